@@ -1,0 +1,14 @@
+//! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
+
+use pyo3::prelude::*;
+
+/// Version of the compiled module; equals that of the Python package.
+#[pymodule]
+mod _core {
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

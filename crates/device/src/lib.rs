@@ -1,0 +1,27 @@
+//! Device models on virtual time: no clock, no input or output, no threads, no randomness but a seed.
+//!
+//! A [`Device`] is driven by whoever owns time. The simulator drives it on virtual time; the live disk
+//! drives it on the monotonic clock. A disk that reorders its queue cannot know a completion time when a
+//! request arrives, so the interface is event-driven rather than a function from request to duration.
+
+mod request;
+
+pub use request::{Completion, Nanos, Op, Request, RequestId, SECTOR_BYTES};
+
+/// Something with a service time.
+///
+/// All times are absolute nanoseconds of one clock that never runs backwards; its origin is the caller's.
+/// Calls must have non-decreasing `now`.
+pub trait Device: Send {
+    /// Accepts a request. It completes in a later call of [`Device::advance`], never in this one.
+    fn submit(&mut self, now: Nanos, id: RequestId, request: Request);
+
+    /// The time at which something will happen inside, or `None` while the device is idle.
+    fn next_event(&self) -> Option<Nanos>;
+
+    /// Lets everything happen that is due at or before `now` and appends what completed, in order of time.
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>);
+
+    /// Size of the addressable space, in sectors of [`SECTOR_BYTES`].
+    fn capacity_sectors(&self) -> u64;
+}

@@ -1,0 +1,45 @@
+//! The words that callers and models share.
+
+/// A point in time or a duration, in nanoseconds.
+pub type Nanos = u64;
+
+/// The caller's own name for a request, returned with its completion.
+pub type RequestId = u64;
+
+/// Bytes in the sector that `Request::sector` and `Request::sectors` count.
+pub const SECTOR_BYTES: u64 = 512;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Transfer from the device.
+    Read,
+    /// Transfer to the device.
+    Write,
+    /// Make every write that completed before this request durable. Has no address.
+    Flush,
+    /// The content of the range is no longer needed.
+    Discard,
+}
+
+/// One request to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// What to do.
+    pub op: Op,
+    /// First sector; ignored for a flush.
+    pub sector: u64,
+    /// Length in sectors; ignored for a flush.
+    pub sectors: u32,
+    /// Forced unit access: a write that must be on the medium before it completes.
+    pub fua: bool,
+}
+
+/// A request that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The name given at submit.
+    pub id: RequestId,
+    /// When it completed, in nanoseconds of the caller's clock.
+    pub at: Nanos,
+}

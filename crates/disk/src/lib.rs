@@ -1,0 +1,1 @@
+//! The live emulated block device: a FUSE file, served at the pace of a model from `tierwise-device`.

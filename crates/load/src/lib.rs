@@ -1,0 +1,1 @@
+//! Clients of a database: closed-loop load from workloads that are data.

@@ -1,0 +1,1 @@
+"""Database adapters: one file for each engine."""

@@ -1,0 +1,20 @@
+"""The one exception that a user sees: what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class TierwiseError(Exception):
+    """Bad input or a state of the machine that the user can mend.
+
+    The command line prints ``message`` and ``fix`` on one line and exits with status 2.
+
+    Args:
+        message: what was wrong, naming the file, field or option.
+        fix: what to do about it, in the imperative.
+    """
+
+    def __init__(self, message: str, fix: str) -> None:
+        """Keep both halves apart, so that callers can print or test either."""
+        super().__init__(f"{message}: {fix}")
+        self.message = message
+        self.fix = fix

@@ -1,0 +1,1 @@
+"""Everything that needs root, and its undoing."""

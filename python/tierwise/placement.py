@@ -1,0 +1,54 @@
+"""Placements: which role lives on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tierwise.errors import TierwiseError
+from tierwise.roles import Role
+
+
+class DeviceSpec(BaseModel):
+    """A device that a study names: an emulated one of a profile, or a real mounted path.
+
+    Two roles mapped to the same device share it, and so disturb each other.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    profile: str | None = Field(default=None, description="profile name or path of an emulated device")
+    path: str | None = Field(default=None, description="directory on a real mounted device")
+
+    @property
+    def emulated(self) -> bool:
+        """Whether tierwise makes the device."""
+        return self.profile is not None
+
+
+class Placement(BaseModel):
+    """A mapping of role to device name; ``default`` takes every role not listed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    roles: Mapping[Role, str] = Field(default_factory=dict)
+    default: str
+
+    def device_of(self, role: Role) -> str:
+        """Name of the device that holds ``role``."""
+        return self.roles.get(role, self.default)
+
+    def require_known(self, devices: Mapping[str, DeviceSpec], where: str) -> None:
+        """Refuse device names that the study does not define.
+
+        Raises:
+            TierwiseError: naming ``where`` (a file), the placement, the role and the known devices.
+        """
+        for role, device in [*self.roles.items(), ("default", self.default)]:
+            if device not in devices:
+                raise TierwiseError(
+                    f"{where}: placements.{self.name}.{role} names the unknown device {device!r}",
+                    f"use one of {', '.join(sorted(devices))}, or add it under [devices]",
+                )

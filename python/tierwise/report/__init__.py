@@ -1,0 +1,1 @@
+"""Results to HTML, pictures and tables; knows no engine."""

@@ -1,0 +1,223 @@
+"""The versioned result schema: one run is one record, and reports read nothing else.
+
+Counters are totals over the measured phase unless a name says otherwise. What an engine or a device
+cannot tell is ``None``, never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tierwise.errors import TierwiseError
+from tierwise.roles import Role
+
+SCHEMA_VERSION = 1
+"""Raised by one whenever a field changes its name, its unit or its meaning."""
+
+WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "lock", "client", "other"]
+"""Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
+
+
+class Record(BaseModel):
+    """Base of every part of a result: immutable, and no unknown field."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Latency(Record):
+    """Distribution of a latency, from a high dynamic range histogram."""
+
+    count: int
+    mean_us: float
+    p50_us: float
+    p95_us: float
+    p99_us: float
+    p999_us: float
+    max_us: float
+
+
+class RoleIo(Record):
+    """What one role did to its device during the measured phase."""
+
+    device: str
+    reads: int
+    writes: int
+    flushes: int
+    discards: int | None = None
+    read_bytes: int
+    write_bytes: int
+    busy_s: float | None = None
+    queue_depth_mean: float | None = None
+    read_latency: Latency | None = None
+    write_latency: Latency | None = None
+    flush_latency: Latency | None = None
+
+
+class WaitShare(Record):
+    """Share of session time in one class, and the half-width of its 95 % interval from sampling."""
+
+    share: float
+    sampling_error: float
+
+
+class WaitProfile(Record):
+    """Sampled states of the load's sessions.
+
+    ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the moments of looking.
+    """
+
+    ticks: int
+    samples: int
+    rate_hz: float
+    shares: dict[WaitClass, WaitShare]
+
+
+class CpuUse(Record):
+    """CPU seconds during the measured phase. ``other_s`` is whatever neither engine, clients nor disks used."""
+
+    engine_s: float
+    clients_s: float
+    disks_s: float | None = None
+    other_s: float | None = None
+
+
+class Lateness(Record):
+    """How late an emulated device completed requests; a run above ``bound_p99_us`` is invalid."""
+
+    p50_us: float
+    p99_us: float
+    max_us: float
+    bound_p99_us: float
+
+
+class DeviceInfo(Record):
+    """A device as the run had it. ``kind`` is that of its profile, or ``real``."""
+
+    name: str
+    kind: str
+    profile: str | None = None
+    path: str | None = None
+    roles: list[Role]
+    lateness: Lateness | None = None
+
+
+class EngineInfo(Record):
+    """The database server and every setting it ran with."""
+
+    name: str
+    version: str
+    settings: dict[str, str]
+
+
+class WorkloadInfo(Record):
+    """What the clients did."""
+
+    name: str
+    scale: float
+    clients: int
+    seed: int
+    warmup_transactions: int
+
+
+class Machine(Record):
+    """Conditions of the run."""
+
+    host: str
+    cpu_model: str
+    cores: int
+    memory_bytes: int
+    kernel: str
+    operating_system: str
+    tierwise_version: str
+
+
+class RunResult(Record):
+    """One execution of one workload under one placement."""
+
+    schema_version: Literal[1] = 1
+    study: str
+    run_id: str
+    placement: str
+    setting: dict[str, str] = {}
+    repeat: int
+    order: int
+    study_seed: int
+    started_at: datetime
+    status: Literal["ok", "invalid", "failed"]
+    problems: list[str] = []
+
+    machine: Machine
+    engine: EngineInfo
+    workload: WorkloadInfo
+    devices: list[DeviceInfo]
+    role_devices: dict[Role, str]
+
+    elapsed_s: float | None = None
+    transactions: int | None = None
+    rate_per_s: float | None = None
+    errors: int | None = None
+    latency: dict[str, Latency] = {}
+    """By transaction name, and ``all``."""
+    cpu: CpuUse | None = None
+    io: dict[Role, RoleIo] = {}
+    log_bytes: int | None = None
+    buffer_hits: int | None = None
+    buffer_misses: int | None = None
+    waits: WaitProfile | None = None
+    elapsed_without_log_wait_s: float | None = None
+    """Morle's projection: the log wait gone and CPU not short. See ``lab.projection``."""
+
+
+def append_result(path: Path, result: RunResult) -> None:
+    """Add one record to a JSON Lines file and force it to disk, so that a kill loses no finished run."""
+    import os
+
+    with path.open("a", encoding="utf-8") as file:
+        file.write(result.model_dump_json() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_results(path: Path) -> list[RunResult]:
+    """Read a JSON Lines file of results; a last line cut short by a crash is left out.
+
+    Raises:
+        TierwiseError: if the file is missing, or a line is not a result of this schema version.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise TierwiseError(
+            f"{path}: {error.strerror}", "name the results.jsonl of a study that has run"
+        ) from error
+    complete = lines[:-1]
+    return [_parse(path, number, line) for number, line in enumerate(complete, start=1) if line]
+
+
+def _parse(path: Path, number: int, line: str) -> RunResult:
+    try:
+        return RunResult.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "record"
+        raise TierwiseError(
+            f"{path}:{number}: {field}: {first['msg']}",
+            f"read it with the tierwise that wrote it, or run the study again (schema version {SCHEMA_VERSION})",
+        ) from error
+
+
+def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
+    """Write the records as one Parquet table, nested parts as structs."""
+    import tempfile
+
+    import duckdb
+
+    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as lines:
+        lines.writelines(result.model_dump_json() + "\n" for result in results)
+        lines.flush()
+        duckdb.sql(f"SELECT * FROM read_json('{lines.name}', format='newline_delimited')").write_parquet(str(path))
