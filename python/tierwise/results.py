@@ -104,6 +104,8 @@ class DeviceInfo(Record):
     path: str | None = None
     roles: list[Role]
     lateness: Lateness | None = None
+    io: RoleIo | None = None
+    """Totals of the whole device; on a real device, which roles share, the only counters there are."""
 
 
 class EngineInfo(Record):
@@ -220,4 +222,6 @@ def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as lines:
         lines.writelines(result.model_dump_json() + "\n" for result in results)
         lines.flush()
-        duckdb.sql(f"SELECT * FROM read_json('{lines.name}', format='newline_delimited')").write_parquet(str(path))
+        duckdb.sql(f"SELECT * FROM read_json('{lines.name}', format='newline_delimited')").write_parquet(
+            str(path)
+        )
