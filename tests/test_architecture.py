@@ -1,0 +1,126 @@
+"""The invariants that ARCHITECTURE.md lists."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "python" / "tierwise"
+
+# A module may import what stands above it in this list, and its own line; never what stands below.
+LAYERS: list[set[str]] = [
+    {"errors", "_core"},
+    {"roles", "units"},
+    {"placement", "profiles", "workload", "study"},
+    {"results", "statistics", "wait_sampling"},
+    {"host"},
+    {"engines"},
+    {"storage", "run", "lab"},
+    {"report"},
+    {"cli"},
+]
+
+# Rust crates, and the workspace crates each may depend on.
+CRATES = {
+    "device": set[str](),
+    "disk": {"device"},
+    "load": set[str](),
+    "bindings": {"device", "disk", "load"},
+}
+
+SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))
+RUST_SOURCES = sorted((ROOT / "crates").glob("*/src/**/*.rs"))
+
+
+def part_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def layer_of(part: str) -> int:
+    for number, parts in enumerate(LAYERS):
+        if part in parts:
+            return number
+    raise AssertionError(f"{part} has no place in LAYERS: give it one, here and in ARCHITECTURE.md")
+
+
+def imported_parts(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
+            names.update(full if node.module == "tierwise" else [node.module])
+        elif isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+    return {name.split(".")[1] for name in names if name.startswith("tierwise.")}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.parent != PACKAGE or p.stem != "__init__"], ids=str)
+def test_imports_go_one_way(path: Path) -> None:
+    own = layer_of(part_of(path))
+    below = {part for part in imported_parts(path) if layer_of(part) > own}
+    assert not below, f"{path.relative_to(ROOT)} imports {below}, which stand below it"
+
+
+def test_report_reads_results_only() -> None:
+    for path in (PACKAGE / "report").rglob("*.py"):
+        assert not imported_parts(path) & {"host", "engines", "lab", "run", "storage", "workload", "study"}, (
+            path
+        )
+
+
+def test_engines_and_workloads_do_not_know_each_other() -> None:
+    engines = {path.stem for path in (PACKAGE / "engines").glob("*.py")} - {"__init__", "base"}
+    for path in (PACKAGE / "engines").rglob("*.py"):
+        assert "workload" not in imported_parts(path), path
+    for path in (PACKAGE / "workloads").rglob("*.*"):
+        text = path.read_text("utf-8").lower()
+        assert not [name for name in engines if name in text], f"{path} names an engine"
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if part_of(p) != "cli"], ids=str)
+def test_libraries_never_print(path: Path) -> None:
+    text = path.read_text("utf-8")
+    assert not re.search(r"(?<![\w.])print\(|sys\.std(out|err)|rich\.console", text)
+
+
+@pytest.mark.parametrize("path", [p for p in RUST_SOURCES if p.parts[-3] != "bin"], ids=str)
+def test_crates_never_print(path: Path) -> None:
+    assert not re.search(r"\be?print(ln)?!|\bdbg!", path.read_text("utf-8"))
+
+
+def test_models_touch_nothing_outside() -> None:
+    forbidden = r"std::(fs|net|thread|process|env)|Instant::now|SystemTime|libc::|rand::rng|thread_rng"
+    for path in (ROOT / "crates" / "device" / "src").rglob("*.rs"):
+        assert not re.search(forbidden, path.read_text("utf-8")), path
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_crates_depend_one_way(crate: str) -> None:
+    manifest = tomllib.loads((ROOT / "crates" / crate / "Cargo.toml").read_text("utf-8"))
+    ours = {
+        name.removeprefix("tierwise-") for name in manifest["dependencies"] if name.startswith("tierwise-")
+    }
+    assert ours <= CRATES[crate]
+
+
+def test_every_crate_is_placed() -> None:
+    assert {path.parent.name for path in (ROOT / "crates").glob("*/Cargo.toml")} == set(CRATES)
+
+
+@pytest.mark.parametrize("path", [*SOURCES, *RUST_SOURCES], ids=str)
+def test_files_have_one_reason_to_exist(path: Path) -> None:
+    lines = len(path.read_text("utf-8").splitlines())
+    assert lines <= 300, f"{path.relative_to(ROOT)} has {lines} lines: split it by reason to change"
+
+
+def test_architecture_page_names_every_part() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    parts = {part for layer in LAYERS for part in layer}
+    missing = [part for part in parts | set(CRATES) if part not in page]
+    assert not missing, f"ARCHITECTURE.md does not mention {missing}"
