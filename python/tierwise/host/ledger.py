@@ -1,0 +1,197 @@
+"""The ledger: what tierwise has taken from the machine, written down before it is taken.
+
+Every resource that outlives a crash of its taker (an emulated disk, a server process, a temporary
+directory) has an entry, one JSON file, made before the resource and removed after it. An entry names its
+owner, so that :func:`tierwise.host.clean.clean` can undo what a dead owner left behind, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from tierwise.errors import TierwiseError
+
+Kind = Literal["disk", "process", "directory"]
+
+
+def run_dir() -> Path:
+    """Directory of everything that tierwise keeps while it runs; made on first use.
+
+    ``TIERWISE_RUN_DIR`` when set, ``/run/tierwise`` for root, else one that belongs to the user.
+    """
+    path = _run_dir_path()
+    path.mkdir(mode=0o755, parents=True, exist_ok=True)
+    if path.stat().st_uid != os.geteuid():
+        raise TierwiseError(f"{path} belongs to another user", "set TIERWISE_RUN_DIR to a directory of yours")
+    return path
+
+
+def _run_dir_path() -> Path:
+    if named := os.environ.get("TIERWISE_RUN_DIR"):
+        return Path(named)
+    if os.geteuid() == 0:
+        return Path("/run/tierwise")
+    if session := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(session) / "tierwise"
+    return Path(tempfile.gettempdir()) / f"tierwise-{os.geteuid()}"
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A process for good: a pid alone may have been given to another process since."""
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        """Identity of a live process, or ``None``; a zombie is dead."""
+        start_ticks = _start_ticks(pid)
+        return None if start_ticks is None else cls(pid, start_ticks, _boot_id())
+
+    @classmethod
+    def mine(cls) -> Self:
+        """Identity of the calling process."""
+        identity = cls.of(os.getpid())
+        assert identity is not None, "the calling process is alive"
+        return identity
+
+    @property
+    def alive(self) -> bool:
+        """Whether this very process still runs."""
+        return self.boot_id == _boot_id() and _start_ticks(self.pid) == self.start_ticks
+
+
+def _boot_id() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def _start_ticks(pid: int) -> int | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = stat.rpartition(")")[2].split()
+    state, start_ticks = fields[0], fields[19]
+    return None if state in "ZX" else int(start_ticks)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One resource: its kind and name (unique together), its owner, and what undoing it needs."""
+
+    kind: Kind
+    name: str
+    owner: Identity
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def path(self) -> Path:
+        """The file that holds the entry."""
+        return run_dir() / f"{self.kind}-{self.name}.json"
+
+    def update(self, owner: Identity | None = None, **facts: Any) -> Entry:
+        """Write a changed entry in place of this one, at once or not at all."""
+        changed = replace(self, owner=owner or self.owner, facts={**self.facts, **facts})
+        draft = changed._draft()
+        draft.replace(changed.path)
+        return changed
+
+    def remove(self) -> None:
+        """Forget the resource; it must be gone."""
+        self.path.unlink(missing_ok=True)
+
+    def _draft(self) -> Path:
+        draft = run_dir() / f".{self.kind}-{self.name}.{secrets.token_hex(4)}"
+        draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        return draft
+
+
+def add(kind: Kind, name: str, **facts: Any) -> Entry:
+    """Enter a resource that the calling process is about to take.
+
+    Raises:
+        TierwiseError: if an entry of this kind and name exists.
+    """
+    entry = Entry(kind, name, Identity.mine(), facts)
+    draft = entry._draft()
+    try:
+        os.link(draft, entry.path)
+    except FileExistsError:
+        raise TierwiseError(f"{kind} {name!r} exists", "choose another name, or take it down first") from None
+    finally:
+        draft.unlink()
+    return entry
+
+
+def entries(kind: Kind | None = None) -> list[Entry]:
+    """All entries of one kind, or of every kind, by name."""
+    found = [_read(path) for path in sorted(run_dir().glob(f"{kind or '*'}-*.json"))]
+    return [entry for entry in found if entry is not None]
+
+
+def find(kind: Kind, name: str) -> Entry | None:
+    """The entry of this kind and name, or ``None``."""
+    return _read(run_dir() / f"{kind}-{name}.json")
+
+
+def _read(path: Path) -> Entry | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return Entry(record["kind"], record["name"], Identity(**record["owner"]), record["facts"])
+
+
+@contextlib.contextmanager
+def locked() -> Iterator[None]:
+    """Hold the ledger's lock, so that only one process undoes at a time."""
+    with (run_dir() / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@dataclass(frozen=True)
+class Directory:
+    """A temporary directory in the ledger; as a context manager it removes itself."""
+
+    path: Path
+    entry: Entry
+
+    def remove(self) -> None:
+        """Delete the directory with everything in it, then its entry."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        self.entry.remove()
+
+    def __enter__(self) -> Path:
+        """Give the path."""
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        """Delete the directory."""
+        self.remove()
+
+
+def directory(prefix: str, parent: Path | None = None, mode: int = 0o755) -> Directory:
+    """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's) that survives no crash."""
+    name = f"{prefix}-{secrets.token_hex(4)}"
+    path = (parent or Path(tempfile.gettempdir())) / name
+    entry = add("directory", name, path=str(path))
+    try:
+        path.mkdir()
+        path.chmod(mode)
+    except OSError as error:
+        entry.remove()
+        raise TierwiseError(f"{path}: {error.strerror}", "name a directory that can be written") from error
+    return Directory(path, entry)

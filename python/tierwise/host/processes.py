@@ -1,0 +1,180 @@
+"""Processes that tierwise starts: found and ended whole, children included, also after a crash.
+
+As root each one lives in a control group of its own, which nothing that it forks leaves. Where there are no
+groups its descendants are found by parent, by session, and by a token in their environment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from tierwise.errors import TierwiseError
+from tierwise.host import cgroups, ledger
+
+TOKEN = "TIERWISE_PROCESS"
+"""Environment variable that marks a process as that of one ledger entry."""
+
+JOIN_GROUP = 'echo 0 >&0; exec "$@" </dev/null'
+"""Shell script: join the control group whose descriptor is standard input, then become the arguments."""
+
+
+@dataclass
+class Process:
+    """A process that :func:`start` started, and everything that it forks."""
+
+    entry: ledger.Entry
+    popen: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is also that of its session and process group."""
+        return self.popen.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process itself (not its children) still runs."""
+        return self.popen.poll() is None
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process itself; no error if it has ended."""
+        with contextlib.suppress(ProcessLookupError):
+            self.popen.send_signal(number)
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """Wait for the process to end by itself and forget it; give its exit status.
+
+        Raises:
+            subprocess.TimeoutExpired: if it still runs after ``timeout_s``; it then stays in the ledger.
+        """
+        status = self.popen.wait(timeout_s)
+        self.kill()
+        return status
+
+    def kill(self) -> None:
+        """End the process and all its descendants with SIGKILL, and forget it."""
+        end(self.entry)
+        self.popen.wait()
+
+
+def start(
+    name: str,
+    argv: Sequence[str | Path],
+    *,
+    user: str | None = None,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    log: Path | None = None,
+) -> Process:
+    """Start a process in a session of its own and enter it in the ledger before it exists.
+
+    Args:
+        name: what it is, for messages; need not be unique.
+        argv: program and arguments.
+        user: run as this user (with their group and no supplementary groups); only for root.
+        env: the whole environment; the caller's when left out.
+        log: file to append both outputs to; they are discarded when left out.
+
+    Raises:
+        TierwiseError: if the program is not there or cannot be run.
+    """
+    program = shutil.which(str(argv[0]))
+    if program is None:
+        raise TierwiseError(f"{argv[0]} is not a program", "install it, or name its whole path")
+    identity: dict[str, Any] = (
+        {} if user is None else {"user": user, "group": _group_of(user), "extra_groups": []}
+    )
+    unique = f"{name}-{secrets.token_hex(4)}"
+    entry = ledger.add("process", unique)
+    group = cgroups.make_process_group(unique)
+    try:
+        with _output(log) as output:
+            popen = subprocess.Popen(
+                ["/bin/sh", "-c", JOIN_GROUP, "sh", program, *map(str, argv[1:])],
+                **identity,
+                env={**(os.environ if env is None else env), TOKEN: unique},
+                cwd=cwd,
+                stdin=subprocess.DEVNULL if group is None else group,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except (OSError, subprocess.SubprocessError) as error:
+        end(entry)
+        raise TierwiseError(f"cannot run {argv[0]}: {error}", "check user and directory") from error
+    finally:
+        if group is not None:
+            os.close(group)
+    return Process(entry.update(pid=popen.pid), popen)
+
+
+def _group_of(user: str) -> int:
+    try:
+        return pwd.getpwnam(user).pw_gid
+    except KeyError:
+        raise TierwiseError(f"there is no user {user!r}", "name one from /etc/passwd") from None
+
+
+def _output(log: Path | None) -> IO[bytes]:
+    return Path(os.devnull).open("wb") if log is None else log.open("ab")
+
+
+def end(entry: ledger.Entry, timeout_s: float = 10) -> None:
+    """End every process of a ledger entry with SIGKILL, wait until they are gone, remove the entry.
+
+    Raises:
+        TierwiseError: if one is still there after ``timeout_s`` (blocked in the kernel); the entry stays.
+    """
+    deadline = time.monotonic() + timeout_s
+    while members := _members(entry):
+        for pid in members:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            listed = ", ".join(map(str, members))
+            raise TierwiseError(f"process {entry.name}: pid {listed} does not end", "see what blocks it")
+        time.sleep(0.005)
+    cgroups.remove_process_group(entry.name)
+    entry.remove()
+
+
+def _members(entry: ledger.Entry) -> list[int]:
+    """Live processes of an entry: its control group, the carriers of its token, and their descendants."""
+    table = _process_table()
+    found = set(cgroups.process_group_members(entry.name)) & table.keys()
+    found |= {pid for pid in table if _carries(pid, entry.name)}
+    while grown := {pid for pid in table.keys() - found if found & {*table[pid]}}:
+        found |= grown
+    return sorted(found)
+
+
+def _carries(pid: int, token: str) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return f"{TOKEN}={token}".encode() in environment.split(b"\0")
+
+
+def _process_table() -> dict[int, tuple[int, int]]:
+    """Parent and session of every live process but this one."""
+    table = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if fields[0] not in "ZX":
+            table[int(path.parent.name)] = (int(fields[1]), int(fields[3]))
+    table.pop(os.getpid(), None)
+    return table
