@@ -1,0 +1,105 @@
+"""Studies as data, and the order of their runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierwise import study
+from tierwise.errors import TierwiseError
+from tierwise.plan import plan_runs
+from tierwise.roles import Role
+from tierwise.units import parse_size_bytes
+
+MINIMAL = """
+name = "s"
+question = "?"
+engines = ["postgres"]
+workload = "order_entry"
+clients = 1
+transactions = 10
+warmup_transactions = 0
+repeats = 2
+baseline = "a"
+[devices.d]
+profile = "ram"
+[placements.a]
+default = "d"
+[placements.b]
+log = "d"
+default = "d"
+"""
+
+
+@pytest.mark.parametrize("name", study.names())
+def test_shipped_studies_are_valid(name: str) -> None:
+    assert study.load(name).name == name
+
+
+@given(st.integers(0, 2**31))
+def test_each_block_holds_every_placement_once(seed: int) -> None:
+    plans = plan_runs(study.parse(MINIMAL, "s.toml"), seed)
+    assert Counter(plan.run_id for plan in plans) == {f"postgres/{p}/{r}": 1 for p in "ab" for r in range(2)}
+    assert [plan.repeat for plan in plans] == [0, 0, 1, 1]
+    assert plans == plan_runs(study.parse(MINIMAL, "s.toml"), seed)
+
+
+def test_order_is_random() -> None:
+    chosen = study.parse(MINIMAL, "s.toml")
+    assert {plan_runs(chosen, seed)[0].placement.name for seed in range(20)} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('baseline = "a"', 'baseline = "zz"', "baseline names the unknown placement 'zz'"),
+        ('log = "d"', 'log = "zz"', "placements.b.log names the unknown device 'zz'"),
+        ('log = "d"', 'lgo = "d"', "placements.b.roles.lgo"),
+        ("clients = 1", "clients = 0", "clients"),
+        ("clients = 1", "client = 1", "client"),
+        ('profile = "ram"', "", "devices.d"),
+        ("transactions = 10", "", "transactions and seconds"),
+        ('question = "?"', "question =", "s.toml"),
+    ],
+)
+def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
+    with pytest.raises(TierwiseError) as caught:
+        study.parse(MINIMAL.replace(old, new), "s.toml")
+    assert "s.toml" in str(caught.value)
+    assert named in str(caught.value)
+
+
+def test_unknown_study_lists_the_known_ones() -> None:
+    with pytest.raises(TierwiseError, match="redo-placement"):
+        study.load("nonsense")
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=r"none\.toml"):
+        study.load(str(tmp_path / "none.toml"))
+
+
+def test_fingerprint_ignores_words_but_not_work() -> None:
+    one = study.parse(MINIMAL, "s.toml")
+    assert study.parse(MINIMAL.replace('"?"', '"why?"'), "s.toml").fingerprint() == one.fingerprint()
+    assert study.parse(MINIMAL.replace("= 10", "= 11"), "s.toml").fingerprint() != one.fingerprint()
+
+
+def test_sizes_are_written_as_people_write_them() -> None:
+    chosen = study.parse(MINIMAL + '[sizes]\nlog = "512M"\n', "s.toml")
+    assert chosen.size_bytes(Role.LOG) == 512 << 20
+
+
+@pytest.mark.parametrize(("text", "size_bytes"), [("4G", 4 << 30), ("8192", 8192), ("1MiB", 1 << 20), ("2 kB", 2048)])
+def test_sizes(text: str, size_bytes: int) -> None:
+    assert parse_size_bytes(text, "--size") == size_bytes
+
+
+@pytest.mark.parametrize("text", ["0", "", "-1G", "4X", "0G"])
+def test_impossible_sizes_name_the_option(text: str) -> None:
+    with pytest.raises(TierwiseError, match="--size"):
+        parse_size_bytes(text, "--size")
