@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -27,6 +27,9 @@ class Record(BaseModel):
     """Base of every part of a result: immutable, and no unknown field."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+_RecordT = TypeVar("_RecordT", bound=Record)
 
 
 class Latency(Record):
@@ -78,7 +81,7 @@ class WaitProfile(Record):
 
 
 class CpuUse(Record):
-    """CPU seconds during the measured phase. ``other_s`` is whatever neither engine, clients nor disks used."""
+    """CPU seconds during the measured phase. ``other_s`` is whatever none of the others used."""
 
     engine_s: float
     clients_s: float
@@ -175,6 +178,52 @@ class RunResult(Record):
     """Morle's projection: the log wait gone and CPU not short. See ``lab.projection``."""
 
 
+class PaperValue(Record):
+    """A figure that a paper printed for one placement.
+
+    ``what`` is a measure by name (``elapsed``, ``log wait share``, ...); reports say which they can compare.
+    """
+
+    placement: str
+    what: str
+    value: float
+    unit: str
+    source: str
+
+
+class StudyInfo(Record):
+    """What a report must know of the study besides its runs; stored beside them as ``study.json``."""
+
+    schema_version: Literal[1] = 1
+    name: str
+    question: str
+    baseline: str
+    """The placement that every other is compared with."""
+    paper: list[PaperValue] = []
+    notes: list[str] = []
+    """Where engine, data size and processor differ from the paper's."""
+
+
+def write_study_info(path: Path, info: StudyInfo) -> None:
+    """Write ``study.json``, replacing what was there."""
+    path.write_text(info.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def read_study_info(path: Path) -> StudyInfo:
+    """Read ``study.json``.
+
+    Raises:
+        TierwiseError: if the file is missing, or is not a study of this schema version.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise TierwiseError(
+            f"{path}: {error.strerror}", "name a directory that a study has written"
+        ) from error
+    return _validated(StudyInfo, text, str(path))
+
+
 def append_result(path: Path, result: RunResult) -> None:
     """Add one record to a JSON Lines file and force it to disk, so that a kill loses no finished run."""
     import os
@@ -198,18 +247,18 @@ def read_results(path: Path) -> list[RunResult]:
             f"{path}: {error.strerror}", "name the results.jsonl of a study that has run"
         ) from error
     complete = lines[:-1]
-    return [_parse(path, number, line) for number, line in enumerate(complete, start=1) if line]
+    return [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(complete, start=1) if line]
 
 
-def _parse(path: Path, number: int, line: str) -> RunResult:
+def _validated(model: type[_RecordT], text: str, where: str) -> _RecordT:
     try:
-        return RunResult.model_validate_json(line)
+        return model.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"]) or "record"
         raise TierwiseError(
-            f"{path}:{number}: {field}: {first['msg']}",
-            f"read it with the tierwise that wrote it, or run the study again (schema version {SCHEMA_VERSION})",
+            f"{where}: {field}: {first['msg']}",
+            f"read it with the tierwise that wrote it, or run the study again (schema {SCHEMA_VERSION})",
         ) from error
 
 
@@ -222,6 +271,4 @@ def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as lines:
         lines.writelines(result.model_dump_json() + "\n" for result in results)
         lines.flush()
-        duckdb.sql(f"SELECT * FROM read_json('{lines.name}', format='newline_delimited')").write_parquet(
-            str(path)
-        )
+        duckdb.read_json(lines.name, format="newline_delimited").write_parquet(str(path))

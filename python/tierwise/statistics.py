@@ -1,0 +1,143 @@
+"""Medians and ratios of medians with bootstrap intervals.
+
+Method: the percentile bootstrap (Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993, chapters 13
+and 16): draw with replacement from the sample (from each of two independent samples for a ratio), take the
+statistic of each draw, and read the interval off its quantiles.
+
+Small samples. A run takes long, so samples are small, and the median of a resample can only be a value of
+the sample or the mean of two. The interval of one median is then the whole range of the sample or close to
+it, and its true coverage follows from order statistics: for n = 5 it is 1 - 2/2**5 = 94 %. Coverage of the
+nominal 95 % interval, simulated with 2,000 samples each of log-normal times (standard deviation 5 %)
+and of times with an exponential tail; ``tests/test_statistics.py`` keeps it:
+
+==============  ====  ====  ====  ====  ====  ====  ====  ====
+repeats (n)        2     3     4     5     6     7    10    20
+==============  ====  ====  ====  ====  ====  ====  ====  ====
+one median      50 %  75 %  88 %  93 %  93 %  87 %  94 %  94 %
+ratio of two    67 %  89 %  93 %  96 %  96 %  95 %  97 %  97 %
+==============  ====  ====  ====  ====  ====  ====  ====  ====
+
+So from five repeats on, the interval of a ratio, which decides every comparison, covers what it says, and
+below five it is too narrow: :attr:`Interval.weak` says so. One repeat has no interval at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 10_000
+LEVEL = 0.95
+ENOUGH_REPEATS = 5
+"""With fewer, the true coverage of the interval of a ratio falls below 95 %."""
+
+
+class Verdict(StrEnum):
+    """What an interval of a ratio says about the two sides."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NO_DIFFERENCE = "no significant difference"
+    UNKNOWN = "unknown"
+    """One repeat on a side: there is no interval."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its bootstrap interval.
+
+    Attributes:
+        estimate: the median, or the ratio of medians, in the unit of the sample (a ratio has none).
+        low: lower end, or ``None`` when a single repeat leaves no interval.
+        high: upper end, or ``None`` likewise.
+        n: repeats; for a ratio those of the smaller sample.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def weak(self) -> bool:
+        """Whether there are too few repeats for the interval to cover what it claims."""
+        return self.n < ENOUGH_REPEATS
+
+    @property
+    def verdict(self) -> Verdict:
+        """Reading of a speed-up: above 1 is faster; an interval that holds 1 shows no difference."""
+        if self.low is None or self.high is None:
+            return Verdict.UNKNOWN
+        if self.low > 1:
+            return Verdict.FASTER
+        return Verdict.SLOWER if self.high < 1 else Verdict.NO_DIFFERENCE
+
+
+def median_interval(sample: Sequence[float], *, seed: int = 0) -> Interval:
+    """Median of one sample with its 95 % percentile bootstrap interval.
+
+    Args:
+        sample: independent repeats, at least one, in any unit.
+        seed: of the resampling; the same seed and sample give the same interval.
+    """
+    values = _require_sample(sample)
+    n = len(values)
+    low, high = _ends(_medians(values, np.random.default_rng(seed))) if n > 1 else (None, None)
+    return Interval(float(np.median(values)), low, high, n)
+
+
+def ratio_interval(above: Sequence[float], below: Sequence[float], *, seed: int = 0) -> Interval:
+    """``median(above) / median(below)`` of two independent samples with its 95 % interval.
+
+    Args:
+        above: repeats of the numerator, at least one, positive.
+        below: repeats of the denominator, at least one, positive, in the same unit.
+        seed: of the resampling; the same seed and samples give the same interval.
+    """
+    top, bottom = _require_positive(above), _require_positive(below)
+    n = min(len(top), len(bottom))
+    rng = np.random.default_rng(seed)
+    low, high = _ends(_medians(top, rng) / _medians(bottom, rng)) if n > 1 else (None, None)
+    return Interval(float(np.median(top) / np.median(bottom)), low, high, n)
+
+
+def coefficient_of_variation(sample: Sequence[float]) -> float | None:
+    """Standard deviation (n - 1) over the mean; ``None`` for a single value or a mean of zero."""
+    values = _require_sample(sample)
+    mean = float(values.mean())
+    return float(values.std(ddof=1)) / mean if len(values) > 1 and mean else None
+
+
+def median_absolute_deviation(sample: Sequence[float]) -> float:
+    """Median of the distances from the median, in the unit of the sample, unscaled."""
+    values = _require_sample(sample)
+    return float(np.median(np.abs(values - np.median(values))))
+
+
+def _medians(values: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    draws = rng.integers(0, len(values), size=(RESAMPLES, len(values)))
+    medians: NDArray[np.float64] = np.median(values[draws], axis=1)
+    return medians
+
+
+def _ends(statistics: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = np.quantile(statistics, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _require_sample(sample: Sequence[float]) -> NDArray[np.float64]:
+    values = np.asarray(sample, dtype=np.float64)
+    if values.size == 0 or not np.isfinite(values).all():
+        raise ValueError("a sample needs at least one value, all of them finite")
+    return values
+
+
+def _require_positive(sample: Sequence[float]) -> NDArray[np.float64]:
+    values = _require_sample(sample)
+    if (values <= 0).any():
+        raise ValueError("a ratio needs positive values")
+    return values
