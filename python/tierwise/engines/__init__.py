@@ -1,1 +1,36 @@
-"""Database adapters: one file for each engine."""
+"""Database engines: lifecycle, placement, counters, waits."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+
+from tierwise.engines.base import Engine, EngineCounters
+from tierwise.engines.postgres import PostgresEngine
+from tierwise.engines.postgres_binaries import embedded, system
+from tierwise.errors import TierwiseError
+
+__all__ = ["Engine", "EngineCounters", "create", "names"]
+
+_ENGINES: Mapping[str, Callable[[str, Mapping[str, str]], Engine]] = {
+    "postgres": lambda name, settings: PostgresEngine(name, embedded(), settings),
+    "postgres-system": lambda name, settings: PostgresEngine(name, system(), settings),
+}
+
+
+def names() -> list[str]:
+    """Names that a study may use."""
+    return list(_ENGINES)
+
+
+def create(name: str, settings: Mapping[str, str] | None = None) -> Engine:
+    """An engine by its name in a study, with settings for its server; nothing is started yet.
+
+    Raises:
+        TierwiseError: if the name is unknown, or the engine is not installed.
+    """
+    if name not in _ENGINES:
+        near = difflib.get_close_matches(name, _ENGINES, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise TierwiseError(f"engine {name!r} is unknown", f"{hint}use one of {', '.join(_ENGINES)}")
+    return _ENGINES[name](name, settings or {})

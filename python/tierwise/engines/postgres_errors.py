@@ -1,0 +1,57 @@
+"""PostgreSQL's complaints as one line with its fix."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from tierwise.errors import TierwiseError
+
+_GRAVE = re.compile(r"(?:PANIC|FATAL):\s+(.*)|initdb: error: (.*)|.*(No space left on device).*")
+_UNKNOWN = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]*)"')
+_BAD_VALUE = re.compile(r'(?:invalid value for parameter|parameter|invalid) "(?P<name>\w+)".*')
+
+_FIXES: Sequence[tuple[str, str]] = (
+    (r"No space left on device|disk full", "give the device of that role more space, or load less"),
+    (r"Address already in use|could not create any", "stop the other server, or choose another port"),
+    (r'lock file "[^"]*" already exists', "stop the server that uses it, or choose another port"),
+    (r"Permission denied|not permitted", "let the user of the server enter the directory: chmod o+x"),
+    (r"shared memory|Cannot allocate memory|out of memory", "ask for less memory, as shared_buffers"),
+)
+"""What to do, by a pattern of the message; the first that fits."""
+
+
+def grave_lines(log: str) -> list[str]:
+    """The messages of a server's or initdb's log after which something is lost, oldest first."""
+    found = (_GRAVE.search(line) for line in log.splitlines())
+    return [next(part for part in (*match.groups()[:2], match.group()) if part) for match in found if match]
+
+
+def explain(what: str, log: str, known_settings: Callable[[], Iterable[str]]) -> TierwiseError:
+    """The error to raise when a program of PostgreSQL failed with this log.
+
+    Args:
+        what: names what was done, as ``engine postgres cannot start``.
+        known_settings: gives names to suggest when a setting is unknown.
+    """
+    last = (grave_lines(log) or log.strip().splitlines() or ["no message"])[-1]
+    if unknown := _UNKNOWN.search(last):
+        return _unknown_setting(what, unknown["name"], known_settings())
+    if bad := _BAD_VALUE.match(last):
+        return TierwiseError(f"{what}: setting {bad['name']}: {last}", "choose a value that the server takes")
+    return TierwiseError(f"{what}: {last}", fix_for(last))
+
+
+def fix_for(message: str) -> str:
+    """What the user can do about a message of the server."""
+    for pattern, fix in _FIXES:
+        if re.search(pattern, message):
+            return fix
+    return "mend what the message names"
+
+
+def _unknown_setting(what: str, name: str, known: Iterable[str]) -> TierwiseError:
+    near = difflib.get_close_matches(name, known, n=1)
+    fix = f"did you mean {near[0]}?" if near else "use a name from SHOW ALL"
+    return TierwiseError(f"{what}: setting {name} is unknown to this server", fix)

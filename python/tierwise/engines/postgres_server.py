@@ -1,0 +1,178 @@
+"""One PostgreSQL server process: started, asked, stopped, and its complaints told in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tierwise.engines.postgres_binaries import Binaries
+from tierwise.engines.postgres_errors import explain, fix_for, grave_lines
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger, processes
+from tierwise.host.cpu import tree_cpu_s
+from tierwise.host.users import ServerUser, give
+
+SUPERUSER = "tierwise"
+_CRASH_TIMEOUT_S = 10
+
+
+class PostgresServer:
+    """The programs, the process, and a home for its socket and its log off the placed devices."""
+
+    def __init__(
+        self, name: str, binaries: Binaries, user: ServerUser | None, *, socket: tuple[Path | None, int]
+    ) -> None:
+        """Make the home, and in it a copy of the programs if ``user`` cannot reach them.
+
+        Args:
+            name: of the engine, for messages.
+            socket: its directory (the home when ``None``) and the port number in its file name.
+        """
+        self._name = name
+        self._user = user
+        self._home = ledger.directory("postgres-home")
+        give(self._home.path, user)
+        self._binaries = binaries.reachable_by(user, self._home.path / "server")
+        self._log = self._home.path / "server.log"
+        self._log_from = 0
+        self.socket_dir, self.port = socket[0] or self._home.path, socket[1]
+        self._process: processes.Process | None = None
+        self._control: psycopg.Connection[Any] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """Pid of the postmaster, while it runs."""
+        return self._process.pid if self._process is not None and self._process.running else None
+
+    @property
+    def dsn(self) -> str:
+        """Keywords and values, as libpq and tokio-postgres read them."""
+        return f"host='{self.socket_dir}' port={self.port} user={SUPERUSER} dbname=postgres"
+
+    def run(self, program: str, arguments: Sequence[str | Path], timeout_s: float) -> None:
+        """Run a program of the installation to its end.
+
+        Raises:
+            TierwiseError: with the last line it wrote, if it failed.
+        """
+        process = self._launch(program, arguments)
+        try:
+            failed = process.wait(timeout_s) != 0
+        except BaseException as error:
+            process.kill()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            failed = True
+        if failed:
+            raise self._error(f"{program} failed")
+
+    def start(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
+        """Start postgres on a data directory and wait until it answers.
+
+        Raises:
+            TierwiseError: naming the setting, or with the last grave line of its log.
+        """
+        options = [f"-c{name}={value}" for name, value in settings.items()]
+        self._process = self._launch("postgres", ["-D", data, *options])
+        try:
+            self._control = self._connect(timeout_s)
+        except BaseException:
+            self.crash_stop()
+            raise
+
+    def stop(self, timeout_s: float) -> None:
+        """Fast shutdown: sessions are ended, a checkpoint is written."""
+        process = self._leave()
+        if process is None:
+            return
+        process.signal(signal.SIGINT)
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise TierwiseError(
+                f"engine {self._name} did not stop within {timeout_s:g} s and was killed",
+                "see what its device does, or allow more time",
+            ) from None
+
+    def crash_stop(self) -> None:
+        """Immediate shutdown, which writes nothing, then SIGKILL for whatever is left.
+
+        SIGQUIT comes first because a killed postmaster leaves its shared memory behind.
+        """
+        process = self._leave()
+        if process is None:
+            return
+        process.signal(signal.SIGQUIT)
+        try:
+            process.wait(_CRASH_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+    def remove(self) -> None:
+        """End the process if it runs and delete the home."""
+        self.crash_stop()
+        self._home.remove()
+
+    def query(self, sql: str) -> list[Any]:
+        """Run one statement over the control connection and give its rows."""
+        if self._control is None:
+            raise TierwiseError(f"engine {self._name} does not run", "start it first")
+        try:
+            cursor = self._control.execute(sql.encode())
+            return cursor.fetchall() if cursor.description else []
+        except psycopg.Error as error:
+            message = (self._control.broken and self.failure()) or str(error).splitlines()[0]
+            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+
+    def cpu_s(self) -> float | None:
+        """CPU seconds of all its processes since its start, ended ones included."""
+        return None if self._process is None else tree_cpu_s(self._process.pid)
+
+    def failure(self) -> str | None:
+        """The last grave line of the log since the last start, if any."""
+        return next(reversed(grave_lines(self._recent_log())), None)
+
+    def _leave(self) -> processes.Process | None:
+        """Disconnect and let go of the process, which the caller ends."""
+        if self._control is not None:
+            self._control.close()
+        process, self._process, self._control = self._process, None, None
+        return process
+
+    def _launch(self, program: str, arguments: Sequence[str | Path]) -> processes.Process:
+        self._log_from = self._log.stat().st_size if self._log.exists() else 0
+        return processes.start(
+            self._name,
+            [self._binaries.bin / program, *arguments],
+            user=None if self._user is None else self._user.name,
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+            cwd=self._home.path,
+            log=self._log,
+        )
+
+    def _connect(self, timeout_s: float) -> psycopg.Connection[Any]:
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
+            if self.pid is None:
+                raise self._error("cannot start")
+            with contextlib.suppress(psycopg.OperationalError):
+                return psycopg.connect(self.dsn, autocommit=True, application_name="tierwise")
+            time.sleep(0.01)
+        raise self._error(f"took no connection within {timeout_s:g} s")
+
+    def _error(self, what: str) -> TierwiseError:
+        return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
+
+    def _recent_log(self) -> str:
+        if not self._log.exists():
+            return ""
+        return self._log.read_bytes()[self._log_from :].decode("utf-8", "replace")

@@ -1,0 +1,90 @@
+"""What a PostgreSQL session waits for, in tierwise's classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import psycopg
+
+from tierwise.host.cpu import process_cpu_s
+from tierwise.results import WaitClass
+
+CLIENT_APPLICATION = "tierwise-client"
+"""The application_name of the load's sessions."""
+
+_EVENTS: Mapping[WaitClass, str] = {
+    "log_sync": "IO:WalSync IO:WalWrite IO:WalInitSync IO:WalInitWrite IO:WalSyncMethodAssign",
+    "log_lock": "LWLock:WALWrite LWLock:WALInsert LWLock:WALBufMapping",
+    "data_read": """
+        IO:DataFileRead IO:DataFilePrefetch IO:AioIoCompletion IO:AioIoUringExecution IO:AioIoUringSubmit
+        IO:BuffileRead IO:SlruRead IO:RelationMapRead IPC:BufferIo
+        LWLock:AioUringCompletion LWLock:AioWorkerSubmissionQueue""",
+    "data_write": """
+        IO:DataFileWrite IO:DataFileExtend IO:DataFileFlush IO:DataFileSync IO:DataFileImmediateSync
+        IO:DataFileTruncate IO:BuffileWrite IO:BuffileTruncate IO:SlruWrite IO:SlruSync IO:SlruFlushSync
+        IO:RelationMapWrite IO:RelationMapReplace IO:CopyFileWrite IO:CopyFileCopy""",
+    "lock": "IPC:XactGroupUpdate IPC:ProcarrayGroupUpdate IPC:BtreePage Timeout:SpinDelay",
+}
+"""Events by class, as pg_wait_events of PostgreSQL 18 spells them.
+
+Up to PostgreSQL 16 the same names differ in case alone (WALSync, BufferIO, SLRURead), so case is ignored.
+A wait for asynchronous I/O counts as a read: PostgreSQL 18 does nothing else asynchronously.
+"""
+
+_TYPES: Mapping[str, WaitClass] = {
+    "client": "client",
+    "lock": "lock",
+    "lwlock": "lock",
+    "bufferpin": "lock",
+    "buffer": "lock",
+}
+"""Classes of whole types, for events that are not listed; every other type is ``other``."""
+
+_CLASS_OF: Mapping[str, WaitClass] = {
+    event.lower(): name for name, events in _EVENTS.items() for event in events.split()
+}
+
+_QUERY = """
+    SELECT state, wait_event_type, wait_event, count(*)
+    FROM pg_stat_get_activity(NULL)
+    WHERE application_name = %s AND backend_type = 'client backend'
+    GROUP BY 1, 2, 3
+"""
+
+
+def classify(state: str | None, event_type: str | None, event: str | None) -> WaitClass:
+    """The class of a session, from these columns of pg_stat_activity."""
+    if state is None or state == "disabled":
+        return "other"
+    if state.startswith("idle"):
+        return "client"
+    if event_type is None:
+        return "cpu"
+    exact = _CLASS_OF.get(f"{event_type}:{event}".lower())
+    return exact or _TYPES.get(event_type.lower(), "other")
+
+
+class PostgresWaitProbe:
+    """Looks at pg_stat_activity with one prepared statement over a connection of its own."""
+
+    def __init__(self, dsn: str) -> None:
+        """Connect; the sampled sessions need not exist yet."""
+        self._connection = psycopg.connect(dsn, autocommit=True, application_name="tierwise-sampler")
+        self._cursor = self._connection.cursor()
+
+    def sample(self) -> list[WaitClass]:
+        """One class for each session of the load."""
+        self._cursor.execute(_QUERY, [CLIENT_APPLICATION], prepare=True)
+        return [
+            name
+            for state, event_type, event, sessions in self._cursor
+            for name in [classify(state, event_type, event)] * sessions
+        ]
+
+    def cpu_s(self) -> float:
+        """CPU seconds of the server process behind the connection."""
+        return process_cpu_s(self._connection.info.backend_pid) or 0.0
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._connection.close()

@@ -1,0 +1,64 @@
+"""CPU time of a process and all that it has started."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_TRIES = 10
+
+
+@dataclass(frozen=True)
+class _Usage:
+    parent: int
+    own_ticks: int
+    reaped_ticks: int
+
+
+def process_cpu_s(pid: int) -> float | None:
+    """CPU seconds of one process without its children, to 10 ms; ``None`` if it is gone."""
+    usage = _read(pid)
+    return None if usage is None else usage.own_ticks * _TICK_S
+
+
+def tree_cpu_s(root_pid: int) -> float | None:
+    """CPU seconds of a process, its live descendants, and all that these have waited for; ``None`` if gone.
+
+    When a child ends, the kernel moves its time from its own account to its parent's. A reading during which
+    that happened would count the child twice or not at all, so it is taken again.
+    """
+    for _ in range(_TRIES):
+        table = _table()
+        if root_pid not in table:
+            return None
+        tree = _descendants(root_pid, table)
+        again = {pid: _read(pid) for pid in tree}
+        if all(now and now.reaped_ticks == table[pid].reaped_ticks for pid, now in again.items()):
+            break
+    return sum(table[pid].own_ticks + table[pid].reaped_ticks for pid in tree) * _TICK_S
+
+
+def _descendants(root_pid: int, table: dict[int, _Usage]) -> set[int]:
+    tree = {root_pid}
+    while more := {pid for pid, usage in table.items() if usage.parent in tree} - tree:
+        tree |= more
+    return tree
+
+
+def _table() -> dict[int, _Usage]:
+    pids = [int(path.name) for path in Path("/proc").glob("[0-9]*")]
+    usages = {pid: _read(pid) for pid in pids}
+    return {pid: usage for pid, usage in usages.items() if usage is not None}
+
+
+def _read(pid: int) -> _Usage | None:
+    """Fields ppid, utime, stime, cutime and cstime of proc_pid_stat(5)."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()
+    own, reaped = fields[11:13], fields[13:15]
+    return _Usage(int(fields[1]), sum(map(int, own)), sum(map(int, reaped)))
