@@ -16,8 +16,8 @@ PACKAGE = ROOT / "python" / "tierwise"
 LAYERS: list[set[str]] = [
     {"errors", "_core"},
     {"roles", "units"},
-    {"placement", "profiles", "workload", "study"},
-    {"results", "statistics", "wait_sampling"},
+    {"results"},
+    {"placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
     {"host"},
     {"engines"},
     {"storage", "run", "lab"},

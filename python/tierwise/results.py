@@ -199,6 +199,18 @@ class StudyInfo(Record):
     question: str
     baseline: str
     """The placement that every other is compared with."""
+    seed: int = 0
+    """Decided the order of runs and the parameters of the workload."""
+    fingerprint: str = ""
+    """Of what affects the runs; a study resumes only under the same one."""
+    placements: list[str] = []
+    """In the order that the study declares; reports keep it."""
+    repeats: int | None = None
+    """Planned for each placement, so that a report of an unfinished study can say so."""
+    seed: int
+    """Decides the order of runs and the workload's parameters."""
+    fingerprint: str
+    """Changes with anything in the study that affects its runs."""
     paper: list[PaperValue] = []
     notes: list[str] = []
     """Where engine, data size and processor differ from the paper's."""

@@ -21,6 +21,7 @@ from pydantic import (
 
 from tierwise.errors import TierwiseError
 from tierwise.placement import DeviceSpec, Placement
+from tierwise.results import PaperValue
 from tierwise.roles import Role
 from tierwise.units import parse_size_bytes
 
@@ -31,18 +32,6 @@ _OTHER_SIZE_BYTES = _GIB
 
 def _size(value: object) -> object:
     return parse_size_bytes(value, "size") if isinstance(value, str) else value
-
-
-class PaperFigure(BaseModel):
-    """A figure that a paper printed for one placement."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    placement: str
-    what: str
-    value: float
-    unit: str
-    source: str
 
 
 class Study(BaseModel):
@@ -69,7 +58,7 @@ class Study(BaseModel):
     sizes: dict[Role, Annotated[PositiveInt, BeforeValidator(_size)]] = {}
     settings: dict[str, dict[str, str]] = {}
     notes: list[str] = []
-    paper: list[PaperFigure] = []
+    paper: list[PaperValue] = []
 
     def size_bytes(self, role: Role) -> int:
         """Size of the partition for ``role``."""

@@ -1,0 +1,177 @@
+"""The devices of one run: made or found for a placement, and counted by role."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tierwise import profiles
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger
+from tierwise.host.disk import DiskStats, EmulatedDisk, Partition, PartitionStats
+from tierwise.host.real import DiskCounters, RealDevice, open_real_device
+from tierwise.plan import RunPlan
+from tierwise.results import DeviceInfo, Lateness, RoleIo
+from tierwise.roles import Role
+from tierwise.study import Study
+
+_LATENESS_FLOOR_US = 100.0
+_LATENESS_SHARE = 0.05
+"""A device may answer later than its model says by this share of its mean latency, or by the floor."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the devices did during the measured phase. ``problems`` say why it cannot be believed."""
+
+    io: dict[Role, RoleIo]
+    devices: list[DeviceInfo]
+    cpu_s: float | None
+    problems: list[str]
+
+
+@dataclass
+class Storage:
+    """Every role's directory, on the device that the placement gives it.
+
+    An emulated device is cut into one partition a role, so that each role has counters of its own while
+    all of them share one head, one queue and one cache. A real device is counted as a whole.
+    """
+
+    role_devices: Mapping[Role, str]
+    places: dict[Role, Path] = field(default_factory=dict)
+    emulated: dict[str, EmulatedDisk] = field(default_factory=dict)
+    real: dict[str, RealDevice] = field(default_factory=dict)
+    _before: dict[str, DiskCounters | None] = field(default_factory=dict)
+
+    def set_timing(self, on: bool) -> None:
+        """Let emulated devices take their time (``True``) or complete everything at once."""
+        for disk in self.emulated.values():
+            disk.set_timing(on)
+
+    def start_counting(self) -> None:
+        """Begin the measured phase: every counter reads zero from here."""
+        for disk in self.emulated.values():
+            disk.reset_stats()
+        self._before = {name: device.counters() for name, device in self.real.items()}
+
+    def stop_counting(self, elapsed_s: float) -> Counted:
+        """What happened since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
+        stats = {name: disk.stats() for name, disk in self.emulated.items()}
+        infos = [self._emulated_info(name, disk, stats[name]) for name, disk in self.emulated.items()]
+        infos += [self._real_info(name, device, elapsed_s) for name, device in self.real.items()]
+        io = {
+            Role(partition.name): _role_io(name, partition)
+            for name, disk in stats.items()
+            for partition in disk.partitions
+        }
+        cpu_s = sum(disk.cpu_s for disk in stats.values()) if stats else None
+        return Counted(io, infos, cpu_s, [problem for info in infos for problem in _problems(info)])
+
+    def describe(self) -> list[DeviceInfo]:
+        """The devices without counters, for a run that was not measured."""
+        emulated = [
+            DeviceInfo(
+                name=name, kind=disk.profile.kind, profile=disk.profile.name, roles=self.roles_on(name)
+            )
+            for name, disk in self.emulated.items()
+        ]
+        real = [
+            DeviceInfo(name=name, kind="real", path=str(device.path), roles=self.roles_on(name))
+            for name, device in self.real.items()
+        ]
+        return emulated + real
+
+    def roles_on(self, device: str) -> list[Role]:
+        """Roles that live on one device."""
+        return [role for role, name in self.role_devices.items() if name == device]
+
+    def _emulated_info(self, name: str, disk: EmulatedDisk, stats: DiskStats) -> DeviceInfo:
+        latencies = [
+            latency
+            for partition in stats.partitions
+            for latency in (partition.read_latency, partition.write_latency, partition.flush_latency)
+            if latency is not None
+        ]
+        answered = sum(latency.count for latency in latencies)
+        mean_us = sum(latency.mean_us * latency.count for latency in latencies) / max(answered, 1)
+        lateness = stats.lateness and Lateness(
+            p50_us=stats.lateness.p50_us,
+            p99_us=stats.lateness.p99_us,
+            max_us=stats.lateness.max_us,
+            bound_p99_us=max(_LATENESS_FLOOR_US, _LATENESS_SHARE * mean_us),
+        )
+        return DeviceInfo(
+            name=name,
+            kind=disk.profile.kind,
+            profile=disk.profile.name,
+            roles=self.roles_on(name),
+            lateness=lateness,
+        )
+
+    def _real_info(self, name: str, device: RealDevice, elapsed_s: float) -> DeviceInfo:
+        before, after = self._before.get(name), device.counters()
+        io = after.since(before, name, elapsed_s) if before and after else None
+        return DeviceInfo(name=name, kind="real", path=str(device.path), roles=self.roles_on(name), io=io)
+
+
+def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: ExitStack) -> Storage:
+    """Bring up every device that the placement uses, cut by the ``roles`` that the engine can place.
+
+    Args:
+        study: names the devices and the sizes of their partitions.
+        plan: the placement, and the seed of the models.
+        roles: roles to give a place.
+        undo: takes down again whatever was brought up.
+
+    Raises:
+        TierwiseError: if the placement moves a role that the engine cannot place, or a device cannot be had.
+    """
+    for role in plan.placement.roles:
+        if role not in roles:
+            raise TierwiseError(
+                f"placements.{plan.placement.name}.{role}: engine {plan.engine} cannot place the role {role}",
+                f"place only {', '.join(sorted(roles))}",
+            )
+    storage = Storage({role: plan.placement.device_of(role) for role in sorted(roles)})
+    mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
+    for name in dict.fromkeys(storage.role_devices.values()):
+        if study.devices[name].path is not None:
+            _use_real(storage, study, name, undo)
+        else:
+            _bring_up(storage, study, name, plan.seed, mounts, undo)
+    return storage
+
+
+def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path, undo: ExitStack) -> None:
+    profile = profiles.load(str(study.devices[name].profile))
+    partitions = [Partition(str(role), study.size_bytes(role)) for role in storage.roles_on(name)]
+    mount_dir = mounts / name
+    mount_dir.mkdir()
+    disk = EmulatedDisk.up(f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed)
+    undo.callback(disk.down)
+    storage.emulated[name] = disk
+    storage.places |= {Role(partition): path for partition, path in disk.mounts.items()}
+
+
+def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> None:
+    device = open_real_device(name, str(study.devices[name].path))
+    directory = undo.enter_context(ledger.directory("tierwise", parent=device.path))
+    storage.real[name] = device
+    for role in storage.roles_on(name):
+        storage.places[role] = directory / role
+        storage.places[role].mkdir()
+
+
+def _role_io(device: str, partition: PartitionStats) -> RoleIo:
+    counted = partition.model_dump(include=set(RoleIo.model_fields))
+    return RoleIo.model_validate({"device": device, **counted})
+
+
+def _problems(info: DeviceInfo) -> list[str]:
+    late = info.lateness
+    if late is None or late.p99_us <= late.bound_p99_us:
+        return []
+    return [f"{info.name} answered {late.p99_us:.0f} us late at p99, above {late.bound_p99_us:.0f} us"]
