@@ -13,4 +13,4 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if missing:
         for item in items:
             if item.get_closest_marker("privileged"):
-                item.add_marker(pytest.mark.skip(reason=f"devices cannot be emulated here: missing {missing}"))
+                item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))

@@ -94,7 +94,9 @@ def test_sizes_are_written_as_people_write_them() -> None:
     assert chosen.size_bytes(Role.LOG) == 512 << 20
 
 
-@pytest.mark.parametrize(("text", "size_bytes"), [("4G", 4 << 30), ("8192", 8192), ("1MiB", 1 << 20), ("2 kB", 2048)])
+@pytest.mark.parametrize(
+    ("text", "size_bytes"), [("4G", 4 << 30), ("8192", 8192), ("1MiB", 1 << 20), ("2 kB", 2048)]
+)
 def test_sizes(text: str, size_bytes: int) -> None:
     assert parse_size_bytes(text, "--size") == size_bytes
 

@@ -1,0 +1,5 @@
+"""``python -m tierwise`` is the command ``tierwise``."""
+
+from tierwise.cli import main
+
+main()

@@ -1,0 +1,140 @@
+"""The lab, with a real PostgreSQL on this machine's own storage: it needs no privileges."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tierwise import lab, study
+from tierwise.errors import TierwiseError
+from tierwise.host import clean, ledger
+from tierwise.plan import RunPlan
+from tierwise.results import RunResult
+
+STUDY = """
+name = "tiny"
+question = "?"
+engines = ["postgres"]
+workload = "single_commit"
+clients = 2
+transactions = 50
+warmup_transactions = 4
+repeats = 2
+baseline = "one"
+[devices.own]
+path = "{path}"
+[placements.one]
+default = "own"
+[placements.two]
+log = "own"
+default = "own"
+[settings.postgres]
+shared_buffers = "16MB"
+"""
+
+
+class Watcher:
+    """Remembers what the lab said."""
+
+    def __init__(self) -> None:
+        self.finished_before = 0
+        self.results: list[RunResult] = []
+
+    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
+        self.finished_before = finished
+
+    def run_started(self, plan: RunPlan) -> None:
+        pass
+
+    def phase_started(self, what: str) -> None:
+        pass
+
+    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
+        self.results.append(result)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> study.Study:
+    for directory in [tmp_path, *tmp_path.parents]:
+        if directory.stat().st_uid == os.geteuid() and directory != Path("/"):
+            directory.chmod(directory.stat().st_mode | 0o011)
+    own = tmp_path / "own"
+    own.mkdir()
+    return study.parse(STUDY.format(path=own), "tiny.toml")
+
+
+def test_a_study_ends_with_complete_records(tiny: study.Study, tmp_path: Path) -> None:
+    watcher = Watcher()
+    directory = lab.run_study(tiny, tmp_path / "results", watcher, seed=7)
+    results = lab.results_in(directory)
+    assert sorted(result.run_id for result in results) == [
+        f"postgres/{p}/{r}" for p in ("one", "two") for r in (0, 1)
+    ]
+    for result in results:
+        assert result.status == "ok", result.problems
+        assert result.transactions == 50
+        assert result.elapsed_s
+        assert result.latency["all"].count == 50
+        assert result.engine.settings["shared_buffers"] == "16MB"
+        assert result.waits
+        assert sum(share.share for share in result.waits.shares.values()) == pytest.approx(1)
+        assert result.log_bytes
+        assert result.cpu
+    rows = duckdb.read_parquet(str(directory / lab.PARQUET_FILE)).fetchall()
+    assert len(rows) == 4
+    assert not list((tmp_path / "own").iterdir())
+
+
+def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, tmp_path: Path) -> None:
+    broken = tiny.model_copy(update={"settings": {"postgres": {"shared_bufers": "1MB"}}})
+    with pytest.raises(TierwiseError, match="shared_bufers"):
+        lab.run_study(broken, tmp_path / "results", Watcher(), seed=1)
+    assert not list((tmp_path / "own").iterdir())
+    assert not ledger.entries()
+
+
+def test_a_role_that_the_engine_cannot_place_is_named(tiny: study.Study, tmp_path: Path) -> None:
+    text = STUDY.format(path=tmp_path / "own").replace('log = "own"', 'undo = "own"')
+    with pytest.raises(TierwiseError, match=r"placements\.two\.undo: engine postgres cannot place"):
+        lab.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
+
+
+def test_a_killed_study_resumes(tiny: study.Study, tmp_path: Path) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(STUDY.format(path=tmp_path / "own"), "utf-8")
+    out = tmp_path / "results"
+    command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(out), "--seed", "3"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    records = out / "tiny" / lab.LATEST / lab.RESULTS_FILE
+    deadline = time.monotonic() + 120
+    while not records.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = records.read_text("utf-8")
+    clean.clean()
+    assert not ledger.entries()
+    assert not list((tmp_path / "own").iterdir())
+
+    watcher = Watcher()
+    directory = lab.run_study(tiny, out, watcher, seed=3)
+    assert watcher.finished_before == len(before.splitlines()) >= 1
+    assert len(watcher.results) == 4 - watcher.finished_before
+    assert (directory / lab.RESULTS_FILE).read_text("utf-8").startswith(before)
+    assert len(lab.results_in(directory)) == 4
+
+
+def test_a_changed_study_does_not_resume(tiny: study.Study, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    lab.run_study(tiny.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
+    assert lab.find_unfinished(tiny, out, None)
+    assert lab.find_unfinished(tiny, out, 6) is None
+    assert lab.find_unfinished(tiny.model_copy(update={"clients": 3}), out, None) is None
+    assert lab.find_unfinished(tiny.model_copy(update={"repeats": 1}), out, None) is None
