@@ -10,9 +10,11 @@ from pathlib import Path
 from tierwise import profiles
 from tierwise.errors import TierwiseError
 from tierwise.host import ledger
-from tierwise.host.disk import DiskStats, EmulatedDisk, Partition, PartitionStats
+from tierwise.host.disk import EmulatedDisk, Partition
+from tierwise.host.disk_stats import DiskStats, PartitionStats
 from tierwise.host.real import DiskCounters, RealDevice, open_real_device
 from tierwise.plan import RunPlan
+from tierwise.profiles import Profile
 from tierwise.results import DeviceInfo, Lateness, RoleIo
 from tierwise.roles import Role
 from tierwise.study import Study
@@ -43,6 +45,7 @@ class Storage:
     role_devices: Mapping[Role, str]
     places: dict[Role, Path] = field(default_factory=dict)
     emulated: dict[str, EmulatedDisk] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)
     real: dict[str, RealDevice] = field(default_factory=dict)
     _before: dict[str, DiskCounters | None] = field(default_factory=dict)
 
@@ -60,24 +63,19 @@ class Storage:
     def stop_counting(self, elapsed_s: float) -> Counted:
         """What happened since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
-        infos = [self._emulated_info(name, disk, stats[name]) for name, disk in self.emulated.items()]
+        infos = [self._emulated_info(name, _lateness(one)) for name, one in stats.items()]
         infos += [self._real_info(name, device, elapsed_s) for name, device in self.real.items()]
         io = {
             Role(partition.name): _role_io(name, partition)
             for name, disk in stats.items()
-            for partition in disk.partitions
+            for partition in disk.partitions.values()
         }
         cpu_s = sum(disk.cpu_s for disk in stats.values()) if stats else None
         return Counted(io, infos, cpu_s, [problem for info in infos for problem in _problems(info)])
 
     def describe(self) -> list[DeviceInfo]:
         """The devices without counters, for a run that was not measured."""
-        emulated = [
-            DeviceInfo(
-                name=name, kind=disk.profile.kind, profile=disk.profile.name, roles=self.roles_on(name)
-            )
-            for name, disk in self.emulated.items()
-        ]
+        emulated = [self._emulated_info(name, None) for name in self.emulated]
         real = [
             DeviceInfo(name=name, kind="real", path=str(device.path), roles=self.roles_on(name))
             for name, device in self.real.items()
@@ -88,28 +86,10 @@ class Storage:
         """Roles that live on one device."""
         return [role for role, name in self.role_devices.items() if name == device]
 
-    def _emulated_info(self, name: str, disk: EmulatedDisk, stats: DiskStats) -> DeviceInfo:
-        latencies = [
-            latency
-            for partition in stats.partitions
-            for latency in (partition.read_latency, partition.write_latency, partition.flush_latency)
-            if latency is not None
-        ]
-        answered = sum(latency.count for latency in latencies)
-        mean_us = sum(latency.mean_us * latency.count for latency in latencies) / max(answered, 1)
-        lateness = stats.lateness and Lateness(
-            p50_us=stats.lateness.p50_us,
-            p99_us=stats.lateness.p99_us,
-            max_us=stats.lateness.max_us,
-            bound_p99_us=max(_LATENESS_FLOOR_US, _LATENESS_SHARE * mean_us),
-        )
-        return DeviceInfo(
-            name=name,
-            kind=disk.profile.kind,
-            profile=disk.profile.name,
-            roles=self.roles_on(name),
-            lateness=lateness,
-        )
+    def _emulated_info(self, name: str, lateness: Lateness | None) -> DeviceInfo:
+        profile = self.profiles[name]
+        roles = self.roles_on(name)
+        return DeviceInfo(name=name, kind=profile.kind, profile=profile.name, roles=roles, lateness=lateness)
 
     def _real_info(self, name: str, device: RealDevice, elapsed_s: float) -> DeviceInfo:
         before, after = self._before.get(name), device.counters()
@@ -153,6 +133,7 @@ def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path
     disk = EmulatedDisk.up(f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed)
     undo.callback(disk.down)
     storage.emulated[name] = disk
+    storage.profiles[name] = profile
     storage.places |= {Role(partition): path for partition, path in disk.mounts.items()}
 
 
@@ -163,6 +144,26 @@ def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> Non
     for role in storage.roles_on(name):
         storage.places[role] = directory / role
         storage.places[role].mkdir()
+
+
+def _lateness(stats: DiskStats) -> Lateness | None:
+    """How late a device was, against what may be: a share of the latency that its users saw."""
+    if stats.lateness is None:
+        return None
+    latencies = [
+        latency
+        for partition in stats.partitions.values()
+        for latency in (partition.read_latency, partition.write_latency, partition.flush_latency)
+        if latency is not None
+    ]
+    answered = sum(latency.count for latency in latencies)
+    mean_us = sum(latency.mean_us * latency.count for latency in latencies) / max(answered, 1)
+    return Lateness(
+        p50_us=stats.lateness.p50_us,
+        p99_us=stats.lateness.p99_us,
+        max_us=stats.lateness.max_us,
+        bound_p99_us=max(_LATENESS_FLOOR_US, _LATENESS_SHARE * mean_us),
+    )
 
 
 def _role_io(device: str, partition: PartitionStats) -> RoleIo:
