@@ -31,8 +31,13 @@ _STUDENT_T_975 = 2.093
 class WaitProbe(Protocol):
     """What an engine must offer to have its waits sampled. Used by one thread at a time."""
 
-    def sample(self) -> list[WaitClass]:
-        """The class of each session of the load at this moment; empty while there is none."""
+    def sample(self, delay_s: float) -> list[WaitClass]:
+        """The class of each session of the load ``delay_s`` from now; empty while there is none.
+
+        Where it can, the engine itself should do the waiting. On a busy machine whoever asks must first get a
+        processor, often one that a session has just left: so much that needs doing after the wait, so much
+        do sessions at work go unseen.
+        """
 
     def cpu_s(self) -> float:
         """CPU seconds that the engine has spent on answering :meth:`sample` so far."""
@@ -161,8 +166,8 @@ class WaitSampler:
 
     def _loop(self, began_s: float) -> None:
         slot = 0
-        while not self._stopping.wait(self._delay_s(began_s, slot)):
-            states = self._probe.sample()
+        while not self._stopping.is_set():
+            states = self._probe.sample(self._delay_s(began_s, slot))
             self._counts.extend(states.count(name) for name in CLASSES)
             self._ticks += 1
             slot = max(slot + 1, int((time.monotonic() - began_s) / self._period_s))
