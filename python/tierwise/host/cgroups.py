@@ -81,21 +81,21 @@ def remove_process_group(name: str) -> None:
     _remove(_unified(), name)
 
 
-def enter_memory_group(name: str) -> bool:
-    """Move the calling process into a memory group of its own; whether that was possible.
+def enter_server_groups(name: str) -> None:
+    """Move the calling process, a disk server, out of its starter's groups into groups of its own.
 
-    A disk server whose memory is charged to the group of its users deadlocks: the users wait for memory,
+    A server whose memory is charged to the group of its users deadlocks: the users wait for memory,
     the memory waits for dirty pages to be written, and the server that would write them waits for memory.
+    A server in the process group of its starter would end with the starter, before its users.
     """
-    group = _make(_memory(), name)
-    if group is None:
-        return False
-    with contextlib.suppress(OSError):
-        (group / "cgroup.procs").write_text("0")
-        return True
-    return False
+    for hierarchy in {_memory(), _unified()}:
+        group = _make(hierarchy, name)
+        if group is not None:
+            with contextlib.suppress(OSError):
+                (group / "cgroup.procs").write_text("0")
 
 
-def remove_memory_group(name: str) -> None:
-    """Remove the memory group of a server that has ended."""
-    _remove(_memory(), name)
+def remove_server_groups(name: str) -> None:
+    """Remove the groups of a server that has ended."""
+    for hierarchy in {_memory(), _unified()}:
+        _remove(hierarchy, name)

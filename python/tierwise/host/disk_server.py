@@ -1,0 +1,60 @@
+"""The process that serves one emulated disk: ``python -m tierwise.host.disk_server CONFIG``.
+
+The configuration's path on the command line is also how the process is found after a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.host import cgroups, ledger, processes
+
+
+def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start the server of a configuration, in a session of its own and with no file of the caller's."""
+    environment = {name: value for name, value in os.environ.items() if name != processes.TOKEN}
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", __name__, str(config)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment,
+            cwd="/",
+        )
+
+
+def find(config: Path) -> list[int]:
+    """Pids of the live servers of a configuration: one, none, or one that was started but not entered."""
+    wanted = os.fsencode(config)
+    pids = [int(process.name) for process in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in pids if wanted in _arguments(pid) and ledger.Identity.of(pid)]
+
+
+def _arguments(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def main() -> None:
+    """Serve until the disk is unmounted; an error is the last line of the log."""
+    config = Path(sys.argv[1])
+    # Python's own handler would only run after the disk is unmounted.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    cgroups.enter_server_groups(config.parent.name)
+    try:
+        _core.serve_disk(config.read_text(encoding="utf-8"))
+    except RuntimeError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""What an emulated disk did since its counters were last reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tierwise.host import ledger
+from tierwise.results import Latency, Record
+
+
+class PartitionStats(Record):
+    """Counters of one partition. Bytes and times are totals; depths are numbers of requests inside."""
+
+    name: str
+    loop: str
+    mount: str
+    file_system: str
+    size_bytes: int
+    reads: int
+    writes: int
+    flushes: int
+    discards: int
+    read_bytes: int
+    write_bytes: int
+    busy_s: float
+    queue_depth_mean: float
+    queue_depth_max: int
+    read_latency: Latency | None
+    write_latency: Latency | None
+    flush_latency: Latency | None
+
+
+class DiskStats(Record):
+    """Counters of one emulated disk.
+
+    ``lateness`` is how long after its time the server answered each request; it is ``None`` before the
+    first. ``path_us`` is the latency of loop and FUSE that the server makes good. ``warnings`` say what the
+    system refused and a server needs to be on time.
+    """
+
+    name: str
+    profile: str
+    kind: str
+    server_pid: int
+    owner_pid: int
+    elapsed_s: float
+    cpu_s: float
+    path_us: float
+    queue_depth_mean: float
+    queue_depth_max: int
+    lateness: Latency | None
+    warnings: list[str]
+    partitions: dict[str, PartitionStats]
+
+    @property
+    def lateness_p50_us(self) -> float:
+        """Median lateness, or 0 before the first request."""
+        return self.lateness.p50_us if self.lateness else 0.0
+
+    @property
+    def lateness_p99_us(self) -> float:
+        """99th percentile of the lateness, or 0 before the first request."""
+        return self.lateness.p99_us if self.lateness else 0.0
+
+    @property
+    def lateness_max_us(self) -> float:
+        """Greatest lateness, or 0 before the first request."""
+        return self.lateness.max_us if self.lateness else 0.0
+
+
+def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
+    """Join what the server counted with what the ledger knows."""
+    facts, device = entry.facts, answer["stats"]
+    placed = {partition["name"]: partition for partition in facts["partitions"]}
+    partitions = {counted["name"]: {**counted, **placed[counted["name"]]} for counted in device["partitions"]}
+    return DiskStats.model_validate(
+        {
+            **device,
+            "name": entry.name,
+            "profile": facts["profile"],
+            "kind": facts["model"],
+            "server_pid": facts["server"]["pid"],
+            "owner_pid": entry.owner.pid,
+            "warnings": answer["warnings"],
+            "partitions": partitions,
+        }
+    )

@@ -1,0 +1,157 @@
+"""Mounts: what is mounted where, making file systems, mounting and unmounting."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tierwise.errors import TierwiseError
+
+FileSystem = Literal["ext4", "xfs"]
+
+_MAKE_OPTIONS: dict[str, list[str]] = {
+    # Everything is written now: a file system that initialises itself later does so in the measured phase.
+    "ext4": ["-q", "-F", "-m", "0", "-i", "32768", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
+    "xfs": ["-q", "-f", "-K"],
+}
+_SMALLEST_MIB = {"ext4": 16, "xfs": 300}
+_PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
+_SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_UMOUNT_NOFOLLOW = 8
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line of the kernel's table."""
+
+    point: Path
+    device: tuple[int, int]
+    """Major and minor number. The minor number of a FUSE mount is that of its connection."""
+    file_system: str
+    source: str
+
+
+def mounts() -> list[Mount]:
+    """Everything that is mounted for this process, in the order of mounting."""
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    return [_parse(line.split()) for line in lines]
+
+
+def mount_at(point: Path) -> Mount | None:
+    """What is mounted at a path (the last, if several), or ``None``."""
+    return next((mount for mount in reversed(mounts()) if mount.point == point), None)
+
+
+def _parse(fields: list[str]) -> Mount:
+    major, minor = fields[2].split(":")
+    after = fields.index("-") + 1
+    return Mount(
+        Path(_unescape(fields[4])), (int(major), int(minor)), fields[after], _unescape(fields[after + 1])
+    )
+
+
+def _unescape(text: str) -> str:
+    return re.sub(r"\\(\d{3})", lambda match: chr(int(match[1], 8)), text)
+
+
+def require_tools(file_system: str, size_bytes: int, where: str) -> None:
+    """Refuse a file system that cannot be made here, or not of this size.
+
+    Raises:
+        TierwiseError: naming ``where``, the file system, and the package or the smallest size.
+    """
+    if file_system not in _MAKE_OPTIONS:
+        raise TierwiseError(f"{where}: unknown file system {file_system!r}", "use ext4 or xfs")
+    if shutil.which(f"mkfs.{file_system}", path=_SEARCH_PATH) is None:
+        package = _PACKAGES[file_system]
+        raise TierwiseError(f"{where}: mkfs.{file_system} is not installed", f"apt-get install {package}")
+    if size_bytes < _SMALLEST_MIB[file_system] << 20:
+        raise TierwiseError(
+            f"{where}: {size_bytes} bytes are too few for {file_system}",
+            f"give it at least {_SMALLEST_MIB[file_system]}M",
+        )
+
+
+def make_file_system(file_system: str, device: Path) -> None:
+    """Make a file system that has nothing left to initialise later."""
+    run(f"mkfs.{file_system}", *_MAKE_OPTIONS[file_system], str(device))
+
+
+def mount(device: Path, point: Path, file_system: str) -> None:
+    """Mount a block device at an existing directory; reads do not write access times."""
+    run("mount", "-t", file_system, "-o", "noatime", str(device), str(point))
+
+
+def unmount(point: Path, patience_s: float = 2) -> None:
+    """Unmount whatever was mounted last at ``point``; what uses it is given a moment to end.
+
+    Raises:
+        TierwiseError: if it is still in use after ``patience_s``, naming the users.
+    """
+    deadline = time.monotonic() + patience_s
+    while error := _umount2(point):
+        if error == _EBUSY and time.monotonic() < deadline:
+            time.sleep(0.02)
+            continue
+        detail = _describe_users(point) if error == _EBUSY else os.strerror(error)
+        raise TierwiseError(f"cannot unmount {point}: {detail}", "end what uses it, then try again")
+
+
+_EBUSY = 16
+
+
+def _umount2(point: Path) -> int:
+    """Call the kernel itself: the command may look at the file system, and hang if its server is dead."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    status = libc.umount2(os.fsencode(point), _UMOUNT_NOFOLLOW)
+    return 0 if status == 0 else ctypes.get_errno()
+
+
+def _describe_users(point: Path) -> str:
+    users = users_of(point)
+    return "in use by " + ", ".join(f"{pid} ({name})" for pid, name in users.items()) if users else "busy"
+
+
+def users_of(point: Path) -> dict[int, str]:
+    """Pid and name of each process with an open file or its working directory below a path."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            links = [process / "cwd", process / "root", *(process / "fd").iterdir()]
+            if any(_is_below(link, point) for link in links):
+                found[int(process.name)] = (process / "comm").read_text().strip()
+        except OSError:
+            continue
+    return found
+
+
+def _is_below(link: Path, point: Path) -> bool:
+    try:
+        return link.readlink().is_relative_to(point)
+    except OSError:
+        return False
+
+
+def run(*command: str) -> str:
+    """Run a system command and give its output.
+
+    Raises:
+        TierwiseError: with the command's own message, if it fails or is not there.
+    """
+    try:
+        result = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": _SEARCH_PATH}
+        )
+    except FileNotFoundError:
+        raise TierwiseError(f"{command[0]} is not installed", "apt-get install util-linux mount") from None
+    if result.returncode != 0:
+        detail = " ".join((result.stderr or result.stdout).split()) or f"exit status {result.returncode}"
+        raise TierwiseError(f"{' '.join(command)}: {detail}", "see the kernel's log with dmesg")
+    return result.stdout
