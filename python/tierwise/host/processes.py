@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from tierwise.errors import TierwiseError
-from tierwise.host import cgroups, ledger
+from tierwise.host import cgroups, ledger, shared_memory
 
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable that marks a process as that of one ledger entry."""
@@ -136,6 +136,7 @@ def end(entry: ledger.Entry, timeout_s: float = 10) -> None:
         TierwiseError: if one is still there after ``timeout_s`` (blocked in the kernel); the entry stays.
     """
     deadline = time.monotonic() + timeout_s
+    held = shared_memory.held_by(_members(entry))
     while members := _members(entry):
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
@@ -144,6 +145,7 @@ def end(entry: ledger.Entry, timeout_s: float = 10) -> None:
             listed = ", ".join(map(str, members))
             raise TierwiseError(f"process {entry.name}: pid {listed} does not end", "see what blocks it")
         time.sleep(0.005)
+    shared_memory.release(held)
     cgroups.remove_process_group(entry.name)
     entry.remove()
 
