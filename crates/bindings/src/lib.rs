@@ -1,11 +1,16 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
+mod disk;
+
 use pyo3::prelude::*;
 
 /// Version of the compiled module; equals that of the Python package.
 #[pymodule]
 mod _core {
     use super::*;
+
+    #[pymodule_export]
+    use super::disk::serve_disk;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

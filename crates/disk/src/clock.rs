@@ -1,0 +1,25 @@
+//! The clock that the live disk drives its model with.
+
+use tierwise_device::Nanos;
+
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+pub fn now() -> Nanos {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a live timespec, and this clock exists on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos
+}
+
+/// Seconds of processor time that this process has used.
+pub fn cpu_s() -> f64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}

@@ -1,0 +1,82 @@
+//! What a server is told when it starts.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use tierwise_device::SECTOR_BYTES;
+
+use crate::DiskError;
+
+/// One file of the server: a range of the device's sectors, behind those of the partitions before it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartitionConfig {
+    /// Name; the file is called `NAME.img`.
+    pub name: String,
+    /// Size; a multiple of 4096.
+    pub size_bytes: u64,
+}
+
+/// Everything that a server needs to know.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerConfig {
+    /// Name of the disk, shown as the source of its mount.
+    pub name: String,
+    /// Empty directory to serve the files in.
+    pub mount: PathBuf,
+    /// Where to listen for commands, a Unix socket.
+    pub socket: PathBuf,
+    /// Text of the profile.
+    pub profile: String,
+    /// File that the text is from, for messages.
+    pub profile_file: String,
+    /// Seed of everything random in the model.
+    pub seed: u64,
+    /// The files, in order of their sectors.
+    pub partitions: Vec<PartitionConfig>,
+    /// Latency of the path through loop and FUSE, which the server makes good, in microseconds.
+    pub path_us: f64,
+    /// Longest busy waiting before an answer is due, in microseconds.
+    pub spin_us: f64,
+}
+
+/// Partitions start and end at multiples of this many bytes.
+pub const ALIGNMENT_BYTES: u64 = 4096;
+
+impl ServerConfig {
+    /// Reads a configuration from JSON and checks the sizes.
+    pub fn parse(json: &str) -> Result<Self, DiskError> {
+        let config: Self = serde_json::from_str(json)?;
+        for partition in &config.partitions {
+            if partition.size_bytes == 0 || !partition.size_bytes.is_multiple_of(ALIGNMENT_BYTES) {
+                return Err(DiskError::Size {
+                    name: partition.name.clone(),
+                    size_bytes: partition.size_bytes,
+                    unit: ALIGNMENT_BYTES,
+                });
+            }
+        }
+        Ok(config)
+    }
+
+    /// Sum of the sizes.
+    pub fn size_bytes(&self) -> u64 {
+        self.partitions
+            .iter()
+            .map(|partition| partition.size_bytes)
+            .sum()
+    }
+
+    /// Refuses partitions that do not fit a device.
+    pub fn require_fit(&self, capacity_sectors: u64) -> Result<(), DiskError> {
+        let capacity_bytes = capacity_sectors * SECTOR_BYTES;
+        match self.size_bytes() {
+            asked_bytes if asked_bytes > capacity_bytes => Err(DiskError::TooLarge {
+                asked_bytes,
+                capacity_bytes,
+            }),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Drives a model from a clock that is not the model's own.
+//!
+//! The path between the user of a disk and its server takes time that a real disk would not. A request
+//! whose model time is `t` is therefore answered at `t - path`, so that the user sees the answer at `t`.
+//! To know early what happens at `t`, the model's clock runs ahead of the real one, by at most `path`, but
+//! never further than the event that it is asked for. A request that arrives meanwhile is given the model's
+//! time: it was on its way while that event happened.
+
+use std::collections::HashMap;
+
+use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
+
+/// A request on its way to the model; `reply` is whatever its sender needs to answer it.
+pub struct Arrival<R> {
+    /// Number of the partition that counts it.
+    pub partition: usize,
+    /// The request, in sectors of the whole device.
+    pub request: Request,
+    /// How to answer.
+    pub reply: R,
+}
+
+/// What is counted about a request when it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Number of the partition that counts it.
+    pub partition: usize,
+    /// What it was.
+    pub op: Op,
+    /// When it arrived.
+    pub arrived: Nanos,
+    /// When it was to be answered; `None` if it was not paced.
+    pub due: Option<Nanos>,
+}
+
+/// A request that is to be answered now.
+pub struct Done<R> {
+    /// What to count.
+    pub served: Served,
+    /// How to answer.
+    pub reply: R,
+}
+
+/// A model, the requests inside it, and the relation of its clock to the real one.
+pub struct Pacer<R> {
+    device: Box<dyn Device>,
+    path: Nanos,
+    timing: bool,
+    model_now: Nanos,
+    next_id: RequestId,
+    waiting: HashMap<RequestId, Done<R>>,
+    completions: Vec<Completion>,
+}
+
+impl<R> Pacer<R> {
+    /// A pacer for an idle device behind a path that takes `path` nanoseconds.
+    pub fn new(device: Box<dyn Device>, path: Nanos) -> Self {
+        Self {
+            device,
+            path,
+            timing: true,
+            model_now: 0,
+            next_id: 0,
+            waiting: HashMap::with_capacity(1024),
+            completions: Vec::with_capacity(1024),
+        }
+    }
+
+    /// Takes a request at real time `now`, and appends what is to be answered.
+    pub fn submit(&mut self, now: Nanos, arrival: Arrival<R>, done: &mut Vec<Done<R>>) {
+        let Arrival {
+            partition,
+            request,
+            reply,
+        } = arrival;
+        let served = Served {
+            partition,
+            op: request.op,
+            arrived: now,
+            due: None,
+        };
+        if !self.timing {
+            done.push(Done { served, reply });
+            return;
+        }
+        self.run_until(now);
+        self.model_now = self.model_now.max(now);
+        self.waiting.insert(self.next_id, Done { served, reply });
+        self.device.submit(self.model_now, self.next_id, request);
+        self.next_id += 1;
+        self.advance(now, done);
+    }
+
+    /// Lets the model go on to real time `now`, and appends what is to be answered.
+    pub fn advance(&mut self, now: Nanos, done: &mut Vec<Done<R>>) {
+        self.run_until(now + self.path);
+        for completion in self.completions.drain(..) {
+            // A request that was answered when timing went off is no longer waiting.
+            if let Some(mut answer) = self.waiting.remove(&completion.id) {
+                answer.served.due = Some(
+                    completion
+                        .at
+                        .saturating_sub(self.path)
+                        .max(answer.served.arrived),
+                );
+                done.push(answer);
+            }
+        }
+    }
+
+    /// Real time at which [`Pacer::advance`] has something to do, or `None` while the device is idle.
+    pub fn next_due(&self) -> Option<Nanos> {
+        self.device
+            .next_event()
+            .map(|event| event.saturating_sub(self.path))
+    }
+
+    /// Switches between the model's pace and none; requests that wait are answered when it goes off.
+    pub fn set_timing(&mut self, on: bool, now: Nanos, done: &mut Vec<Done<R>>) {
+        self.timing = on;
+        if !on {
+            done.extend(self.waiting.drain().map(|(_, answer)| answer));
+            self.run_until(now);
+        }
+    }
+
+    /// Changes the latency of the path that is made good.
+    pub fn set_path(&mut self, path: Nanos) {
+        self.path = path;
+    }
+
+    fn run_until(&mut self, limit: Nanos) {
+        while let Some(event) = self.device.next_event().filter(|&event| event <= limit) {
+            self.model_now = self.model_now.max(event);
+            self.device.advance(self.model_now, &mut self.completions);
+        }
+    }
+}

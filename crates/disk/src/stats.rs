@@ -1,0 +1,225 @@
+//! What a disk did, by partition and as a whole, since the last reset.
+
+use serde::Serialize;
+use tierwise_device::{Nanos, Op, Request, SECTOR_BYTES};
+
+use crate::clock;
+use crate::latency::{Latency, Times};
+use crate::pacer::Served;
+
+/// Counters of one partition.
+#[derive(Clone, Debug, Serialize)]
+pub struct PartitionStats {
+    /// Its name.
+    pub name: String,
+    /// Requests that arrived.
+    pub reads: u64,
+    /// Requests that arrived.
+    pub writes: u64,
+    /// Requests that arrived.
+    pub flushes: u64,
+    /// Requests that arrived.
+    pub discards: u64,
+    /// Bytes asked for.
+    pub read_bytes: u64,
+    /// Bytes given.
+    pub write_bytes: u64,
+    /// Time with at least one request inside.
+    pub busy_s: f64,
+    /// Mean number of requests inside, over all time since the reset.
+    pub queue_depth_mean: f64,
+    /// Most requests inside at once.
+    pub queue_depth_max: u64,
+    /// From arrival to answer, and the path.
+    pub read_latency: Option<Latency>,
+    /// From arrival to answer, and the path.
+    pub write_latency: Option<Latency>,
+    /// From arrival to answer, and the path.
+    pub flush_latency: Option<Latency>,
+}
+
+/// Counters of the whole device.
+#[derive(Clone, Debug, Serialize)]
+pub struct DeviceStats {
+    /// Time since the reset.
+    pub elapsed_s: f64,
+    /// Processor time of the server since the reset.
+    pub cpu_s: f64,
+    /// Latency of the path that is made good.
+    pub path_us: f64,
+    /// Mean number of requests inside.
+    pub queue_depth_mean: f64,
+    /// Most requests inside at once.
+    pub queue_depth_max: u64,
+    /// How long after its time each paced request was answered.
+    pub lateness: Option<Latency>,
+    /// The partitions, in order of their sectors.
+    pub partitions: Vec<PartitionStats>,
+}
+
+/// Time-weighted number of requests inside.
+#[derive(Default)]
+struct Depth {
+    inside: u64,
+    most: u64,
+    since: Nanos,
+    busy: Nanos,
+    request_time: u128,
+}
+
+impl Depth {
+    fn settle(&mut self, now: Nanos) {
+        let passed = now.saturating_sub(self.since);
+        self.request_time += u128::from(passed) * u128::from(self.inside);
+        self.busy += if self.inside > 0 { passed } else { 0 };
+        self.since = self.since.max(now);
+    }
+
+    fn enter(&mut self, now: Nanos) {
+        self.settle(now);
+        self.inside += 1;
+        self.most = self.most.max(self.inside);
+    }
+
+    fn leave(&mut self, now: Nanos) {
+        self.settle(now);
+        self.inside -= 1;
+    }
+
+    /// Starts again at `now` with the requests that are inside.
+    fn restarted(&self, now: Nanos) -> Self {
+        Self {
+            inside: self.inside,
+            most: self.inside,
+            since: now,
+            ..Self::default()
+        }
+    }
+
+    fn mean(&self, elapsed: Nanos) -> f64 {
+        self.request_time as f64 / (elapsed.max(1)) as f64
+    }
+}
+
+struct PartitionCounters {
+    name: String,
+    count: [u64; 4],
+    bytes: [u64; 4],
+    depth: Depth,
+    latency: [Times; 3],
+}
+
+impl PartitionCounters {
+    fn new(name: String, depth: Depth) -> Self {
+        let latency = [Times::new(), Times::new(), Times::new()];
+        Self {
+            name,
+            count: [0; 4],
+            bytes: [0; 4],
+            depth,
+            latency,
+        }
+    }
+
+    fn report(&mut self, now: Nanos, elapsed: Nanos) -> PartitionStats {
+        self.depth.settle(now);
+        PartitionStats {
+            name: self.name.clone(),
+            reads: self.count[Op::Read as usize],
+            writes: self.count[Op::Write as usize],
+            flushes: self.count[Op::Flush as usize],
+            discards: self.count[Op::Discard as usize],
+            read_bytes: self.bytes[Op::Read as usize],
+            write_bytes: self.bytes[Op::Write as usize],
+            busy_s: self.depth.busy as f64 / 1e9,
+            queue_depth_mean: self.depth.mean(elapsed),
+            queue_depth_max: self.depth.most,
+            read_latency: self.latency[Op::Read as usize].summary(),
+            write_latency: self.latency[Op::Write as usize].summary(),
+            flush_latency: self.latency[Op::Flush as usize].summary(),
+        }
+    }
+}
+
+/// All counters of a device.
+pub(crate) struct Counters {
+    since: Nanos,
+    cpu_s: f64,
+    pub path: Nanos,
+    depth: Depth,
+    lateness: Times,
+    partitions: Vec<PartitionCounters>,
+}
+
+impl Counters {
+    pub fn new(names: impl IntoIterator<Item = String>, path: Nanos) -> Self {
+        let now = clock::now();
+        let depth = || Depth {
+            since: now,
+            ..Depth::default()
+        };
+        Self {
+            since: now,
+            cpu_s: clock::cpu_s(),
+            path,
+            depth: depth(),
+            lateness: Times::new(),
+            partitions: names
+                .into_iter()
+                .map(|name| PartitionCounters::new(name, depth()))
+                .collect(),
+        }
+    }
+
+    /// Starts from zero; requests that are inside stay inside.
+    pub fn reset(&mut self) {
+        let now = clock::now();
+        self.since = now;
+        self.cpu_s = clock::cpu_s();
+        self.depth = self.depth.restarted(now);
+        self.lateness = Times::new();
+        for partition in &mut self.partitions {
+            let depth = partition.depth.restarted(now);
+            *partition = PartitionCounters::new(std::mem::take(&mut partition.name), depth);
+        }
+    }
+
+    pub fn arrived(&mut self, now: Nanos, partition: usize, request: &Request) {
+        let counters = &mut self.partitions[partition];
+        counters.count[request.op as usize] += 1;
+        counters.bytes[request.op as usize] += u64::from(request.sectors) * SECTOR_BYTES;
+        counters.depth.enter(now);
+        self.depth.enter(now);
+    }
+
+    pub fn answered(&mut self, now: Nanos, served: Served) {
+        let counters = &mut self.partitions[served.partition];
+        counters.depth.leave(now);
+        if let Some(times) = counters.latency.get_mut(served.op as usize) {
+            times.record(now.saturating_sub(served.arrived) + self.path);
+        }
+        self.depth.leave(now);
+        if let Some(due) = served.due {
+            self.lateness.record(now.saturating_sub(due));
+        }
+    }
+
+    pub fn report(&mut self) -> DeviceStats {
+        let now = clock::now();
+        let elapsed = now - self.since;
+        self.depth.settle(now);
+        DeviceStats {
+            elapsed_s: elapsed as f64 / 1e9,
+            cpu_s: clock::cpu_s() - self.cpu_s,
+            path_us: self.path as f64 / 1e3,
+            queue_depth_mean: self.depth.mean(elapsed),
+            queue_depth_max: self.depth.most,
+            lateness: self.lateness.summary(),
+            partitions: self
+                .partitions
+                .iter_mut()
+                .map(|partition| partition.report(now, elapsed))
+                .collect(),
+        }
+    }
+}

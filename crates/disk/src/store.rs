@@ -1,0 +1,103 @@
+//! Where the bytes of a disk are kept.
+
+use std::borrow::Cow;
+use std::io;
+use std::ptr::NonNull;
+
+/// The content of a device, addressed in bytes.
+///
+/// Ranges lie within the size; whoever calls sees to that. Requests that overlap in space and time may see
+/// parts of each other, as on a real disk.
+pub trait Store: Send + Sync {
+    /// The bytes of a range; what was never written is zero.
+    fn read(&self, offset: u64, length: usize) -> Cow<'_, [u8]>;
+
+    /// Replaces the bytes of a range.
+    fn write(&self, offset: u64, data: &[u8]);
+
+    /// Forgets a range, which reads as zeros afterwards.
+    fn discard(&self, offset: u64, length: u64);
+}
+
+/// Bytes in anonymous memory that costs nothing until it is written.
+pub struct MemoryStore {
+    start: NonNull<u8>,
+    size: usize,
+}
+
+// SAFETY: the mapping lives as long as the store, and is only touched through raw copies.
+unsafe impl Send for MemoryStore {}
+// SAFETY: as above; unordered overlapping access gives mixed bytes, which `Store` allows.
+unsafe impl Sync for MemoryStore {}
+
+/// `MADV_DONTNEED` for memory that is locked, since Linux 5.18.
+const MADV_DONTNEED_LOCKED: libc::c_int = 24;
+
+const PAGE_BYTES: u64 = 4096;
+
+impl MemoryStore {
+    /// Reserves addresses for `size_bytes`; no memory yet.
+    pub fn new(size_bytes: u64) -> io::Result<Self> {
+        let size = usize::try_from(size_bytes).map_err(io::Error::other)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new anonymous mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), size, protection, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start =
+            NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapping at address 0"))?;
+        Ok(Self { start, size })
+    }
+
+    fn at(&self, offset: u64, length: u64) -> *mut u8 {
+        assert!(
+            offset + length <= self.size as u64,
+            "a range within the store"
+        );
+        // SAFETY: the offset is within the mapping.
+        unsafe { self.start.as_ptr().add(offset as usize) }
+    }
+
+    fn drop_pages(&self, offset: u64, length: u64) -> bool {
+        let start = self.at(offset, length).cast();
+        // SAFETY: whole pages within the mapping; they read as zeros afterwards.
+        unsafe { libc::madvise(start, length as usize, MADV_DONTNEED_LOCKED) == 0 }
+    }
+
+    fn clear(&self, offset: u64, length: u64) {
+        // SAFETY: the range is within the mapping.
+        unsafe { std::ptr::write_bytes(self.at(offset, length), 0, length as usize) };
+    }
+}
+
+impl Store for MemoryStore {
+    fn read(&self, offset: u64, length: usize) -> Cow<'_, [u8]> {
+        // SAFETY: the range is within the mapping, which lives as long as `self`.
+        Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.at(offset, length as u64), length) })
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) {
+        let target = self.at(offset, data.len() as u64);
+        // SAFETY: the range is within the mapping, and `data` is not part of it.
+        unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), target, data.len()) };
+    }
+
+    fn discard(&self, offset: u64, length: u64) {
+        let first = offset.next_multiple_of(PAGE_BYTES).min(offset + length);
+        let last = ((offset + length) / PAGE_BYTES * PAGE_BYTES).max(first);
+        self.clear(offset, first - offset);
+        self.clear(last, offset + length - last);
+        if last > first && !self.drop_pages(first, last - first) {
+            self.clear(first, last - first);
+        }
+    }
+}
+
+impl Drop for MemoryStore {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
+    }
+}

@@ -1,0 +1,144 @@
+//! The relation of the model's clock to the real one.
+
+use std::collections::VecDeque;
+
+use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
+use tierwise_disk::{Arrival, Done, Pacer};
+
+const SERVICE: Nanos = 1_000_000;
+const PATH: Nanos = 12_000;
+
+/// Serves one request at a time, each in the same time.
+#[derive(Default)]
+struct Serial {
+    queue: VecDeque<RequestId>,
+    head_done: Nanos,
+    submits: Vec<Nanos>,
+}
+
+impl Device for Serial {
+    fn submit(&mut self, now: Nanos, id: RequestId, _: Request) {
+        assert!(
+            self.submits.last().is_none_or(|&last| last <= now),
+            "time runs backwards"
+        );
+        self.submits.push(now);
+        if self.queue.is_empty() {
+            self.head_done = now + SERVICE;
+        }
+        self.queue.push_back(id);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        (!self.queue.is_empty()).then_some(self.head_done)
+    }
+
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        while self.next_event().is_some_and(|at| at <= now) {
+            let id = self
+                .queue
+                .pop_front()
+                .expect("a device with an event has a request");
+            completions.push(Completion {
+                id,
+                at: self.head_done,
+            });
+            self.head_done += SERVICE;
+        }
+    }
+
+    fn capacity_sectors(&self) -> u64 {
+        1 << 20
+    }
+}
+
+fn pacer(path: Nanos) -> Pacer<u32> {
+    Pacer::new(Box::new(Serial::default()), path)
+}
+
+fn read(reply: u32) -> Arrival<u32> {
+    let request = Request {
+        op: Op::Read,
+        sector: 0,
+        sectors: 8,
+        fua: false,
+    };
+    Arrival {
+        partition: 0,
+        request,
+        reply,
+    }
+}
+
+fn replies(done: &mut Vec<Done<u32>>) -> Vec<(u32, Option<Nanos>)> {
+    done.drain(..)
+        .map(|Done { served, reply }| (reply, served.due))
+        .collect()
+}
+
+#[test]
+fn an_answer_is_due_earlier_by_the_path() {
+    let (mut pacer, mut done) = (pacer(PATH), Vec::new());
+    pacer.submit(5_000, read(1), &mut done);
+    let due = 5_000 + SERVICE - PATH;
+    assert_eq!(pacer.next_due(), Some(due));
+    pacer.advance(due - 1, &mut done);
+    assert!(done.is_empty());
+    pacer.advance(due, &mut done);
+    assert_eq!(replies(&mut done), [(1, Some(due))]);
+}
+
+#[test]
+fn a_user_who_waits_for_each_answer_sees_the_models_time_exactly() {
+    let (mut pacer, mut done) = (pacer(PATH), Vec::new());
+    let mut now = 0;
+    for request in 0..100 {
+        pacer.submit(now, read(request), &mut done);
+        let due = pacer.next_due().expect("a request is inside");
+        pacer.advance(due, &mut done);
+        // The path takes its time for the answer and the next request together.
+        now = due + PATH;
+    }
+    assert_eq!(done.len(), 100);
+    assert_eq!(now, 100 * SERVICE);
+}
+
+#[test]
+fn a_device_that_is_faster_than_the_path_answers_at_once_but_keeps_its_rate() {
+    let (mut pacer, mut done) = (pacer(10 * SERVICE), Vec::new());
+    for request in 0..30 {
+        pacer.submit(7, read(request), &mut done);
+    }
+    let answered = replies(&mut done);
+    assert_eq!(answered.len(), 10, "ten services fit in the path");
+    assert!(
+        answered.iter().all(|&(_, due)| due == Some(7)),
+        "none is due before it arrived"
+    );
+    pacer.advance(7 + 20 * SERVICE, &mut done);
+    assert_eq!(done.len(), 20);
+}
+
+#[test]
+fn an_arrival_while_the_model_is_ahead_takes_the_models_time() {
+    let (mut pacer, mut done) = (pacer(PATH), Vec::new());
+    pacer.submit(0, read(1), &mut done);
+    pacer.advance(SERVICE - PATH, &mut done);
+    pacer.submit(SERVICE - PATH + 1, read(2), &mut done);
+    assert_eq!(pacer.next_due(), Some(2 * SERVICE - PATH));
+}
+
+#[test]
+fn without_timing_requests_are_answered_at_once_and_those_inside_too() {
+    let (mut pacer, mut done) = (pacer(PATH), Vec::new());
+    pacer.submit(0, read(1), &mut done);
+    pacer.set_timing(false, 10, &mut done);
+    pacer.submit(20, read(2), &mut done);
+    assert_eq!(replies(&mut done), [(1, None), (2, None)]);
+    pacer.set_timing(true, 30, &mut done);
+    pacer.advance(SERVICE, &mut done);
+    assert!(done.is_empty(), "an answer is given once");
+    pacer.submit(2 * SERVICE, read(3), &mut done);
+    pacer.advance(3 * SERVICE, &mut done);
+    assert_eq!(replies(&mut done), [(3, Some(3 * SERVICE - PATH))]);
+}
