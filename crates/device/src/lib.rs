@@ -3,9 +3,20 @@
 //! A [`Device`] is driven by whoever owns time. The simulator drives it on virtual time; the live disk
 //! drives it on the monotonic clock. A disk that reorders its queue cannot know a completion time when a
 //! request arrives, so the interface is event-driven rather than a function from request to duration.
+//!
+//! A [`Profile`] holds the parameters of one device, read from TOML, and builds the model.
 
+pub mod conformance;
+mod driver;
+mod due;
+pub mod hdd;
+pub mod profile;
+pub mod ram;
 mod request;
+pub mod ssd;
 
+pub use driver::Driver;
+pub use profile::{Profile, ProfileError};
 pub use request::{Completion, Nanos, Op, Request, RequestId, SECTOR_BYTES};
 
 /// Something with a service time.
@@ -24,4 +35,22 @@ pub trait Device: Send {
 
     /// Size of the addressable space, in sectors of [`SECTOR_BYTES`].
     fn capacity_sectors(&self) -> u64;
+}
+
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        (**self).submit(now, id, request);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        (**self).next_event()
+    }
+
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        (**self).advance(now, completions);
+    }
+
+    fn capacity_sectors(&self) -> u64 {
+        (**self).capacity_sectors()
+    }
 }

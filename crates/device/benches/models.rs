@@ -1,0 +1,2 @@
+//! Requests per processor-second of each model. Placeholder main until the profiles are in place.
+fn main() {}

@@ -1,0 +1,208 @@
+//! Where a sector is: from its number to cylinder, surface and angle, without a loop over sectors or tracks.
+//!
+//! Angles are fractions of a revolution in 64 bits, so that adding and subtracting wrap by themselves.
+//!
+//! Slipped sectors are known by number, not by place: they are taken as spread evenly over their zone.
+
+use super::params::{HddParams, ZoneParams};
+
+/// A fraction of a revolution: 2⁶⁴ is a whole turn.
+pub(crate) type Angle = u64;
+
+/// 2⁶⁴ as a float.
+pub(crate) const TURN: f64 = 18_446_744_073_709_551_616.0;
+
+/// Turns that are sectors, of which `per_track` make a revolution, as an angle.
+fn angle(sectors: f64, per_track: u32) -> Angle {
+    ((sectors / f64::from(per_track)).fract() * TURN) as Angle
+}
+
+/// Division by a constant as a multiplication: exact while `n · divisor < 2⁶⁴`.
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    divisor: u64,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    fn new(divisor: u64) -> Self {
+        Self {
+            divisor,
+            reciprocal: (u64::MAX / divisor).wrapping_add(1),
+        }
+    }
+
+    /// Quotient and remainder. A divisor of 1 has no 64-bit reciprocal.
+    fn split(self, n: u64) -> (u64, u64) {
+        let quotient = if self.divisor == 1 {
+            n
+        } else {
+            ((u128::from(n) * u128::from(self.reciprocal)) >> 64) as u64
+        };
+        (quotient, n - quotient * self.divisor)
+    }
+}
+
+/// Tracks with equally many sectors.
+#[derive(Clone, Debug)]
+pub(crate) struct Zone {
+    pub(crate) first_sector: u64,
+    pub(crate) end_sector: u64,
+    first_cylinder: u32,
+    /// Data sectors, by cylinder and by track.
+    per_cylinder: Divisor,
+    per_track: Divisor,
+    /// Slips before an offset: `offset · slips` in units of 2⁻⁶⁴.
+    slips: u64,
+    pub(crate) sector_angle: Angle,
+    offset: Angle,
+    track_step: Angle,
+    cylinder_step: Angle,
+    /// From the end of a track's last data sector to the next track's first: in the cylinder, to the next one.
+    pub(crate) track_gap: Angle,
+    pub(crate) cylinder_gap: Angle,
+}
+
+/// A sector's place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) cylinder: u32,
+    pub(crate) surface: u32,
+    /// Where the sector begins.
+    pub(crate) angle: Angle,
+    pub(crate) zone: u32,
+    /// Tracks before this one in the zone.
+    pub(crate) track: u64,
+    /// Data sectors from this one to the end of the track, itself included.
+    pub(crate) left_on_track: u64,
+}
+
+/// All zones, and a table that leads from a sector number to its zone.
+#[derive(Debug)]
+pub(crate) struct Geometry {
+    pub(crate) zones: Vec<Zone>,
+    pub(crate) surfaces: u32,
+    serpentine: bool,
+    /// Zone of the first sector of each stretch of 2^`shift` sectors.
+    zone_of_stretch: Vec<u8>,
+    shift: u32,
+}
+
+/// Entries aimed at in the zone table: enough that a stretch rarely spans two zones.
+const STRETCHES: u64 = 4096;
+
+impl Geometry {
+    pub(crate) fn new(params: &HddParams) -> Self {
+        let mut zones: Vec<Zone> = Vec::with_capacity(params.zones.len());
+        for zone in &params.zones {
+            let first_sector = zones.last().map_or(0, |before| before.end_sector);
+            zones.push(Zone::new(zone, params.surfaces, first_sector));
+        }
+        let capacity = zones.last().map_or(0, |zone| zone.end_sector);
+        let shift = (capacity / STRETCHES).max(1).ilog2();
+        let zone_at = |sector| {
+            zones
+                .partition_point(|zone| zone.end_sector <= sector)
+                .min(zones.len() - 1) as u8
+        };
+        let zone_of_stretch = (0..=capacity >> shift)
+            .map(|stretch| zone_at(stretch << shift))
+            .collect();
+        Self {
+            zones,
+            surfaces: params.surfaces,
+            serpentine: params.serpentine,
+            zone_of_stretch,
+            shift,
+        }
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.zones.last().map_or(0, |zone| zone.end_sector)
+    }
+
+    /// The place of a sector; past the end, that of the last.
+    #[inline]
+    pub(crate) fn locate(&self, sector: u64) -> Place {
+        let sector = sector.min(self.capacity() - 1);
+        let mut index = self.zone_of_stretch[(sector >> self.shift) as usize] as usize;
+        while self.zones[index].end_sector <= sector {
+            index += 1;
+        }
+        self.zones[index].place(sector, index as u32, self.surfaces, self.serpentine)
+    }
+
+    /// Cylinder and surface of a zone's track.
+    pub(crate) fn track_position(&self, zone: u32, track: u64) -> (u32, u32) {
+        let (cylinder, order) = (
+            track / u64::from(self.surfaces),
+            track % u64::from(self.surfaces),
+        );
+        let surface = surface(cylinder, order, self.surfaces, self.serpentine);
+        (
+            self.zones[zone as usize].first_cylinder + cylinder as u32,
+            surface,
+        )
+    }
+}
+
+#[inline]
+fn surface(cylinder: u64, order: u64, surfaces: u32, serpentine: bool) -> u32 {
+    if serpentine && cylinder & 1 == 1 {
+        surfaces - 1 - order as u32
+    } else {
+        order as u32
+    }
+}
+
+impl Zone {
+    fn new(params: &ZoneParams, surfaces: u32, first_sector: u64) -> Self {
+        let turn = params.sectors_per_track;
+        let data_per_track = u64::from(turn - params.spares_per_track);
+        let data = params.data_sectors(surfaces);
+        let track_skew = angle(params.track_skew_sectors, turn);
+        let cylinder_skew = angle(params.cylinder_skew_sectors, turn);
+        let spare = angle(f64::from(params.spares_per_track), turn);
+        Self {
+            first_sector,
+            end_sector: first_sector + data,
+            first_cylinder: params.first_cylinder,
+            per_cylinder: Divisor::new(data_per_track * u64::from(surfaces)),
+            per_track: Divisor::new(data_per_track),
+            slips: ((params.slips as f64 / data as f64) * TURN) as u64,
+            sector_angle: angle(1.0, turn),
+            offset: angle(params.offset_sectors, turn),
+            track_step: track_skew,
+            cylinder_step: track_skew
+                .wrapping_mul(u64::from(surfaces - 1))
+                .wrapping_add(cylinder_skew),
+            track_gap: spare.wrapping_add(track_skew),
+            cylinder_gap: spare.wrapping_add(cylinder_skew),
+        }
+    }
+
+    #[inline]
+    fn place(&self, sector: u64, zone: u32, surfaces: u32, serpentine: bool) -> Place {
+        let offset = sector - self.first_sector;
+        let physical = offset + ((u128::from(offset) * u128::from(self.slips)) >> 64) as u64;
+        let (cylinder, in_cylinder) = self.per_cylinder.split(physical);
+        let (order, in_track) = self.per_track.split(in_cylinder);
+        let skew = cylinder
+            .wrapping_mul(self.cylinder_step)
+            .wrapping_add(order.wrapping_mul(self.track_step))
+            .wrapping_add(self.offset);
+        Place {
+            cylinder: self.first_cylinder + cylinder as u32,
+            surface: surface(cylinder, order, surfaces, serpentine),
+            angle: in_track.wrapping_mul(self.sector_angle).wrapping_add(skew),
+            zone,
+            track: cylinder * u64::from(surfaces) + order,
+            left_on_track: self.per_track.divisor - in_track,
+        }
+    }
+
+    /// Data sectors on a track.
+    pub(crate) fn track_sectors(&self) -> u64 {
+        self.per_track.divisor
+    }
+}

@@ -1,0 +1,242 @@
+//! Time to reach a sector and to pass over sectors: seek, head switch, settling, rotation.
+//!
+//! The rotation phase follows from absolute time alone, so lateness of the caller is absorbed by the platter,
+//! as in a real drive.
+
+use super::geometry::{Angle, Geometry, Place, TURN};
+use super::params::HddParams;
+use crate::Nanos;
+
+/// A head that comes this late still catches the sector: the gap before its data.
+const GAP_NS: Nanos = 100;
+
+/// Binary places of the time of a sector.
+const FRACTION_BITS: u32 = 20;
+
+/// Where the heads are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Arm {
+    pub(crate) cylinder: u32,
+    pub(crate) surface: u32,
+}
+
+impl From<&Place> for Arm {
+    fn from(place: &Place) -> Self {
+        Self {
+            cylinder: place.cylinder,
+            surface: place.surface,
+        }
+    }
+}
+
+/// What a transfer costs in one zone.
+#[derive(Debug)]
+struct Rate {
+    /// Time of a sector, with [`FRACTION_BITS`] binary places.
+    sector: u64,
+    /// Time from the end of a track to the start of the next, `[read, write]`.
+    track_gap_ns: [Nanos; 2],
+    /// The same between the last track of a cylinder and the first of the next.
+    cylinder_gap_ns: [Nanos; 2],
+}
+
+/// Moving parts and the platter's phase.
+#[derive(Debug)]
+pub(crate) struct Mechanics {
+    pub(crate) geometry: Geometry,
+    turn_ns: Nanos,
+    /// Angle the platter turns in a nanosecond.
+    speed: Angle,
+    phase: Angle,
+    gap_angle: Angle,
+    seek_ns: Vec<u32>,
+    head_switch_ns: Nanos,
+    settle_ns: i64,
+    rates: Vec<Rate>,
+}
+
+impl Mechanics {
+    /// `phase` is the platter's angle at time 0.
+    pub(crate) fn new(params: &HddParams, phase: Angle) -> Self {
+        let geometry = Geometry::new(params);
+        let turn_ns = 60e9 / params.rpm;
+        let cylinders = params
+            .zones
+            .last()
+            .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
+        let speed = TURN / turn_ns;
+        let mut mechanics = Self {
+            geometry,
+            turn_ns: turn_ns.round() as Nanos,
+            speed: speed as Angle,
+            phase,
+            gap_angle: (speed * GAP_NS as f64) as Angle,
+            seek_ns: params.seek.by_distance(cylinders),
+            head_switch_ns: params.head_switch_ns,
+            settle_ns: params.write_settle_ns,
+            rates: Vec::new(),
+        };
+        mechanics.rates = mechanics
+            .geometry
+            .zones
+            .iter()
+            .map(|zone| mechanics.rate(zone))
+            .collect();
+        mechanics
+    }
+
+    fn rate(&self, zone: &super::geometry::Zone) -> Rate {
+        let scaled = u128::from(zone.sector_angle) * u128::from(self.turn_ns) << FRACTION_BITS;
+        let gap = |angle, moving: Nanos| {
+            [false, true].map(|write| {
+                let turning = self.turning_ns(angle);
+                let moving = self.settled(moving, write);
+                turning
+                    + moving
+                        .saturating_sub(turning + GAP_NS)
+                        .div_ceil(self.turn_ns)
+                        * self.turn_ns
+            })
+        };
+        let next_cylinder_ns = Nanos::from(*self.seek_ns.get(1).unwrap_or(&0));
+        Rate {
+            sector: (scaled >> 64) as u64,
+            track_gap_ns: gap(zone.track_gap, self.head_switch_ns),
+            cylinder_gap_ns: gap(zone.cylinder_gap, next_cylinder_ns),
+        }
+    }
+
+    /// Time from `arm` to a track: the longer of seek and head switch, and settling if it is for a write.
+    #[inline]
+    pub(crate) fn move_ns(&self, arm: Arm, place: &Place, write: bool) -> Nanos {
+        let distance = arm.cylinder.abs_diff(place.cylinder);
+        let seek = Nanos::from(self.seek_ns[distance as usize]);
+        let switch = if arm.surface == place.surface {
+            0
+        } else {
+            self.head_switch_ns
+        };
+        let moving = seek.max(switch);
+        if moving == 0 {
+            0
+        } else {
+            self.settled(moving, write)
+        }
+    }
+
+    #[inline]
+    fn settled(&self, moving: Nanos, write: bool) -> Nanos {
+        if write {
+            moving.saturating_add_signed(self.settle_ns)
+        } else {
+            moving
+        }
+    }
+
+    /// Time from `at` until the platter is at `angle`.
+    #[inline]
+    pub(crate) fn wait_ns(&self, at: Nanos, angle: Angle) -> Nanos {
+        let now = at.wrapping_mul(self.speed).wrapping_add(self.phase);
+        let ahead = angle.wrapping_sub(now).wrapping_add(self.gap_angle);
+        self.turning_ns(ahead).saturating_sub(GAP_NS)
+    }
+
+    /// When the first sector at `place` begins to pass, for a head that is free at `at`.
+    #[inline]
+    pub(crate) fn reach(&self, at: Nanos, arm: Arm, place: &Place, write: bool) -> Nanos {
+        let there = at + self.move_ns(arm, place, write);
+        there + self.wait_ns(there, place.angle)
+    }
+
+    /// When `sectors` from `sector` at `place` have passed, having begun at `begin`; and where the arm is then.
+    #[inline]
+    pub(crate) fn pass(
+        &self,
+        begin: Nanos,
+        sector: u64,
+        place: &Place,
+        sectors: u64,
+        write: bool,
+    ) -> (Nanos, Arm) {
+        if sectors <= place.left_on_track {
+            return (
+                begin + self.sectors_ns(place.zone, sectors),
+                Arm::from(place),
+            );
+        }
+        self.pass_tracks(begin, sector, *place, sectors, write)
+    }
+
+    /// As [`Mechanics::pass`] over more than one track: one step for each zone.
+    fn pass_tracks(
+        &self,
+        begin: Nanos,
+        sector: u64,
+        place: Place,
+        sectors: u64,
+        write: bool,
+    ) -> (Nanos, Arm) {
+        let (mut at, mut sector, mut place, mut rest) = (begin, sector, place, sectors);
+        loop {
+            let zone = &self.geometry.zones[place.zone as usize];
+            let here = rest.min(zone.end_sector - sector.min(zone.end_sector - 1));
+            let beyond = (here + zone.track_sectors()).saturating_sub(place.left_on_track + 1)
+                / zone.track_sectors();
+            let last_track = place.track + beyond;
+            let surfaces = u64::from(self.geometry.surfaces);
+            let cylinders = last_track / surfaces - place.track / surfaces;
+            let rate = &self.rates[place.zone as usize];
+            let way = usize::from(write);
+            at += self.sectors_ns(place.zone, here)
+                + (beyond - cylinders) * rate.track_gap_ns[way]
+                + cylinders * rate.cylinder_gap_ns[way];
+            let (cylinder, surface) = self.geometry.track_position(place.zone, last_track);
+            let arm = Arm { cylinder, surface };
+            (rest, sector) = (rest - here, sector + here);
+            if rest == 0 || sector >= self.geometry.capacity() {
+                return (at, arm);
+            }
+            place = self.geometry.locate(sector);
+            at = self.reach(at, arm, &place, write);
+        }
+    }
+
+    /// How many of `sectors` from `sector` at `place` have passed by `now`, having begun at `begin`; and where
+    /// the arm is then. One step for each track.
+    pub(crate) fn passed(
+        &self,
+        begin: Nanos,
+        sector: u64,
+        place: Place,
+        sectors: u64,
+        now: Nanos,
+    ) -> (u64, Arm) {
+        let (mut at, mut place, mut count) = (begin, place, 0);
+        loop {
+            let here = (sectors - count).min(place.left_on_track);
+            let end = at + self.sectors_ns(place.zone, here);
+            let arm = Arm::from(&place);
+            if now < end {
+                let elapsed = u128::from(now.saturating_sub(at)) << FRACTION_BITS;
+                let part = (elapsed / u128::from(self.rates[place.zone as usize].sector)) as u64;
+                return (count + part.min(here), arm);
+            }
+            count += here;
+            if count == sectors || sector + count >= self.geometry.capacity() {
+                return (count, arm);
+            }
+            place = self.geometry.locate(sector + count);
+            at = self.reach(end, arm, &place, false);
+        }
+    }
+
+    #[inline]
+    fn sectors_ns(&self, zone: u32, sectors: u64) -> Nanos {
+        (sectors * self.rates[zone as usize].sector) >> FRACTION_BITS
+    }
+
+    #[inline]
+    fn turning_ns(&self, angle: Angle) -> Nanos {
+        ((u128::from(angle) * u128::from(self.turn_ns)) >> 64) as Nanos
+    }
+}

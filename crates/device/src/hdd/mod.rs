@@ -1,0 +1,23 @@
+//! A hard disk.
+//!
+//! Models: zones, track and cylinder skew, spare and slipped sectors; seek by table or formula, head switch,
+//! settling before writes; rotation from absolute time; transfers over tracks, cylinders and zones; segmented
+//! read cache with read-ahead; write cache with immediate reporting, joining and nearest-first writing back;
+//! flush; command overheads; host bus; command queue.
+//! Does not model: thermal recalibration, bad-sector reallocation beyond slips, zero-latency reads, vibration,
+//! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
+
+mod disk;
+mod geometry;
+mod import;
+mod mechanics;
+mod params;
+mod queue;
+mod readahead;
+mod seek;
+mod writeback;
+
+pub use disk::Disk;
+pub use import::{ImportError, import};
+pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, ZoneParams};
+pub use seek::SeekCurve;

@@ -1,0 +1,270 @@
+//! Parameters of the hard disk and how a profile gives them.
+
+use super::seek::SeekCurve;
+use crate::Nanos;
+use crate::profile::{Problem, Section, SectionResult};
+
+const ZONES_MAX: usize = 256;
+
+/// Parameters of [`super::Disk`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct HddParams {
+    /// Revolutions per minute.
+    pub rpm: f64,
+    /// Recording surfaces, one head each.
+    pub surfaces: u32,
+    /// Time to change to another head of the same cylinder.
+    pub head_switch_ns: Nanos,
+    /// Added to every seek and head switch before a write; real drives have negative ones.
+    pub write_settle_ns: i64,
+    /// Whether odd cylinders run from the last surface to the first.
+    pub serpentine: bool,
+    /// Seek time by distance.
+    pub seek: SeekCurve,
+    /// Zones from the outer edge in.
+    pub zones: Vec<ZoneParams>,
+    /// Segments and read-ahead.
+    pub cache: CacheParams,
+    /// Whether writes are reported when in the cache.
+    pub write_cache: bool,
+    /// Command handling times.
+    pub overhead: OverheadParams,
+    /// Time the host bus takes for a sector.
+    pub bus_sector_ns: f64,
+    /// Command queue.
+    pub queue: QueueParams,
+}
+
+/// Cylinders with equally many sectors on each track.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ZoneParams {
+    /// Outermost cylinder.
+    pub first_cylinder: u32,
+    /// Number of cylinders.
+    pub cylinders: u32,
+    /// Sectors in one revolution.
+    pub sectors_per_track: u32,
+    /// Sectors at the end of each track that hold no data.
+    pub spares_per_track: u32,
+    /// Sectors at the end of the zone that hold no data.
+    pub spares: u64,
+    /// Defective sectors that numbering skips; taken as spread evenly over the zone.
+    pub slips: u64,
+    /// Angle of the zone's first sector, in sectors after the index.
+    pub offset_sectors: f64,
+    /// Angle from a track's first sector to that of the next track of the cylinder, in sectors.
+    pub track_skew_sectors: f64,
+    /// Angle from the first sector of a cylinder's last track to that of the next cylinder's first, in sectors.
+    pub cylinder_skew_sectors: f64,
+}
+
+/// The buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CacheParams {
+    /// Read segments; 0 for no read cache.
+    pub segments: u32,
+    /// Size of each.
+    pub segment_sectors: u32,
+    /// How far a read is continued while the disk has nothing else to do.
+    pub readahead_sectors: u32,
+    /// Room for writes that were reported but are not yet on the medium.
+    pub write_sectors: u32,
+    /// Separate stretches of such writes.
+    pub write_segments: u32,
+}
+
+/// Time of a command before anything moves, by kind, by whether the cache serves it, and by the kind of the
+/// command before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OverheadParams {
+    /// `[hit, miss][after read, after write]`
+    pub read_ns: [[Nanos; 2]; 2],
+    /// `[hit, miss][after read, after write]`
+    pub write_ns: [[Nanos; 2]; 2],
+    /// After the last byte of a read.
+    pub read_completion_ns: Nanos,
+    /// After the last byte of a write.
+    pub write_completion_ns: Nanos,
+    /// A flush with nothing to write, and a discard.
+    pub flush_ns: Nanos,
+}
+
+/// The command queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueParams {
+    /// Commands the drive chooses among; later ones wait in order of arrival.
+    pub depth: u32,
+    /// Whether the drive serves the command with the shortest positioning time, rather than the oldest.
+    pub shortest_positioning_first: bool,
+    /// A command older than this is served next.
+    pub age_limit_ns: Nanos,
+}
+
+impl HddParams {
+    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+        let mut mechanics = root.section("mechanics")?;
+        let zones = root
+            .sections("zones")?
+            .into_iter()
+            .map(ZoneParams::parse)
+            .collect::<SectionResult<Vec<_>>>()?;
+        check_order(&zones)?;
+        let cylinders = zones
+            .last()
+            .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
+        let params = Self {
+            rpm: mechanics.number("rpm", 1000.0..=30_000.0)?,
+            surfaces: mechanics.integer("surfaces", 1..=64)? as u32,
+            head_switch_ns: mechanics.micros("head_switch_us", 0.0..=50_000.0)?,
+            write_settle_ns: (mechanics.number("write_settle_us", -5_000.0..=50_000.0)? * 1e3)
+                .round() as i64,
+            serpentine: mechanics.flag("serpentine")?,
+            seek: SeekCurve::parse(root.section("seek")?, cylinders)?,
+            zones,
+            cache: CacheParams::parse(root.section("cache")?)?,
+            write_cache: root.flag("write_cache")?,
+            overhead: OverheadParams::parse(root.section("overhead")?)?,
+            bus_sector_ns: bus(root.section("bus")?)?,
+            queue: QueueParams::parse(root.section("queue")?)?,
+        };
+        mechanics.finish()?;
+        if params.write_cache && params.cache.write_sectors == 0 {
+            return Err(Problem::new(
+                "write_cache = true with cache.write_sectors = 0",
+                "give cache.write_sectors from 1",
+            ));
+        }
+        Ok(params)
+    }
+
+    /// Sectors that hold data.
+    pub fn capacity_sectors(&self) -> u64 {
+        self.zones
+            .iter()
+            .map(|zone| zone.data_sectors(self.surfaces))
+            .sum()
+    }
+}
+
+fn check_order(zones: &[ZoneParams]) -> SectionResult<()> {
+    let overlap = zones
+        .windows(2)
+        .position(|w| w[1].first_cylinder < w[0].first_cylinder + w[0].cylinders);
+    match overlap {
+        Some(index) => Err(Problem::new(
+            format!(
+                "zones[{}].first_cylinder lies in the zone before it",
+                index + 1
+            ),
+            "give zones in ascending order, without overlap",
+        )),
+        None if zones.len() > ZONES_MAX => Err(Problem::new(
+            format!("zones has {} entries", zones.len()),
+            format!("give at most {ZONES_MAX}"),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn bus(mut section: Section<'_>) -> SectionResult<f64> {
+    let sector_ns = section.number("sector_us", 0.0..=10_000.0)? * 1e3;
+    section.finish()?;
+    Ok(sector_ns)
+}
+
+impl ZoneParams {
+    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+        let sectors_per_track = section.integer("sectors_per_track", 8..=100_000)?;
+        let turn = sectors_per_track as f64;
+        let zone = Self {
+            first_cylinder: section.integer("first_cylinder", 0..=10_000_000)? as u32,
+            cylinders: section.integer("cylinders", 1..=10_000_000)? as u32,
+            sectors_per_track: sectors_per_track as u32,
+            spares_per_track: section.integer_or(
+                "spares_per_track",
+                0,
+                0..=sectors_per_track / 2,
+            )? as u32,
+            spares: section.integer_or("spares", 0, 0..=1 << 40)?,
+            slips: section.integer_or("slips", 0, 0..=1 << 40)?,
+            offset_sectors: section.number_or("offset_sectors", 0.0, 0.0..=turn)?,
+            track_skew_sectors: section.number("track_skew_sectors", 0.0..=turn)?,
+            cylinder_skew_sectors: section.number("cylinder_skew_sectors", 0.0..=turn)?,
+        };
+        let name = section.name("spares");
+        section.finish()?;
+        if zone.data_sectors(1) == 0 {
+            return Err(Problem::new(
+                format!("{name} and slips leave no data sector"),
+                "give fewer",
+            ));
+        }
+        Ok(zone)
+    }
+
+    /// Sectors of the zone that hold data.
+    pub fn data_sectors(&self, surfaces: u32) -> u64 {
+        let tracks = u64::from(self.cylinders) * u64::from(surfaces);
+        let sectors = tracks * u64::from(self.sectors_per_track - self.spares_per_track);
+        sectors.saturating_sub(self.spares + self.slips)
+    }
+}
+
+impl CacheParams {
+    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+        let params = Self {
+            segments: section.integer("segments", 0..=256)? as u32,
+            segment_sectors: section.integer("segment_sectors", 1..=1 << 24)? as u32,
+            readahead_sectors: section.integer("readahead_sectors", 0..=1 << 24)? as u32,
+            write_sectors: section.integer("write_sectors", 0..=1 << 24)? as u32,
+            write_segments: section.integer("write_segments", 1..=4096)? as u32,
+        };
+        section.finish()?;
+        Ok(params)
+    }
+}
+
+impl OverheadParams {
+    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+        let mut time = |key| section.micros(key, 0.0..=100_000.0);
+        let params = Self {
+            read_ns: [
+                [
+                    time("read_hit_after_read_us")?,
+                    time("read_hit_after_write_us")?,
+                ],
+                [
+                    time("read_miss_after_read_us")?,
+                    time("read_miss_after_write_us")?,
+                ],
+            ],
+            write_ns: [
+                [
+                    time("write_hit_after_read_us")?,
+                    time("write_hit_after_write_us")?,
+                ],
+                [
+                    time("write_miss_after_read_us")?,
+                    time("write_miss_after_write_us")?,
+                ],
+            ],
+            read_completion_ns: time("read_completion_us")?,
+            write_completion_ns: time("write_completion_us")?,
+            flush_ns: time("flush_us")?,
+        };
+        section.finish()?;
+        Ok(params)
+    }
+}
+
+impl QueueParams {
+    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+        let params = Self {
+            depth: section.integer("depth", 1..=1024)? as u32,
+            shortest_positioning_first: section.word("policy", &["fcfs", "sptf"])? == "sptf",
+            age_limit_ns: section.micros("age_limit_us", 1.0..=1e9)?,
+        };
+        section.finish()?;
+        Ok(params)
+    }
+}

@@ -1,0 +1,90 @@
+//! The command queue: what the drive serves next.
+//!
+//! First come, first served; or shortest positioning time first, with an age limit so that none starves
+//! (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
+
+use std::collections::VecDeque;
+
+use super::geometry::Place;
+use super::mechanics::{Arm, Mechanics};
+use super::params::QueueParams;
+use crate::due::RESERVED;
+use crate::{Nanos, Request, RequestId};
+
+/// A command that waits for the mechanism.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) id: RequestId,
+    pub(crate) request: Request,
+    pub(crate) arrived: Nanos,
+    /// When the handling of the command would be over, were it served from the buffer.
+    pub(crate) early: Nanos,
+    /// When the handling of the command is over and the arm may move.
+    pub(crate) ready: Nanos,
+    pub(crate) place: Place,
+    pub(crate) write: bool,
+}
+
+/// Commands the drive chooses among, and behind them those that the drive has not taken yet.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    params: QueueParams,
+    /// In order of arrival.
+    taken: VecDeque<Waiting>,
+    behind: VecDeque<Waiting>,
+}
+
+impl Queue {
+    pub(crate) fn new(params: QueueParams) -> Self {
+        let taken = VecDeque::with_capacity(params.depth as usize);
+        Self {
+            params,
+            taken,
+            behind: VecDeque::with_capacity(RESERVED),
+        }
+    }
+
+    pub(crate) fn push(&mut self, waiting: Waiting) {
+        if self.taken.len() < self.params.depth as usize {
+            self.taken.push_back(waiting);
+        } else {
+            self.behind.push_back(waiting);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.taken.is_empty()
+    }
+
+    /// Removes the command to serve next, for an arm free at `now`.
+    pub(crate) fn pop(&mut self, now: Nanos, arm: Arm, mechanics: &Mechanics) -> Option<Waiting> {
+        let index = self.choose(now, arm, mechanics);
+        let chosen = self.taken.remove(index)?;
+        if let Some(next) = self.behind.pop_front() {
+            self.taken.push_back(next);
+        }
+        Some(chosen)
+    }
+
+    fn choose(&self, now: Nanos, arm: Arm, mechanics: &Mechanics) -> usize {
+        let oldest_age = self
+            .taken
+            .front()
+            .map_or(0, |waiting| now.saturating_sub(waiting.arrived));
+        if !self.params.shortest_positioning_first
+            || oldest_age > self.params.age_limit_ns
+            || self.taken.len() < 2
+        {
+            return 0;
+        }
+        let reach = |waiting: &Waiting| {
+            mechanics.reach(now.max(waiting.ready), arm, &waiting.place, waiting.write)
+        };
+        let nearest = self
+            .taken
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, waiting)| reach(waiting));
+        nearest.map_or(0, |(index, _)| index)
+    }
+}

@@ -1,0 +1,115 @@
+//! Writes that were reported when they reached the cache and are not yet on the medium.
+
+use super::params::HddParams;
+use crate::Request;
+
+/// Consecutive sectors that wait to be written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dirty {
+    pub(crate) sector: u64,
+    pub(crate) end: u64,
+    /// Number of the last write in it, for flushes.
+    pub(crate) last_write: u64,
+}
+
+/// Dirty stretches in order of arrival; neighbours are joined.
+#[derive(Debug)]
+pub(crate) struct WriteCache {
+    dirty: Vec<Dirty>,
+    /// The stretch that the mechanism is writing: still takes room, no longer grows.
+    writing: Option<Dirty>,
+    sectors_max: u64,
+    stretches_max: usize,
+    sectors: u64,
+    writes: u64,
+}
+
+impl WriteCache {
+    pub(crate) fn new(params: &HddParams) -> Self {
+        let stretches_max = params.cache.write_segments as usize;
+        Self {
+            dirty: Vec::with_capacity(stretches_max),
+            writing: None,
+            sectors_max: u64::from(params.cache.write_sectors),
+            stretches_max,
+            sectors: 0,
+            writes: 0,
+        }
+    }
+
+    /// Whether a write of that size fits now.
+    pub(crate) fn has_room(&self, request: &Request) -> bool {
+        let stretches = self.dirty.len() + usize::from(self.writing.is_some());
+        let fits = self.sectors + u64::from(request.sectors) <= self.sectors_max;
+        (fits || self.sectors == 0) && (stretches < self.stretches_max || self.follows(request))
+    }
+
+    /// Whether a write continues a dirty stretch.
+    pub(crate) fn follows(&self, request: &Request) -> bool {
+        self.dirty.iter().any(|dirty| dirty.end == request.sector)
+    }
+
+    pub(crate) fn add(&mut self, request: &Request) {
+        self.writes += 1;
+        let (sector, end) = (request.sector, request.sector + u64::from(request.sectors));
+        let last_write = self.writes;
+        let same = self
+            .dirty
+            .iter_mut()
+            .find(|dirty| dirty.sector <= sector && sector <= dirty.end);
+        if let Some(dirty) = same {
+            self.sectors += end.saturating_sub(dirty.end);
+            dirty.end = dirty.end.max(end);
+            dirty.last_write = last_write;
+        } else {
+            self.sectors += u64::from(request.sectors);
+            self.dirty.push(Dirty {
+                sector,
+                end,
+                last_write,
+            });
+        }
+    }
+
+    /// Whether a read can be served from here.
+    pub(crate) fn holds(&self, sector: u64, end: u64) -> bool {
+        self.dirty
+            .iter()
+            .chain(&self.writing)
+            .any(|dirty| dirty.sector <= sector && end <= dirty.end)
+    }
+
+    /// Starts writing the stretch that `choose` picks.
+    pub(crate) fn start(
+        &mut self,
+        choose: impl FnOnce(&[Dirty]) -> Option<usize>,
+    ) -> Option<Dirty> {
+        let index = choose(&self.dirty)?;
+        self.writing = Some(self.dirty.remove(index));
+        self.writing
+    }
+
+    /// The stretch being written is on the medium.
+    pub(crate) fn finish(&mut self) {
+        if let Some(done) = self.writing.take() {
+            self.sectors -= done.end - done.sector;
+        }
+    }
+
+    pub(crate) fn is_clean(&self) -> bool {
+        self.dirty.is_empty() && self.writing.is_none()
+    }
+
+    /// Number of the latest write.
+    pub(crate) fn latest(&self) -> u64 {
+        self.writes
+    }
+
+    /// Whether every write up to number `write` is on the medium.
+    pub(crate) fn is_durable(&self, write: u64) -> bool {
+        self.dirty
+            .iter()
+            .chain(&self.writing)
+            .all(|dirty| dirty.last_write > write)
+    }
+}

@@ -1,0 +1,141 @@
+//! Profiles: the parameters of one device, in TOML, with a source for every number.
+
+mod error;
+mod section;
+mod source;
+
+pub use error::ProfileError;
+pub(crate) use error::{Problem, SectionResult};
+pub(crate) use section::Section;
+pub use source::Source;
+
+use crate::hdd::{Disk, HddParams};
+use crate::ram::{Ram, RamParams};
+use crate::ssd::{Ssd, SsdParams};
+use crate::{Device, SECTOR_BYTES};
+
+/// The parameters of each kind of device.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Params {
+    /// A hard disk.
+    Hdd(Box<HddParams>),
+    /// A solid-state disk.
+    Ssd(SsdParams),
+    /// Memory behind a link.
+    Ram(RamParams),
+}
+
+/// A device that can be built: validated parameters and where they come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    name: String,
+    summary: String,
+    params: Params,
+    sources: Vec<Source>,
+}
+
+impl Profile {
+    /// Reads a profile. `file` names it in errors; its stem is the profile's name.
+    ///
+    /// # Errors
+    /// Text that is not TOML; unknown or missing keys; impossible values; numbers without a source.
+    pub fn parse(text: &str, file: &str) -> Result<Self, ProfileError> {
+        Self::read(text, file).map_err(|problem| problem.in_file(file))
+    }
+
+    fn read(text: &str, file: &str) -> SectionResult<Self> {
+        let table: toml::Table = toml::from_str(text).map_err(|error| {
+            Problem::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
+        })?;
+        let mut root = Section::new("", &table);
+        let kind = root.word("kind", &["hdd", "ssd", "ram"])?;
+        let summary = root.text("summary")?.to_owned();
+        let params = match kind {
+            "hdd" => Params::Hdd(Box::new(HddParams::parse(&mut root)?)),
+            "ssd" => Params::Ssd(SsdParams::parse(&mut root)?),
+            _ => Params::Ram(RamParams::parse(&mut root)?),
+        };
+        root.section("source")?;
+        root.finish()?;
+        Ok(Self {
+            name: stem(file).to_owned(),
+            summary,
+            params,
+            sources: source::read(&table)?,
+        })
+    }
+
+    /// Builds the model. The same seed gives the same times.
+    ///
+    /// The seed sets what a real device leaves to chance: where the platters stand at time 0.
+    pub fn build(&self, seed: u64) -> Box<dyn Device> {
+        match &self.params {
+            Params::Hdd(params) => Box::new(Disk::new(params, seed)),
+            Params::Ssd(params) => Box::new(Ssd::new(params.clone())),
+            Params::Ram(params) => Box::new(Ram::new(params.clone())),
+        }
+    }
+
+    /// `hdd`, `ssd` or `ram`.
+    pub fn kind(&self) -> &'static str {
+        match self.params {
+            Params::Hdd(_) => "hdd",
+            Params::Ssd(_) => "ssd",
+            Params::Ram(_) => "ram",
+        }
+    }
+
+    /// The stem of the file it was read from.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// One line for people.
+    pub fn summary(&self) -> &str {
+        &self.summary
+    }
+
+    /// The addressable size, in bytes, a multiple of [`SECTOR_BYTES`].
+    pub fn capacity_bytes(&self) -> u64 {
+        let bytes = match &self.params {
+            Params::Hdd(params) => params.capacity_sectors() * SECTOR_BYTES,
+            Params::Ssd(params) => params.capacity_bytes,
+            Params::Ram(params) => params.capacity_bytes,
+        };
+        bytes / SECTOR_BYTES * SECTOR_BYTES
+    }
+
+    /// Whether completed writes may still be in a cache until a flush.
+    pub fn write_cache(&self) -> bool {
+        match &self.params {
+            Params::Hdd(params) => params.write_cache,
+            Params::Ssd(params) => params.cache_sectors > 0,
+            Params::Ram(_) => false,
+        }
+    }
+
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Where the numbers come from.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+}
+
+fn stem(file: &str) -> &str {
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.strip_suffix(".toml").unwrap_or(name)
+}
+
+fn one_line(error: &toml::de::Error) -> String {
+    error
+        .to_string()
+        .split('\n')
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,96 @@
+//! Memory behind a link: a fixed latency and a shared bandwidth.
+//!
+//! Stands for a RAM disk and for DRAM storage behind a network. With every number 0 it is the device that
+//! measures the path to it.
+//!
+//! Models: latency by operation, one link shared by all requests in order of arrival.
+//! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.
+
+use crate::due::DueList;
+use crate::profile::{Section, SectionResult};
+use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES};
+
+/// Parameters of [`Ram`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct RamParams {
+    /// Addressable size, in bytes.
+    pub capacity_bytes: u64,
+    /// From the command to the first byte of a read.
+    pub read_latency_ns: Nanos,
+    /// From the last byte of a write to its acknowledgement.
+    pub write_latency_ns: Nanos,
+    /// Time of a flush.
+    pub flush_latency_ns: Nanos,
+    /// Time the link takes for a sector; 0 for a link without limit.
+    pub sector_ns: f64,
+}
+
+impl RamParams {
+    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+        Ok(Self {
+            capacity_bytes: root.capacity("capacity_mb")?,
+            read_latency_ns: root.micros("read_latency_us", 0.0..=1e6)?,
+            write_latency_ns: root.micros("write_latency_us", 0.0..=1e6)?,
+            flush_latency_ns: root.micros("flush_latency_us", 0.0..=1e6)?,
+            sector_ns: sector_ns(root.number("link_mb_per_s", 0.0..=1e6)?),
+        })
+    }
+}
+
+/// Nanoseconds a sector takes at a bandwidth of 10^6 bytes per second; 0 means no limit.
+pub(crate) fn sector_ns(mb_per_s: f64) -> f64 {
+    if mb_per_s == 0.0 {
+        0.0
+    } else {
+        SECTOR_BYTES as f64 * 1e3 / mb_per_s
+    }
+}
+
+/// The model.
+#[derive(Debug)]
+pub struct Ram {
+    params: RamParams,
+    link_free: Nanos,
+    due: DueList,
+}
+
+impl Ram {
+    /// A device with an idle link.
+    pub fn new(params: RamParams) -> Self {
+        Self {
+            params,
+            link_free: 0,
+            due: DueList::new(),
+        }
+    }
+
+    fn transfer(&mut self, from: Nanos, sectors: u32) -> Nanos {
+        let start = from.max(self.link_free);
+        self.link_free = start + (f64::from(sectors) * self.params.sector_ns) as Nanos;
+        self.link_free
+    }
+}
+
+impl Device for Ram {
+    fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        let at = match request.op {
+            Op::Read => self.transfer(now, request.sectors) + self.params.read_latency_ns,
+            Op::Write => self.transfer(now, request.sectors) + self.params.write_latency_ns,
+            Op::Flush => now + self.params.flush_latency_ns,
+            Op::Discard => now + self.params.write_latency_ns,
+        };
+        self.due.push(at, id);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.due.next()
+    }
+
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        self.due.drain(now, completions);
+    }
+
+    fn capacity_sectors(&self) -> u64 {
+        self.params.capacity_bytes / SECTOR_BYTES
+    }
+}

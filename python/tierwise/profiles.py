@@ -1,0 +1,95 @@
+"""Device profiles: the parameters of one device, each with its source, from a TOML file."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.errors import TierwiseError
+
+FOLDER = Path(__file__).parent / "profiles"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A validated profile.
+
+    Attributes:
+        name: stem of its file.
+        kind: ``hdd``, ``ssd`` or ``ram``.
+        summary: one line for people.
+        capacity_bytes: addressable size.
+        write_cache: whether a completed write may still be in a cache until a flush.
+        sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
+        text: the file's text.
+        file: the file.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    capacity_bytes: int
+    write_cache: bool
+    sources: dict[str, str]
+    text: str
+    file: Path
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """Keys whose numbers are estimates."""
+        return tuple(key for key, text in self.sources.items() if text.startswith("estimated:"))
+
+
+def names() -> list[str]:
+    """Names of the profiles that ship, in alphabetical order."""
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def load(name_or_path: str) -> Profile:
+    """Load a profile that ships by its name, or any by the path of its TOML file.
+
+    Raises:
+        TierwiseError: unknown name, unreadable file or a profile that is not valid.
+    """
+    file = _file_of(name_or_path)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise TierwiseError(f"cannot read profile {file}: {error}", "give a readable TOML file") from error
+    return parse(text, file)
+
+
+def parse(text: str, file: Path) -> Profile:
+    """Check the text of a profile; ``file`` gives its name and stands in errors.
+
+    Raises:
+        TierwiseError: naming the file, the key and what is allowed.
+    """
+    try:
+        core = _core.parse_profile(text, str(file))
+    except ValueError as error:
+        message, fix = error.args
+        raise TierwiseError(message, fix) from None
+    return Profile(
+        name=core.name,
+        kind=core.kind,
+        summary=core.summary,
+        capacity_bytes=core.capacity_bytes,
+        write_cache=core.write_cache,
+        sources=dict(core.sources),
+        text=text,
+        file=file,
+    )
+
+
+def _file_of(name_or_path: str) -> Path:
+    shipped = FOLDER / f"{name_or_path}.toml"
+    if name_or_path in names():
+        return shipped
+    path = Path(name_or_path)
+    if path.suffix == ".toml" or len(path.parts) > 1:
+        return path
+    near = difflib.get_close_matches(name_or_path, names(), n=3, cutoff=0.4) or names()
+    raise TierwiseError(f"unknown profile {name_or_path!r}", f"use one of {', '.join(near)}, or a path to a TOML file")

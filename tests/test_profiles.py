@@ -1,0 +1,71 @@
+"""Profiles: those that ship are valid; bad ones are refused with file, key and fix."""
+
+from pathlib import Path
+
+import pytest
+
+from tierwise import profiles
+from tierwise.errors import TierwiseError
+
+NEEDED = ["hdd-10k-18g-fc", "hdd-7k2", "hdd-7k2-sata-2009", "ram", "ssd-dram-fc", "ssd-nvme-dc", "ssd-sata-dc", "zero"]
+
+
+def test_the_needed_profiles_ship() -> None:
+    assert set(NEEDED) <= set(profiles.names())
+
+
+@pytest.mark.parametrize("name", profiles.names())
+def test_a_shipped_profile_loads(name: str) -> None:
+    profile = profiles.load(name)
+    assert profile.name == name
+    assert profile.kind in {"hdd", "ssd", "ram"}
+    assert profile.summary
+    assert profile.capacity_bytes >= 8_000_000_000
+    assert profile.sources
+    assert set(profile.estimated) <= set(profile.sources)
+
+
+def test_the_write_cache_is_as_said() -> None:
+    assert not profiles.load("hdd-7k2").write_cache
+    assert profiles.load("hdd-7k2-sata-2009").write_cache
+
+
+def test_an_unknown_name_lists_the_nearest() -> None:
+    with pytest.raises(TierwiseError) as caught:
+        profiles.load("hdd-7k")
+    assert "'hdd-7k'" in caught.value.message
+    assert "hdd-7k2" in caught.value.fix
+
+
+def test_a_profile_is_loaded_by_path(tmp_path: Path) -> None:
+    copy = tmp_path / "mine.toml"
+    copy.write_text(profiles.load("ram").text)
+    profile = profiles.load(str(copy))
+    assert (profile.name, profile.file) == ("mine", copy)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match=r"none\.toml"):
+        profiles.load(str(tmp_path / "none.toml"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "fix"),
+    [
+        ("rpm = 7200", "rpm = 0", "mechanics.rpm = 0 is impossible", "1000 to 30000"),
+        ("rpm = 7200", "", "missing key mechanics.rpm", "add mechanics.rpm"),
+        ("rpm = 7200", "rpm = 7200\nrmp = 1", "unknown key mechanics.rmp", "remove it"),
+        ("rpm = 7200", 'rpm = "fast"', "mechanics.rpm is a string", "give a number"),
+        ('"mechanics.rpm"', '"mechanics.rmp"', "mechanics.rpm has no source", "[source]"),
+        ('kind = "hdd"', 'kind = "tape"', 'kind = "tape" is not known', "hdd, ssd, ram"),
+    ],
+)
+def test_a_bad_profile_is_refused(tmp_path: Path, old: str, new: str, message: str, fix: str) -> None:
+    bad = tmp_path / "bad.toml"
+    bad.write_text(profiles.load("hdd-7k2").text.replace(old, new, 1))
+    with pytest.raises(TierwiseError) as caught:
+        profiles.load(str(bad))
+    assert str(bad) in caught.value.message
+    assert message in caught.value.message
+    assert fix in caught.value.fix
+    assert "\n" not in str(caught.value)
