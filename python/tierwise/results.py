@@ -6,6 +6,7 @@ cannot tell is ``None``, never zero.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
@@ -237,13 +238,23 @@ def read_study_info(path: Path) -> StudyInfo:
 
 
 def append_result(path: Path, result: RunResult) -> None:
-    """Add one record to a JSON Lines file and force it to disk, so that a kill loses no finished run."""
-    import os
+    """Add one record to a JSON Lines file and force it to disk, so that a kill loses no finished run.
 
-    with path.open("a", encoding="utf-8") as file:
-        file.write(result.model_dump_json() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    What a crash or a full disk left of a last line is cut off first.
+
+    Raises:
+        TierwiseError: if the file cannot be written; records before this one stay.
+    """
+    line = result.model_dump_json().encode() + b"\n"
+    try:
+        whole_bytes = path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
+        with path.open("ab") as file:
+            file.truncate(whole_bytes)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise TierwiseError(f"{path}: {error.strerror}", "make room, then run the study again") from error
 
 
 def read_results(path: Path) -> list[RunResult]:

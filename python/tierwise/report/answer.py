@@ -1,0 +1,102 @@
+"""Results to an answer: what to move first, what it gains, how sure that is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.errors import TierwiseError
+from tierwise.report.conditions import Conditions, conditions_of
+from tierwise.report.moves import Speaker
+from tierwise.report.paper import PaperRow, paper_rows
+from tierwise.report.rows import Measure, Row, build_rows, first_move, measure_of
+from tierwise.report.sentences import Facts, Words, put_into_words
+from tierwise.report.validity import Validity, validity_of
+from tierwise.results import Record, RunResult, StudyInfo
+
+
+class Comparison(Record):
+    """Placements of one engine under one setting."""
+
+    engine: str
+    engine_version: str
+    setting: dict[str, str]
+    workload: str
+    measure: Measure
+    """What placements are compared by."""
+    baseline: str
+    rows: list[Row]
+    first: str | None
+    """The placement to begin with, if any is significantly faster than the baseline."""
+    words: Words
+    paper: list[PaperRow]
+    validity: Validity
+
+    @property
+    def label(self) -> str:
+        """Engine and setting, to tell comparisons of one study apart."""
+        return ", ".join([self.engine, *(f"{key} {value}" for key, value in self.setting.items())])
+
+
+class Answer(Record):
+    """Everything that a report shows."""
+
+    study: StudyInfo
+    comparisons: list[Comparison]
+    conditions: Conditions
+
+    @property
+    def headline(self) -> str:
+        """The answer in a few sentences; each comparison's behind its label where there are several."""
+        if len(self.comparisons) == 1:
+            return self.comparisons[0].words.headline
+        return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
+
+
+def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
+    """Work out the answer that the runs of one study give.
+
+    Raises:
+        TierwiseError: if there is no run at all.
+    """
+    if not results:
+        raise TierwiseError(f"study {info.name} has no finished run", f"run it: tierwise run {info.name}")
+    groups: dict[tuple[str, ...], list[RunResult]] = {}
+    for result in sorted(results, key=lambda result: result.order):
+        key = (result.engine.name, *(f"{k}={v}" for k, v in sorted(result.setting.items())))
+        groups.setdefault(key, []).append(result)
+    return Answer(
+        study=info,
+        comparisons=[_compare(groups[key], info) for key in sorted(groups)],
+        conditions=conditions_of(results, info),
+    )
+
+
+def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:
+    by_placement = {name: [run for run in runs if run.placement == name] for name in _names(runs, info)}
+    measure, workload = measure_of(runs), runs[0].workload.name.replace("_", " ")
+    rows = build_rows(by_placement, info.baseline, measure, info.seed)
+    first = first_move(rows)
+    speaker = Speaker(
+        {name: kind for row in rows for name, kind in row.summary.device_kinds.items()},
+        {role for run in runs for role in run.role_devices},
+    )
+    return Comparison(
+        engine=runs[0].engine.name,
+        engine_version=runs[0].engine.version,
+        setting=runs[0].setting,
+        workload=workload,
+        measure=measure,
+        baseline=info.baseline,
+        rows=rows,
+        first=first.placement if first else None,
+        words=put_into_words(Facts(rows, first, workload, info.baseline, measure), speaker),
+        paper=paper_rows([row.summary for row in rows], info),
+        validity=validity_of(by_placement),
+    )
+
+
+def _names(runs: Sequence[RunResult], info: StudyInfo) -> list[str]:
+    """Placements that ran: the baseline first, then as the study declares them."""
+    ran = {run.placement for run in runs}
+    declared = [info.baseline, *info.placements, *sorted(ran)]
+    return [name for name in dict.fromkeys(declared) if name in ran]

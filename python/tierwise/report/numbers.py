@@ -1,0 +1,97 @@
+"""Numbers as people read them: three significant figures, a unit that fits, a dash for what is not known."""
+
+from __future__ import annotations
+
+import math
+
+from tierwise.statistics import Interval
+
+NONE = "–"
+_EN_DASH = "–"
+
+
+def significant(value: float, figures: int = 3) -> str:
+    """``value`` to some significant figures, without an exponent and with thin groups of thousands."""
+    if value == 0:
+        return "0"
+    decimals = figures - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, decimals)
+    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", "\u202f")
+
+
+def ratio(value: float) -> str:
+    """A ratio: two decimals below 2, otherwise one, none from 100 on."""
+    if value < 0.1:
+        return significant(value, 2)
+    return f"{value:.2f}" if value < 1.95 else f"{value:.1f}" if value < 99.5 else significant(value)
+
+
+def seconds(value_s: float | None) -> str:
+    """A duration in the unit that suits it."""
+    if value_s is None:
+        return NONE
+    return f"{significant(value_s)} s" if value_s >= 1 or value_s == 0 else microseconds(value_s * 1e6)
+
+
+def microseconds(value_us: float | None) -> str:
+    """A latency in µs, ms or s."""
+    if value_us is None:
+        return NONE
+    for size, unit in ((1e6, "s"), (1e3, "ms")):
+        if abs(value_us) >= size:
+            return f"{significant(value_us / size)} {unit}"
+    return f"{significant(value_us)} µs"
+
+
+def size(value_bytes: float | None) -> str:
+    """Bytes in powers of 1024."""
+    if value_bytes is None:
+        return NONE
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if value_bytes >= 1024**power:
+            return f"{significant(value_bytes / 1024**power)} {unit}"
+    return f"{value_bytes:.0f} B"
+
+
+def count(value: float | None) -> str:
+    """A count: whole, with thin groups of thousands."""
+    return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f")
+
+
+def percent(share: float | None) -> str:
+    """A share of 1 as a percentage: whole from 10 % on, one decimal below."""
+    if share is None:
+        return NONE
+    value = 100 * share
+    return f"{value:.0f}\u00a0%" if abs(value) >= 9.95 or value == 0 else f"{value:.1f}\u00a0%"
+
+
+def span(low: str, high: str) -> str:
+    """A range; a unit that both ends carry is written once."""
+    low_number, _, low_unit = low.rpartition(" ")
+    _, _, high_unit = high.rpartition(" ")
+    return (
+        f"{low_number}{_EN_DASH}{high}" if low_number and low_unit == high_unit else f"{low}{_EN_DASH}{high}"
+    )
+
+
+def seconds_span(interval: Interval) -> str:
+    """The interval of a duration, or nothing when there is none."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return span(seconds(interval.low), seconds(interval.high))
+
+
+def ratio_span(interval: Interval) -> str:
+    """The interval of a ratio, or nothing when there is none."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return span(ratio(interval.low), ratio(interval.high))
+
+
+def percent_span(interval: Interval) -> str:
+    """The interval of a share, or nothing when there is none."""
+    if interval.low is None or interval.high is None:
+        return ""
+    low, high = percent(interval.low), percent(interval.high)
+    return f"{low.removesuffix(chr(0xA0) + '%')}{_EN_DASH}{high}"

@@ -1,0 +1,98 @@
+"""Placements beside the baseline: speed-ups with intervals, and which one to begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from tierwise.report.moves import Moved, moved_roles, roles_of
+from tierwise.report.summary import Summary, summarise
+from tierwise.results import Record, RunResult
+from tierwise.statistics import Interval, Verdict, ratio_interval
+
+Measure = Literal["elapsed", "rate"]
+"""What placements are compared by: elapsed time where every run did the same work, or else rate."""
+
+
+class Row(Record):
+    """One placement beside the baseline."""
+
+    summary: Summary
+    is_baseline: bool
+    moved: Moved
+    speedup: Interval | None
+    """Baseline over this placement: above 1 is faster. ``None`` where either has no valid run."""
+    further: Interval | None
+    """The same over the first move, for a placement that moves all that one does and more."""
+
+    @property
+    def placement(self) -> str:
+        """Name of the placement."""
+        return self.summary.placement
+
+    @property
+    def verdict(self) -> Verdict:
+        """Reading of the speed-up."""
+        return self.speedup.verdict if self.speedup else Verdict.UNKNOWN
+
+
+Runs = Mapping[str, Sequence[RunResult]]
+"""Placement -> its runs."""
+
+
+def measure_of(runs: Sequence[RunResult]) -> Measure:
+    """Elapsed time if every valid run did the same number of transactions, or else rate."""
+    work = {run.transactions for run in runs if run.status == "ok"}
+    return "elapsed" if len(work) <= 1 else "rate"
+
+
+def _costs(runs: Sequence[RunResult], measure: Measure) -> list[float]:
+    """Seconds a run (by elapsed) or a transaction (by rate), of the valid runs."""
+    valid = [run for run in runs if run.status == "ok" and run.elapsed_s]
+    if measure == "elapsed":
+        return [run.elapsed_s for run in valid if run.elapsed_s]
+    return [run.elapsed_s / run.transactions for run in valid if run.elapsed_s and run.transactions]
+
+
+def _speedup(
+    of: Sequence[RunResult], over: Sequence[RunResult], measure: Measure, seed: int
+) -> Interval | None:
+    slow, fast = _costs(over, measure), _costs(of, measure)
+    return ratio_interval(slow, fast, seed=seed) if slow and fast else None
+
+
+def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> list[Row]:
+    """One row for each placement, in the order given."""
+    rows = [_row(group, runs.get(baseline, []), measure, seed) for group in runs.values()]
+    first = first_move(rows)
+    return [_with_further(row, first, runs, measure, seed) for row in rows] if first else rows
+
+
+def first_move(rows: Sequence[Row]) -> Row | None:
+    """The significantly faster placement that saves most time for each role it moves."""
+    faster = [row for row in rows if row.verdict is Verdict.FASTER]
+    return max(faster, key=_saving_per_role, default=None)
+
+
+def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Measure, seed: int) -> Row:
+    is_baseline = bool(baseline) and runs[0].placement == baseline[0].placement
+    return Row(
+        summary=summarise(runs[0].placement, runs, seed),
+        is_baseline=is_baseline,
+        moved=moved_roles(runs[0], baseline[0]) if baseline else {},
+        speedup=None if is_baseline else _speedup(runs, baseline, measure, seed),
+        further=None,
+    )
+
+
+def _saving_per_role(row: Row) -> float:
+    if row.speedup is None:
+        return 0.0
+    return (1 - 1 / row.speedup.estimate) / max(1, len(roles_of(row.moved)))
+
+
+def _with_further(row: Row, first: Row, runs: Runs, measure: Measure, seed: int) -> Row:
+    if not roles_of(row.moved) > roles_of(first.moved):
+        return row
+    further = _speedup(runs[row.placement], runs[first.placement], measure, seed)
+    return row.model_copy(update={"further": further})

@@ -1,0 +1,251 @@
+"""The answer in words. Each sentence holds for the results at hand or is not said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tierwise.report import numbers
+from tierwise.report.moves import Speaker, join, roles_of
+from tierwise.report.rows import Measure, Row
+from tierwise.results import Record, WaitClass
+from tierwise.roles import Role
+from tierwise.statistics import Interval, Verdict
+
+_MOST_CLAUSES = 3
+_WAITS: list[tuple[str, tuple[WaitClass, ...]]] = [
+    ("waiting for the log", ("log_sync", "log_lock")),
+    ("reading and writing data", ("data_read", "data_write")),
+    ("waiting for locks", ("lock",)),
+    ("on CPU, which no device shortens", ("cpu",)),
+    ("waiting for the clients", ("client",)),
+]
+_LOG = _WAITS[0][0]
+
+
+class Words(Record):
+    """The answer as sentences; an empty one has nothing true to say."""
+
+    finding: str
+    others: str
+    evidence: str
+    advice: str
+    caveats: list[str]
+
+    @property
+    def headline(self) -> str:
+        """All but the caveats."""
+        return " ".join(part for part in (self.finding, self.others, self.evidence, self.advice) if part)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the sentences are about."""
+
+    rows: Sequence[Row]
+    first: Row | None
+    workload: str
+    baseline: str
+    measure: Measure
+
+    @property
+    def base(self) -> Row | None:
+        """The baseline, if it has a valid run."""
+        return next((row for row in self.rows if row.is_baseline and row.summary.ok), None)
+
+    @property
+    def movers(self) -> list[Row]:
+        """Every other placement."""
+        return [row for row in self.rows if not row.is_baseline]
+
+
+def put_into_words(facts: Facts, speaker: Speaker) -> Words:
+    """Say what the rows show: a gain, a loss, no difference, or why nothing can be said."""
+    if facts.base is None or not facts.movers:
+        finding, others, advice = _without_comparison(facts)
+    elif facts.first is None:
+        finding, others, advice = _without_gain(facts, speaker)
+    else:
+        finding, others, advice = _with_gain(facts, facts.first, speaker)
+    return Words(
+        finding=_sentence(finding),
+        others=_sentence(others),
+        evidence=_sentence(_evidence(facts.base)),
+        advice=_sentence(advice),
+        caveats=[_sentence(caveat) for caveat in _caveats(facts)],
+    )
+
+
+def _with_gain(facts: Facts, first: Row, speaker: Speaker) -> tuple[str, str, str]:
+    finding = f"{speaker.moving(first.placement, first.moved)} makes {facts.workload} {_gain(first.speedup)}"
+    rest = [row for row in facts.movers if row.placement != first.placement]
+    advice = _advice(facts, first, rest, speaker) if first.moved else f"choose placement {first.placement}"
+    return finding, _clauses(rest, speaker), advice
+
+
+def _advice(facts: Facts, first: Row, rest: Sequence[Row], speaker: Speaker) -> str:
+    what = speaker.what(first.moved)
+    if _log_is_untried(facts):
+        return f"move {what}, and measure a placement that moves the log: most time goes there"
+    steps = [row for row in rest if row.further and row.further.verdict is Verdict.FASTER]
+    if steps:
+        step = min(steps, key=lambda row: len(roles_of(row.moved)))
+        more = roles_of(step.moved) - roles_of(first.moved)
+        return f"move {what} first, then {speaker.rest(step.moved, more)}"
+    if any(row.further and row.further.verdict is Verdict.SLOWER for row in rest):
+        return f"move {what} and leave the rest"
+    return f"move {what}" if what == "everything" else f"move {what} first"
+
+
+def _without_gain(facts: Facts, speaker: Speaker) -> tuple[str, str, str]:
+    judged = [row for row in facts.movers if row.verdict is not Verdict.UNKNOWN]
+    if not judged:
+        return (
+            "nothing can be decided yet",
+            _clauses(facts.movers, speaker),
+            "repeat each placement at least 5 times",
+        )
+    if len(facts.movers) == 1:
+        row = facts.movers[0]
+        return (
+            f"{speaker.moving(row.placement, row.moved)} {_effect(row, facts.workload)}",
+            "",
+            _no_gain_advice(facts),
+        )
+    return (
+        f"no placement makes {facts.workload} significantly faster than {facts.baseline}",
+        _clauses(facts.movers, speaker),
+        _no_gain_advice(facts),
+    )
+
+
+def _no_gain_advice(facts: Facts) -> str:
+    if _log_is_untried(facts):
+        return "measure a placement that moves the log: most time goes there"
+    return "nothing measured here is worth moving"
+
+
+def _log_is_untried(facts: Facts) -> bool:
+    """Whether the baseline mostly waits for a log that no placement moves."""
+    if facts.base is None or not facts.base.summary.waits or _top_wait(facts.base)[0] != _LOG:
+        return False
+    return not any(Role.LOG in roles_of(row.moved) for row in facts.movers)
+
+
+def _without_comparison(facts: Facts) -> tuple[str, str, str]:
+    known = [
+        f"{facts.workload} on {row.placement} {_level(row, facts.measure)}"
+        for row in facts.rows
+        if row.summary.ok
+    ]
+    if facts.base is not None:
+        return known[0], "only this placement was run, so nothing is compared", ""
+    baseline = next((row for row in facts.rows if row.is_baseline), None)
+    state = f"has no valid run ({_left_out(baseline)})" if baseline else "has not run"
+    return (
+        f"no comparison is possible: the baseline {facts.baseline} {state}",
+        "; ".join(known[:_MOST_CLAUSES]),
+        "mend the cause and run the study again" if baseline else "run the baseline as well",
+    )
+
+
+def _clauses(rows: Sequence[Row], speaker: Speaker) -> str:
+    said = [f"{speaker.moving(row.placement, row.moved, targets=False)} {_effect(row)}" for row in rows]
+    more = len(said) - _MOST_CLAUSES
+    tail = [f"{more} more in the table"] if more > 0 else []
+    return "; ".join(said[:_MOST_CLAUSES] + tail)
+
+
+def _effect(row: Row, what: str = "it") -> str:
+    if not row.summary.ok:
+        return f"has no valid run ({_left_out(row)})"
+    if row.further is not None:
+        return _further(row.further)
+    if row.speedup is None or row.verdict is Verdict.UNKNOWN:
+        ratio = f" (ratio {numbers.ratio(row.speedup.estimate)})" if row.speedup else ""
+        return f"was compared by a single run{ratio}, which gives no interval"
+    if row.verdict is Verdict.NO_DIFFERENCE:
+        return f"makes no significant difference (ratio {_with_span(row.speedup)})"
+    return f"makes {what} {_gain(row.speedup)}"
+
+
+def _further(further: Interval) -> str:
+    if further.verdict is Verdict.FASTER:
+        return f"makes it a further {_gain(further)}"
+    if further.verdict is Verdict.SLOWER:
+        return f"makes it {_gain(further)} than that"
+    return "adds nothing significant" if further.verdict is Verdict.NO_DIFFERENCE else "was run once"
+
+
+def _gain(speedup: Interval | None) -> str:
+    """``7.9 times faster (95 % interval 7.2–8.6)``; a loss is turned round, so that it too is above 1."""
+    if speedup is None:
+        return ""
+    if speedup.estimate >= 1:
+        return f"{numbers.ratio(speedup.estimate)} times faster ({_interval(numbers.ratio_span(speedup))})"
+    turned = Interval(
+        1 / speedup.estimate,
+        1 / speedup.high if speedup.high else None,
+        1 / speedup.low if speedup.low else None,
+        speedup.n,
+    )
+    return f"{numbers.ratio(turned.estimate)} times slower ({_interval(numbers.ratio_span(turned))})"
+
+
+def _with_span(speedup: Interval) -> str:
+    return f"{numbers.ratio(speedup.estimate)}, {_interval(numbers.ratio_span(speedup))}"
+
+
+def _interval(span: str) -> str:
+    return f"95\u00a0% interval {span}"
+
+
+def _level(row: Row, measure: Measure) -> str:
+    value = row.summary.elapsed if measure == "elapsed" else row.summary.rate
+    if value is None:
+        return "was not timed"
+    if measure == "rate":
+        return f"does {numbers.significant(value.estimate)} transactions a second"
+    span = numbers.seconds_span(value)
+    return f"takes {numbers.seconds(value.estimate)}" + (
+        f" ({_interval(span)})" if span else " in a single run"
+    )
+
+
+def _top_wait(base: Row) -> tuple[str, float]:
+    waits = base.summary.waits
+    shares = {name: sum(waits.get(kind, 0.0) for kind in kinds) for name, kinds in _WAITS}
+    return max(shares.items(), key=lambda item: item[1])
+
+
+def _evidence(base: Row | None) -> str:
+    if base is None or not base.summary.waits:
+        return ""
+    name, share = _top_wait(base)
+    return f"{numbers.percent(share)} of session time on {base.placement} was spent {name}"
+
+
+def _left_out(row: Row | None) -> str:
+    if row is None:
+        return ""
+    counts = [(row.summary.failed, "failed"), (row.summary.invalid, "invalid")]
+    text = join([f"{number} {status}" for number, status in counts if number])
+    return f"{text}: {row.summary.problems[0]}" if row.summary.problems else text
+
+
+def _caveats(facts: Facts) -> list[str]:
+    left_out = [row for row in facts.rows if row.summary.ok < row.summary.runs]
+    caveats = [f"left out of {row.placement}: {_left_out(row)}" for row in left_out]
+    judged = [row for row in facts.rows if row.speedup and row.verdict is not Verdict.UNKNOWN]
+    weak = min((row.speedup.n for row in judged if row.speedup and row.speedup.weak), default=None)
+    if weak is not None:
+        caveats.append(
+            f"with {weak} valid runs on a side the 95\u00a0% intervals are weak: repeat at least 5 times"
+        )
+    if facts.base and facts.movers and not any(row.moved for row in facts.movers):
+        caveats.append("every placement used the same devices, so no difference is to be expected")
+    return caveats
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}." if text else ""
