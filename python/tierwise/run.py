@@ -79,7 +79,7 @@ def _load(engine: Engine, storage: Storage, workload: Workload, study: Study, se
     engine.init(storage.places)
     engine.start()
     engine.execute_schema(workload.schema)
-    _core.load_tables(engine.dsn(), workload.to_json(study.scale), study.scale, seed)
+    _core.load_tables(engine.dsn(), workload.to_json(study.scale), seed)
     engine.execute_schema(workload.after_load)
     engine.checkpoint()
     engine.restart_cold()

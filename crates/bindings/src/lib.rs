@@ -1,6 +1,8 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
 mod disk;
+mod load;
+mod profile;
 
 use pyo3::prelude::*;
 
@@ -11,6 +13,12 @@ mod _core {
 
     #[pymodule_export]
     use super::disk::serve_disk;
+
+    #[pymodule_export]
+    use super::load::{PostgresClients, load_tables, split_statements, statement_parameters};
+
+    #[pymodule_export]
+    use super::profile::{PyProfile, parse_profile};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,0 +1,87 @@
+//! What an engine must be able to do: one file each implements these two traits.
+
+use std::future::Future;
+
+use crate::error::LoadError;
+use crate::fill::Rows;
+use crate::sql::Template;
+use crate::value::Value;
+
+/// Makes connections to one database.
+pub trait Connector: Send + Sync {
+    /// A connection.
+    type Client: Client;
+
+    /// Open one.
+    fn connect(&self) -> impl Future<Output = Result<Self::Client, Failure>> + Send;
+}
+
+/// One connection of one engine. All its calls are made one after the other.
+pub trait Client: Send + 'static {
+    /// Prepare a statement; statements are numbered from 0 in the order of these calls.
+    fn prepare(&mut self, statement: &Template)
+    -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Run a query that gives one whole number, or null.
+    fn query_number(
+        &mut self,
+        sql: &str,
+    ) -> impl Future<Output = Result<Option<i64>, Failure>> + Send;
+
+    /// Begin a transaction.
+    fn begin(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Run a prepared statement and read its result to the end.
+    fn execute(
+        &mut self,
+        statement: usize,
+        arguments: Arguments<'_>,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Commit, durably.
+    fn commit(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Give a transaction up.
+    fn rollback(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Add rows to a table as fast as the engine can; returns how many.
+    fn append(&mut self, rows: Rows) -> impl Future<Output = Result<u64, Failure>> + Send;
+}
+
+/// What an engine said instead of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// In the engine's words.
+    pub message: String,
+    /// The transaction was chosen to give way (deadlock, serialization) and may be tried again.
+    pub retry: bool,
+}
+
+impl Failure {
+    pub(crate) fn in_statement(self, context: &str, sql: &str) -> LoadError {
+        LoadError::Statement {
+            context: context.to_owned(),
+            sql: sql.to_owned(),
+            message: self.message,
+        }
+    }
+}
+
+/// The values of a statement's parameters, in the order of [`Template::names`].
+#[derive(Clone, Copy, Debug)]
+pub struct Arguments<'a> {
+    values: &'a [Value],
+    slots: &'a [usize],
+}
+
+impl<'a> Arguments<'a> {
+    /// `slots[i]` says where the value of the i-th name stands in `values`.
+    pub fn new(values: &'a [Value], slots: &'a [usize]) -> Self {
+        Self { values, slots }
+    }
+
+    /// The values in order.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = &'a Value> + Clone {
+        self.slots.iter().map(move |&slot| &self.values[slot])
+    }
+}

@@ -1,0 +1,170 @@
+//! PostgreSQL: prepared statements over `tokio-postgres`, rows by COPY.
+
+use std::pin::pin;
+
+use bytes::BytesMut;
+use futures_util::SinkExt;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Config, Error, NoTls, SimpleQueryMessage, Statement};
+
+use crate::client::{Arguments, Client, Connector, Failure};
+use crate::error::LoadError;
+use crate::fill::Rows;
+use crate::sql::Template;
+
+mod copy;
+mod parameter;
+
+/// Under which name clients appear in `pg_stat_activity`.
+const APPLICATION_NAME: &str = "tierwise-client";
+/// Enough rows for one write to the socket to be worth it.
+const COPY_BUFFER_BYTES: usize = 1 << 16;
+
+/// Where a PostgreSQL server is.
+pub struct PostgresConnector(Config);
+
+impl PostgresConnector {
+    /// Read an address in the form of libpq, as keywords or as a URL.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn new(dsn: &str) -> Result<Self, LoadError> {
+        let mut config: Config = dsn
+            .parse()
+            .map_err(|error: Error| LoadError::Address(failure(&error).message))?;
+        config.application_name(APPLICATION_NAME);
+        Ok(Self(config))
+    }
+}
+
+impl Connector for PostgresConnector {
+    type Client = PostgresClient;
+
+    async fn connect(&self) -> Result<PostgresClient, Failure> {
+        let (client, connection) = self
+            .0
+            .connect(NoTls)
+            .await
+            .map_err(|error| failure(&error))?;
+        // Its errors reach whoever waits for an answer, too.
+        tokio::spawn(connection);
+        Ok(PostgresClient {
+            client,
+            statements: Vec::new(),
+        })
+    }
+}
+
+/// One session of a PostgreSQL server.
+pub struct PostgresClient {
+    client: tokio_postgres::Client,
+    statements: Vec<Statement>,
+}
+
+impl PostgresClient {
+    async fn simple(&self, sql: &str) -> Result<(), Failure> {
+        self.client
+            .batch_execute(sql)
+            .await
+            .map_err(|error| failure(&error))
+    }
+}
+
+impl Client for PostgresClient {
+    async fn prepare(&mut self, statement: &Template) -> Result<(), Failure> {
+        let sql = statement.render(|index| format!("${}", index + 1));
+        self.statements.push(
+            self.client
+                .prepare(&sql)
+                .await
+                .map_err(|error| failure(&error))?,
+        );
+        Ok(())
+    }
+
+    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, Failure> {
+        let messages = self
+            .client
+            .simple_query(sql)
+            .await
+            .map_err(|error| failure(&error))?;
+        let number = messages.iter().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        let not_whole = |_| Failure {
+            message: "the result is not a whole number".to_owned(),
+            retry: false,
+        };
+        number
+            .map(|text| text.parse().map_err(not_whole))
+            .transpose()
+    }
+
+    async fn begin(&mut self) -> Result<(), Failure> {
+        self.simple("BEGIN").await
+    }
+
+    async fn execute(&mut self, statement: usize, arguments: Arguments<'_>) -> Result<(), Failure> {
+        let executed = self
+            .client
+            .execute_raw(&self.statements[statement], arguments.iter())
+            .await;
+        executed.map(|_| ()).map_err(|error| failure(&error))
+    }
+
+    async fn commit(&mut self) -> Result<(), Failure> {
+        self.simple("COMMIT").await
+    }
+
+    async fn rollback(&mut self) -> Result<(), Failure> {
+        self.simple("ROLLBACK").await
+    }
+
+    async fn append(&mut self, mut rows: Rows) -> Result<u64, Failure> {
+        let columns: Vec<_> = rows.columns().collect();
+        let sql = format!("COPY {} ({}) FROM STDIN", rows.table(), columns.join(", "));
+        let sink = self
+            .client
+            .copy_in(&sql)
+            .await
+            .map_err(|error| failure(&error))?;
+        let mut sink = pin!(sink);
+        let mut buffer = BytesMut::with_capacity(2 * COPY_BUFFER_BYTES);
+        while let Some(row) = rows.next_row() {
+            copy::write_row(row, &mut buffer);
+            if buffer.len() >= COPY_BUFFER_BYTES {
+                let full = buffer.split().freeze();
+                sink.as_mut()
+                    .send(full)
+                    .await
+                    .map_err(|error| failure(&error))?;
+                buffer.reserve(2 * COPY_BUFFER_BYTES);
+            }
+        }
+        sink.as_mut()
+            .send(buffer.freeze())
+            .await
+            .map_err(|error| failure(&error))?;
+        sink.finish().await.map_err(|error| failure(&error))
+    }
+}
+
+fn failure(error: &Error) -> Failure {
+    let Some(from_server) = error.as_db_error() else {
+        let source = std::error::Error::source(error).map(|source| format!(": {source}"));
+        return Failure {
+            message: format!("{error}{}", source.unwrap_or_default()),
+            retry: false,
+        };
+    };
+    let gives_way = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ];
+    let detail = from_server.detail().map(|detail| format!(" ({detail})"));
+    Failure {
+        message: format!("{}{}", from_server.message(), detail.unwrap_or_default()),
+        retry: gives_way.contains(from_server.code()),
+    }
+}

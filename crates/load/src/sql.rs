@@ -1,0 +1,151 @@
+//! Just enough of SQL: where a statement ends, and where its parameters are.
+
+/// A statement with `:name` parameters, which each engine writes in its own way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Template {
+    parts: Vec<Part>,
+    names: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Part {
+    Text(String),
+    Parameter(usize),
+}
+
+impl Template {
+    /// Find the parameters; those in quotes and comments, and `::` casts, are none.
+    pub fn parse(sql: &str) -> Self {
+        let mut template = Self {
+            parts: Vec::new(),
+            names: Vec::new(),
+        };
+        for token in tokens(sql) {
+            match token {
+                Token::Name(name) => {
+                    let index = template.index_of(name);
+                    template.parts.push(Part::Parameter(index));
+                }
+                Token::Text(text) => template.parts.push(Part::Text(text.to_owned())),
+                Token::Semicolon => template.parts.push(Part::Text(";".to_owned())),
+            }
+        }
+        template
+    }
+
+    /// Names of the parameters, each once, in order of first appearance.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The statement with `marker(index)` for each parameter, `index` being that of [`Template::names`].
+    pub fn render(&self, marker: impl Fn(usize) -> String) -> String {
+        let mut sql = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => sql.push_str(text),
+                Part::Parameter(index) => sql.push_str(&marker(*index)),
+            }
+        }
+        sql
+    }
+
+    fn index_of(&mut self, name: &str) -> usize {
+        let known = self.names.iter().position(|known| known == name);
+        known.unwrap_or_else(|| {
+            self.names.push(name.to_owned());
+            self.names.len() - 1
+        })
+    }
+}
+
+/// The statements of a script, without their semicolons; pieces of nothing but comments are left out.
+pub fn split(script: &str) -> Vec<String> {
+    let mut statements = vec![(String::new(), false)];
+    for token in tokens(script) {
+        let (statement, has_code) = statements.last_mut().expect("never empty");
+        match token {
+            Token::Semicolon => statements.push((String::new(), false)),
+            Token::Name(name) => {
+                statement.push(':');
+                statement.push_str(name);
+                *has_code = true;
+            }
+            Token::Text(text) => {
+                statement.push_str(text);
+                *has_code |= !is_comment(text) && !text.trim().is_empty();
+            }
+        }
+    }
+    statements
+        .into_iter()
+        .filter(|(_, has_code)| *has_code)
+        .map(|(text, _)| text.trim().to_owned())
+        .collect()
+}
+
+enum Token<'a> {
+    /// Anything else: plain SQL, or one whole quotation or comment.
+    Text(&'a str),
+    /// A parameter, without its colon.
+    Name(&'a str),
+    Semicolon,
+}
+
+fn tokens(mut sql: &str) -> impl Iterator<Item = Token<'_>> {
+    std::iter::from_fn(move || {
+        let (token, length) = first_token(sql)?;
+        sql = &sql[length..];
+        Some(token)
+    })
+}
+
+fn first_token(sql: &str) -> Option<(Token<'_>, usize)> {
+    let text = |length: usize| Some((Token::Text(&sql[..length]), length));
+    match sql.chars().next()? {
+        ';' => Some((Token::Semicolon, 1)),
+        quote @ ('\'' | '"' | '`') => text(1 + end_of(&sql[1..], &quote.to_string())),
+        '$' => text(dollar_quotation(sql).unwrap_or(1)),
+        _ if sql.starts_with("--") => text(end_of(sql, "\n")),
+        _ if sql.starts_with("/*") => text(2 + end_of(&sql[2..], "*/")),
+        _ if sql.starts_with("::") => text(2),
+        ':' => match name_length(&sql[1..]) {
+            0 => text(1),
+            length => Some((Token::Name(&sql[1..=length]), 1 + length)),
+        },
+        _ => text(plain_length(sql)),
+    }
+}
+
+fn is_comment(token: &str) -> bool {
+    token.starts_with("--") || token.starts_with("/*")
+}
+
+/// Length up to and with `mark`, or all there is.
+fn end_of(text: &str, mark: &str) -> usize {
+    text.find(mark).map_or(text.len(), |at| at + mark.len())
+}
+
+fn name_length(text: &str) -> usize {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if text.starts_with(|c: char| c.is_ascii_digit()) {
+        return 0; // An array slice such as [1:2].
+    }
+    text.find(|c| !is_name(c)).unwrap_or(text.len())
+}
+
+/// Length of `$tag$ … $tag$`, if the text begins with one.
+fn dollar_quotation(sql: &str) -> Option<usize> {
+    let tag_length = 2 + name_length(&sql[1..]);
+    let tag = sql.get(..tag_length).filter(|tag| tag.ends_with('$'))?;
+    Some(tag_length + end_of(&sql[tag_length..], tag))
+}
+
+/// Length of the text before anything that could be special.
+fn plain_length(sql: &str) -> usize {
+    let special = |c: char| matches!(c, ';' | '\'' | '"' | '`' | '$' | '-' | '/' | ':');
+    let first = sql.chars().next().map_or(0, char::len_utf8);
+    sql[first..]
+        .find(special)
+        .map_or(sql.len(), |at| first + at)
+}

@@ -1,0 +1,37 @@
+//! What a generator draws and a statement binds.
+
+use serde::Deserialize;
+
+/// One value, in no engine's own types.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+pub enum Value {
+    /// A whole number.
+    Int(i64),
+    /// A number with a fraction.
+    Float(f64),
+    /// Text; also whatever an engine reads from text, such as a date or a UUID.
+    Text(String),
+}
+
+impl Value {
+    /// The whole number, if it is one.
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Self::Int(number) => Some(*number),
+            Self::Float(_) | Self::Text(_) => None,
+        }
+    }
+
+    /// An empty text to write into, which keeps the memory of the text that was there.
+    pub(crate) fn text_mut(&mut self) -> &mut String {
+        if !matches!(self, Self::Text(_)) {
+            *self = Self::Text(String::new());
+        }
+        let Self::Text(text) = self else {
+            unreachable!("made text above")
+        };
+        text.clear();
+        text
+    }
+}

@@ -1,0 +1,162 @@
+//! The resolved form of a workload: every number final, no expression left.
+
+use serde::Deserialize;
+
+use crate::error::LoadError;
+use crate::value::Value;
+
+/// Tables to fill and transactions to run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Name of the workload.
+    pub name: String,
+    /// Pause of each client after each transaction, in milliseconds.
+    pub think_ms: f64,
+    /// Tables that the load phase fills.
+    pub tables: Vec<Table>,
+    /// Generators that transactions name.
+    pub parameters: Vec<Parameter>,
+    /// Transactions that clients run.
+    pub transactions: Vec<Transaction>,
+}
+
+impl Workload {
+    /// Read the JSON that the Python side writes.
+    pub fn parse(json: &str) -> Result<Self, LoadError> {
+        serde_json::from_str(json).map_err(|error| LoadError::Workload(error.to_string()))
+    }
+}
+
+/// A table and how its rows are made.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// Name as the schema has it.
+    pub name: String,
+    /// Number of rows.
+    pub rows: u64,
+    /// Columns that are filled; the others keep their defaults.
+    pub columns: Vec<Column>,
+}
+
+/// A column and the generator of its values.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Column {
+    /// Name as the schema has it.
+    pub name: String,
+    /// How a value is made.
+    pub generator: GeneratorSpec,
+}
+
+/// A named generator that statements refer to as `:name`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// Name without the colon.
+    pub name: String,
+    /// How a value is made.
+    pub generator: GeneratorSpec,
+}
+
+/// A transaction of the mix.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transaction {
+    /// Name.
+    pub name: String,
+    /// Share of the mix, relative to the other weights.
+    pub weight: f64,
+    /// Each statement commits on its own: no BEGIN and no COMMIT.
+    pub autocommit: bool,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// Statements that are repeated together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// How often.
+    pub repeat: Repeat,
+    /// Parameters drawn anew for each repetition; the others are drawn once per transaction.
+    pub draw: Vec<String>,
+    /// Statements.
+    pub sql: Vec<String>,
+}
+
+/// A number of repetitions.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Repeat {
+    /// Always as many.
+    Count(u64),
+    /// As many as this parameter says.
+    Parameter(String),
+}
+
+/// A generator of values; bounds are inclusive.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum GeneratorSpec {
+    /// Whole numbers, all equally likely.
+    Uniform {
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+    },
+    /// Whole numbers, `low` the most frequent: the k-th has a probability proportional to 1 / k^exponent.
+    Zipf {
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+        /// Skew; 0 is uniform.
+        exponent: f64,
+    },
+    /// TPC-C's NURand(a, low, high), its constant C from the seed.
+    Nurand {
+        /// The specification's A, one less than a power of two.
+        a: i64,
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+    },
+    /// Numbers that no other client draws (`global`), or counted by each client apart.
+    Sequence {
+        /// First number.
+        start: i64,
+        /// A query for the greatest number in use; counting goes on after it when it is not less than `start`.
+        after: Option<String>,
+        /// Unique among all clients, not only within one.
+        global: bool,
+    },
+    /// The number of the row that is filled, or of the repetition within a step.
+    Counter {
+        /// Number of the first.
+        start: i64,
+        /// Advances by one every so many.
+        divide: u64,
+        /// Starts again after so many; never if absent.
+        modulo: Option<u64>,
+    },
+    /// Letters, digits, `-` and `_`.
+    Text {
+        /// Least length.
+        low: u64,
+        /// Greatest length.
+        high: u64,
+    },
+    /// Random UUID, version 4.
+    Uuid,
+    /// One of a list.
+    Choice {
+        /// What to choose from.
+        values: Vec<Value>,
+        /// Relative frequencies; equal if absent.
+        weights: Option<Vec<f64>>,
+    },
+}

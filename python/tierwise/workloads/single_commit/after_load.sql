@@ -1,0 +1,2 @@
+-- role: index
+ALTER TABLE account ADD PRIMARY KEY (a_id);
