@@ -117,6 +117,8 @@ def _info(study: Study, seed: int) -> StudyInfo:
         name=study.name,
         question=study.question,
         baseline=study.baseline,
+        placements=list(study.placements),
+        repeats=study.repeats,
         seed=seed,
         fingerprint=study.fingerprint(),
         paper=study.paper,

@@ -200,10 +200,6 @@ class StudyInfo(Record):
     question: str
     baseline: str
     """The placement that every other is compared with."""
-    seed: int = 0
-    """Decided the order of runs and the parameters of the workload."""
-    fingerprint: str = ""
-    """Of what affects the runs; a study resumes only under the same one."""
     placements: list[str] = []
     """In the order that the study declares; reports keep it."""
     repeats: int | None = None
