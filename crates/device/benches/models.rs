@@ -1,2 +1,123 @@
-//! Requests per processor-second of each model. Placeholder main until the profiles are in place.
-fn main() {}
+//! Requests per processor-second of each model, on virtual time.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use tierwise_device::{Completion, Device, Op, Profile, Request};
+
+const REQUESTS: u64 = 100_000;
+
+fn build(name: &str) -> Box<dyn Device> {
+    let file = format!(
+        "{}/../../python/tierwise/profiles/{name}.toml",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(&file).expect("a shipped profile");
+    Profile::parse(&text, &file)
+        .expect("a valid profile")
+        .build(1)
+}
+
+/// Random 4 KiB requests, half of them writes unless `op` is given, `depth` outstanding at a time.
+struct Load {
+    device: Box<dyn Device>,
+    completions: Vec<Completion>,
+    state: u64,
+    now: u64,
+    op: Option<Op>,
+    depth: u64,
+}
+
+impl Load {
+    fn new(name: &str, depth: u64, op: Option<Op>) -> Self {
+        let mut load = Self {
+            device: build(name),
+            completions: Vec::with_capacity(1024),
+            state: 1,
+            now: 0,
+            op,
+            depth,
+        };
+        (0..load.depth).for_each(|id| load.submit(id));
+        load
+    }
+
+    fn submit(&mut self, id: u64) {
+        self.state ^= self.state << 13;
+        self.state ^= self.state >> 7;
+        self.state ^= self.state << 17;
+        let op = self.op.unwrap_or(if self.state & 1 == 0 {
+            Op::Read
+        } else {
+            Op::Write
+        });
+        let pages = self.device.capacity_sectors() / 8;
+        let page = ((u128::from(self.state) * u128::from(pages)) >> 64) as u64;
+        self.device.submit(
+            self.now,
+            id,
+            Request {
+                op,
+                sector: page * 8,
+                sectors: 8,
+                fua: false,
+            },
+        );
+    }
+
+    /// Completes `REQUESTS` requests, submitting the next as each completes.
+    fn run(&mut self) -> u64 {
+        let mut done = 0;
+        while done < REQUESTS {
+            self.now = self.device.next_event().expect("requests are outstanding");
+            self.completions.clear();
+            self.device.advance(self.now, &mut self.completions);
+            done += self.completions.len() as u64;
+            for index in 0..self.completions.len() {
+                self.submit(self.completions[index].id);
+            }
+        }
+        self.now
+    }
+}
+
+fn models(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("requests");
+    group
+        .throughput(Throughput::Elements(REQUESTS))
+        .sample_size(20);
+    for (label, profile, depth, op) in [
+        (
+            "hdd random read, one at a time",
+            "hdd-7k2",
+            1,
+            Some(Op::Read),
+        ),
+        (
+            "hdd random write, one at a time",
+            "hdd-7k2",
+            1,
+            Some(Op::Write),
+        ),
+        ("hdd random mixed, one at a time", "hdd-7k2", 1, None),
+        (
+            "hdd random mixed, write cache on",
+            "hdd-7k2-sata-2009",
+            1,
+            None,
+        ),
+        (
+            "hdd random mixed, 32 at a time, nearest first",
+            "hdd-7k2",
+            32,
+            None,
+        ),
+        ("ssd random mixed, 32 at a time", "ssd-nvme-dc", 32, None),
+        ("ram random mixed, one at a time", "ram", 1, None),
+    ] {
+        let mut load = Load::new(profile, depth, op);
+        group.bench_function(label, |bencher| bencher.iter(|| load.run()));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, models);
+criterion_main!(benches);

@@ -33,6 +33,15 @@ pub fn check<D: Device>(build: impl Fn() -> D, arrivals: &[Arrival]) -> Result<(
     Ok(())
 }
 
+/// Drives one device through `arrivals`; when each request completed, by its index.
+///
+/// # Errors
+/// A broken rule of the interface.
+pub fn completion_times<D: Device>(device: D, arrivals: &[Arrival]) -> Result<Vec<Nanos>, String> {
+    let trace = Trace::run(device, arrivals, None)?;
+    Ok(trace.sorted().into_iter().map(|(_, at)| at).collect())
+}
+
 /// What happened in one pass.
 struct Trace {
     submitted: BTreeMap<RequestId, Nanos>,
@@ -86,7 +95,7 @@ impl Trace {
                 ));
             }
         }
-        let open = self.submitted.len() - self.completions.len();
+        let open = self.submitted.len().saturating_sub(self.completions.len());
         if open > 0 {
             Err(format!("idle with {open} requests outstanding"))
         } else {

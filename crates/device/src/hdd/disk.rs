@@ -108,8 +108,7 @@ impl Disk {
             }
             self.blocked.pop_front();
             let before = usize::from(std::mem::replace(&mut self.last_was_write, true));
-            let overhead =
-                self.overhead.write_ns[usize::from(!self.writes.follows(&request))][before];
+            let overhead = self.overhead.write_ns[0][before];
             self.writes.add(&request);
             let received = self.occupy_bus(now + overhead, request.sectors);
             self.due
@@ -208,6 +207,7 @@ impl Disk {
             self.mechanics
                 .pass(begin, sector, &waiting.place, u64::from(sectors), true);
         self.arm = arm;
+        self.reads.keep_written(sector, sector + u64::from(sectors));
         self.start(at, false);
         self.due
             .push(at + self.overhead.write_completion_ns, waiting.id);
@@ -231,6 +231,7 @@ impl Disk {
         let begin = mechanics.reach(now, arm, &place, true);
         let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
         self.arm = arm;
+        self.reads.keep_written(dirty.sector, dirty.end);
         self.start(at, true);
         self.wrote_back = true;
         true

@@ -123,7 +123,8 @@ fn render(drive: &Drive, seek: &[(f64, f64)]) -> String {
         m.rpm,
         drive.surfaces,
         m.head_switch_ms * 1e3,
-        m.write_settle_ms * 1e3,
+        // A negative time to settle comes of a fit elsewhere, not of a head that arrives before it left.
+        m.write_settle_ms.max(0.0) * 1e3,
         drive.lbn_mapping_scheme > 0.0,
     );
     for (distance, time_ms) in seek {
@@ -180,6 +181,16 @@ fn spares_are_per_track(drive: &Drive) -> bool {
     spare > 0.0 && sum(|zone| zone.sectors_per_track) - spare >= drive.sectors
 }
 
+/// Bus time of a sector in microseconds. 0 means that it was not measured: then that of asynchronous SCSI,
+/// 5 MB/s, the rate that every host of the time could do.
+fn bus_sector_us(cache: &Cache) -> f64 {
+    if cache.bus_ms_per_sector > 0.0 {
+        cache.bus_ms_per_sector * 1e3
+    } else {
+        102.4
+    }
+}
+
 fn render_electronics(drive: &Drive, out: &mut String) {
     let (cache, over) = (&drive.cache, &drive.overheads_ms);
     let write_segments = cache.max_write_segments.max(1.0);
@@ -192,7 +203,7 @@ fn render_electronics(drive: &Drive, out: &mut String) {
         cache.segment_sectors,
         cache.readahead_max_sectors,
         cache.segment_sectors * write_segments,
-        cache.bus_ms_per_sector * 1e3,
+        bus_sector_us(cache),
     );
     for (key, time_ms) in [
         ("read_hit_after_read", over.read_hit_after_read),

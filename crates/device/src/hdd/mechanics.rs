@@ -86,7 +86,7 @@ impl Mechanics {
     }
 
     fn rate(&self, zone: &super::geometry::Zone) -> Rate {
-        let scaled = u128::from(zone.sector_angle) * u128::from(self.turn_ns) << FRACTION_BITS;
+        let scaled = (u128::from(zone.sector_angle) * u128::from(self.turn_ns)) << FRACTION_BITS;
         let gap = |angle, moving: Nanos| {
             [false, true].map(|write| {
                 let turning = self.turning_ns(angle);

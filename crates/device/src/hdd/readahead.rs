@@ -219,6 +219,18 @@ impl ReadCache {
         }
     }
 
+    /// `sector..end` was written from the buffer and stays there.
+    pub(crate) fn keep_written(&mut self, sector: u64, end: u64) {
+        let Some(index) = self.victim() else { return };
+        let start = end.saturating_sub(self.segment_sectors).max(sector);
+        self.segments[index] = Segment {
+            start,
+            end,
+            last_use: 0,
+        };
+        self.touch(index);
+    }
+
     fn victim(&self) -> Option<usize> {
         (0..self.segments.len()).min_by_key(|&index| self.segments[index].last_use)
     }
