@@ -15,7 +15,7 @@ PACKAGE = ROOT / "python" / "tierwise"
 # A module may import what stands above it in this list, and its own line; never what stands below.
 LAYERS: list[set[str]] = [
     {"errors", "_core"},
-    {"roles", "units", "expression", "generators"},
+    {"roles", "units", "expression", "generators", "workload_spec"},
     {"results"},
     {"placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
     {"host"},

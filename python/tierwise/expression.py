@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable, Mapping
 
@@ -17,8 +16,11 @@ _OPERATORS: dict[type[ast.AST], Callable[[float, float], float]] = {
 }
 
 
-def evaluate(expression: int | float | str, names: Mapping[str, float], where: str) -> int:
-    """Value of an expression of numbers, names, ``+ - * /`` and parentheses, to the nearest whole number.
+_LARGEST = 2.0**62
+
+
+def evaluate(expression: int | float | str, names: Mapping[str, float], where: str) -> float:
+    """Value of an expression of numbers, names, ``+ - * /`` and parentheses.
 
     Args:
         expression: what the data file says; a number stands for itself.
@@ -26,18 +28,18 @@ def evaluate(expression: int | float | str, names: Mapping[str, float], where: s
         where: file and field, for the error.
 
     Raises:
-        TierwiseError: if it is anything else, names what is unknown, or has no finite value.
+        TierwiseError: if it is anything else, names what is unknown, or is too large for a database.
     """
     try:
         value = _value(ast.parse(str(expression).strip(), mode="eval").body, names)
-        if not math.isfinite(value):
-            raise ValueError("is not finite")
-        return round(value)
-    except (SyntaxError, ValueError, ArithmeticError, RecursionError) as error:
+        if not abs(value) < _LARGEST:
+            raise ValueError("is not below 2^62")
+        return value
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
         problem = "is not arithmetic" if isinstance(error, SyntaxError) else str(error)
         raise TierwiseError(
             f"{where}: {expression!r} {problem}",
-            f"use whole numbers, + - * / and parentheses, and the names {', '.join(names)}",
+            f"use numbers, + - * / and parentheses, and the names {', '.join(names)}",
         ) from error
 
 

@@ -18,7 +18,7 @@ Evaluate = Callable[[str, Whole], int]
 
 
 class _Generator(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, strict=True)
 
     expressions: ClassVar[tuple[str, ...]] = ()
     """Fields that hold expressions."""

@@ -6,77 +6,29 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    NonNegativeFloat,
-    PositiveFloat,
-    PositiveInt,
-    ValidationError,
-)
+from pydantic import ValidationError
 
 from tierwise import _core
 from tierwise.errors import TierwiseError
 from tierwise.expression import evaluate
-from tierwise.generators import Counter, Generator, Sequence, Whole
+from tierwise.generators import Generator, Whole
 from tierwise.roles import Role
+from tierwise.workload_spec import Table, WorkloadSpec
 
 WORKLOAD_FILE = "workload.toml"
 SCHEMA_FILE = "schema.sql"
 AFTER_LOAD_FILE = "after_load.sql"
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 RoleSql = list[tuple[Role, str]]
 """Single statements, each with the role of what it creates."""
 
 _ROLE_MARKER = re.compile(r"^--\s*role:\s*(\S+)\s*$", re.MULTILINE)
-
-
-class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Table(_Spec):
-    """A table to fill: so many rows, and a generator for each column that does not keep its default."""
-
-    rows: Whole
-    columns: dict[Name, Generator] = Field(min_length=1)
-
-
-class Step(_Spec):
-    """Statements, repeated together. ``draw`` names the parameters drawn anew in each repetition."""
-
-    sql: str | list[str] = []
-    file: str | None = None
-    repeat: int | str = 1
-    draw: list[str] = []
-
-
-class Transaction(_Spec):
-    """One kind of transaction; ``weight`` is its share of the mix relative to the others."""
-
-    weight: PositiveFloat = 1.0
-    autocommit: bool = False
-    steps: list[Step] = Field(min_length=1)
-
-
-class WorkloadSpec(_Spec):
-    """What workload.toml holds."""
-
-    summary: str
-    clients: PositiveInt = 1
-    think_ms: NonNegativeFloat = 0.0
-    constants: dict[Name, Whole | float] = {}
-    tables: dict[Name, Table] = {}
-    parameters: dict[Name, Generator] = {}
-    transactions: dict[str, Transaction] = Field(min_length=1)
 
 
 @dataclass(frozen=True)
@@ -122,7 +74,8 @@ class Workload:
                 f"{file}: {field}: {first['msg']}", "mend that field; see docs/workloads.md"
             ) from error
         spec = _with_sql_inline(spec, folder)
-        _require_consistent(spec, file)
+        for problem, fix in spec.contradictions():
+            raise TierwiseError(f"{file}: {problem}", fix)
         after_load = folder / AFTER_LOAD_FILE
         workload = cls(
             name=folder.resolve().name,
@@ -157,7 +110,7 @@ class _Resolver:
         self.spec, self.file = spec, file
         self.names: dict[str, float] = {"scale": scale}
         for name, expression in spec.constants.items():
-            self.names[name] = self._evaluate(f"constants.{name}", expression)
+            self.names[name] = evaluate(expression, self.names, f"{file}: constants.{name}")
 
     def workload(self, name: str) -> dict[str, Any]:
         transactions = self.spec.transactions.items()
@@ -173,7 +126,7 @@ class _Resolver:
         }
 
     def _table(self, name: str, table: Table) -> dict[str, Any]:
-        rows = self._evaluate(f"tables.{name}.rows", table.rows)
+        rows = self._whole(f"tables.{name}.rows", table.rows)
         if rows < 1:
             raise TierwiseError(f"{self.file}: tables.{name}.rows is {rows}", "raise it or the scale")
         columns = self._generators(f"tables.{name}.columns", table.columns)
@@ -187,12 +140,12 @@ class _Resolver:
 
     def _generator(self, where: str, generator: Generator) -> dict[str, Any]:
         try:
-            return generator.resolve(lambda field, value: self._evaluate(f"{where}.{field}", value))
+            return generator.resolve(lambda field, value: self._whole(f"{where}.{field}", value))
         except ValueError as error:
             raise TierwiseError(f"{self.file}: {where}: {error}", "mend the bounds or the scale") from error
 
-    def _evaluate(self, where: str, expression: Whole | float) -> int:
-        return evaluate(expression, self.names, f"{self.file}: {where}")
+    def _whole(self, where: str, expression: Whole) -> int:
+        return round(evaluate(expression, self.names, f"{self.file}: {where}"))
 
 
 def _with_sql_inline(spec: WorkloadSpec, folder: Path) -> WorkloadSpec:
@@ -208,66 +161,11 @@ def _with_sql_inline(spec: WorkloadSpec, folder: Path) -> WorkloadSpec:
             if step.file is not None:
                 statements = [_read(folder / step.file)]
             single = [one for text in statements for one in _core.split_statements(text)]
+            if not single:
+                raise TierwiseError(f"{where} holds no statement", "write one, or remove the step")
             steps.append(step.model_copy(update={"sql": single}))
         transactions[name] = transaction.model_copy(update={"steps": steps})
     return spec.model_copy(update={"transactions": transactions})
-
-
-def _require_consistent(spec: WorkloadSpec, file: str) -> None:
-    for problem, fix in _contradictions(spec):
-        raise TierwiseError(f"{file}: {problem}", fix)
-
-
-def _contradictions(spec: WorkloadSpec) -> Iterator[tuple[str, str]]:
-    used: set[str] = set()
-    for name, transaction in spec.transactions.items():
-        if name == "all":
-            yield "transactions.all", "choose another name; results use this one for all transactions"
-        for number, step in enumerate(transaction.steps):
-            where = f"transactions.{name}.steps.{number}"
-            yield from _step_contradictions(spec, step, where)
-            used |= {str(step.repeat), *_bound(step)}
-    for name in spec.parameters:
-        if name not in used:
-            yield f"parameters.{name} is used by no statement", "use it as :" + name + ", or remove it"
-    for name, table in spec.tables.items():
-        for column, generator in table.columns.items():
-            if isinstance(generator, Sequence):
-                yield f"tables.{name}.columns.{column}: a sequence", "use a counter for the number of the row"
-
-
-def _step_contradictions(spec: WorkloadSpec, step: Step, where: str) -> Iterator[tuple[str, str]]:
-    known = ", ".join(spec.parameters) or "none"
-    bound = _bound(step)
-    for name in bound - spec.parameters.keys():
-        yield (
-            f"{where}.sql uses the unknown parameter :{name}",
-            f"declare it under [parameters] (there: {known})",
-        )
-    for name in set(step.draw) - bound:
-        yield (
-            f"{where}.draw names {name!r}, which no statement of the step uses",
-            "use it there, or remove it",
-        )
-    if isinstance(step.repeat, int):
-        if step.repeat < 1:
-            yield f"{where}.repeat is {step.repeat}", "repeat at least once, or remove the step"
-    elif step.repeat not in spec.parameters:
-        yield (
-            f"{where}.repeat names the unknown parameter {step.repeat!r}",
-            f"use a whole number or one of {known}",
-        )
-    else:
-        generator = spec.parameters[step.repeat]
-        if not generator.whole or isinstance(generator, Counter):
-            yield (
-                f"{where}.repeat: {step.repeat} draws no number of repetitions",
-                "use for example a uniform generator",
-            )
-
-
-def _bound(step: Step) -> set[str]:
-    return {name for sql in step.sql for name in _core.statement_parameters(sql)}
 
 
 def _role_sql(path: Path) -> RoleSql:

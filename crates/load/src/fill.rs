@@ -7,8 +7,9 @@ use std::thread;
 use crate::client::{Client, Connector};
 use crate::draw::{Context, Generator, Random, random};
 use crate::error::LoadError;
-use crate::pool::{Stop, cores, new_runtime};
+use crate::pool::{Stop, cores};
 use crate::value::Value;
+use crate::worker::new_runtime;
 use crate::workload::{Table, Workload};
 
 /// Rows that one connection appends at a time. Fixed, so that the rows do not depend on the connections.

@@ -15,6 +15,7 @@ mod report;
 mod session;
 pub mod sql;
 mod value;
+mod worker;
 mod workload;
 
 pub use client::{Arguments, Client, Connector, Failure};

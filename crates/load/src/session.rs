@@ -7,9 +7,10 @@ use crate::client::{Arguments, Client, Failure};
 use crate::draw::{Context, Generator, Random, random};
 use crate::error::LoadError;
 use crate::plan::{Plan, PlannedRepeat, PlannedTransaction, Statement};
-use crate::pool::{Share, Stop};
+use crate::pool::Stop;
 use crate::report::Tally;
 use crate::value::Value;
+use crate::worker::Share;
 use crate::workload::GeneratorSpec;
 
 /// A transaction that had to give way so often is given up, counted as an error.

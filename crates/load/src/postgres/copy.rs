@@ -23,7 +23,7 @@ pub(super) fn write_row(row: &[Value], out: &mut BytesMut) {
 
 fn write_text(text: &str, out: &mut BytesMut) {
     let special = |byte: &u8| matches!(byte, b'\\' | b'\t' | b'\n' | b'\r');
-    if !text.as_bytes().iter().any(|byte| special(byte)) {
+    if !text.as_bytes().iter().any(special) {
         return out.put_slice(text.as_bytes());
     }
     for &byte in text.as_bytes() {

@@ -1,0 +1,179 @@
+//! One thread's clients: connected, run and measured together.
+
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinSet;
+
+use crate::client::{Client, Connector};
+use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::draw::Context;
+use crate::error::LoadError;
+use crate::plan::Plan;
+use crate::pool::{Limit, Stop};
+use crate::report::Tally;
+use crate::session::Session;
+
+/// How long a request to stop may go unnoticed while every client waits for the server.
+const STOP_POLL: Duration = Duration::from_millis(20);
+
+/// What one client does in a run.
+#[derive(Clone, Copy)]
+pub(crate) enum Share {
+    Transactions(u64),
+    Until(Instant),
+}
+
+impl Share {
+    pub fn has_more(self, done: u64, now: Instant) -> bool {
+        match self {
+            Self::Transactions(count) => done < count,
+            Self::Until(deadline) => now < deadline,
+        }
+    }
+}
+
+/// Each with the number of its client.
+type Sessions<C> = Vec<(usize, Session<C>)>;
+
+/// Clients that share a thread.
+pub(crate) struct Worker<C> {
+    sessions: Sessions<C>,
+    runtime: Runtime,
+}
+
+/// What a worker brings back from a run.
+pub(crate) struct Lap {
+    pub started_ns: u64,
+    pub ended_ns: u64,
+    pub cpu_ns: u64,
+    pub tally: Tally,
+}
+
+/// What all workers of a run are told.
+pub(crate) struct Orders<'a> {
+    pub plan: &'a Plan,
+    pub limit: Limit,
+    pub clients: usize,
+    pub start: &'a Barrier,
+    /// Set by the caller.
+    pub stop: &'a Stop,
+    /// Set by a worker that failed.
+    pub abort: &'a Stop,
+}
+
+impl Orders<'_> {
+    fn share(&self, client: usize, now: Instant) -> Share {
+        match self.limit {
+            Limit::Time(time) => Share::Until(now + time),
+            Limit::Transactions(count) => {
+                let (each, rest) = (count / self.clients as u64, count % self.clients as u64);
+                Share::Transactions(each + u64::from((client as u64) < rest))
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), LoadError> {
+        if self.stop.is_set() || self.abort.is_set() {
+            Err(LoadError::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl<C: Client> Worker<C> {
+    pub fn new() -> Result<Self, LoadError> {
+        Ok(Self {
+            sessions: Vec::new(),
+            runtime: new_runtime()?,
+        })
+    }
+
+    /// Connect one client more.
+    pub fn connect<K>(
+        &mut self,
+        connector: &K,
+        plan: &Arc<Plan>,
+        context: Context,
+    ) -> Result<(), LoadError>
+    where
+        K: Connector<Client = C>,
+    {
+        let index = context.client as usize;
+        let session = self.runtime.block_on(async {
+            let client = connector.connect().await;
+            let client = client.map_err(|failure| LoadError::Connect {
+                client: index,
+                message: failure.message,
+            })?;
+            Session::new(client, Arc::clone(plan), context).await
+        })?;
+        self.sessions.push((index, session));
+        Ok(())
+    }
+
+    /// Run all its clients once every worker is ready. After a failure it has none left.
+    pub fn run(&mut self, orders: &Orders<'_>) -> Result<Lap, LoadError> {
+        let tally = Arc::new(Mutex::new(Tally::new(orders.plan.transactions.len())));
+        let sessions = std::mem::take(&mut self.sessions);
+        orders.start.wait();
+        let cpu_before_ns = thread_cpu_ns();
+        let started_ns = monotonic_ns();
+        let sessions = self
+            .runtime
+            .block_on(run_sessions(sessions, orders, &tally));
+        if sessions.is_err() {
+            orders.abort.set();
+        }
+        self.sessions = sessions?;
+        let (ended_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns() - cpu_before_ns);
+        let tally = Arc::into_inner(tally).expect("all clients have ended");
+        Ok(Lap {
+            started_ns,
+            ended_ns,
+            cpu_ns,
+            tally: tally.into_inner().expect("no panic under the lock"),
+        })
+    }
+}
+
+/// Run every session in a task of its own. Leaving early drops the tasks and, with them, the connections.
+async fn run_sessions<C: Client>(
+    sessions: Sessions<C>,
+    orders: &Orders<'_>,
+    tally: &Arc<Mutex<Tally>>,
+) -> Result<Sessions<C>, LoadError> {
+    let now = Instant::now();
+    let mut running = JoinSet::new();
+    for (client, mut session) in sessions {
+        let (share, tally, stop) = (
+            orders.share(client, now),
+            Arc::clone(tally),
+            orders.stop.clone(),
+        );
+        running.spawn(async move {
+            session.run(share, &tally, &stop).await?;
+            drop(tally);
+            Ok((client, session))
+        });
+    }
+    let mut finished = Vec::with_capacity(running.len());
+    let mut poll = tokio::time::interval(STOP_POLL);
+    while !running.is_empty() {
+        tokio::select! {
+            Some(ended) = running.join_next() => finished.push(ended.expect("a client does not panic")?),
+            _ = poll.tick() => orders.check()?,
+        }
+    }
+    orders.check().map(|()| finished)
+}
+
+/// A runtime on the calling thread, so that CPU time is this thread's alone.
+pub(crate) fn new_runtime() -> Result<Runtime, LoadError> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| LoadError::Start(error.to_string()))
+}
