@@ -133,11 +133,8 @@ def _log_is_untried(facts: Facts) -> bool:
 
 
 def _without_comparison(facts: Facts) -> tuple[str, str, str]:
-    known = [
-        f"{facts.workload} on {row.placement} {_level(row, facts.measure)}"
-        for row in facts.rows
-        if row.summary.ok
-    ]
+    timed = [row for row in facts.rows if row.summary.ok]
+    known = [f"{facts.workload} on {row.placement} {_level(row, facts.measure)}" for row in timed]
     if facts.base is not None:
         return known[0], "only this placement was run, so nothing is compared", ""
     baseline = next((row for row in facts.rows if row.is_baseline), None)
@@ -173,11 +170,11 @@ def _further(further: Interval) -> str:
     if further.verdict is Verdict.FASTER:
         return f"makes it a further {_gain(further)}"
     if further.verdict is Verdict.SLOWER:
-        return f"makes it {_gain(further)} than that"
+        return f"makes it {_gain(further, ' than the first move alone')}"
     return "adds nothing significant" if further.verdict is Verdict.NO_DIFFERENCE else "was run once"
 
 
-def _gain(speedup: Interval | None) -> str:
+def _gain(speedup: Interval | None, than: str = "") -> str:
     """``7.9 times faster (95 % interval 7.2–8.6)``; a loss is turned round, so that it too is above 1."""
     if speedup is None:
         return ""
@@ -189,7 +186,7 @@ def _gain(speedup: Interval | None) -> str:
         1 / speedup.low if speedup.low else None,
         speedup.n,
     )
-    return f"{numbers.ratio(turned.estimate)} times slower ({_interval(numbers.ratio_span(turned))})"
+    return f"{numbers.ratio(turned.estimate)} times slower{than} ({_interval(numbers.ratio_span(turned))})"
 
 
 def _with_span(speedup: Interval) -> str:

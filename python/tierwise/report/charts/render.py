@@ -1,0 +1,33 @@
+"""Charts to SVG for a page, and to PNG."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+import altair as alt
+import vl_convert
+
+_SCALE = 2.0
+
+
+def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
+    """An SVG to put inside a page.
+
+    Args:
+        chart: what to draw.
+        name: unique in the page; ids inside the drawing begin with it.
+        description: read aloud in place of the drawing.
+    """
+    svg = vl_convert.vegalite_to_svg(chart.to_dict())
+    # Vega hides labels that overlap instead of leaving them out, keeps text from being selected, and numbers
+    # its ids from 0 in every drawing.
+    svg = re.sub(r'<text[^>]*opacity="0"[^>]*>[^<]*</text>', "", svg)
+    svg = re.sub(r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink)="[^"]*"', "", svg)
+    svg = svg.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)
+
+
+def to_png(chart: alt.LayerChart) -> bytes:
+    """A PNG at twice the drawing's size."""
+    return bytes(vl_convert.vegalite_to_png(chart.to_dict(), scale=_SCALE))

@@ -1,0 +1,91 @@
+"""Colours. Both sets of hues keep apart under the common kinds of colour blindness (after Okabe and Ito).
+
+Every colour has a name, a value on light ground and one on dark ground. Charts inside a page name their
+colours as CSS variables, so that one drawing serves both grounds; others take the light values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tierwise.results import WaitClass
+
+LIGHT = {
+    "ground": "#ffffff",
+    "ink": "#1c1e21",
+    "muted": "#5d636b",
+    "line": "#c9cdd2",
+    "grid": "#e8eaed",
+    "baseline": "#59616b",
+    "place-1": "#0068a8",
+    "place-2": "#d05a00",
+    "place-3": "#00875f",
+    "place-4": "#a8508a",
+    "place-5": "#3d95cf",
+    "place-6": "#a07a00",
+    "wait-log_sync": "#c2440e",
+    "wait-log_lock": "#f0a35e",
+    "wait-data_read": "#12735f",
+    "wait-data_write": "#79bfa9",
+    "wait-lock": "#7d5ba6",
+    "wait-cpu": "#3f6fa8",
+    "wait-client": "#c4c9d0",
+    "wait-other": "#e2e5e9",
+}
+DARK = LIGHT | {
+    "ground": "#15171a",
+    "ink": "#eceef0",
+    "muted": "#a0a7b0",
+    "line": "#4a5058",
+    "grid": "#2a2e33",
+    "baseline": "#a9b1bb",
+    "place-1": "#5cb0ee",
+    "place-2": "#ff9146",
+    "place-3": "#35c493",
+    "place-4": "#e09ac6",
+    "place-5": "#9ad3fb",
+    "place-6": "#dcb73f",
+    "wait-log_sync": "#d6551d",
+    "wait-lock": "#9676bf",
+    "wait-cpu": "#5285c2",
+    "wait-client": "#6d747d",
+    "wait-other": "#3f454c",
+}
+_PLACES = 6
+_DARK_TEXT_ON: frozenset[WaitClass] = frozenset({"log_lock", "data_write"})
+_THEME_TEXT_ON: frozenset[WaitClass] = frozenset({"client", "other"})
+
+Colour = Callable[[str], str]
+"""Name of a colour -> what a drawing writes."""
+
+
+def css_variable(name: str) -> str:
+    """For a drawing inside a page that defines the variables."""
+    return f"var(--{name})"
+
+
+def light_value(name: str) -> str:
+    """For a drawing that stands alone."""
+    return LIGHT[name]
+
+
+def css_declarations(colours: dict[str, str]) -> str:
+    """The variables of one ground."""
+    return " ".join(f"--{name}: {value};" for name, value in colours.items())
+
+
+def placement_names(placements: list[str], baseline: str) -> dict[str, str]:
+    """Placement -> name of its colour, the same in every chart; the baseline is grey.
+
+    With more placements than hues the hues repeat; charts label their rows, so colour is never the only key.
+    """
+    others = [name for name in placements if name != baseline]
+    colours = {name: f"place-{index % _PLACES + 1}" for index, name in enumerate(others)}
+    return {name: colours.get(name, "baseline") for name in placements}
+
+
+def text_on(kind: WaitClass, colour: Colour) -> str:
+    """A colour that can be read on the bar of a wait class."""
+    if kind in _THEME_TEXT_ON:
+        return colour("ink")
+    return "#1c1e21" if kind in _DARK_TEXT_ON else "#ffffff"
