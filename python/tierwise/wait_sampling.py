@@ -23,8 +23,8 @@ CLASSES: tuple[WaitClass, ...] = get_args(WaitClass)
 RATE_HZ = 100.0
 """How often an engine is looked at."""
 
-_BATCHES = 20
-_STUDENT_T_975 = 2.093
+_BATCHES = 10
+_STUDENT_T_975 = 2.262
 """0.975 quantile of Student's distribution with ``_BATCHES - 1`` degrees of freedom."""
 
 
@@ -51,13 +51,13 @@ def profile_of(counts: NDArray[np.int64], rate_hz: float) -> WaitProfile | None:
 
     The share is a ratio estimate, the samples in the class over all samples. Its error must not treat the
     samples as independent: sessions queue behind one another, and a state may outlast many ticks. So the
-    ticks are cut into b = 20 consecutive batches; with C_j and S_j the samples of batch j in the class and in
+    ticks are cut into b = 10 consecutive batches; with C_j and S_j the samples of batch j in the class and in
     all, p = sum C / sum S, and S' = sum S / b, the 95 % half-width is
 
         t(0.975, b - 1) * sqrt( sum_j (C_j - p S_j)^2 / (b (b - 1)) ) / S'
 
     This is the method of batch means (B. Schmeiser, "Batch size effects in the analysis of simulation
-    output", Operations Research 30(3), 1982, who finds 10 to 30 batches best) with the residuals of a ratio
+    output", Operations Research 30(3), 1982, who finds 10 to 30 batches enough) with the residuals of a ratio
     (W. G. Cochran, "Sampling Techniques", 3rd ed., 1977, section 2.11). It holds when a batch is longer than
     what correlates ticks. A class that was hardly seen has next to no residuals, so the half-width is never
     below 3 / ticks, the 95 % bound for what so many looks did not see (J. A. Hanley and A. Lippman-Hand, "If
@@ -88,7 +88,7 @@ def profile_of(counts: NDArray[np.int64], rate_hz: float) -> WaitProfile | None:
 
 def _half_widths(counts: NDArray[np.int64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
     ticks = len(counts)
-    if ticks < _BATCHES:
+    if ticks < 2 * _BATCHES:
         return np.ones(len(shares))
     starts = np.arange(_BATCHES) * ticks // _BATCHES
     in_class = np.add.reduceat(counts, starts, axis=0)

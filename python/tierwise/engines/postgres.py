@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
@@ -76,7 +75,7 @@ class PostgresEngine(Engine):
         except BaseException:
             self.close()
             raise
-        os.sync()
+        page_cache.write_out(self.directories.values())
 
     def start(self) -> None:
         """Start postgres and wait until it answers."""
@@ -121,7 +120,7 @@ class PostgresEngine(Engine):
     def checkpoint(self) -> None:
         """CHECKPOINT, then write the kernel's dirty pages too."""
         self._known_server().query("CHECKPOINT")
-        os.sync()
+        page_cache.write_out(self.directories.values())
 
     def dsn(self) -> str:
         """Keywords and values, as libpq and tokio-postgres read them."""

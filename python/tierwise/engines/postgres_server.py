@@ -83,7 +83,7 @@ class PostgresServer:
         options = [f"-c{name}={value}" for name, value in settings.items()]
         self._process = self._launch("postgres", ["-D", data, *options])
         try:
-            self._control = self._connect(timeout_s)
+            self._control = self._connect(data, timeout_s)
         except BaseException:
             self.crash_stop()
             raise
@@ -159,15 +159,24 @@ class PostgresServer:
             log=self._log,
         )
 
-    def _connect(self, timeout_s: float) -> psycopg.Connection[Any]:
+    def _connect(self, data: Path, timeout_s: float) -> psycopg.Connection[Any]:
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if self.pid is None:
                 raise self._error("cannot start")
             with contextlib.suppress(psycopg.OperationalError):
-                return psycopg.connect(self.dsn, autocommit=True, application_name="tierwise")
+                control = psycopg.connect(self.dsn, autocommit=True, application_name="tierwise")
+                if self._answers_on(control, data):
+                    return control
+                control.close()
             time.sleep(0.01)
         raise self._error(f"took no connection within {timeout_s:g} s")
+
+    @staticmethod
+    def _answers_on(control: psycopg.Connection[Any], data: Path) -> bool:
+        """Whether our server answers, not another that has the socket while ours fails to start."""
+        shown = control.execute("SHOW data_directory").fetchone()
+        return shown is not None and Path(shown[0]).resolve() == data.resolve()
 
     def _error(self, what: str) -> TierwiseError:
         return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
