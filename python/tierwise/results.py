@@ -128,6 +128,8 @@ class WorkloadInfo(Record):
     clients: int
     seed: int
     warmup_transactions: int
+    caches: Literal["cold", "warm"] = "cold"
+    """Before the warm-up: a restarted server and an empty page cache, or both as loading left them."""
 
 
 class Machine(Record):

@@ -39,7 +39,7 @@ class Measured:
 def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult:
     """Run once and undo everything, whatever happens.
 
-    Devices are made anew and filled at memory speed; then the server and its caches start cold, the clients
+    Devices are made anew and filled at memory speed; then the caches are as the study wants them, the clients
     warm up, and the measured phase begins with every counter at zero.
 
     Args:
@@ -82,7 +82,8 @@ def _load(engine: Engine, storage: Storage, workload: Workload, study: Study, se
     _core.load_tables(engine.dsn(), workload.to_json(study.scale), seed)
     engine.execute_schema(workload.after_load)
     engine.checkpoint()
-    engine.restart_cold()
+    if study.caches == "cold":
+        engine.restart_cold()
     storage.set_timing(True)
 
 
@@ -123,6 +124,7 @@ def _record(study: Study, plan: RunPlan, study_seed: int, engine: Engine, storag
             clients=study.clients,
             seed=plan.seed,
             warmup_transactions=study.warmup_transactions,
+            caches=study.caches,
         ),
         devices=storage.describe(),
         role_devices=dict(storage.role_devices),

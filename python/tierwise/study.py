@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -38,6 +38,8 @@ class Study(BaseModel):
     """Engines × workload × placements × repeats, and what a paper found.
 
     ``sizes`` gives each role's partition of an emulated device; memory is used only for what is written.
+    With ``caches`` cold, the server is restarted and the page cache dropped before the warm-up; warm, both
+    are as loading left them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -51,6 +53,7 @@ class Study(BaseModel):
     transactions: PositiveInt | None = None
     seconds: PositiveFloat | None = None
     warmup_transactions: int = Field(ge=0)
+    caches: Literal["cold", "warm"] = "cold"
     repeats: PositiveInt
     baseline: str
     devices: dict[str, DeviceSpec]
