@@ -19,6 +19,11 @@ def significant(value: float, figures: int = 3) -> str:
     return f"{rounded:,.{max(decimals, 0)}f}".replace(",", "\u202f")
 
 
+def printed(value: float) -> str:
+    """A figure as a paper printed it, with every digit that counts."""
+    return f"{value:,.12g}".replace(",", "\u202f")
+
+
 def ratio(value: float) -> str:
     """A ratio: two decimals below 2, otherwise one, none from 100 on."""
     if value < 0.1:

@@ -39,25 +39,36 @@ def paper_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     x_axis = axis(title, values=ticks, labelExpr=TIMES)
     y = alt.Y("label:N", sort=labels, axis=row_axis(look))
     x = alt.X("ratio:Q", scale=scale, axis=x_axis)
-    link = plot(pairs).mark_rule(strokeWidth=2, color=look.colour("line"))
+    link = plot(pairs).mark_rule(strokeWidth=1.5, color=look.colour("line"))
     base = plot(data).encode(y=y, x=x)
-    sides = alt.Scale(domain=["paper", "here"], range=[look.colour("place-2"), look.colour("place-1")])
-    dots = base.mark_point(
-        filled=True, size=130, opacity=1, stroke=look.colour("ground"), strokeWidth=2
-    ).encode(
-        color=alt.Color("side:N", scale=sides, legend=legend(look, 2)),
-        shape=alt.Shape("side:N", scale=alt.Scale(domain=["paper", "here"], range=["diamond", "circle"])),
-    )
+    sides = [_side(base, side, look) for side in ("paper", "here")]
     text = [
         base.transform_filter(f"datum.side == '{side}'")
         .mark_text(dy=dy, fontSize=11, color=look.colour("muted"))
         .encode(text="text:N")
-        for side, dy in (("paper", -14), ("here", 16))
+        for side, dy in (("paper", -15), ("here", 17))
     ]
     linked = link.encode(y=y, x=alt.X("paper:Q", scale=scale, axis=x_axis), x2="here:Q")
     return finish(
-        [linked, dots, *text], look, 76 + 48 * len(labels), "The paper's ratios beside ours", right_px=24
+        [linked, *sides, *text], look, 76 + 48 * len(labels), "The paper's ratios beside ours", right_px=24
     )
+
+
+def _side(base: alt.Chart, side: str, look: Look) -> alt.Chart:
+    """The paper as large diamonds, ours as dots upon them, so that both show where they agree."""
+    sizes = alt.Scale(domain=["paper", "here"], range=[260, 80])
+    shapes = alt.Scale(domain=["paper", "here"], range=["diamond", "circle"])
+    colour = alt.Scale(domain=["paper", "here"], range=[look.colour("line"), look.colour("ink")])
+    marks: alt.Chart = (
+        base.transform_filter(f"datum.side == '{side}'")
+        .mark_point(filled=True, opacity=1)
+        .encode(
+            color=alt.Color("side:N", scale=colour, legend=legend(look, 2)),
+            shape=alt.Shape("side:N", scale=shapes),
+            size=alt.Size("side:N", scale=sizes),
+        )
+    )
+    return marks
 
 
 def described_paper(comparison: Comparison) -> str:

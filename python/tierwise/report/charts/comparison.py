@@ -41,7 +41,7 @@ def level_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     runs = [] if by_rate else _runs(comparison)
     if runs:
         layers.insert(0, _cloud(comparison, data, runs, x, look))
-    return finish(layers, look, _height_px(data), title, right_px=look.value_column_px)
+    return finish(layers, look, _height_px(data), title)
 
 
 def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
@@ -61,13 +61,13 @@ def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
         axis=axis(f"{title} (ratio scale)", values=ticks, labelExpr=TIMES),
     )
     layers = [_line_at_one(x, look), *_dots(comparison, data, x, look)]
-    return finish(layers, look, _height_px(data), title, right_px=look.value_column_px)
+    return finish(layers, look, _height_px(data), title)
 
 
 def ratio_domain(ratios: Sequence[Interval]) -> tuple[float, float, list[float]]:
     """Ends of a scale of ratios that shows 1 and every interval, and its ticks."""
     ends = [end for r in ratios for end in (r.estimate, r.low, r.high) if end is not None]
-    low, high = min(0.9, *(0.92 * end for end in ends)), max(1.1, *(1.08 * end for end in ends))
+    low, high = min(0.9, *(0.85 * end for end in ends)), max(1.1, *(1.1 * end for end in ends))
     ticks = _TICKS if math.log(high / low) > math.log(4) else _CLOSE_TICKS
     return low, high, [tick for tick in ticks if low <= tick <= high]
 
@@ -100,10 +100,10 @@ def _dots(comparison: Comparison, data: list[Datum], x: alt.X, look: Look) -> li
     colour = _colour(comparison, look)
     ends = alt.X("low:Q", scale=x["scale"], axis=x["axis"])
     return [
-        base.mark_rule(strokeWidth=3.5, strokeCap="round").encode(x=ends, x2="high:Q", color=colour),
-        base.mark_point(filled=True, size=150, opacity=1, stroke=look.colour("ground"), strokeWidth=2).encode(
-            x=x, color=colour
+        base.mark_rule(strokeWidth=9, strokeCap="round", opacity=0.4).encode(
+            x=ends, x2="high:Q", color=colour
         ),
+        base.mark_point(filled=True, size=95, opacity=1).encode(x=x, color=colour),
         base.mark_text(align="left", fontSize=12 if look.narrow else 13, color=look.colour("ink")).encode(
             x=alt.value(alt.ExprRef("width + 10")), text="text:N"
         ),
@@ -112,7 +112,7 @@ def _dots(comparison: Comparison, data: list[Datum], x: alt.X, look: Look) -> li
 
 def _cloud(comparison: Comparison, data: list[Datum], runs: list[Datum], x: alt.X, look: Look) -> alt.Chart:
     """Every valid run as a faint dot below its median."""
-    dots = plot(runs).mark_point(filled=True, size=34, opacity=0.32, yOffset=11)
+    dots = plot(runs).mark_point(filled=True, size=34, opacity=0.4, yOffset=13)
     cloud: alt.Chart = dots.encode(y=_rows(data, look), x=x, color=_colour(comparison, look))
     return cloud
 

@@ -32,11 +32,6 @@ class Look:
         """Whether to save width."""
         return self.width_px < 500
 
-    @property
-    def value_column_px(self) -> int:
-        """Room to the right of the plot for a value in words."""
-        return 62 if self.narrow else 150
-
 
 PAGE_WIDE = Look(760, css_variable)
 PAGE_NARROW = Look(350, css_variable)
