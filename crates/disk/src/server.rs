@@ -1,7 +1,7 @@
 //! Puts the parts together: one process serves one device until its file system is unmounted.
 
 use std::os::unix::net::UnixListener;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use fuser::{Config, MountOption, Session};
@@ -9,11 +9,11 @@ use tierwise_device::{Device, Nanos, Profile};
 
 use crate::config::ServerConfig;
 use crate::files::{Files, FuseReply, ServedFile};
-use crate::privilege::{READER_PRIORITY, TIMER_PRIORITY, Warnings};
+use crate::privilege::Warnings;
 use crate::service::Service;
 use crate::stats::Counters;
 use crate::store::MemoryStore;
-use crate::{DiskError, control, privilege};
+use crate::{DiskError, control};
 
 /// Threads that read requests from the kernel.
 const READERS: usize = 2;
@@ -25,11 +25,13 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     config.require_fit(device.capacity_sectors())?;
     let mut warnings = Warnings::default();
     warnings.lock_memory();
-    warnings.make_realtime(READER_PRIORITY);
+    warnings.raise_priority();
     let service = Arc::new(service(&config, device)?);
     let session = mount(&config, Arc::clone(&service))?;
-    start_timer(Arc::clone(&service))?;
-    start_control(&config, Arc::clone(&service), warnings.0)?;
+    start_timer(Arc::clone(&service), &mut warnings)?;
+    let listener =
+        UnixListener::bind(&config.socket).map_err(DiskError::system("control socket"))?;
+    start_control(listener, service, warnings.0)?;
     session.run().map_err(DiskError::system("reading requests"))
 }
 
@@ -86,33 +88,33 @@ fn served_files(config: &ServerConfig) -> Vec<ServedFile> {
     files
 }
 
-fn start_timer(service: Arc<Service<FuseReply>>) -> Result<(), DiskError> {
+/// Starts the thread that answers, and waits for what the system refused it.
+fn start_timer(service: Arc<Service<FuseReply>>, warnings: &mut Warnings) -> Result<(), DiskError> {
+    let (sender, refusals) = mpsc::channel();
     let timer = move || {
-        // Refused for this thread only if it was refused, and reported, for all.
-        Warnings::default().make_realtime(TIMER_PRIORITY);
+        let mut refused = Warnings::default();
+        refused.make_realtime();
+        drop(sender.send(refused));
         service.run_timer()
     };
-    thread::Builder::new()
-        .name("timer".into())
-        .spawn(timer)
-        .map_err(DiskError::system("thread"))?;
+    start("timer", timer)?;
+    warnings.0.extend(refusals.recv().unwrap_or_default().0);
     Ok(())
 }
 
 fn start_control(
-    config: &ServerConfig,
+    listener: UnixListener,
     service: Arc<Service<FuseReply>>,
     warnings: Vec<String>,
 ) -> Result<(), DiskError> {
-    let listener =
-        UnixListener::bind(&config.socket).map_err(DiskError::system("control socket"))?;
-    let control = move || {
-        privilege::make_ordinary();
-        control::listen(&listener, &service, &warnings);
-    };
-    thread::Builder::new()
-        .name("control".into())
-        .spawn(control)
-        .map_err(DiskError::system("thread"))?;
-    Ok(())
+    start("control", move || {
+        control::listen(&listener, &service, &warnings)
+    })
+}
+
+fn start(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), DiskError> {
+    let thread = thread::Builder::new().name(name.into()).spawn(body);
+    thread
+        .map(drop)
+        .map_err(DiskError::system("starting a thread"))
 }
