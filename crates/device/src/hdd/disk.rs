@@ -1,48 +1,51 @@
 //! The disk as a [`Device`]: takes commands, keeps the mechanism busy, reports completions.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::mechanics::{Arm, Mechanics};
 use super::params::{HddParams, OverheadParams};
 use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
-use super::writeback::{Dirty, WriteCache};
+use super::writeback::WriteCache;
 use crate::due::{DueList, RESERVED};
 use crate::{Completion, Device, Nanos, Op, Request, RequestId};
 
 /// What the mechanism is doing.
-#[derive(Clone, Copy, Debug)]
-struct Job {
-    end: Nanos,
-    writes_back: bool,
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    pub(super) end: Nanos,
+    pub(super) writes_back: bool,
+    /// The sectors it moves between medium and buffer.
+    pub(super) sectors: Range<u64>,
 }
 
 /// A flush that waits for the write cache.
 #[derive(Clone, Copy, Debug)]
-struct PendingFlush {
-    id: RequestId,
-    last_write: u64,
+pub(super) struct PendingFlush {
+    pub(super) id: RequestId,
+    pub(super) last_write: u64,
 }
 
 /// The model of a hard disk.
 #[derive(Debug)]
 pub struct Disk {
-    mechanics: Mechanics,
-    overhead: OverheadParams,
-    bus_sector_ns: f64,
-    write_cache_on: bool,
-    arm: Arm,
-    job: Option<Job>,
-    queue: Queue,
-    reads: ReadCache,
-    writes: WriteCache,
+    pub(super) mechanics: Mechanics,
+    pub(super) overhead: OverheadParams,
+    pub(super) bus_sector_ns: f64,
+    pub(super) write_cache_on: bool,
+    pub(super) arm: Arm,
+    pub(super) job: Option<Job>,
+    pub(super) queue: Queue,
+    pub(super) reads: ReadCache,
+    pub(super) writes: WriteCache,
     /// Writes that wait for room in the write cache.
-    blocked: VecDeque<(RequestId, Request)>,
-    flushes: VecDeque<PendingFlush>,
-    last_was_write: bool,
-    wrote_back: bool,
-    bus_free: Nanos,
-    due: DueList,
+    pub(super) blocked: VecDeque<(RequestId, Request)>,
+    pub(super) flushes: VecDeque<PendingFlush>,
+    pub(super) last_was_write: bool,
+    pub(super) wrote_back: bool,
+    pub(super) bus_free: Nanos,
+    pub(super) due: DueList,
 }
 
 impl Disk {
@@ -71,21 +74,29 @@ impl Disk {
         let end = request.sector + u64::from(request.sectors);
         let [hit, miss] = self.overhead.read_ns;
         let before = usize::from(std::mem::replace(&mut self.last_was_write, false));
-        let held = self.writes.holds(request.sector, end)
-            || (self.job.is_some()
-                && self
-                    .reads
-                    .look_up(now, request.sector, end, &self.mechanics)
-                    == Lookup::Hit);
-        if held {
+        if self.holds(now, request.sector..end) {
             self.reply_read(now + hit[before], id, &request);
         } else {
             let early = now + hit[before];
-            self.enqueue(Waiting {
+            self.serve_or_queue(Waiting {
                 early,
                 ..self.waiting(now, miss[before], id, request, false)
             });
         }
+    }
+
+    /// Whether the buffer holds all the sectors although the mechanism is at work on something else.
+    fn holds(&mut self, now: Nanos, sectors: Range<u64>) -> bool {
+        if self.writes.holds(sectors.start, sectors.end) {
+            return true;
+        }
+        let Some(job) = &self.job else { return false };
+        let coming = job.sectors.start < sectors.end && sectors.start < job.sectors.end;
+        !coming
+            && self
+                .reads
+                .look_up(now, sectors.start, sectors.end, &self.mechanics)
+                == Lookup::Hit
     }
 
     fn write(&mut self, now: Nanos, id: RequestId, request: Request) {
@@ -97,11 +108,17 @@ impl Disk {
             return;
         }
         let before = usize::from(std::mem::replace(&mut self.last_was_write, true));
-        self.enqueue(self.waiting(now, self.overhead.write_ns[1][before], id, request, true));
+        self.serve_or_queue(self.waiting(
+            now,
+            self.overhead.write_ns[1][before],
+            id,
+            request,
+            true,
+        ));
     }
 
     /// Takes writes into the cache while there is room, and reports them.
-    fn accept(&mut self, now: Nanos) {
+    pub(super) fn accept(&mut self, now: Nanos) {
         while let Some(&(id, request)) = self.blocked.front() {
             if !self.writes.has_room(&request) {
                 return;
@@ -145,135 +162,15 @@ impl Disk {
         }
     }
 
-    fn enqueue(&mut self, waiting: Waiting) {
-        self.queue.push(waiting);
-    }
-
-    /// Gives the mechanism work if it has none.
-    fn dispatch(&mut self, now: Nanos) {
-        while self.job.is_none() {
-            let urgent = !self.flushes.is_empty() || (!self.blocked.is_empty() && !self.wrote_back);
-            if (urgent || self.queue.is_empty()) && self.write_back(now) {
-                return;
-            }
-            let Some(waiting) = self.queue.pop(now, self.arm, &self.mechanics) else {
-                return;
-            };
-            self.wrote_back = false;
-            if waiting.write {
-                self.write_medium(now, &waiting)
-            } else {
-                self.read_medium(now, &waiting)
-            }
-        }
-    }
-
-    fn read_medium(&mut self, now: Nanos, waiting: &Waiting) {
-        let Request {
-            sector, sectors, ..
-        } = waiting.request;
-        let end = sector + u64::from(sectors);
-        match self.reads.look_up(now, sector, end, &self.mechanics) {
-            Lookup::Hit => self.reply_read(waiting.early.max(now), waiting.id, &waiting.request),
-            Lookup::Stream(at) => {
-                self.start(at, false);
-                self.reply_media(waiting, waiting.early, at);
-            }
-            Lookup::Miss => {
-                let from = now.max(waiting.ready);
-                self.halt(from);
-                let begin = self.mechanics.reach(from, self.arm, &waiting.place, false);
-                let (at, arm) =
-                    self.mechanics
-                        .pass(begin, sector, &waiting.place, u64::from(sectors), false);
-                self.arm = arm;
-                self.reads.insert(sector, end, at, arm, &self.mechanics);
-                self.start(at, false);
-                self.reply_media(waiting, begin, at);
-            }
-        }
-    }
-
-    fn write_medium(&mut self, now: Nanos, waiting: &Waiting) {
-        let from = now.max(waiting.ready);
-        self.halt(from);
-        let received = waiting.ready + self.bus_ns(waiting.request.sectors);
-        let there = (from + self.mechanics.move_ns(self.arm, &waiting.place, true)).max(received);
-        let begin = there + self.mechanics.wait_ns(there, waiting.place.angle);
-        let Request {
-            sector, sectors, ..
-        } = waiting.request;
-        let (at, arm) =
-            self.mechanics
-                .pass(begin, sector, &waiting.place, u64::from(sectors), true);
-        self.arm = arm;
-        self.reads.keep_written(sector, sector + u64::from(sectors));
-        self.start(at, false);
-        self.due
-            .push(at + self.overhead.write_completion_ns, waiting.id);
-    }
-
-    /// Starts writing back the dirty stretch that is reached first; false if there is none.
-    fn write_back(&mut self, now: Nanos) -> bool {
-        if self.writes.is_clean() {
-            return false;
-        }
-        self.halt(now);
-        let (mechanics, arm) = (&self.mechanics, self.arm);
-        let reach = |dirty: &Dirty| {
-            mechanics.reach(now, arm, &mechanics.geometry.locate(dirty.sector), true)
-        };
-        let nearest = |all: &[Dirty]| (0..all.len()).min_by_key(|&index| reach(&all[index]));
-        let Some(dirty) = self.writes.start(nearest) else {
-            return false;
-        };
-        let place = mechanics.geometry.locate(dirty.sector);
-        let begin = mechanics.reach(now, arm, &place, true);
-        let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
-        self.arm = arm;
-        self.reads.keep_written(dirty.sector, dirty.end);
-        self.start(at, true);
-        self.wrote_back = true;
-        true
-    }
-
-    fn start(&mut self, end: Nanos, writes_back: bool) {
-        self.job = Some(Job { end, writes_back });
-    }
-
-    /// Ends reading ahead; the arm is then where that had come to.
-    fn halt(&mut self, now: Nanos) {
-        if let Some(arm) = self.reads.stop(now, &self.mechanics) {
-            self.arm = arm;
-        }
-    }
-
-    fn finish(&mut self, job: Job) {
-        self.job = None;
-        if job.writes_back {
-            self.writes.finish();
-            while let Some(flush) = self
-                .flushes
-                .front()
-                .filter(|flush| self.writes.is_durable(flush.last_write))
-            {
-                self.due.push(job.end + self.overhead.flush_ns, flush.id);
-                self.flushes.pop_front();
-            }
-            self.accept(job.end);
-        }
-        self.dispatch(job.end);
-    }
-
     /// Sends a read from the buffer.
-    fn reply_read(&mut self, ready: Nanos, id: RequestId, request: &Request) {
+    pub(super) fn reply_read(&mut self, ready: Nanos, id: RequestId, request: &Request) {
         let sent = self.occupy_bus(ready, request.sectors);
         self.due.push(sent + self.overhead.read_completion_ns, id);
     }
 
     /// Sends a read while it comes from the medium: the bus is done one sector after the medium, or later if
     /// it is the slower one.
-    fn reply_media(&mut self, waiting: &Waiting, begin: Nanos, end: Nanos) {
+    pub(super) fn reply_media(&mut self, waiting: &Waiting, begin: Nanos, end: Nanos) {
         let sent = (end + self.bus_ns(1)).max(begin + self.bus_ns(waiting.request.sectors));
         self.due
             .push(sent + self.overhead.read_completion_ns, waiting.id);
@@ -284,7 +181,7 @@ impl Disk {
         self.bus_free
     }
 
-    fn bus_ns(&self, sectors: u32) -> Nanos {
+    pub(super) fn bus_ns(&self, sectors: u32) -> Nanos {
         (f64::from(sectors) * self.bus_sector_ns) as Nanos
     }
 }
@@ -301,7 +198,7 @@ impl Device for Disk {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        match (self.job, self.due.next()) {
+        match (&self.job, self.due.next()) {
             (Some(job), Some(at)) => Some(job.end.min(at)),
             (Some(job), None) => Some(job.end),
             (None, at) => at,
@@ -310,9 +207,9 @@ impl Device for Disk {
 
     fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         while let Some(event) = self.next_event().filter(|&event| event <= now) {
-            match self.job {
-                Some(job) if job.end == event => self.finish(job),
-                _ => self.due.pop(completions),
+            match self.job.take_if(|job| job.end == event) {
+                Some(job) => self.finish(&job),
+                None => self.due.pop(completions),
             }
         }
     }

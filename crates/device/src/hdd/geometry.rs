@@ -132,6 +132,20 @@ impl Geometry {
         self.zones[index].place(sector, index as u32, self.surfaces, self.serpentine)
     }
 
+    /// The place `sectors` after `sector` at `place`.
+    #[inline]
+    pub(crate) fn after(&self, place: &Place, sector: u64, sectors: u64) -> Place {
+        if sectors >= place.left_on_track {
+            return self.locate(sector + sectors);
+        }
+        let step = self.zones[place.zone as usize].sector_angle;
+        Place {
+            angle: place.angle.wrapping_add(sectors.wrapping_mul(step)),
+            left_on_track: place.left_on_track - sectors,
+            ..*place
+        }
+    }
+
     /// Cylinder and surface of a zone's track.
     pub(crate) fn track_position(&self, zone: u32, track: u64) -> (u32, u32) {
         let (cylinder, order) = (

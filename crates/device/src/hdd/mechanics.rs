@@ -179,7 +179,7 @@ impl Mechanics {
         let (mut at, mut sector, mut place, mut rest) = (begin, sector, place, sectors);
         loop {
             let zone = &self.geometry.zones[place.zone as usize];
-            let here = rest.min(zone.end_sector - sector.min(zone.end_sector - 1));
+            let here = rest.min(zone.end_sector - sector);
             let beyond = (here + zone.track_sectors()).saturating_sub(place.left_on_track + 1)
                 / zone.track_sectors();
             let last_track = place.track + beyond;
@@ -217,8 +217,9 @@ impl Mechanics {
             let end = at + self.sectors_ns(place.zone, here);
             let arm = Arm::from(&place);
             if now < end {
-                let elapsed = u128::from(now.saturating_sub(at)) << FRACTION_BITS;
-                let part = (elapsed / u128::from(self.rates[place.zone as usize].sector)) as u64;
+                // Less than a revolution, so that the shift loses nothing.
+                let elapsed = now.saturating_sub(at) << FRACTION_BITS;
+                let part = elapsed / self.rates[place.zone as usize].sector;
                 return (count + part.min(here), arm);
             }
             count += here;

@@ -15,6 +15,8 @@ mod params;
 mod queue;
 mod readahead;
 mod seek;
+mod segments;
+mod service;
 mod writeback;
 
 pub use disk::Disk;

@@ -5,15 +5,8 @@
 use super::geometry::Place;
 use super::mechanics::{Arm, Mechanics};
 use super::params::CacheParams;
+use super::segments::Segments;
 use crate::Nanos;
-
-/// Sectors `start..end` of the disk, in the buffer.
-#[derive(Clone, Copy, Debug, Default)]
-struct Segment {
-    start: u64,
-    end: u64,
-    last_use: u64,
-}
 
 /// The head is reading on, behind a request, into a segment.
 #[derive(Clone, Copy, Debug)]
@@ -38,28 +31,27 @@ pub(crate) enum Lookup {
     Miss,
 }
 
-/// Read segments, least recently used replaced first.
+/// What has been read or written lately, and the reading ahead.
 #[derive(Debug)]
 pub(crate) struct ReadCache {
-    segments: Vec<Segment>,
+    segments: Segments,
     segment_sectors: u64,
     readahead_sectors: u64,
-    uses: u64,
     stream: Option<Stream>,
 }
 
 impl ReadCache {
     pub(crate) fn new(params: &CacheParams) -> Self {
         Self {
-            segments: vec![Segment::default(); params.segments as usize],
+            segments: Segments::new(params.segments),
             segment_sectors: u64::from(params.segment_sectors),
             readahead_sectors: u64::from(params.readahead_sectors),
-            uses: 0,
             stream: None,
         }
     }
 
     /// Looks for `sector..end` at `now`. What is found becomes the most recently used.
+    #[inline]
     pub(crate) fn look_up(
         &mut self,
         now: Nanos,
@@ -68,18 +60,15 @@ impl ReadCache {
         mechanics: &Mechanics,
     ) -> Lookup {
         self.grow(now, mechanics);
-        let Some(index) = self
-            .segments
-            .iter()
-            .position(|s| s.start <= sector && sector < s.end + u64::from(s.last_use > 0))
-        else {
+        let Some(index) = self.segments.find(sector) else {
             return Lookup::Miss;
         };
-        let found = self.segments[index];
         match self.stream {
-            Some(stream) if stream.segment == index => self.read_on(now, sector, end, mechanics),
-            _ if end <= found.end => {
-                self.touch(index);
+            Some(stream) if stream.segment == index => {
+                self.read_on(stream, now, sector, end, mechanics)
+            }
+            _ if end <= self.segments.end(index) => {
+                self.segments.touch(index);
                 Lookup::Hit
             }
             _ => Lookup::Miss,
@@ -87,130 +76,92 @@ impl ReadCache {
     }
 
     /// A read in the segment that grows moves the end of the growth on.
-    fn read_on(&mut self, now: Nanos, sector: u64, end: u64, mechanics: &Mechanics) -> Lookup {
-        let Some(mut stream) = self.stream else {
-            return Lookup::Miss;
-        };
-        let have = self.segments[stream.segment].end;
+    fn read_on(
+        &mut self,
+        stream: Stream,
+        now: Nanos,
+        sector: u64,
+        end: u64,
+        mechanics: &Mechanics,
+    ) -> Lookup {
+        let have = self.segments.end(stream.segment);
         let limit = self.limit(end, mechanics).max(stream.limit);
-        if have == stream.limit && limit > have {
-            stream = self.resume(stream, now, have, mechanics);
-        }
-        stream.limit = limit;
+        let stopped = have == stream.limit && limit > have;
+        let stream = if stopped {
+            resume(stream, now, have, mechanics)
+        } else {
+            stream
+        };
+        let stream = Stream { limit, ..stream };
         self.stream = Some(stream);
-        self.touch(stream.segment);
-        self.trim(stream.segment, sector);
+        self.segments.touch(stream.segment);
+        self.segments
+            .extend(stream.segment, have, self.segment_sectors, sector);
         if end <= have {
             return Lookup::Hit;
         }
-        let sectors = end - stream.sector;
-        Lookup::Stream(
-            mechanics
-                .pass(stream.begin, stream.sector, &stream.place, sectors, false)
-                .0,
-        )
-    }
-
-    /// The stream had come to its end and the head waited there: it must wait for the next sector to pass.
-    fn resume(&self, stream: Stream, now: Nanos, have: u64, mechanics: &Mechanics) -> Stream {
-        let (_, arm) = mechanics.pass(
+        let (at, _) = mechanics.pass(
             stream.begin,
             stream.sector,
             &stream.place,
-            have - stream.sector,
+            end - stream.sector,
             false,
         );
-        let ended = mechanics
-            .pass(
-                stream.begin,
-                stream.sector,
-                &stream.place,
-                have - stream.sector,
-                false,
-            )
-            .0;
-        let place = mechanics.geometry.locate(have);
-        Stream {
-            sector: have,
-            place,
-            begin: mechanics.reach(now.max(ended), arm, &place, false),
-            ..stream
-        }
+        Lookup::Stream(at)
     }
 
     fn limit(&self, end: u64, mechanics: &Mechanics) -> u64 {
         (end + self.readahead_sectors).min(mechanics.geometry.capacity())
     }
 
-    /// Drops the oldest sectors of a segment that grew beyond its size, but none from `needed` on.
-    fn trim(&mut self, index: usize, needed: u64) {
-        let segment = &mut self.segments[index];
-        let oldest = segment.end.saturating_sub(self.segment_sectors).min(needed);
-        segment.start = segment.start.max(oldest);
-    }
-
-    fn touch(&mut self, index: usize) {
-        self.uses += 1;
-        self.segments[index].last_use = self.uses;
-    }
-
-    /// Brings the growing segment up to date.
-    fn grow(&mut self, now: Nanos, mechanics: &Mechanics) {
-        let Some(stream) = self.stream else { return };
-        let segment = &mut self.segments[stream.segment];
-        if now <= stream.begin || segment.end == stream.limit {
-            return;
-        }
-        let want = stream.limit - stream.sector;
-        let (count, _) = mechanics.passed(stream.begin, stream.sector, stream.place, want, now);
-        segment.end = segment.end.max(stream.sector + count);
-        let oldest = segment.end.saturating_sub(self.segment_sectors);
-        segment.start = segment.start.max(oldest);
-    }
-
-    /// Ends the growth because the head is needed elsewhere; returns where the head is at `now`.
-    pub(crate) fn stop(&mut self, now: Nanos, mechanics: &Mechanics) -> Option<Arm> {
-        self.grow(now, mechanics);
-        let stream = self.stream.take()?;
+    /// Brings the growing segment up to date; returns where the head is.
+    #[inline]
+    fn grow(&mut self, now: Nanos, mechanics: &Mechanics) -> Option<Arm> {
+        let stream = self.stream?;
         if now <= stream.begin {
             return Some(Arm::from(&stream.place));
         }
         let want = stream.limit - stream.sector;
-        Some(
-            mechanics
-                .passed(stream.begin, stream.sector, stream.place, want, now)
-                .1,
-        )
+        let (count, arm) = mechanics.passed(stream.begin, stream.sector, stream.place, want, now);
+        let end = self.segments.end(stream.segment).max(stream.sector + count);
+        self.segments
+            .extend(stream.segment, end, self.segment_sectors, end);
+        Some(arm)
     }
 
-    /// A read of `sector..end` has been fetched; the head reads on from `ended`.
+    /// Ends the growth because the head is needed elsewhere; returns where the head is at `now`.
+    #[inline]
+    pub(crate) fn stop(&mut self, now: Nanos, mechanics: &Mechanics) -> Option<Arm> {
+        let arm = self.grow(now, mechanics);
+        self.stream = None;
+        arm
+    }
+
+    /// A read of `sectors` from `sector` at `place` has been fetched; the head reads on from `ended`.
+    #[inline]
     pub(crate) fn insert(
         &mut self,
         sector: u64,
-        end: u64,
-        ended: Nanos,
-        arm: Arm,
+        sectors: u64,
+        place: &Place,
+        (ended, arm): (Nanos, Arm),
         mechanics: &Mechanics,
     ) {
-        let Some(index) = self.victim() else { return };
+        let end = sector + sectors;
         let start = end.saturating_sub(self.segment_sectors).max(sector);
-        self.segments[index] = Segment {
-            start,
-            end,
-            last_use: 0,
+        let Some(segment) = self.segments.replace_oldest(start, end) else {
+            return;
         };
-        self.touch(index);
         let limit = self.limit(end, mechanics).min(start + self.segment_sectors);
-        self.stream = None;
         if limit > end {
-            let place = mechanics.geometry.locate(end);
+            let place = mechanics.geometry.after(place, sector, sectors);
             let begin = if Arm::from(&place) == arm {
                 ended
             } else {
                 mechanics.reach(ended, arm, &place, false)
             };
             self.stream = Some(Stream {
-                segment: index,
+                segment,
                 sector: end,
                 place,
                 begin,
@@ -220,33 +171,36 @@ impl ReadCache {
     }
 
     /// `sector..end` was written from the buffer and stays there.
+    #[inline]
     pub(crate) fn keep_written(&mut self, sector: u64, end: u64) {
-        let Some(index) = self.victim() else { return };
         let start = end.saturating_sub(self.segment_sectors).max(sector);
-        self.segments[index] = Segment {
-            start,
-            end,
-            last_use: 0,
-        };
-        self.touch(index);
-    }
-
-    fn victim(&self) -> Option<usize> {
-        (0..self.segments.len()).min_by_key(|&index| self.segments[index].last_use)
+        self.segments.replace_oldest(start, end);
     }
 
     /// What was read of `sector..end` before is no longer what the disk holds.
+    #[inline]
     pub(crate) fn invalidate(&mut self, sector: u64, end: u64) {
-        for segment in &mut self.segments {
-            if segment.start < end && sector < segment.end {
-                *segment = Segment::default();
-            }
-        }
-        if self
-            .stream
-            .is_some_and(|stream| self.segments[stream.segment].last_use == 0)
-        {
+        let growing = self.stream.map(|stream| stream.segment);
+        if self.segments.invalidate(sector, end, growing) {
             self.stream = None;
         }
+    }
+}
+
+/// The stream had come to its end and the head waited there: it must wait for the next sector to pass.
+fn resume(stream: Stream, now: Nanos, have: u64, mechanics: &Mechanics) -> Stream {
+    let (ended, arm) = mechanics.pass(
+        stream.begin,
+        stream.sector,
+        &stream.place,
+        have - stream.sector,
+        false,
+    );
+    let place = mechanics.geometry.locate(have);
+    Stream {
+        sector: have,
+        place,
+        begin: mechanics.reach(now.max(ended), arm, &place, false),
+        ..stream
     }
 }

@@ -1,0 +1,78 @@
+//! The buffer's segments: which sectors each holds, and which was used last.
+
+/// Stretches of consecutive sectors; the least recently used is replaced first.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    /// First sector of each; `u64::MAX` while empty, so that no sector lies in it.
+    starts: Vec<u64>,
+    lengths: Vec<u64>,
+    /// Indices, the most recently used first.
+    order: Vec<u8>,
+}
+
+impl Segments {
+    pub(crate) fn new(count: u32) -> Self {
+        Self {
+            starts: vec![u64::MAX; count as usize],
+            lengths: vec![0; count as usize],
+            order: (0..count).map(|index| index as u8).collect(),
+        }
+    }
+
+    /// The segment that holds `sector` or ends just before it.
+    #[inline]
+    pub(crate) fn find(&self, sector: u64) -> Option<usize> {
+        let pairs = self.starts.iter().zip(&self.lengths);
+        let reaches = |(&start, &length): (&u64, &u64)| {
+            sector.wrapping_sub(start) <= length && start != u64::MAX
+        };
+        pairs.map(reaches).position(|reaches| reaches)
+    }
+
+    pub(crate) fn end(&self, index: usize) -> u64 {
+        self.starts[index].wrapping_add(self.lengths[index])
+    }
+
+    /// Makes `index` the most recently used.
+    pub(crate) fn touch(&mut self, index: usize) {
+        if let Some(place) = self
+            .order
+            .iter()
+            .position(|&other| usize::from(other) == index)
+        {
+            self.order.copy_within(0..place, 1);
+            self.order[0] = index as u8;
+        }
+    }
+
+    /// Puts `start..end` in place of the least recently used; `None` if there are no segments.
+    #[inline]
+    pub(crate) fn replace_oldest(&mut self, start: u64, end: u64) -> Option<usize> {
+        let index = *self.order.last()?;
+        self.order.rotate_right(1);
+        let index = usize::from(index);
+        self.starts[index] = start;
+        self.lengths[index] = end - start;
+        Some(index)
+    }
+
+    /// Lets a segment grow to `end`, dropping its oldest sectors beyond `size`, but none from `needed` on.
+    pub(crate) fn extend(&mut self, index: usize, end: u64, size: u64, needed: u64) {
+        let start = self.starts[index].max(end.saturating_sub(size).min(needed));
+        self.starts[index] = start;
+        self.lengths[index] = end - start;
+    }
+
+    /// Empties every segment that holds a sector of `sector..end`; whether `watched` was among them.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, sector: u64, end: u64, watched: Option<usize>) -> bool {
+        let mut hit = false;
+        for (index, (start, length)) in self.starts.iter_mut().zip(&mut self.lengths).enumerate() {
+            if *start < end && sector < start.wrapping_add(*length) {
+                (*start, *length) = (u64::MAX, 0);
+                hit |= watched == Some(index);
+            }
+        }
+        hit
+    }
+}

@@ -1,0 +1,151 @@
+//! The mechanism's side of the disk: what it does next and how long that takes.
+
+use std::ops::Range;
+
+use super::disk::{Disk, Job};
+use super::queue::Waiting;
+use super::readahead::Lookup;
+use super::writeback::Dirty;
+use crate::{Nanos, Request};
+
+impl Disk {
+    /// Serves a command at once if the mechanism is free: then nothing else waits either.
+    pub(super) fn serve_or_queue(&mut self, waiting: Waiting) {
+        if self.job.is_none() && self.queue.is_empty() {
+            self.serve(waiting.arrived, &waiting);
+        } else {
+            self.queue.push(waiting);
+        }
+    }
+
+    /// Gives the mechanism work if it has none.
+    pub(super) fn dispatch(&mut self, now: Nanos) {
+        while self.job.is_none() {
+            let urgent = !self.flushes.is_empty() || (!self.blocked.is_empty() && !self.wrote_back);
+            if (urgent || self.queue.is_empty()) && self.write_back(now) {
+                return;
+            }
+            let Some(waiting) = self.queue.pop(now, self.arm, &self.mechanics) else {
+                return;
+            };
+            self.serve(now, &waiting);
+        }
+    }
+
+    fn serve(&mut self, now: Nanos, waiting: &Waiting) {
+        self.wrote_back = false;
+        if waiting.write {
+            self.write_medium(now, waiting);
+        } else {
+            self.read_medium(now, waiting);
+        }
+    }
+
+    fn read_medium(&mut self, now: Nanos, waiting: &Waiting) {
+        let Request {
+            sector, sectors, ..
+        } = waiting.request;
+        let end = sector + u64::from(sectors);
+        match self.reads.look_up(now, sector, end, &self.mechanics) {
+            Lookup::Hit => self.reply_read(waiting.early.max(now), waiting.id, &waiting.request),
+            Lookup::Stream(at) => {
+                self.start(at, false, sector..end);
+                self.reply_media(waiting, waiting.early, at);
+            }
+            Lookup::Miss => {
+                let from = now.max(waiting.ready);
+                self.halt(from);
+                let begin = self.mechanics.reach(from, self.arm, &waiting.place, false);
+                let (at, arm) =
+                    self.mechanics
+                        .pass(begin, sector, &waiting.place, u64::from(sectors), false);
+                self.arm = arm;
+                self.reads.insert(
+                    sector,
+                    u64::from(sectors),
+                    &waiting.place,
+                    (at, arm),
+                    &self.mechanics,
+                );
+                self.start(at, false, sector..end);
+                self.reply_media(waiting, begin, at);
+            }
+        }
+    }
+
+    fn write_medium(&mut self, now: Nanos, waiting: &Waiting) {
+        let from = now.max(waiting.ready);
+        self.halt(from);
+        let received = waiting.ready + self.bus_ns(waiting.request.sectors);
+        let there = (from + self.mechanics.move_ns(self.arm, &waiting.place, true)).max(received);
+        let begin = there + self.mechanics.wait_ns(there, waiting.place.angle);
+        let Request {
+            sector, sectors, ..
+        } = waiting.request;
+        let (at, arm) =
+            self.mechanics
+                .pass(begin, sector, &waiting.place, u64::from(sectors), true);
+        self.arm = arm;
+        let end = sector + u64::from(sectors);
+        self.reads.keep_written(sector, end);
+        self.start(at, false, sector..end);
+        self.due
+            .push(at + self.overhead.write_completion_ns, waiting.id);
+    }
+
+    /// Starts writing back the dirty stretch that is reached first; false if there is none.
+    fn write_back(&mut self, now: Nanos) -> bool {
+        if self.writes.is_clean() {
+            return false;
+        }
+        self.halt(now);
+        let (mechanics, arm) = (&self.mechanics, self.arm);
+        let reach = |dirty: &Dirty| {
+            mechanics.reach(now, arm, &mechanics.geometry.locate(dirty.sector), true)
+        };
+        let nearest = |all: &[Dirty]| (0..all.len()).min_by_key(|&index| reach(&all[index]));
+        let Some(dirty) = self.writes.start(nearest) else {
+            return false;
+        };
+        let place = mechanics.geometry.locate(dirty.sector);
+        let begin = mechanics.reach(now, arm, &place, true);
+        let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
+        self.arm = arm;
+        self.reads.keep_written(dirty.sector, dirty.end);
+        self.start(at, true, dirty.sector..dirty.end);
+        self.wrote_back = true;
+        true
+    }
+
+    fn start(&mut self, end: Nanos, writes_back: bool, sectors: Range<u64>) {
+        self.job = Some(Job {
+            end,
+            writes_back,
+            sectors,
+        });
+    }
+
+    /// Ends reading ahead; the arm is then where that had come to.
+    fn halt(&mut self, now: Nanos) {
+        if let Some(arm) = self.reads.stop(now, &self.mechanics) {
+            self.arm = arm;
+        }
+    }
+
+    /// Ends a job, which is no longer the disk's, and starts the next.
+    pub(super) fn finish(&mut self, job: &Job) {
+        if job.writes_back {
+            self.writes.finish();
+            while let Some(flush) = self
+                .flushes
+                .front()
+                .filter(|flush| self.writes.is_durable(flush.last_write))
+            {
+                self.due.push(job.end + self.overhead.flush_ns, flush.id);
+                self.flushes.pop_front();
+            }
+            self.accept(job.end);
+        }
+        self.dispatch(job.end);
+    }
+}
