@@ -56,9 +56,9 @@ def paper_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
 
 def _side(base: alt.Chart, side: str, look: Look) -> alt.Chart:
     """The paper as large diamonds, ours as dots upon them, so that both show where they agree."""
-    sizes = alt.Scale(domain=["paper", "here"], range=[260, 80])
+    sizes = alt.Scale(domain=["paper", "here"], range=[230, 60])
     shapes = alt.Scale(domain=["paper", "here"], range=["diamond", "circle"])
-    colour = alt.Scale(domain=["paper", "here"], range=[look.colour("line"), look.colour("ink")])
+    colour = alt.Scale(domain=["paper", "here"], range=[look.colour("baseline"), look.colour("ink")])
     marks: alt.Chart = (
         base.transform_filter(f"datum.side == '{side}'")
         .mark_point(filled=True, opacity=1)

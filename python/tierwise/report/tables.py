@@ -1,0 +1,99 @@
+"""An answer for a terminal, as renderables of rich."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.table import Table
+from rich.text import Text
+
+from tierwise.report import numbers
+from tierwise.report.answer import Answer, Comparison
+from tierwise.report.page import unfinished
+from tierwise.report.rows import Row
+from tierwise.statistics import Interval, Verdict
+
+_STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
+
+
+def answer_tables(answer: Answer) -> list[Table | Text]:
+    """The whole answer: for each comparison its table, then the headline and the caveats."""
+    parts = [part for one in answer.comparisons for part in _comparison(one, len(answer.comparisons) > 1)]
+    missing = unfinished(answer)
+    return [*parts, Text(missing, style="yellow")] if missing else parts
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """One row for each placement; intervals stand below their estimates, so that 80 columns suffice."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("placement", overflow="fold")
+    for name in (
+        "elapsed",
+        "times\nfaster",
+        "rate",
+        "p99\nlatency",
+        "log\nwait",
+        "without\nlog wait",
+        "runs",
+    ):
+        table.add_column(name, justify="right", no_wrap=True, vertical="top")
+    for row in comparison.rows:
+        table.add_row(*_cells(row, comparison))
+    return table
+
+
+def _comparison(comparison: Comparison, labelled: bool) -> list[Table | Text]:
+    words = comparison.words
+    sentences = " ".join(part for part in (words.others, words.evidence) if part)
+    text = Text.assemble("\n", (words.finding, "bold"), f" {sentences}" if sentences else "")
+    if words.advice:
+        text.append(f"\n{words.advice}", style="bold")
+    for caveat in words.caveats:
+        text.append(f"\n{caveat}", style="yellow")
+    title = [Text(f"\n{comparison.label}", style="bold")] if labelled else []
+    return [*title, comparison_table(comparison), text]
+
+
+def _cells(row: Row, comparison: Comparison) -> list[Text]:
+    summary = row.summary
+    return [
+        Text.assemble(row.placement, _note(row, comparison)),
+        _estimate(summary.elapsed, numbers.seconds, numbers.seconds_span),
+        _speedup(row),
+        Text(f"{numbers.significant(summary.rate.estimate)}/s" if summary.rate else numbers.NONE),
+        Text(numbers.microseconds(summary.p99_us.estimate if summary.p99_us else None)),
+        Text(numbers.percent(summary.log_wait_share.estimate if summary.log_wait_share else None)),
+        Text(numbers.seconds(summary.projection_s.estimate if summary.projection_s else None)),
+        _runs(row),
+    ]
+
+
+def _note(row: Row, comparison: Comparison) -> tuple[str, str]:
+    if row.is_baseline:
+        return "\nbaseline", "dim"
+    return ("\nfirst move", "green") if row.placement == comparison.first else ("", "")
+
+
+def _speedup(row: Row) -> Text:
+    if row.speedup is None:
+        return Text(numbers.NONE)
+    cell = _estimate(row.speedup, numbers.ratio, numbers.ratio_span)
+    if row.verdict is Verdict.NO_DIFFERENCE:
+        cell.append("\nno difference", style="yellow")
+    cell.stylize(_STYLES.get(row.verdict, ""))
+    return cell
+
+
+def _estimate(
+    interval: Interval | None, value: Callable[[float], str], span: Callable[[Interval], str]
+) -> Text:
+    if interval is None:
+        return Text(numbers.NONE)
+    ends = span(interval)
+    return Text.assemble(value(interval.estimate), (f"\n{ends}" if ends else "", "dim"))
+
+
+def _runs(row: Row) -> Text:
+    summary = row.summary
+    counts = [(summary.ok, "valid"), (summary.invalid, "invalid"), (summary.failed, "failed")]
+    return Text("\n".join(f"{n} {status}" for n, status in counts if n or status == "valid"))
