@@ -20,7 +20,7 @@ STUDY_FILE = "study.json"
 REPORT_FILE = "report.html"
 
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="the page; report.html beside the results if not given")
+    Path | None, typer.Option("--out", "-o", help="file of the page; beside the results if not given")
 ]
 Png = Annotated[Path | None, typer.Option(help="also write every chart as a PNG into this directory")]
 

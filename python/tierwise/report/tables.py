@@ -13,6 +13,7 @@ from tierwise.report.page import unfinished
 from tierwise.report.rows import Row
 from tierwise.statistics import Interval, Verdict
 
+_COLUMNS = ("elapsed", "times\nfaster", "rate", "p99\nlatency", "log\nwait", "without\nlog wait", "runs")
 _STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 
 
