@@ -1,0 +1,103 @@
+"""``tierwise disk`` and ``tierwise clean``: emulated disks by hand, and undoing what is left of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tierwise import profiles
+from tierwise.host import clean as host_clean
+from tierwise.host.disk import WHOLE, EmulatedDisk, Partition, list_disks
+from tierwise.host.disk_stats import DiskStats
+from tierwise.units import parse_size_bytes
+
+_MIB = 1 << 20
+
+app = typer.Typer(no_args_is_help=True, help="Emulated disks: real block devices at the pace of a model.")
+
+Name = Annotated[str, typer.Argument(help="name of the disk")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@app.command()
+def up(
+    name: Name,
+    profile: Annotated[str, typer.Option(help="name of a profile, or path of its TOML file")],
+    size: Annotated[str, typer.Option(help="for example 4G")],
+    mount: Annotated[Path, typer.Option(help="directory to mount it at: empty, or one to be made")],
+    fs: Annotated[str, typer.Option(help="ext4 or xfs")] = "ext4",
+    seed: Annotated[int, typer.Option(min=0, help="of everything random in the model")] = 0,
+) -> None:
+    """Make an emulated disk with a file system on it and mount it; it stays until it is taken down."""
+    partition = Partition(WHOLE, parse_size_bytes(size, "--size"), fs)
+    disk = EmulatedDisk.up(name, profiles.load(profile), [partition], mount, seed, owner="server")
+    stats = disk.stats()
+    typer.echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].loop} at {disk.mounts[WHOLE]}")
+    for warning in stats.warnings:
+        typer.echo(f"warning: {warning}; answers may be late")
+
+
+@app.command()
+def down(name: Name) -> None:
+    """Unmount a disk and forget what is on it."""
+    EmulatedDisk.find(name).down()
+
+
+@app.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the disks that are up, with what each partition did and how late its answers were."""
+    disks = list_disks()
+    if as_json:
+        typer.echo(json.dumps([stats.model_dump() for stats in disks], indent=2))
+        return
+    table = Table("disk", "profile", "partition", "loop", "mount", "reads", "writes", "flushes", box=None)
+    for heading in ("read MiB", "written MiB", "depth", "late µs p50/p99/max"):
+        table.add_column(heading, justify="right")
+    for stats in disks:
+        for row in _rows(stats):
+            table.add_row(*row)
+    Console().print(table)
+
+
+def _rows(stats: DiskStats) -> list[list[str]]:
+    late = f"{stats.lateness_p50_us:.1f}/{stats.lateness_p99_us:.1f}/{stats.lateness_max_us:.0f}"
+    return [
+        [
+            *(stats.name, stats.profile, part.name, part.loop, part.mount),
+            *(f"{count:,}" for count in (part.reads, part.writes, part.flushes)),
+            *(f"{size / _MIB:,.1f}" for size in (part.read_bytes, part.write_bytes)),
+            *(f"{part.queue_depth_mean:.2f}", late),
+        ]
+        for part in stats.partitions.values()
+    ]
+
+
+@app.command()
+def stats(name: Name, as_json: AsJson = False) -> None:
+    """Print everything that a disk counted since it came up."""
+    counted = EmulatedDisk.find(name).stats()
+    if as_json:
+        typer.echo(counted.model_dump_json(indent=2))
+        return
+    table = Table("counter", "value", box=None)
+    for path, value in _flat("", counted.model_dump()):
+        table.add_row(path, value)
+    Console().print(table)
+
+
+def _flat(path: str, value: object) -> list[tuple[str, str]]:
+    """Nested counters as dotted names."""
+    if isinstance(value, dict):
+        return [leaf for key, part in value.items() for leaf in _flat(f"{path}.{key}".lstrip("."), part)]
+    return [(path, f"{value:,.3f}" if isinstance(value, float) else str(value))]
+
+
+def clean() -> None:
+    """Undo what tierwise left behind when it was killed: processes, disks, mounts, directories."""
+    for line in host_clean.clean():
+        typer.echo(f"cleaned up: {line}")
