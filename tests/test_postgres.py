@@ -19,6 +19,7 @@ from tierwise.engines.postgres_binaries import Binaries, embedded
 from tierwise.engines.postgres_errors import explain
 from tierwise.errors import TierwiseError
 from tierwise.host import users
+from tierwise.host.shared_memory import segments_made_by
 from tierwise.roles import Role
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
@@ -81,6 +82,22 @@ def test_a_sort_that_spills_does_so_in_the_temp_place(engine: PostgresEngine) ->
         connection.execute("FETCH 1 FROM spilled")
         spilled = files_under(engine.directories[Role.TEMP])
         assert sum(file.stat().st_size for file in spilled) > 1_000_000
+
+
+@pytest.mark.parametrize("end", ["stop", "crash_stop", "kill"])
+def test_no_shared_memory_is_left_however_it_ends(directory: Path, end: str) -> None:
+    with PostgresEngine("postgres", embedded()) as engine:
+        engine.init({Role.SYSTEM: directory})
+        engine.start()
+        shared = (engine.directories[Role.SYSTEM] / "pg_dynshmem").readlink()
+        pid = engine.server_pid
+        assert pid is not None and list(shared.iterdir()) and segments_made_by({pid})
+        if end == "kill":
+            os.kill(pid, 9)
+        else:
+            getattr(engine, end)()
+    assert not shared.exists()
+    assert not segments_made_by({pid})
 
 
 @pytest.mark.parametrize("role", [Role.LOG, Role.TEMP])

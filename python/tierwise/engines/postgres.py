@@ -16,7 +16,14 @@ from tierwise.roles import Role
 from tierwise.wait_sampling import WaitSampler
 
 _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
-_OURS = {"data_directory", "listen_addresses", "unix_socket_directories", "port", "temp_tablespaces"}
+_OURS = {
+    "data_directory",
+    "dynamic_shared_memory_type",
+    "listen_addresses",
+    "port",
+    "temp_tablespaces",
+    "unix_socket_directories",
+}
 _COUNTERS = """
     SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint, sum(blks_hit)::bigint, sum(blks_read)::bigint
     FROM pg_stat_database
@@ -185,6 +192,7 @@ class PostgresEngine(Engine):
         if Role.LOG in directories:
             arguments += ["--waldir", directories[Role.LOG]]
         server.run("initdb", arguments, self._timeout_s)
+        server.adopt(directories[Role.SYSTEM])
 
     def _make_tablespaces(self) -> None:
         self.start()
@@ -200,6 +208,7 @@ class PostgresEngine(Engine):
     def _all_settings(self) -> dict[str, str]:
         server = self._known_server()
         ours = {
+            "dynamic_shared_memory_type": "mmap",
             "listen_addresses": "",
             "unix_socket_directories": str(server.socket_dir),
             "port": str(server.port),

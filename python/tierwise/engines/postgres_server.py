@@ -22,6 +22,7 @@ from tierwise.host.users import ServerUser, give
 
 SUPERUSER = "tierwise"
 _CRASH_TIMEOUT_S = 10
+_MEMORY = Path("/dev/shm")
 
 
 class PostgresServer:
@@ -39,6 +40,7 @@ class PostgresServer:
         self._name = name
         self._user = user
         self._home = ledger.directory("postgres-home")
+        self._shared: ledger.Directory | None = None
         give(self._home.path, user)
         self._binaries = binaries.reachable_by(user, self._home.path / "server")
         self._log = self._home.path / "server.log"
@@ -74,6 +76,17 @@ class PostgresServer:
         if failed:
             raise self._error(f"{program} failed")
 
+    def adopt(self, data: Path) -> None:
+        """Move the shared memory of a new data directory to a directory of its own in memory.
+
+        A killed server leaves its shared memory behind. In /dev/shm itself nobody could tell whose that is;
+        in ``data`` it would be input and output of the device under test.
+        """
+        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, mode=0o700)
+        give(self._shared.path, self._user)
+        (data / "pg_dynshmem").rmdir()
+        (data / "pg_dynshmem").symlink_to(self._shared.path)
+
     def start(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
         """Start postgres on a data directory and wait until it answers.
 
@@ -104,10 +117,7 @@ class PostgresServer:
             ) from None
 
     def crash_stop(self) -> None:
-        """Immediate shutdown, which writes nothing, then SIGKILL for whatever is left.
-
-        SIGQUIT comes first because a killed postmaster leaves its shared memory behind.
-        """
+        """Immediate shutdown, which writes nothing; SIGKILL if that takes long."""
         process = self._leave()
         if process is None:
             return
@@ -118,8 +128,10 @@ class PostgresServer:
             process.kill()
 
     def remove(self) -> None:
-        """End the process if it runs and delete the home."""
+        """End the process if it runs, delete its shared memory and the home."""
         self.crash_stop()
+        if self._shared is not None:
+            self._shared.remove()
         self._home.remove()
 
     def query(self, sql: str) -> list[Any]:

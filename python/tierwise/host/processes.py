@@ -136,7 +136,7 @@ def end(entry: ledger.Entry, timeout_s: float = 10) -> None:
         TierwiseError: if one is still there after ``timeout_s`` (blocked in the kernel); the entry stays.
     """
     deadline = time.monotonic() + timeout_s
-    held = shared_memory.held_by(_members(entry))
+    segments = shared_memory.segments_made_by({*_members(entry), entry.facts.get("pid", 0)})
     while members := _members(entry):
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
@@ -145,7 +145,7 @@ def end(entry: ledger.Entry, timeout_s: float = 10) -> None:
             listed = ", ".join(map(str, members))
             raise TierwiseError(f"process {entry.name}: pid {listed} does not end", "see what blocks it")
         time.sleep(0.005)
-    shared_memory.release(held)
+    shared_memory.remove(segments)
     cgroups.remove_process_group(entry.name)
     entry.remove()
 
