@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import typer
 
+from tierwise.cli import devices, disk, doctor, report, study
 from tierwise.errors import TierwiseError
 
+_BAD_INPUT = 2
+
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+app.command()(study.demo)
+app.command()(study.run)
+app.command()(study.studies)
+app.command()(report.report)
+app.command()(devices.devices)
+app.command()(doctor.doctor)
+app.command()(disk.clean)
+app.add_typer(disk.app, name="disk")
+app.add_typer(devices.app, name="device")
 
 
 def main() -> None:
-    """Run a command; a :class:`TierwiseError` becomes one line on standard error and exit status 2."""
+    """Run a command; a :class:`TierwiseError` becomes one line on standard error and exit status 2.
+
+    SIGTERM undoes as Ctrl-C does.
+    """
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except TierwiseError as error:
         sys.stderr.write(f"tierwise: {error}\n")
-        sys.exit(2)
+        sys.exit(_BAD_INPUT)
