@@ -13,6 +13,7 @@ mod control;
 mod error;
 mod files;
 mod latency;
+mod monitor;
 mod pacer;
 mod privilege;
 mod server;

@@ -23,6 +23,7 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     let config = ServerConfig::parse(config)?;
     let device = Profile::parse(&config.profile, &config.profile_file)?.build(config.seed);
     config.require_fit(device.capacity_sectors())?;
+    abort_on_panic();
     let mut warnings = Warnings::default();
     warnings.lock_memory();
     warnings.raise_priority();
@@ -33,6 +34,15 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
         UnixListener::bind(&config.socket).map_err(DiskError::system("control socket"))?;
     start_control(listener, service, warnings.0)?;
     session.run().map_err(DiskError::system("reading requests"))
+}
+
+/// Lets a defect end the server: its clients then get errors, where with one thread gone they would hang.
+fn abort_on_panic() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        report(panic);
+        std::process::abort();
+    }));
 }
 
 fn service(

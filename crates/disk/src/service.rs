@@ -4,12 +4,11 @@
 //! answered by the timer thread, which sleeps until shortly before the next one is due and spins the rest.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tierwise_device::{Device, Nanos};
 
 use crate::clock;
+use crate::monitor::{Guard, Monitor};
 use crate::pacer::{Arrival, Done, Pacer};
 use crate::stats::{Counters, DeviceStats};
 use crate::store::Store;
@@ -23,8 +22,7 @@ pub(crate) trait Reply: Send {
 /// A device that is being served.
 pub(crate) struct Service<R> {
     store: Box<dyn Store>,
-    shared: Mutex<Shared<R>>,
-    wake: Condvar,
+    shared: Monitor<Shared<R>>,
     /// When the next request is due, for the timer thread to see while it spins.
     next_due: AtomicU64,
     longest_spin: Nanos,
@@ -54,7 +52,7 @@ impl<R: Reply> Service<R> {
         longest_spin: Nanos,
     ) -> Self {
         let pacer = Pacer::new(device, counters.path);
-        let shared = Mutex::new(Shared {
+        let shared = Monitor::new(Shared {
             pacer,
             counters,
             sleeping_until: 0,
@@ -62,9 +60,8 @@ impl<R: Reply> Service<R> {
         Self {
             store,
             shared,
-            wake: Condvar::new(),
             next_due: AtomicU64::new(NEVER),
-            longest_spin,
+            longest_spin: longest_spin.max(SHORTEST_SLEEP),
         }
     }
 
@@ -75,33 +72,39 @@ impl<R: Reply> Service<R> {
     /// Takes a request, and answers whatever is due by then.
     pub fn submit(&self, arrival: Arrival<R>) {
         let mut done = Vec::new();
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         let now = clock::now();
         shared
             .counters
             .arrived(now, arrival.partition, &arrival.request);
         shared.pacer.submit(now, arrival, &mut done);
-        self.publish_next_due(&mut shared);
+        let wake = self.publish_next_due(&mut shared);
         drop(shared);
+        if wake {
+            self.shared.notify();
+        }
         self.answer(&mut done);
     }
 
     pub fn report(&self) -> DeviceStats {
-        self.lock().counters.report()
+        self.shared.lock().counters.report()
     }
 
     pub fn reset_counters(&self) {
-        self.lock().counters.reset();
+        self.shared.lock().counters.reset();
     }
 
     pub fn set_timing(&self, on: bool) {
         let mut done = Vec::new();
-        self.lock().pacer.set_timing(on, clock::now(), &mut done);
+        self.shared
+            .lock()
+            .pacer
+            .set_timing(on, clock::now(), &mut done);
         self.answer(&mut done);
     }
 
     pub fn set_path(&self, path: Nanos) {
-        let mut shared = self.lock();
+        let mut shared = self.shared.lock();
         shared.pacer.set_path(path);
         shared.counters.path = path;
     }
@@ -109,87 +112,60 @@ impl<R: Reply> Service<R> {
     /// Answers requests as they become due, for ever.
     pub fn run_timer(&self) -> ! {
         let mut done = Vec::with_capacity(128);
-        let mut shared = self.lock();
         loop {
-            shared = self.wait_until_due(shared);
+            let mut shared = self.shared.lock();
+            self.sleep_until_nearly_due(&mut shared);
+            drop(shared);
+            self.spin_until_due();
+            let mut shared = self.shared.lock();
             shared.pacer.advance(clock::now(), &mut done);
             self.publish_next_due(&mut shared);
             drop(shared);
             self.answer(&mut done);
-            shared = self.lock();
         }
     }
 
     fn answer(&self, done: &mut Vec<Done<R>>) {
         for Done { served, reply } in done.drain(..) {
-            self.lock().counters.answered(clock::now(), served);
+            self.shared.lock().counters.answered(clock::now(), served);
             reply.send(self.store());
         }
     }
 
-    /// Tells the timer thread, asleep or spinning, when to look again.
-    fn publish_next_due(&self, shared: &mut Shared<R>) {
+    /// Tells the timer thread when to look again; gives whether it must be woken for that.
+    fn publish_next_due(&self, shared: &mut Shared<R>) -> bool {
         let next_due = shared.pacer.next_due().unwrap_or(NEVER);
         self.next_due.store(next_due, Ordering::Release);
-        if next_due < shared.sleeping_until {
-            shared.sleeping_until = 0;
-            self.wake.notify_one();
-        }
+        next_due < shared.sleeping_until
     }
 
-    fn wait_until_due<'a>(
-        &'a self,
-        mut shared: MutexGuard<'a, Shared<R>>,
-    ) -> MutexGuard<'a, Shared<R>> {
+    /// Gives the lock away until the next request is due but for a spin; earlier if one comes that is.
+    fn sleep_until_nearly_due(&self, shared: &mut Guard<'_, Shared<R>>) {
+        let mut due = self.next_due.load(Ordering::Acquire);
         loop {
             let now = clock::now();
-            let due = self.next_due.load(Ordering::Acquire);
-            if due <= now {
-                return shared;
-            }
-            let wait = due - now;
             let spin =
-                (wait / SPIN_SHARE).clamp(SHORTEST_SLEEP, self.longest_spin.max(SHORTEST_SLEEP));
-            shared = self.sleep(shared, due, wait.saturating_sub(spin));
-            if self.next_due.load(Ordering::Acquire) == due {
-                drop(shared);
-                self.spin_until_due();
-                shared = self.lock();
+                (due.saturating_sub(now) / SPIN_SHARE).clamp(SHORTEST_SLEEP, self.longest_spin);
+            let wake_at = due.saturating_sub(spin);
+            if wake_at <= now {
+                return;
             }
+            shared.sleeping_until = due;
+            shared.wait_until((due != NEVER).then_some(wake_at));
+            shared.sleeping_until = 0;
+            let next_due = self.next_due.load(Ordering::Acquire);
+            if next_due == due && due != NEVER {
+                return;
+            }
+            due = next_due;
         }
-    }
-
-    fn sleep<'a>(
-        &'a self,
-        mut shared: MutexGuard<'a, Shared<R>>,
-        due: Nanos,
-        time: Nanos,
-    ) -> MutexGuard<'a, Shared<R>> {
-        if time == 0 {
-            return shared;
-        }
-        shared.sleeping_until = due;
-        shared = if due == NEVER {
-            self.wake
-                .wait(shared)
-                .unwrap_or_else(PoisonError::into_inner)
-        } else {
-            let slept = self.wake.wait_timeout(shared, Duration::from_nanos(time));
-            slept.unwrap_or_else(PoisonError::into_inner).0
-        };
-        shared.sleeping_until = 0;
-        shared
     }
 
     fn spin_until_due(&self) {
         // A wake-up without cause may leave more than a spin to wait; then the caller sleeps again.
-        let give_up = clock::now() + 2 * self.longest_spin.max(SHORTEST_SLEEP);
+        let give_up = clock::now() + 2 * self.longest_spin;
         while clock::now() < self.next_due.load(Ordering::Acquire).min(give_up) {
             std::hint::spin_loop();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Shared<R>> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
