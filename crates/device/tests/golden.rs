@@ -8,9 +8,9 @@ use tierwise_device::Op;
 const BARS: [(&str, f64); 5] = [
     ("atlas-10k", 0.038),
     ("atlas-iii", 0.185),
-    ("cheetah-9lp", 0.046),
+    ("cheetah-9lp", 0.043),
     ("dec-rz26", 0.025),
-    ("hp-c2490a", 0.033),
+    ("hp-c2490a", 0.030),
 ];
 
 #[test]

@@ -42,7 +42,8 @@ pub struct Disk {
     /// Writes that wait for room in the write cache.
     pub(super) blocked: VecDeque<(RequestId, Request)>,
     pub(super) flushes: VecDeque<PendingFlush>,
-    pub(super) last_was_write: bool,
+    /// End of the command before, if that was a write.
+    pub(super) last_write_end: Option<u64>,
     pub(super) wrote_back: bool,
     pub(super) bus_free: Nanos,
     pub(super) due: DueList,
@@ -63,7 +64,7 @@ impl Disk {
             writes: WriteCache::new(params),
             blocked: VecDeque::with_capacity(RESERVED),
             flushes: VecDeque::with_capacity(RESERVED),
-            last_was_write: false,
+            last_write_end: None,
             wrote_back: false,
             bus_free: 0,
             due: DueList::new(),
@@ -73,7 +74,8 @@ impl Disk {
     fn read(&mut self, now: Nanos, id: RequestId, request: Request) {
         let end = request.sector + u64::from(request.sectors);
         let [hit, miss] = self.overhead.read_ns;
-        let before = usize::from(std::mem::replace(&mut self.last_was_write, false));
+        let before = usize::from(self.last_write_end.is_some());
+        self.last_write_end = None;
         if self.holds(now, request.sector..end) {
             self.reply_read(now + hit[before], id, &request);
         } else {
@@ -107,7 +109,8 @@ impl Disk {
             self.accept(now);
             return;
         }
-        let before = usize::from(std::mem::replace(&mut self.last_was_write, true));
+        let before = self.follows_write(&request);
+        self.last_write_end = Some(request.sector + u64::from(request.sectors));
         self.serve_or_queue(self.waiting(
             now,
             self.overhead.write_ns[1][before],
@@ -117,6 +120,11 @@ impl Disk {
         ));
     }
 
+    /// Index into the overheads: 1 for a command that continues the write just before it, 0 otherwise.
+    fn follows_write(&self, request: &Request) -> usize {
+        usize::from(self.last_write_end == Some(request.sector))
+    }
+
     /// Takes writes into the cache while there is room, and reports them.
     pub(super) fn accept(&mut self, now: Nanos) {
         while let Some(&(id, request)) = self.blocked.front() {
@@ -124,7 +132,8 @@ impl Disk {
                 return;
             }
             self.blocked.pop_front();
-            let before = usize::from(std::mem::replace(&mut self.last_was_write, true));
+            let before = self.follows_write(&request);
+            self.last_write_end = Some(request.sector + u64::from(request.sectors));
             let overhead = self.overhead.write_ns[0][before];
             self.writes.add(&request);
             let received = self.occupy_bus(now + overhead, request.sectors);

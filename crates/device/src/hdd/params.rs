@@ -73,8 +73,10 @@ pub struct CacheParams {
     pub write_segments: u32,
 }
 
-/// Time of a command before anything moves, by kind, by whether the cache serves it, and by the kind of the
-/// command before it.
+/// Time of a command before anything moves, by kind, by whether the cache serves it, and by what came before.
+///
+/// For a write, "after write" holds if it continues, in sequence, the write just before it: on the measured
+/// drives of the DiskSim set other writes after a write take as long as after a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverheadParams {
     /// `[hit, miss][after read, after write]`
