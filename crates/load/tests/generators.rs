@@ -1,0 +1,254 @@
+//! Properties of generators: bounds, distributions, determinism by seed.
+
+use proptest::prelude::*;
+use tierwise_load::{Context, Generator, GeneratorSpec, Value, random};
+
+const ONE_CLIENT: Context = Context {
+    seed: 1,
+    client: 0,
+    clients: 1,
+};
+
+fn draws(spec: &GeneratorSpec, seed: u64, count: u64) -> Vec<Value> {
+    let context = Context { seed, ..ONE_CLIENT };
+    let mut generator = Generator::new(spec, context, None).expect("valid");
+    let mut random = random(seed, &[7]);
+    (0..count)
+        .map(|ordinal| {
+            let mut value = Value::Int(0);
+            generator.draw(&mut random, ordinal, &mut value);
+            value
+        })
+        .collect()
+}
+
+fn numbers(spec: &GeneratorSpec, seed: u64, count: u64) -> Vec<i64> {
+    draws(spec, seed, count)
+        .iter()
+        .map(|value| value.as_int().expect("a whole number"))
+        .collect()
+}
+
+fn frequencies(low: i64, high: i64, numbers: &[i64]) -> Vec<usize> {
+    (low..=high)
+        .map(|wanted| numbers.iter().filter(|&&number| number == wanted).count())
+        .collect()
+}
+
+fn any_spec() -> impl Strategy<Value = GeneratorSpec> {
+    let range = || (-1000_i64..1000, 0_i64..100_000).prop_map(|(low, size)| (low, low + size));
+    prop_oneof![
+        range().prop_map(|(low, high)| GeneratorSpec::Uniform { low, high }),
+        (range(), 0.0..3.0).prop_map(|((low, high), exponent)| GeneratorSpec::Zipf {
+            low,
+            high,
+            exponent
+        }),
+        (0_u32..16, 0_i64..1000, 0_i64..100_000).prop_map(|(bits, low, size)| {
+            GeneratorSpec::Nurand {
+                a: (1 << bits) - 1,
+                low,
+                high: low + size,
+            }
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn numbers_stay_within_bounds(spec in any_spec(), seed: u64) {
+        let (low, high) = match spec {
+            GeneratorSpec::Uniform { low, high }
+            | GeneratorSpec::Zipf { low, high, .. }
+            | GeneratorSpec::Nurand { low, high, .. } => (low, high),
+            _ => unreachable!(),
+        };
+        for number in numbers(&spec, seed, 200) {
+            prop_assert!((low..=high).contains(&number), "{number} outside {low}..={high}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_draws_the_same(spec in any_spec(), seed: u64) {
+        prop_assert_eq!(numbers(&spec, seed, 50), numbers(&spec, seed, 50));
+    }
+
+    #[test]
+    fn sequences_of_all_clients_never_meet(start in -100_i64..100, clients in 1_u64..20, used in proptest::option::of(-200_i64..200)) {
+        let spec = GeneratorSpec::Sequence { start, after: None, global: true };
+        let mut seen = Vec::new();
+        for client in 0..clients {
+            let context = Context { seed: 1, client, clients };
+            let mut generator = Generator::new(&spec, context, used).expect("valid");
+            let mut random = random(1, &[]);
+            for _ in 0..10 {
+                let mut value = Value::Int(0);
+                generator.draw(&mut random, 0, &mut value);
+                seen.push(value.as_int().expect("a whole number"));
+            }
+        }
+        seen.sort_unstable();
+        let first = used.map_or(start, |used| start.max(used + 1));
+        prop_assert_eq!(seen, (first..first + 10 * clients as i64).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn texts_have_the_length_asked_for(low in 0_u64..50, more in 0_u64..50, seed: u64) {
+        for value in draws(&GeneratorSpec::Text { low, high: low + more }, seed, 20) {
+            let Value::Text(text) = value else { panic!("not a text") };
+            prop_assert!((low..=low + more).contains(&(text.chars().count() as u64)));
+            prop_assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_'));
+        }
+    }
+}
+
+#[test]
+fn different_seeds_draw_differently() {
+    let spec = GeneratorSpec::Uniform {
+        low: 0,
+        high: 1 << 40,
+    };
+    assert_ne!(numbers(&spec, 1, 5), numbers(&spec, 2, 5));
+}
+
+#[test]
+fn uniform_draws_every_number_about_equally() {
+    let drawn = numbers(&GeneratorSpec::Uniform { low: 3, high: 12 }, 5, 100_000);
+    for frequency in frequencies(3, 12, &drawn) {
+        assert!((9_500..10_500).contains(&frequency), "{frequency} of 10000");
+    }
+}
+
+#[test]
+fn zipf_frequencies_fall_as_the_law_says() {
+    let drawn = numbers(
+        &GeneratorSpec::Zipf {
+            low: 1,
+            high: 8,
+            exponent: 1.0,
+        },
+        5,
+        200_000,
+    );
+    let found = frequencies(1, 8, &drawn);
+    assert!(found.is_sorted_by(|more, less| more > less), "{found:?}");
+    let ratio = found[0] as f64 / found[3] as f64;
+    assert!(
+        (3.8..4.2).contains(&ratio),
+        "1st to 4th is {ratio}, by the law 4"
+    );
+}
+
+#[test]
+fn zipf_of_exponent_0_is_uniform() {
+    let drawn = numbers(
+        &GeneratorSpec::Zipf {
+            low: 1,
+            high: 4,
+            exponent: 0.0,
+        },
+        5,
+        40_000,
+    );
+    for frequency in frequencies(1, 4, &drawn) {
+        assert!((9_500..10_500).contains(&frequency), "{frequency} of 10000");
+    }
+}
+
+/// NURand ORs two numbers, so the mean number of one bits among the low ten is 7.5 and not 5.
+#[test]
+fn nurand_prefers_what_the_specification_says() {
+    let spec = GeneratorSpec::Nurand {
+        a: 1023,
+        low: 0,
+        high: (1 << 20) - 1,
+    };
+    let drawn = numbers(&spec, 9, 50_000);
+    let ones = |c: i64| {
+        let bits: u32 = drawn
+            .iter()
+            .map(|number| ((number - c).rem_euclid(1 << 20) & 1023).count_ones())
+            .sum();
+        f64::from(bits) / drawn.len() as f64
+    };
+    let best = (0..1024).map(ones).fold(0.0, f64::max);
+    assert!(
+        (7.45..7.55).contains(&best),
+        "with the right C the mean is 7.5, not {best}"
+    );
+}
+
+#[test]
+fn counters_divide_and_start_again() {
+    let lines = GeneratorSpec::Counter {
+        start: 1,
+        divide: 1,
+        modulo: Some(3),
+    };
+    let orders = GeneratorSpec::Counter {
+        start: 10,
+        divide: 3,
+        modulo: None,
+    };
+    assert_eq!(numbers(&lines, 1, 7), [1, 2, 3, 1, 2, 3, 1]);
+    assert_eq!(numbers(&orders, 1, 7), [10, 10, 10, 11, 11, 11, 12]);
+}
+
+#[test]
+fn uuids_are_of_version_4_and_differ() {
+    let drawn = draws(&GeneratorSpec::Uuid, 1, 1000);
+    for value in &drawn {
+        let Value::Text(text) = value else {
+            panic!("not a text")
+        };
+        let parts: Vec<_> = text.split('-').map(str::len).collect();
+        assert_eq!(parts, [8, 4, 4, 4, 12], "{text}");
+        assert!(
+            text[14..].starts_with('4') && "89ab".contains(&text[19..20]),
+            "{text}"
+        );
+    }
+    assert!(
+        drawn
+            .iter()
+            .enumerate()
+            .all(|(at, value)| !drawn[..at].contains(value))
+    );
+}
+
+#[test]
+fn choices_follow_their_weights() {
+    let values = vec![Value::Text("often".to_owned()), Value::Float(0.5)];
+    let spec = GeneratorSpec::Choice {
+        values: values.clone(),
+        weights: Some(vec![3.0, 1.0]),
+    };
+    let drawn = draws(&spec, 1, 40_000);
+    let often = drawn.iter().filter(|&value| *value == values[0]).count();
+    assert!((29_000..31_000).contains(&often), "{often} of 30000");
+}
+
+#[test]
+fn impossible_generators_are_refused() {
+    let refused = [
+        GeneratorSpec::Uniform { low: 2, high: 1 },
+        GeneratorSpec::Nurand {
+            a: 1023,
+            low: -1,
+            high: 10,
+        },
+        GeneratorSpec::Counter {
+            start: 1,
+            divide: 0,
+            modulo: None,
+        },
+        GeneratorSpec::Text { low: 2, high: 1 },
+        GeneratorSpec::Choice {
+            values: vec![],
+            weights: None,
+        },
+    ];
+    for spec in refused {
+        assert!(Generator::new(&spec, ONE_CLIENT, None).is_err(), "{spec:?}");
+    }
+}

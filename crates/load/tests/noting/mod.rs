@@ -1,0 +1,115 @@
+//! An engine that only notes what it is asked.
+
+use std::sync::{Arc, Mutex};
+
+use tierwise_load::sql::Template;
+use tierwise_load::{Arguments, Client, Connector, Failure, Rows, Value};
+
+/// What one client was asked, in order: statement (or a word) and arguments.
+pub type Log = Vec<(String, Vec<Value>)>;
+
+/// What the engine does when it is asked to execute a statement.
+pub type Behaviour = fn(client: usize, calls: usize) -> Result<(), Failure>;
+
+pub struct Noting {
+    logs: Arc<Mutex<Vec<Log>>>,
+    behaviour: Behaviour,
+}
+
+pub struct NotingClient {
+    number: usize,
+    calls: usize,
+    prepared: Vec<String>,
+    logs: Arc<Mutex<Vec<Log>>>,
+    behaviour: Behaviour,
+}
+
+impl Noting {
+    pub fn new(behaviour: Behaviour) -> Self {
+        Self {
+            logs: Arc::default(),
+            behaviour,
+        }
+    }
+
+    /// What was asked since the last call, by client; clients that did nothing are left out.
+    pub fn logs(&self) -> Vec<Log> {
+        std::mem::take(&mut *self.logs.lock().unwrap())
+            .into_iter()
+            .filter(|log| !log.is_empty())
+            .collect()
+    }
+}
+
+impl Connector for Noting {
+    type Client = NotingClient;
+
+    async fn connect(&self) -> Result<NotingClient, Failure> {
+        let number = self.logs.lock().unwrap().len();
+        self.logs.lock().unwrap().push(Vec::new());
+        let (logs, behaviour) = (Arc::clone(&self.logs), self.behaviour);
+        Ok(NotingClient {
+            number,
+            calls: 0,
+            prepared: Vec::new(),
+            logs,
+            behaviour,
+        })
+    }
+}
+
+impl NotingClient {
+    fn note(&self, what: &str, arguments: Vec<Value>) {
+        let mut logs = self.logs.lock().unwrap();
+        let enough = logs.len().max(self.number + 1);
+        logs.resize(enough, Vec::new());
+        logs[self.number].push((what.to_owned(), arguments));
+    }
+}
+
+impl Client for NotingClient {
+    async fn prepare(&mut self, statement: &Template) -> Result<(), Failure> {
+        self.prepared
+            .push(statement.render(|index| format!("?{index}")));
+        Ok(())
+    }
+
+    async fn query_number(&mut self, sql: &str) -> Result<Option<i64>, Failure> {
+        assert_eq!(sql, "greatest");
+        Ok(Some(100))
+    }
+
+    async fn begin(&mut self) -> Result<(), Failure> {
+        self.note("begin", vec![]);
+        Ok(())
+    }
+
+    async fn execute(&mut self, statement: usize, arguments: Arguments<'_>) -> Result<(), Failure> {
+        tokio::task::yield_now().await;
+        self.calls += 1;
+        self.note(
+            &self.prepared[statement],
+            arguments.iter().cloned().collect(),
+        );
+        (self.behaviour)(self.number, self.calls)
+    }
+
+    async fn commit(&mut self) -> Result<(), Failure> {
+        self.note("commit", vec![]);
+        Ok(())
+    }
+
+    async fn rollback(&mut self) -> Result<(), Failure> {
+        self.note("rollback", vec![]);
+        Ok(())
+    }
+
+    async fn append(&mut self, mut rows: Rows) -> Result<u64, Failure> {
+        let mut count = 0;
+        while let Some(row) = rows.next_row() {
+            self.note("row", row.to_vec());
+            count += 1;
+        }
+        Ok(count)
+    }
+}
