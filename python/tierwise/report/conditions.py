@@ -63,6 +63,7 @@ def _facts(runs: Sequence[RunResult], info: StudyInfo) -> dict[str, list[str]]:
             [numbers.count(run.transactions) for run in runs if run.transactions is not None]
         ),
         "Warm-up transactions": distinct([numbers.count(run.workload.warmup_transactions) for run in runs]),
+        "Caches before the warm-up": distinct([run.workload.caches for run in runs]),
         "Seed": [str(info.seed)],
         "Machine": distinct([run.machine.host for run in runs]),
         "Processor": distinct([f"{run.machine.cpu_model}, {run.machine.cores} cores" for run in runs]),

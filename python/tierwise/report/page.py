@@ -37,7 +37,7 @@ class Section:
     @property
     def has_io(self) -> bool:
         """Whether any placement knows its I/O."""
-        return any(row.summary.io for row in self.comparison.rows)
+        return any(row.summary.io or row.summary.device_io for row in self.comparison.rows)
 
     @property
     def all_within(self) -> bool:

@@ -122,7 +122,7 @@ def _without_gain(facts: Facts, speaker: Speaker) -> tuple[str, str, str]:
 def _no_gain_advice(facts: Facts) -> str:
     if _log_is_untried(facts):
         return "measure a placement that moves the log: most time goes there"
-    return "nothing measured here is worth moving"
+    return "nothing measured here is shown to be worth moving"
 
 
 def _log_is_untried(facts: Facts) -> bool:

@@ -25,10 +25,11 @@ class Spread(Record):
     most: float
 
 
-class RoleRow(Record):
-    """I/O of one role: medians over the valid runs. What no device told is ``None``."""
+class IoRow(Record):
+    """I/O of one role or one device: medians over the valid runs. What no device told is ``None``."""
 
-    role: Role
+    name: str
+    """Of the role, or of the device."""
     device: str
     reads: float
     writes: float
@@ -70,7 +71,10 @@ class Summary(Record):
     waits: dict[WaitClass, float]
     latency: dict[str, dict[str, Spread]]
     """Transaction name -> percentile -> µs."""
-    io: list[RoleRow]
+    io: list[IoRow]
+    """By role."""
+    device_io: list[IoRow]
+    """By device; on a real device, which roles share, all that there is."""
 
     @property
     def runs(self) -> int:
@@ -109,6 +113,7 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         waits=_mean_waits(valid),
         latency=_latencies(valid),
         io=_role_rows(valid),
+        device_io=_device_rows(valid),
     )
 
 
@@ -135,38 +140,56 @@ def _percentiles(latencies: Sequence[Latency]) -> dict[str, Spread]:
     return {name: Spread(median=median(v), least=min(v), most=max(v)) for name, v in values.items()}
 
 
-def _role_rows(runs: Sequence[RunResult]) -> list[RoleRow]:
+def _role_rows(runs: Sequence[RunResult]) -> list[IoRow]:
     found = [role for role in Role if any(role in run.io for run in runs)]
-    return [_role_row(role, [run for run in runs if role in run.io]) for role in found]
+    return [
+        _io_row(role.value, [(run.io[role], run.elapsed_s) for run in runs if role in run.io])
+        for role in found
+    ]
 
 
-def _role_row(role: Role, runs: Sequence[RunResult]) -> RoleRow:
-    def middle(of: Callable[[RoleIo, RunResult], float | None]) -> float | None:
-        values = [value for run in runs if (value := of(run.io[role], run)) is not None]
-        return median(values) if values else None
+def _device_rows(runs: Sequence[RunResult]) -> list[IoRow]:
+    found: dict[str, list[tuple[RoleIo, float | None]]] = {}
+    for run in runs:
+        for device in run.devices:
+            if device.io is not None:
+                found.setdefault(device.name, []).append((device.io, run.elapsed_s))
+    return [_io_row(name, parts) for name, parts in sorted(found.items())]
 
-    def total(of: Callable[[RoleIo], float]) -> float:
-        return median(of(run.io[role]) for run in runs)
 
-    return RoleRow(
-        role=role,
-        device=runs[0].io[role].device,
-        reads=total(lambda io: io.reads),
-        writes=total(lambda io: io.writes),
-        flushes=total(lambda io: io.flushes),
-        read_bytes=total(lambda io: io.read_bytes),
-        write_bytes=total(lambda io: io.write_bytes),
-        mean_read_bytes=middle(lambda io, _: io.read_bytes / io.reads if io.reads else None),
-        mean_write_bytes=middle(lambda io, _: io.write_bytes / io.writes if io.writes else None),
-        busy_share=middle(lambda io, run: _over(io.busy_s, run.elapsed_s)),
-        queue_depth=middle(lambda io, _: io.queue_depth_mean),
-        read_p50_us=middle(lambda io, _: io.read_latency.p50_us if io.read_latency else None),
-        read_p99_us=middle(lambda io, _: io.read_latency.p99_us if io.read_latency else None),
-        write_p50_us=middle(lambda io, _: io.write_latency.p50_us if io.write_latency else None),
-        write_p99_us=middle(lambda io, _: io.write_latency.p99_us if io.write_latency else None),
-        flush_p50_us=middle(lambda io, _: io.flush_latency.p50_us if io.flush_latency else None),
-        flush_p99_us=middle(lambda io, _: io.flush_latency.p99_us if io.flush_latency else None),
+def _io_row(name: str, parts: Sequence[tuple[RoleIo, float | None]]) -> IoRow:
+    several = [io for io, _ in parts]
+
+    def middle(of: Callable[[RoleIo], float | None]) -> float | None:
+        return _middle(map(of, several))
+
+    def latency(of: Callable[[RoleIo], Latency | None], field: str) -> float | None:
+        return _middle(getattr(found, field) for io in several if (found := of(io)) is not None)
+
+    return IoRow(
+        name=name,
+        device=several[0].device,
+        reads=median(io.reads for io in several),
+        writes=median(io.writes for io in several),
+        flushes=median(io.flushes for io in several),
+        read_bytes=median(io.read_bytes for io in several),
+        write_bytes=median(io.write_bytes for io in several),
+        mean_read_bytes=middle(lambda io: _over(io.read_bytes, io.reads)),
+        mean_write_bytes=middle(lambda io: _over(io.write_bytes, io.writes)),
+        busy_share=_middle(_over(io.busy_s, elapsed_s) for io, elapsed_s in parts),
+        queue_depth=middle(lambda io: io.queue_depth_mean),
+        read_p50_us=latency(lambda io: io.read_latency, "p50_us"),
+        read_p99_us=latency(lambda io: io.read_latency, "p99_us"),
+        write_p50_us=latency(lambda io: io.write_latency, "p50_us"),
+        write_p99_us=latency(lambda io: io.write_latency, "p99_us"),
+        flush_p50_us=latency(lambda io: io.flush_latency, "p50_us"),
+        flush_p99_us=latency(lambda io: io.flush_latency, "p99_us"),
     )
+
+
+def _middle(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
 
 
 def _over(part: float | None, whole: float | None) -> float | None:

@@ -16,12 +16,12 @@ def busy_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     data = [
         {
             "placement": row.placement,
-            "role": io.role.value,
+            "role": io.name,
             "busy": 100 * io.busy_share,
             "text": numbers.percent(io.busy_share),
         }
         for row in comparison.rows
-        for io in row.summary.io
+        for io in row.summary.io or row.summary.device_io
         if io.busy_share is not None and (io.reads or io.writes or io.flushes)
     ]
     if not data:
@@ -55,12 +55,12 @@ def described_busy(comparison: Comparison) -> str:
     parts = [
         f"{row.placement}: "
         + ", ".join(
-            f"{io.role} {numbers.percent(io.busy_share)}"
-            for io in row.summary.io
+            f"{io.name} {numbers.percent(io.busy_share)}"
+            for io in row.summary.io or row.summary.device_io
             if io.busy_share is not None
         )
         for row in comparison.rows
-        if row.summary.io
+        if row.summary.io or row.summary.device_io
     ]
     return f"Share of elapsed time in which the device was busy, by role. {'; '.join(parts)}."
 

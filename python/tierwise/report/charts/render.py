@@ -20,14 +20,19 @@ def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
         description: read aloud in place of the drawing.
     """
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
-    # Vega hides labels that overlap instead of leaving them out, keeps text from being selected, and numbers
-    # its ids from 0 in every drawing.
+    # Vega hides labels that overlap instead of leaving them out, and keeps text from being selected.
     svg = re.sub(r'<text[^>]*opacity="0"[^>]*>[^<]*</text>', "", svg)
     svg = re.sub(r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink)="[^"]*"', "", svg)
-    svg = svg.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
+    svg = _with_own_ids(svg, name)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(description)}" ', 1)
 
 
 def to_png(chart: alt.LayerChart) -> bytes:
     """A PNG at twice the drawing's size."""
     return bytes(vl_convert.vegalite_to_png(chart.to_dict(), scale=_SCALE))
+
+
+def _with_own_ids(svg: str, name: str) -> str:
+    """Ids that are the same every time and unique in a page; Vega counts on through the whole process."""
+    numbers = {old: number for number, old in enumerate(re.findall(r' id="([^"]+)"', svg))}
+    return re.sub(r'( id="|url\(#)([^")]+)', lambda m: f"{m[1]}{name}-{numbers[m[2]]}", svg)
