@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from tierwise.host import ledger, loop, mounts
 from tierwise.host.doctor import examine, missing_for_emulation
 
 
@@ -14,3 +19,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("privileged"):
                 item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
+
+
+@pytest.fixture
+def run_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A ledger of the test's own, which must be empty in the end; its path is short enough for sockets."""
+    with tempfile.TemporaryDirectory(prefix="tierwise-test-") as path:
+        directory = Path(path)
+        directory.chmod(0o755)
+        monkeypatch.setenv("TIERWISE_RUN_DIR", path)
+        yield directory
+        assert not ledger.entries(), "left in the ledger"
+        assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(directory)], (
+            "left mounted"
+        )
+        assert not loop.attached_below(directory), "left attached"

@@ -17,12 +17,13 @@ LAYERS: list[set[str]] = [
     {"errors", "_core"},
     {"roles", "units", "expression", "generators", "workload_spec"},
     {"results"},
+    {"expression", "generators", "workload_spec"},
     {"placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
     {"host"},
     {"engines"},
     {"storage", "run", "lab"},
     {"report"},
-    {"cli"},
+    {"cli", "__main__"},
 ]
 
 # Rust crates, and the workspace crates each may depend on.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.host import ledger, loop, mounts
+pytestmark = pytest.mark.usefixtures("run_dir")
 
 STUDY = """
 name = "bad"
@@ -40,8 +40,6 @@ def assert_refused(done: subprocess.CompletedProcess[str], *named: str) -> None:
     assert len(lines) == 1, done.stderr
     for text in named:
         assert text in lines[0]
-    assert not ledger.entries()
-    assert not [mount for mount in mounts.mounts() if "tierwise" in str(mount.source) + str(mount.point)]
 
 
 @pytest.fixture
@@ -126,7 +124,6 @@ def test_full_disk(tmp_path: Path) -> None:
         "utf-8",
     )
     assert_refused(tierwise("run", file, "--out", tmp_path / "results"), "No space left on device")
-    assert not loop.attached_below(Path("/run/tierwise"))
 
 
 @pytest.mark.privileged

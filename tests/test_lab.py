@@ -18,6 +18,8 @@ from tierwise.host import clean, ledger
 from tierwise.plan import RunPlan
 from tierwise.results import RunResult
 
+pytestmark = pytest.mark.usefixtures("run_dir")
+
 STUDY = """
 name = "tiny"
 question = "?"
@@ -87,8 +89,7 @@ def test_a_study_ends_with_complete_records(tiny: study.Study, tmp_path: Path) -
         assert sum(share.share for share in result.waits.shares.values()) == pytest.approx(1)
         assert result.log_bytes
         assert result.cpu
-    rows = duckdb.read_parquet(str(directory / lab.PARQUET_FILE)).fetchall()
-    assert len(rows) == 4
+    assert duckdb.read_parquet(str(directory / lab.PARQUET_FILE)).count("*").fetchall() == [(4,)]
     assert not list((tmp_path / "own").iterdir())
 
 
