@@ -21,7 +21,7 @@ class Profile:
         kind: ``hdd``, ``ssd`` or ``ram``.
         summary: one line for people.
         capacity_bytes: addressable size.
-        write_cache: whether a completed write may still be in a cache until a flush.
+        write_cache: whether a completed write may be lost with the power until a flush.
         sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
         text: the file's text.
         file: the file.
@@ -92,4 +92,6 @@ def _file_of(name_or_path: str) -> Path:
     if path.suffix == ".toml" or len(path.parts) > 1:
         return path
     near = difflib.get_close_matches(name_or_path, names(), n=3, cutoff=0.4) or names()
-    raise TierwiseError(f"unknown profile {name_or_path!r}", f"use one of {', '.join(near)}, or a path to a TOML file")
+    raise TierwiseError(
+        f"unknown profile {name_or_path!r}", f"use one of {', '.join(near)}, or a path to a TOML file"
+    )

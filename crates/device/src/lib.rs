@@ -16,7 +16,7 @@ mod request;
 pub mod ssd;
 
 pub use driver::Driver;
-pub use profile::{Profile, ProfileError};
+pub use profile::{Params, Profile, ProfileError, Source};
 pub use request::{Completion, Nanos, Op, Request, RequestId, SECTOR_BYTES};
 
 /// Something with a service time.

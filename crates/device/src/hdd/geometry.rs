@@ -73,7 +73,7 @@ pub(crate) struct Place {
     pub(crate) zone: u32,
     /// Tracks before this one in the zone.
     pub(crate) track: u64,
-    /// Data sectors from this one to the end of the track, itself included.
+    /// Data sectors from this one to the end of the track or of the zone, itself included.
     pub(crate) left_on_track: u64,
 }
 
@@ -211,7 +211,7 @@ impl Zone {
             angle: in_track.wrapping_mul(self.sector_angle).wrapping_add(skew),
             zone,
             track: cylinder * u64::from(surfaces) + order,
-            left_on_track: self.per_track.divisor - in_track,
+            left_on_track: (self.per_track.divisor - in_track).min(self.end_sector - sector),
         }
     }
 
@@ -220,3 +220,7 @@ impl Zone {
         self.per_track.divisor
     }
 }
+
+#[cfg(test)]
+#[path = "geometry_tests.rs"]
+mod tests;

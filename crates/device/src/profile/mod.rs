@@ -105,11 +105,11 @@ impl Profile {
         bytes / SECTOR_BYTES * SECTOR_BYTES
     }
 
-    /// Whether completed writes may still be in a cache until a flush.
+    /// Whether completed writes may be lost with the power until a flush: a write cache that is not protected.
     pub fn write_cache(&self) -> bool {
         match &self.params {
             Params::Hdd(params) => params.write_cache,
-            Params::Ssd(params) => params.cache_sectors > 0,
+            Params::Ssd(params) => params.cache_sectors > 0 && !params.power_loss_protection,
             Params::Ram(_) => false,
         }
     }
