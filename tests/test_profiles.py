@@ -7,7 +7,16 @@ import pytest
 from tierwise import profiles
 from tierwise.errors import TierwiseError
 
-NEEDED = ["hdd-10k-18g-fc", "hdd-7k2", "hdd-7k2-sata-2009", "ram", "ssd-dram-fc", "ssd-nvme-dc", "ssd-sata-dc", "zero"]
+NEEDED = [
+    "hdd-10k-18g-fc",
+    "hdd-7k2",
+    "hdd-7k2-sata-2009",
+    "ram",
+    "ssd-dram-fc",
+    "ssd-nvme-dc",
+    "ssd-sata-dc",
+    "zero",
+]
 
 
 def test_the_needed_profiles_ship() -> None:
