@@ -1,11 +1,13 @@
 //! PostgreSQL: prepared statements over `tokio-postgres`, rows by COPY.
 
+use std::path::PathBuf;
 use std::pin::pin;
 
 use bytes::BytesMut;
 use futures_util::SinkExt;
+use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Config, Error, NoTls, SimpleQueryMessage, Statement};
+use tokio_postgres::{Config, Connection, Error, NoTls, SimpleQueryMessage, Statement};
 
 use crate::client::{Arguments, Client, Connector, Failure};
 use crate::error::LoadError;
@@ -14,9 +16,13 @@ use crate::sql::Template;
 
 mod copy;
 mod parameter;
+mod socket;
+
+use socket::Socket;
 
 /// Under which name clients appear in `pg_stat_activity`.
 const APPLICATION_NAME: &str = "tierwise-client";
+const DEFAULT_PORT: u16 = 5432;
 /// Enough rows for one write to the socket to be worth it.
 const COPY_BUFFER_BYTES: usize = 1 << 16;
 
@@ -35,24 +41,49 @@ impl PostgresConnector {
         config.application_name(APPLICATION_NAME);
         Ok(Self(config))
     }
+
+    /// Path of the server's socket, if it is on this machine.
+    fn unix_socket(&self) -> Option<PathBuf> {
+        let [Host::Unix(directory)] = self.0.get_hosts() else {
+            return None;
+        };
+        let port = self.0.get_ports().first().unwrap_or(&DEFAULT_PORT);
+        Some(directory.join(format!(".s.PGSQL.{port}")))
+    }
 }
 
 impl Connector for PostgresConnector {
     type Client = PostgresClient;
 
     async fn connect(&self) -> Result<PostgresClient, Failure> {
-        let (client, connection) = self
-            .0
-            .connect(NoTls)
-            .await
-            .map_err(|error| failure(&error))?;
-        // Its errors reach whoever waits for an answer, too.
-        tokio::spawn(connection);
+        let client = match self.unix_socket() {
+            Some(path) => {
+                let socket = Socket::connect(&path).map_err(|error| Failure {
+                    message: format!("{}: {error}", path.display()),
+                    retry: false,
+                })?;
+                driven(self.0.connect_raw(socket, NoTls).await)
+            }
+            None => driven(self.0.connect(NoTls).await),
+        };
         Ok(PostgresClient {
-            client,
+            client: client.map_err(|error| failure(&error))?,
             statements: Vec::new(),
         })
     }
+}
+
+/// Leave the connection to a task of its own. Its errors reach whoever waits for an answer, too.
+fn driven<S, T>(
+    connected: Result<(tokio_postgres::Client, Connection<S, T>), Error>,
+) -> Result<tokio_postgres::Client, Error>
+where
+    Connection<S, T>: Future + Send + 'static,
+    <Connection<S, T> as Future>::Output: Send,
+{
+    let (client, connection) = connected?;
+    tokio::spawn(connection);
+    Ok(client)
 }
 
 /// One session of a PostgreSQL server.
