@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from tierwise import _core, workload
 from tierwise.errors import TierwiseError
 from tierwise.expression import evaluate
+from tierwise.generators import Generator
 from tierwise.roles import Role
 from tierwise.workload import Workload
 
@@ -84,6 +87,23 @@ def test_a_folder_of_the_users_own(write: Write) -> None:
     assert resolved["parameters"] == [
         {"name": "id", "generator": {"kind": "uniform", "low": 1, "high": 20}},
     ]
+
+
+def test_the_example_of_the_documentation_is_valid(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "workloads.md").read_text("utf-8")
+    files = re.findall(r"^`(\S+)`:\n\n```\w+\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    for name, text in files:
+        (tmp_path / name).write_text(text, "utf-8")
+    assert [name for name, _ in files] == ["workload.toml", "schema.sql", "after_load.sql"]
+    assert set(Workload.load(str(tmp_path)).spec.transactions) == {"change", "look"}
+
+
+def test_the_documentation_names_every_generator_and_field() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "workloads.md").read_text("utf-8")
+    for model in get_args(get_args(Generator)[0]):
+        kind = get_args(model.model_fields["kind"].annotation)[0]
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{kind}` |"))
+        assert all(f"`{field}`" in row for field in model.model_fields if field != "kind"), row
 
 
 def test_statements_may_stand_in_a_file(write: Write) -> None:

@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOverflowError, PyRuntimeError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tierwise_load::postgres::{PostgresClient, PostgresConnector};
 use tierwise_load::{Limit, LoadError, Plan, Pool, Stop, Workload, fill, sql};
@@ -46,7 +46,7 @@ impl PostgresClients {
             (Some(count), None) => Limit::Transactions(count),
             (None, Some(seconds)) => Limit::Time(
                 Duration::try_from_secs_f64(seconds)
-                    .map_err(|error| PyOverflowError::new_err(error.to_string()))?,
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?,
             ),
             _ => {
                 return Err(PyRuntimeError::new_err(
