@@ -117,7 +117,9 @@ def run(make: Make) -> RunResult:
 
 
 def _devices(roles: Mapping[Role, str], p99_us: float | None) -> list[DeviceInfo]:
-    late = p99_us and Lateness(p50_us=p99_us / 6, p99_us=p99_us, max_us=p99_us * 20, bound_p99_us=200.0)
+    late = p99_us and Lateness(
+        p50_us=p99_us / 6, p99_us=p99_us, max_us=p99_us * 20, share=p99_us / 4000, bound_share=0.05
+    )
     return [
         DeviceInfo(
             name=name,

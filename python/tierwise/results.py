@@ -91,12 +91,14 @@ class CpuUse(Record):
 
 
 class Lateness(Record):
-    """How late an emulated device completed requests; a run above ``bound_p99_us`` is invalid."""
+    """How late an emulated device completed requests; a run above ``bound_share`` is invalid."""
 
     p50_us: float
     p99_us: float
     max_us: float
-    bound_p99_us: float
+    share: float
+    """Sum of all lateness over the elapsed time: how much longer it can have made the run."""
+    bound_share: float
 
 
 class DeviceInfo(Record):

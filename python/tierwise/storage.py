@@ -19,9 +19,8 @@ from tierwise.results import DeviceInfo, Lateness, RoleIo
 from tierwise.roles import Role
 from tierwise.study import Study
 
-_LATENESS_FLOOR_US = 100.0
-_LATENESS_SHARE = 0.05
-"""A device may answer later than its model says by this share of its mean latency, or by the floor."""
+_LATENESS_BOUND_SHARE = 0.05
+"""Lateness of a device, summed, may be this share of the run; beyond it the time is not believed."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class Storage:
     def stop_counting(self, elapsed_s: float) -> Counted:
         """What happened since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
-        infos = [self._emulated_info(name, _lateness(one)) for name, one in stats.items()]
+        infos = [self._emulated_info(name, _lateness(one, elapsed_s)) for name, one in stats.items()]
         infos += [self._real_info(name, device, elapsed_s) for name, device in self.real.items()]
         io = {
             Role(partition.name): _role_io(name, partition)
@@ -146,23 +145,16 @@ def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> Non
         storage.places[role].mkdir()
 
 
-def _lateness(stats: DiskStats) -> Lateness | None:
-    """How late a device was, against what may be: a share of the latency that its users saw."""
-    if stats.lateness is None:
+def _lateness(stats: DiskStats, elapsed_s: float) -> Lateness | None:
+    late = stats.lateness
+    if late is None:
         return None
-    latencies = [
-        latency
-        for partition in stats.partitions.values()
-        for latency in (partition.read_latency, partition.write_latency, partition.flush_latency)
-        if latency is not None
-    ]
-    answered = sum(latency.count for latency in latencies)
-    mean_us = sum(latency.mean_us * latency.count for latency in latencies) / max(answered, 1)
     return Lateness(
-        p50_us=stats.lateness.p50_us,
-        p99_us=stats.lateness.p99_us,
-        max_us=stats.lateness.max_us,
-        bound_p99_us=max(_LATENESS_FLOOR_US, _LATENESS_SHARE * mean_us),
+        p50_us=late.p50_us,
+        p99_us=late.p99_us,
+        max_us=late.max_us,
+        share=late.count * late.mean_us / 1e6 / elapsed_s,
+        bound_share=_LATENESS_BOUND_SHARE,
     )
 
 
@@ -173,6 +165,6 @@ def _role_io(device: str, partition: PartitionStats) -> RoleIo:
 
 def _problems(info: DeviceInfo) -> list[str]:
     late = info.lateness
-    if late is None or late.p99_us <= late.bound_p99_us:
+    if late is None or late.share <= late.bound_share:
         return []
-    return [f"{info.name} answered {late.p99_us:.0f} us late at p99, above {late.bound_p99_us:.0f} us"]
+    return [f"{info.name} was late by {late.share:.1%} of the run, above {late.bound_share:.0%}"]
