@@ -36,7 +36,11 @@ impl PyProfile {
 
     #[getter]
     fn sources(&self) -> Vec<(String, String)> {
-        self.0.sources().iter().map(|source| (source.key.clone(), source.text.clone())).collect()
+        self.0
+            .sources()
+            .iter()
+            .map(|source| (source.key.clone(), source.text.clone()))
+            .collect()
     }
 }
 

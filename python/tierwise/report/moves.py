@@ -92,6 +92,8 @@ class Speaker:
     def _device(self, device: str, moved: Moved) -> str:
         kind = self._kinds.get(device, "")
         alike = [name for name, other in self._kinds.items() if other == kind and name in moved]
+        if device in _KIND_NAMES:
+            return _KIND_NAMES[device]
         return _KIND_NAMES[kind] if kind in _KIND_NAMES and len(alike) == 1 else device
 
 
