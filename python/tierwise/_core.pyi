@@ -1,7 +1,20 @@
+from typing import Self, final
+
 __version__: str
+__all__ = [
+    "PostgresClients",
+    "Profile",
+    "__version__",
+    "load_tables",
+    "parse_profile",
+    "serve_disk",
+    "split_statements",
+    "statement_parameters",
+]
 
 def serve_disk(config: str) -> None: ...
 
+@final
 class Profile:
     @property
     def name(self) -> str: ...
@@ -18,8 +31,9 @@ class Profile:
 
 def parse_profile(text: str, file: str) -> Profile: ...
 
+@final
 class PostgresClients:
-    def __init__(self, dsn: str, workload_json: str, clients: int, seed: int) -> None: ...
+    def __new__(cls, dsn: str, workload_json: str, clients: int, seed: int) -> Self: ...
     def run(self, transactions: int | None = None, seconds: float | None = None) -> str: ...
 
 def load_tables(dsn: str, workload_json: str, seed: int) -> int: ...
