@@ -73,4 +73,6 @@ class LabProgress:
         if result.status != "ok" or not self._console.is_terminal:
             took = "" if result.elapsed_s is None else f" {result.elapsed_s:.2f} s"
             problems = f" ({'; '.join(result.problems)})" if result.problems else ""
-            self._console.print(f"  {plan.run_id}: {result.status}{took}{problems}", highlight=False)
+            self._console.print(
+                f"  {plan.run_id}: {result.status}{took}{problems}", highlight=False, soft_wrap=True
+            )
