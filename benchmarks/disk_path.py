@@ -55,6 +55,7 @@ class Device:
     depths: list[tuple[float, int]] = field(default_factory=list)
 
     def median(self, job: str, value: Callable[[Sample], float]) -> float:
+        """Median over the samples of one job."""
         return statistics.median(value(sample) for sample in self.samples[job])
 
 

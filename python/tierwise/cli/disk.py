@@ -17,6 +17,8 @@ from tierwise.host.disk_stats import DiskStats
 from tierwise.units import parse_size_bytes
 
 _MIB = 1 << 20
+_TABLE_COLUMNS = 160
+"""Width of the list: a narrower terminal had better wrap lines than lose letters."""
 
 app = typer.Typer(no_args_is_help=True, help="Emulated disks: real block devices at the pace of a model.")
 
@@ -61,7 +63,9 @@ def list_(as_json: AsJson = False) -> None:
     for stats in disks:
         for row in _rows(stats):
             table.add_row(*row)
-    Console().print(table)
+    console = Console()
+    console.width = max(console.width, _TABLE_COLUMNS)
+    console.print(table)
 
 
 def _rows(stats: DiskStats) -> list[list[str]]:

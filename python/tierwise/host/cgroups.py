@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
 PARENT = "tierwise"
+_NOTED_WITHIN_S = 2
 
 
 def _unified() -> Path | None:
@@ -47,12 +49,21 @@ def _make(hierarchy: Path | None, name: str) -> Path | None:
 
 
 def _remove(hierarchy: Path | None, name: str) -> None:
-    """Remove an empty group, and the parent of all of them with the last."""
-    if hierarchy is not None:
-        with contextlib.suppress(OSError):
-            (hierarchy / PARENT / name).rmdir()
-        with contextlib.suppress(OSError):
-            (hierarchy / PARENT).rmdir()
+    """Remove an empty group, and the parent of all of them with the last.
+
+    A process that has ended stays in its group until its parent has taken note; that is waited for.
+    """
+    if hierarchy is None:
+        return
+    group = hierarchy / PARENT / name
+    deadline = time.monotonic() + _NOTED_WITHIN_S
+    while group.exists() and time.monotonic() < deadline:
+        try:
+            group.rmdir()
+        except OSError:
+            time.sleep(0.01)
+    with contextlib.suppress(OSError):
+        (hierarchy / PARENT).rmdir()
 
 
 def make_process_group(name: str) -> int | None:

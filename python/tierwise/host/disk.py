@@ -148,7 +148,7 @@ class EmulatedDisk:
         return Path(self.entry.facts["home"])
 
     def _undo(self) -> None:
-        disk_teardown.take_down(self.entry, self._server)
+        disk_teardown.take_down(self.entry)
 
     def _make(self, profile: Profile, parts: Sequence[Partition], seed: int, path_us: float | None) -> None:
         self._start_server(profile, parts, seed)

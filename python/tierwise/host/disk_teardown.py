@@ -10,21 +10,17 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
-from tierwise.host import cgroups, disk_control, disk_server, ledger, loop, mounts
+from tierwise.host import cgroups, disk_control, disk_server, ledger, loop, mounts, processes
 
 _SERVER_ENDS_WITHIN_S = 10
 
 
-def take_down(entry: ledger.Entry, server: subprocess.Popen[bytes] | None = None) -> None:
+def take_down(entry: ledger.Entry) -> None:
     """Undo everything that a disk's entry stands for, then the entry.
-
-    Args:
-        server: the server's process, if it is a child of the caller and so must be reaped.
 
     Raises:
         TierwiseError: if something still uses the disk; what could be undone is, and the entry stays.
@@ -42,8 +38,8 @@ def take_down(entry: ledger.Entry, server: subprocess.Popen[bytes] | None = None
     if mounts.mount_at(fuse_directory(home)):
         mounts.unmount(fuse_directory(home))
     _end_server(home)
-    if server is not None:
-        server.wait()
+    if server := entry.facts.get("server"):
+        processes.reap(server["pid"])
     cgroups.remove_server_groups(home.name)
     _remove_files(home, [Path(path) for path in entry.facts["made"]])
     entry.remove()

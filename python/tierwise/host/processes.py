@@ -146,8 +146,16 @@ def end(entry: ledger.Entry, timeout_s: float = 10) -> None:
             raise TierwiseError(f"process {entry.name}: pid {listed} does not end", "see what blocks it")
         time.sleep(0.005)
     shared_memory.remove(segments)
+    if "pid" in entry.facts:
+        reap(entry.facts["pid"])
     cgroups.remove_process_group(entry.name)
     entry.remove()
+
+
+def reap(pid: int) -> None:
+    """Take note that a process has ended, if the caller started it: its control group waits for that."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
 
 
 def _members(entry: ledger.Entry) -> list[int]:

@@ -1,0 +1,204 @@
+"""Emulated disks: what they do while up, and that nothing is left when down."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tierwise import profiles
+from tierwise.cli import app
+from tierwise.errors import TierwiseError
+from tierwise.host import cgroups, disk_server, disk_teardown, ledger, loop, mounts
+from tierwise.host.disk import EmulatedDisk, Partition, list_disks
+
+pytestmark = pytest.mark.privileged
+
+MIB = 1 << 20
+NAME = f"test-{os.getpid()}"
+TWO = [Partition("log", 64 * MIB), Partition("data", 128 * MIB)]
+
+
+def traces(name: str, mount_dir: Path) -> list[str]:
+    """Everything of a disk that is still on the machine."""
+    home = disk_teardown.home_of(name)
+    found = [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(mount_dir)]
+    found += [f"mount {mount.point}" for mount in mounts.mounts() if mount.point.is_relative_to(home)]
+    found += [f"loop {device}" for device in loop.attached_below(home)]
+    found += [f"server {pid}" for pid in disk_server.find(disk_teardown.config_file(home))]
+    found += [f"file {path}" for path in (home, mount_dir) if path.exists()]
+    found += [f"entry {entry.name}" for entry in ledger.entries("disk") if entry.name == name]
+    return found + [f"group {path}" for path in cgroups.ROOT.glob(f"*/tierwise/{name}")]
+
+
+@pytest.fixture
+def mount_dir(tmp_path: Path) -> Path:
+    return tmp_path / "mount"
+
+
+@pytest.fixture
+def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
+    with EmulatedDisk.up(NAME, profiles.load("hdd-7k2"), TWO, mount_dir) as up:
+        yield up
+    assert traces(NAME, mount_dir) == []
+
+
+def append(path: Path, count: int) -> float:
+    """Median time of an append of 8 KiB with a flush, to a file that has its blocks; in ms."""
+    with path.open("wb") as file:
+        file.write(bytes(8192 * count))
+        os.fsync(file.fileno())
+    descriptor = os.open(path, os.O_WRONLY)
+    times_ms = []
+    for number in range(count):
+        start = time.monotonic()
+        os.pwrite(descriptor, b"x" * 8192, 8192 * number)
+        os.fdatasync(descriptor)
+        times_ms.append((time.monotonic() - start) * 1e3)
+    os.close(descriptor)
+    return statistics.median(times_ms)
+
+
+def test_one_writer_commits_once_a_revolution(disk: EmulatedDisk) -> None:
+    assert append(disk.mounts["log"] / "wal", 240) == pytest.approx(60_000 / 7200, rel=0.01)
+
+
+def test_each_partition_counts_its_own(disk: EmulatedDisk) -> None:
+    disk.reset_stats()
+    append(disk.mounts["log"] / "wal", 10)
+    stats = disk.stats()
+    log, data = stats.partitions["log"], stats.partitions["data"]
+    assert log.writes >= 10 and log.flushes >= 10 and log.write_bytes >= 10 * 8192
+    assert data.writes == data.flushes == 0
+    assert log.flush_latency is not None and log.flush_latency.count == log.flushes
+    assert 0 < log.busy_s <= stats.elapsed_s
+    assert stats.lateness is not None and stats.lateness.count >= 20
+    disk.reset_stats()
+    assert disk.stats().partitions["log"].writes == 0
+
+
+def test_bytes_come_back_from_the_device(disk: EmulatedDisk) -> None:
+    content = os.urandom(3 * MIB)
+    path = disk.mounts["data"] / "file"
+    disk.set_timing(False)
+    path.write_bytes(content)
+    os.sync()
+    Path("/proc/sys/vm/drop_caches").write_text("1")
+    disk.reset_stats()
+    assert path.read_bytes() == content
+    assert disk.stats().partitions["data"].read_bytes >= len(content)
+
+
+def test_without_timing_nothing_waits_and_with_it_everything_does(disk: EmulatedDisk) -> None:
+    disk.set_timing(False)
+    fast = append(disk.mounts["log"] / "fast", 50)
+    disk.set_timing(True)
+    slow = append(disk.mounts["log"] / "slow", 10)
+    assert fast < 1, fast
+    assert slow > 5, slow
+
+
+def test_a_deep_queue_reaches_the_model_whole(disk: EmulatedDisk) -> None:
+    descriptor = os.open(disk.stats().partitions["data"].loop, os.O_RDONLY | os.O_DIRECT)
+
+    def read(number: int) -> None:
+        with mmap.mmap(-1, 4096) as buffer:
+            for turn in range(8):
+                os.preadv(descriptor, [buffer], (turn * 32 + number) * 512 * 1024)
+
+    with ThreadPoolExecutor(32) as readers:
+        list(readers.map(read, range(32)))
+    os.close(descriptor)
+    assert disk.stats().queue_depth_max == 32
+
+
+def test_discards_arrive_and_give_memory_back(disk: EmulatedDisk) -> None:
+    disk.set_timing(False)
+    path = disk.mounts["data"] / "file"
+    path.write_bytes(os.urandom(32 * MIB))
+    os.sync()
+    before = _resident_bytes(disk.stats().server_pid)
+    path.unlink()
+    os.sync()
+    mounts.run("fstrim", str(disk.mounts["data"]))
+    assert disk.stats().partitions["data"].discards > 0
+    assert before - _resident_bytes(disk.stats().server_pid) > 24 * MIB
+
+
+def _resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_the_queue_is_set_each_time(disk: EmulatedDisk) -> None:
+    for part in disk.stats().partitions.values():
+        queue = Path("/sys/block") / Path(part.loop).name / "queue"
+        assert (queue / "write_cache").read_text().strip() == "write back"
+        assert (queue / "max_sectors_kb").read_text().strip() == "1024"
+        assert "[none]" in (queue / "scheduler").read_text()
+
+
+def test_the_server_has_memory_groups_and_priorities_of_its_own(disk: EmulatedDisk) -> None:
+    stats = disk.stats()
+    assert stats.warnings == []
+    groups = Path(f"/proc/{stats.server_pid}/cgroup").read_text()
+    assert f"/tierwise/{NAME}" in groups
+    assert "VmLck:\t       0 kB" not in Path(f"/proc/{stats.server_pid}/status").read_text()
+
+
+def test_disks_are_listed_and_found(disk: EmulatedDisk) -> None:
+    assert NAME in [stats.name for stats in list_disks()]
+    assert EmulatedDisk.find(NAME).mounts == disk.mounts
+    with pytest.raises(TierwiseError, match="no disk 'nothing'"):
+        EmulatedDisk.find("nothing")
+
+
+def test_going_down_twice_is_no_error_and_a_dead_server_none_either(mount_dir: Path) -> None:
+    disk = EmulatedDisk.up(NAME, profiles.load("ram"), TWO, mount_dir)
+    os.kill(disk.stats().server_pid, 9)
+    disk.down()
+    disk.down()
+    assert traces(NAME, mount_dir) == []
+
+
+def test_a_disk_in_use_stays_up_and_says_who_uses_it(disk: EmulatedDisk) -> None:
+    with (disk.mounts["log"] / "open").open("w"):
+        with pytest.raises(TierwiseError, match=rf"in use by {os.getpid()} \(") as caught:
+            disk.down()
+        assert caught.value.fix.startswith("end what uses it")
+
+
+@pytest.mark.skipif(shutil.which("mkfs.xfs", path="/usr/sbin:/sbin") is None, reason="mkfs.xfs is missing")
+def test_xfs(mount_dir: Path) -> None:
+    parts = [Partition("data", 320 * MIB, "xfs")]
+    with EmulatedDisk.up(NAME, profiles.load("ram"), parts, mount_dir) as disk:
+        mounted = mounts.mount_at(disk.mounts["data"])
+        assert mounted is not None and mounted.file_system == "xfs"
+    assert traces(NAME, mount_dir) == []
+
+
+def test_command_line(mount_dir: Path) -> None:
+    def run(*arguments: str) -> str:
+        result = CliRunner().invoke(app, ["disk", *arguments], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    run("up", NAME, "--profile", "ssd-sata-dc", "--size", "64M", "--mount", str(mount_dir), "--seed", "7")
+    try:
+        (mount_dir / "file").write_bytes(b"x")
+        os.sync()
+        assert json.loads(run("stats", NAME, "--json"))["partitions"]["disk"]["writes"] > 0
+        assert NAME in [disk["name"] for disk in json.loads(run("list", "--json"))]
+        assert NAME in run("list")
+        assert "partitions.disk.writes" in run("stats", NAME)
+    finally:
+        run("down", NAME)
+    assert traces(NAME, mount_dir) == []

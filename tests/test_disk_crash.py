@@ -1,0 +1,103 @@
+"""An emulated disk under a writer at full speed is killed at random moments; ``clean`` leaves nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_disk import traces
+
+from tierwise.host import disk_server, disk_teardown, ledger
+from tierwise.host.clean import clean
+
+pytestmark = pytest.mark.privileged
+
+MOMENTS = 20
+LAST_MOMENT_S = 2.5
+SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
+
+WRITER = """
+import os, sys
+for number in range(10**9):
+    with open(f"{sys.argv[1]}/{number % 50}", "wb") as file:
+        file.write(os.urandom(100_000))
+        file.flush()
+        os.fsync(file.fileno())
+"""
+
+CALLER = """
+import sys, time
+from pathlib import Path
+from tierwise import profiles
+from tierwise.host import processes
+from tierwise.host.disk import EmulatedDisk, Partition
+
+name, mount, profile, writer = sys.argv[1:]
+parts = [Partition("log", 64 << 20), Partition("data", 64 << 20)]
+with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount)) as disk:
+    writers = [
+        processes.start("writer", [sys.executable, "-c", writer, str(point)])
+        for point in disk.mounts.values()
+    ]
+    try:
+        time.sleep(1)
+    finally:
+        for process in writers:
+            process.kill()
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_ledger(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with tempfile.TemporaryDirectory(prefix="tw-") as directory:
+        monkeypatch.setenv("TIERWISE_RUN_DIR", directory)
+        yield
+
+
+def strike(name: str, caller: subprocess.Popen[bytes], dice: random.Random) -> str:
+    """Send a random signal to the server, if it is there, or to the caller; say which."""
+    victim, number = dice.choice(["server", "caller"]), dice.choice(SIGNALS)
+    servers = disk_server.find(disk_teardown.config_file(disk_teardown.home_of(name)))
+    pid = servers[0] if victim == "server" and servers else caller.pid
+    if pid != caller.pid or caller.poll() is None:
+        os.kill(pid, number)
+    return f"{number.name} to the {'caller' if pid == caller.pid else 'server'}"
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS))
+def test_nothing_is_left_after_a_crash(moment: int, tmp_path: Path) -> None:
+    dice = random.Random(moment)
+    name, mount_dir = f"crash-{os.getpid()}-{moment}", tmp_path / "mount"
+    profile = dice.choice(["hdd-7k2", "ssd-sata-dc", "zero"])
+    arguments = [name, str(mount_dir), profile, textwrap.dedent(WRITER)]
+    caller = subprocess.Popen(
+        [sys.executable, "-c", CALLER, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    after_s = dice.uniform(0.1, LAST_MOMENT_S)
+    time.sleep(after_s)
+    what = f"{strike(name, caller, dice)} after {after_s:.2f} s on {profile}"
+    caller.wait(30)
+    clean()
+    assert traces(name, mount_dir) == [], what
+    assert ledger.entries() == [], what
+    assert not _processes_with(str(mount_dir)), what
+
+
+def _processes_with(argument: str) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if argument.encode() in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+        except OSError:
+            continue
+    return [pid for pid in found if ledger.Identity.of(pid)]
