@@ -52,7 +52,7 @@ bench: env  ## the bars: simulator, live disk, clients
 	$(BIN)/python benchmarks/client_cpu.py
 
 report: env  ## write the report of the last demo again
-	$(TIERWISE) report results/redo-placement
+	$(TIERWISE) report results/redo-placement/latest
 
 clean:  ## undo whatever a killed run left behind, then remove what was built
 	test ! -x $(TIERWISE) || $(TIERWISE) clean
