@@ -13,8 +13,8 @@ use fuser::{
 use tierwise_device::{Op, Request, SECTOR_BYTES};
 
 use crate::pacer::Arrival;
-use crate::service::{Reply, Service};
-use crate::store::Store;
+use crate::reply::FuseReply;
+use crate::service::Service;
 
 /// Largest request, in bytes; the kernel splits longer ones.
 pub const LARGEST_REQUEST_BYTES: u32 = 1 << 20;
@@ -23,34 +23,6 @@ pub const LARGEST_REQUEST_BYTES: u32 = 1 << 20;
 const REQUESTS_AT_ONCE: u16 = 512;
 
 const ATTRIBUTES_LAST: Duration = Duration::from_secs(86_400);
-
-/// The answer to a request of the kernel.
-pub enum FuseReply {
-    /// Bytes of a range of the store.
-    Read {
-        reply: ReplyData,
-        offset: u64,
-        length: usize,
-    },
-    /// So many bytes were written.
-    Written { reply: ReplyWrite, length: u32 },
-    /// It is done.
-    Empty(ReplyEmpty),
-}
-
-impl Reply for FuseReply {
-    fn send(self, store: &dyn Store) {
-        match self {
-            Self::Read {
-                reply,
-                offset,
-                length,
-            } => reply.data(&store.read(offset, length)),
-            Self::Written { reply, length } => reply.written(length),
-            Self::Empty(reply) => reply.ok(),
-        }
-    }
-}
 
 /// A file, and the range of the device that it shows.
 pub struct ServedFile {

@@ -16,6 +16,7 @@ mod latency;
 mod monitor;
 mod pacer;
 mod privilege;
+mod reply;
 mod server;
 mod service;
 mod stats;

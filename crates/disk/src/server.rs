@@ -8,8 +8,9 @@ use fuser::{Config, MountOption, Session};
 use tierwise_device::{Device, Nanos, Profile};
 
 use crate::config::ServerConfig;
-use crate::files::{Files, FuseReply, ServedFile};
+use crate::files::{Files, ServedFile};
 use crate::privilege::Warnings;
+use crate::reply::FuseReply;
 use crate::service::Service;
 use crate::stats::Counters;
 use crate::store::MemoryStore;

@@ -7,7 +7,6 @@ share one model: one head, one queue, one cache.
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -16,27 +15,19 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from tierwise.errors import TierwiseError
-from tierwise.host import disk_control, disk_server, disk_stats, disk_teardown, doctor, ledger, loop, mounts
+from tierwise.host import disk_control, disk_server, disk_stats, disk_teardown, ledger, loop, mounts
 from tierwise.host.clean import clean
 from tierwise.host.disk_path import measure_path_us
+from tierwise.host.disk_request import WHOLE, Partition, checked_partitions, mount_points, require_unused
 from tierwise.host.disk_stats import DiskStats
 from tierwise.profiles import Profile
+
+__all__ = ["SPIN_US", "WHOLE", "DiskStats", "EmulatedDisk", "Partition", "list_disks"]
 
 SPIN_US = 60.0
 """Longest busy waiting of a server before an answer is due: 60 µs gave a median lateness below 1 µs."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
-_ALIGNMENT_BYTES = 4096
 _STARTS_WITHIN_S = 20
-
-
-@dataclass(frozen=True)
-class Partition:
-    """A part of an emulated disk. ``size_bytes`` is rounded down to a multiple of 4096."""
-
-    name: str
-    size_bytes: int
-    fs: str = "ext4"
 
 
 @dataclass
@@ -62,7 +53,7 @@ class EmulatedDisk:
     ) -> Self:
         """Make a disk, its file systems and its mounts: all of them, or nothing.
 
-        Each partition is mounted at ``mount_dir/NAME``; a single one that has no name, at ``mount_dir``.
+        Each partition is mounted at ``mount_dir/NAME``; a single one called ``WHOLE``, at ``mount_dir``.
 
         Args:
             name: unique on this machine.
@@ -76,10 +67,10 @@ class EmulatedDisk:
         Raises:
             TierwiseError: naming what is wrong or missing; nothing is left behind.
         """
-        parts = _checked(name, profile, partitions)
-        points = _mount_points(parts, mount_dir.absolute())
+        parts = checked_partitions(name, profile, partitions)
+        points = mount_points(parts, mount_dir.absolute())
         clean()
-        _require_unused(mount_dir.absolute())
+        require_unused(mount_dir.absolute())
         home = disk_teardown.home_of(name)
         described = {"profile": profile.name, "model": profile.kind, "partitions": []}
         entry = ledger.add("disk", name, home=str(home), made=[], **described)
@@ -227,44 +218,3 @@ def list_disks() -> list[DiskStats]:
         except TierwiseError:
             continue
     return found
-
-
-def _checked(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions with whole blocks; refuses what cannot be made on this machine or from this profile."""
-    lacking = doctor.missing_for_emulation(doctor.examine())
-    if lacking:
-        raise TierwiseError(f"no emulated disk here: {lacking[0].detail}", lacking[0].fix)
-    for label in [name, *(part.name for part in partitions)]:
-        if not _NAME.fullmatch(label):
-            raise TierwiseError(f"{label!r} is no name for a disk", "use a-z, 0-9, '_', '.' and '-'")
-    for part in partitions:
-        mounts.require_tools(part.fs, part.size_bytes, f"disk {name!r}, partition {part.name!r}")
-    asked = sum(part.size_bytes for part in partitions)
-    if not partitions or asked > profile.capacity_bytes:
-        raise TierwiseError(
-            f"disk {name!r}: {asked} bytes do not fit on {profile.name} of {profile.capacity_bytes} bytes",
-            "make the partitions smaller",
-        )
-    return [
-        Partition(part.name, part.size_bytes // _ALIGNMENT_BYTES * _ALIGNMENT_BYTES, part.fs)
-        for part in partitions
-    ]
-
-
-def _mount_points(parts: Sequence[Partition], mount_dir: Path) -> dict[str, Path]:
-    if [part.name for part in parts] == [WHOLE]:
-        return {WHOLE: mount_dir}
-    return {part.name: mount_dir / part.name for part in parts}
-
-
-WHOLE = "disk"
-"""Name of a single partition that is mounted at the directory itself."""
-
-
-def _require_unused(mount_dir: Path) -> None:
-    if mounts.mount_at(mount_dir) is not None:
-        raise TierwiseError(f"{mount_dir}: something is mounted there", "name another directory")
-    if mount_dir.exists() and not mount_dir.is_dir():
-        raise TierwiseError(f"{mount_dir} is not a directory", "name an empty directory")
-    if mount_dir.exists() and any(mount_dir.iterdir()):
-        raise TierwiseError(f"{mount_dir} is not empty", "name an empty directory, or one to be made")

@@ -1,0 +1,34 @@
+//! Answers to the kernel.
+
+use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
+
+use crate::service::Reply;
+use crate::store::Store;
+
+/// The answer to a request of the kernel.
+pub enum FuseReply {
+    /// Bytes of a range of the store.
+    Read {
+        reply: ReplyData,
+        offset: u64,
+        length: usize,
+    },
+    /// So many bytes were written.
+    Written { reply: ReplyWrite, length: u32 },
+    /// It is done.
+    Empty(ReplyEmpty),
+}
+
+impl Reply for FuseReply {
+    fn send(self, store: &dyn Store) {
+        match self {
+            Self::Read {
+                reply,
+                offset,
+                length,
+            } => reply.data(&store.read(offset, length)),
+            Self::Written { reply, length } => reply.written(length),
+            Self::Empty(reply) => reply.ok(),
+        }
+    }
+}
