@@ -118,6 +118,10 @@ def test_long_names_and_many_placements_stay_inside(browser: Any, tmp_path: Path
     runs = [renamed(run) for run in study_runs(placements=list(PLACEMENTS))]
     show(browser, write(tmp_path, runs), width_px)
     assert overflow_px(browser) == 0
+    table, section = (
+        browser.find_element("css selector", f"section:first-of-type{x}") for x in (" .cards", "")
+    )
+    assert table.size["width"] <= section.size["width"]
     for svg in browser.find_elements("css selector", "figure svg"):
         if svg.size["width"] > 0:
             assert outside(browser, svg) == []

@@ -152,3 +152,17 @@ def test_real_devices_show_their_totals() -> None:
     page = Page(page_of([on_real_mounts(run) for run in study_runs()]))
     assert "whole device" in page.text and "No valid run recorded I/O" not in page.text
     assert any("busy" in (svg["aria-label"] or "") for svg in page.all("svg"))
+
+
+def test_interval_bars_end_where_the_interval_ends() -> None:
+    (comparison,) = build_answer(study_runs(), INFO).comparisons
+    svg = to_svg(figures_of(comparison)["speedup"].draw(PAGE_WIDE), "x", "d")
+    assert 'stroke-width="9"' in svg and 'stroke-linecap="round"' not in svg
+
+
+def test_marks_of_invalid_runs_can_be_seen_on_both_grounds() -> None:
+    runs = study_runs()
+    runs[3] = runs[3].model_copy(update={"status": "invalid", "problems": ["too late"]})
+    (comparison,) = build_answer(runs, INFO).comparisons
+    svg = to_svg(figures_of(comparison)["order"].draw(PAGE_WIDE), "x", "d")
+    assert "invalid" in svg and not re.search(r'(fill|stroke)="(black|#000)', svg)

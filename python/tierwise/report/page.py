@@ -56,7 +56,7 @@ def render_page(answer: Answer) -> str:
     environment = Environment(
         loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    environment.filters["whole"] = _keep_spans_whole
+    environment.filters["whole"] = _keep_names_whole
     return environment.get_template("page.html.j2").render(
         answer=answer,
         sections=[_section(f"c{number}", one) for number, one in enumerate(answer.comparisons, start=1)],
@@ -92,6 +92,6 @@ def _drawing(section: str, figure: Figure) -> Drawing:
     return Drawing(wide, narrow)
 
 
-def _keep_spans_whole(text: str) -> str:
-    """No line break inside a range such as ``7.2–8.6``."""
-    return text.replace("\u2013", "\u2060\u2013\u2060")
+def _keep_names_whole(text: str) -> str:
+    """No line break inside a range such as ``7.2–8.6`` or a name such as ``all-hdd``."""
+    return text.replace("\u2013", "\u2060\u2013\u2060").replace("-", "-\u2060")

@@ -227,7 +227,7 @@ def _left_out(row: Row | None) -> str:
         return ""
     counts = [(row.summary.failed, "failed"), (row.summary.invalid, "invalid")]
     text = join([f"{number} {status}" for number, status in counts if number])
-    return f"{text}: {row.summary.problems[0]}" if row.summary.problems else text
+    return f"{text}: {'; '.join(row.summary.problems)}" if row.summary.problems else text
 
 
 def _caveats(facts: Facts) -> list[str]:

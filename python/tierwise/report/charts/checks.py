@@ -7,7 +7,17 @@ import altair as alt
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.comparison import TIMES, ratio_domain
-from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
+from tierwise.report.charts.look import (
+    Look,
+    axis,
+    colours,
+    finish,
+    legend,
+    log_scale,
+    plot,
+    row_axis,
+    shape_legend,
+)
 from tierwise.report.palette import placement_names
 from tierwise.statistics import Interval
 
@@ -33,7 +43,7 @@ def paper_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     ratios = [
         Interval(value, None, None, 1) for row in rows for value in (row.paper_ratio, row.our_ratio) if value
     ]
-    low, high, ticks = ratio_domain(ratios)
+    low, high, ticks = ratio_domain(ratios, look)
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     title = f"{comparison.baseline} over placement (ratio scale)"
     x_axis = axis(title, values=ticks, labelExpr=TIMES)
@@ -102,7 +112,7 @@ def order_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     x = alt.X("order:Q", axis=x_axis, scale=alt.Scale(domain=[0.5, last + 0.5], nice=False))
     base = plot(data).encode(x=x, y=y, color=colour)
     shapes = alt.Scale(domain=["ok", "invalid"], range=["circle", "cross"])
-    statuses = legend(look, 2) if any(point.status == "invalid" for _, point in points) else None
+    statuses = shape_legend(look) if any(point.status == "invalid" for _, point in points) else None
     dots = base.mark_point(filled=True, size=80, opacity=1).encode(
         shape=alt.Shape("status:N", scale=shapes, legend=statuses)
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import altair as alt
@@ -18,6 +17,7 @@ Datum = dict[str, object]
 TIMES = "format(datum.value, '~g') + '×'"
 """Labels of an axis of ratios."""
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+_FEW_CLOSE_TICKS = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4)
 _CLOSE_TICKS = (0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 1.75, 2, 2.5, 3, 4)
 
 
@@ -53,7 +53,7 @@ def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     ]
     if not data:
         return None
-    low, high, ticks = ratio_domain([row.speedup for row in comparison.rows if row.speedup])
+    low, high, ticks = ratio_domain([row.speedup for row in comparison.rows if row.speedup], look)
     title = f"Times faster than {comparison.baseline}"
     x = alt.X(
         "value:Q",
@@ -64,11 +64,12 @@ def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     return finish(layers, look, _height_px(data), title)
 
 
-def ratio_domain(ratios: Sequence[Interval]) -> tuple[float, float, list[float]]:
+def ratio_domain(ratios: Sequence[Interval], look: Look) -> tuple[float, float, list[float]]:
     """Ends of a scale of ratios that shows 1 and every interval, and its ticks."""
     ends = [end for r in ratios for end in (r.estimate, r.low, r.high) if end is not None]
     low, high = min(0.9, *(0.85 * end for end in ends)), max(1.1, *(1.1 * end for end in ends))
-    ticks = _TICKS if math.log(high / low) > math.log(4) else _CLOSE_TICKS
+    close = _FEW_CLOSE_TICKS if look.narrow else _CLOSE_TICKS
+    ticks = _TICKS if high / low > 4 else close
     return low, high, [tick for tick in ticks if low <= tick <= high]
 
 
@@ -100,7 +101,7 @@ def _dots(comparison: Comparison, data: list[Datum], x: alt.X, look: Look) -> li
     colour = _colour(comparison, look)
     ends = alt.X("low:Q", scale=x["scale"], axis=x["axis"])
     return [
-        base.mark_rule(strokeWidth=9, strokeCap="round", opacity=0.4).encode(
+        base.mark_rule(strokeWidth=9, strokeCap="butt", opacity=0.4).encode(
             x=ends, x2="high:Q", color=colour
         ),
         base.mark_point(filled=True, size=95, opacity=1).encode(x=x, color=colour),

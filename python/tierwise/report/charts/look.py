@@ -95,7 +95,7 @@ def row_axis(look: Look) -> alt.Axis:
         ticks=False,
         grid=False,
         labelPadding=10,
-        labelLimit=112 if look.narrow else 200,
+        labelLimit=112 if look.narrow else 230,
         labelColor=look.colour("ink"),
         labelFontSize=12 if look.narrow else 13,
     )
@@ -108,7 +108,12 @@ def colours(names: Mapping[str, str], look: Look) -> alt.Scale:
 
 def legend(look: Look, columns: int) -> alt.Legend:
     """A legend above the plot, wrapped to the width."""
-    return alt.Legend(title=None, orient="top", columns=columns, labelLimit=150 if look.narrow else 220)
+    return alt.Legend(title=None, orient="top", columns=columns, labelLimit=150 if look.narrow else 260)
+
+
+def shape_legend(look: Look) -> alt.Legend:
+    """A legend of shapes, above the plot, in the colour of text."""
+    return alt.Legend(title=None, orient="top", symbolFillColor=look.colour("ink"))
 
 
 def _styled(chart: alt.LayerChart, look: Look) -> alt.LayerChart:
