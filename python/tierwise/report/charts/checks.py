@@ -47,7 +47,7 @@ def paper_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     title = f"{comparison.baseline} over placement (ratio scale)"
     x_axis = axis(title, values=ticks, labelExpr=TIMES)
-    y = alt.Y("label:N", sort=labels, axis=row_axis(look))
+    y = alt.Y("label:N", sort=labels, axis=row_axis(look, two_lines=look.narrow))
     x = alt.X("ratio:Q", scale=scale, axis=x_axis)
     link = plot(pairs).mark_rule(strokeWidth=1.5, color=look.colour("line"))
     base = plot(data).encode(y=y, x=x)

@@ -87,9 +87,10 @@ def axis(title: str | None = None, **more: object) -> alt.Axis:
     return alt.Axis(title=title, domain=False, ticks=False, **more)  # type: ignore[arg-type]
 
 
-def row_axis(look: Look) -> alt.Axis:
-    """An axis of names: no grid, no line."""
+def row_axis(look: Look, two_lines: bool = False) -> alt.Axis:
+    """An axis of names: no grid, no line; in ``two_lines``, names break at their comma."""
     return alt.Axis(
+        labelExpr="split(datum.label, ', ')" if two_lines else "datum.label",
         title=None,
         domain=False,
         ticks=False,
