@@ -8,7 +8,7 @@ Small samples. A run takes long, so samples are small, and the median of a resam
 the sample or the mean of two. The interval of one median is then the whole range of the sample or close to
 it, and its true coverage follows from order statistics: for n = 5 it is 1 - 2/2**5 = 94 %. Coverage of the
 nominal 95 % interval, simulated with 2,000 samples each (2,000 resamples) of log-normal times (deviation 5 %)
-and of times with an exponential tail, averaged; ``tests/test_statistics.py`` keeps it:
+and of times with an exponential tail, averaged (``tests/test_statistics.py`` keeps ratios of the former):
 
 ==============  ====  ====  ====  ====  ====  ====  ====  ====
 repeats (n)        2     3     4     5     6     7    10    20
@@ -18,7 +18,8 @@ ratio of two    67 %  90 %  93 %  96 %  96 %  95 %  97 %  97 %
 ==============  ====  ====  ====  ====  ====  ====  ====  ====
 
 So from five repeats on, the interval of a ratio, which decides every comparison, covers what it says, and
-below five it is too narrow: :attr:`Interval.weak` says so. One repeat has no interval at all.
+below five it is too narrow: :attr:`Interval.weak` says so. Two repeats would find a difference between equals
+one time in three, and one has no interval: from either, nothing is concluded.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from numpy.typing import NDArray
 
 RESAMPLES = 10_000
 LEVEL = 0.95
+FEWEST_REPEATS = 3
+"""With fewer, an interval of a ratio misses the truth one time in three: no verdict is given."""
 ENOUGH_REPEATS = 5
 """With fewer, the true coverage of the interval of a ratio falls below 95 %."""
 
@@ -43,7 +46,7 @@ class Verdict(StrEnum):
     SLOWER = "slower"
     NO_DIFFERENCE = "no significant difference"
     UNKNOWN = "unknown"
-    """One repeat on a side: there is no interval."""
+    """Fewer than three repeats on a side: no conclusion."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Interval:
     @property
     def verdict(self) -> Verdict:
         """Reading of a speed-up: above 1 is faster; an interval that holds 1 shows no difference."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or self.n < FEWEST_REPEATS:
             return Verdict.UNKNOWN
         if self.low > 1:
             return Verdict.FASTER

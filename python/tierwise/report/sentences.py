@@ -160,7 +160,7 @@ def _effect(row: Row, what: str = "it") -> str:
         return _further(row.further)
     if row.speedup is None or row.verdict is Verdict.UNKNOWN:
         ratio = f" (ratio {numbers.ratio(row.speedup.estimate)})" if row.speedup else ""
-        return f"was compared by a single run{ratio}, which gives no interval"
+        return f"was run too few times to tell{ratio}"
     if row.verdict is Verdict.NO_DIFFERENCE:
         return f"makes no significant difference (ratio {_with_span(row.speedup)})"
     return f"makes {what} {_gain(row.speedup)}"
@@ -171,7 +171,11 @@ def _further(further: Interval) -> str:
         return f"makes it a further {_gain(further)}"
     if further.verdict is Verdict.SLOWER:
         return f"makes it {_gain(further, ' than the first move alone')}"
-    return "adds nothing significant" if further.verdict is Verdict.NO_DIFFERENCE else "was run once"
+    return (
+        "adds nothing significant"
+        if further.verdict is Verdict.NO_DIFFERENCE
+        else "was run too few times to tell"
+    )
 
 
 def _gain(speedup: Interval | None, than: str = "") -> str:
