@@ -14,6 +14,9 @@ const BLOCK: usize = 4096;
 const SIZE: u64 = 64 << 30;
 const SEED: u64 = 3;
 
+/// Runs until one is undisturbed: what else the machine does can only make requests later.
+const ATTEMPTS: usize = 5;
+
 /// A buffer as direct I/O wants it.
 #[repr(align(4096))]
 struct Block([u8; BLOCK]);
@@ -107,6 +110,16 @@ fn mean(times: &[f64]) -> f64 {
     times.iter().sum::<f64>() / times.len() as f64
 }
 
+/// Mean error of a run, and how many requests took their model's time within 300 µs.
+fn compare(live: &[f64], simulated: &[f64]) -> (f64, usize) {
+    // The first depends on where the platter stood; from then on each follows from the one before.
+    let pairs = live.iter().zip(simulated).skip(1);
+    let near = pairs
+        .filter(|(live, model)| (**live - **model).abs() < 300.0)
+        .count();
+    (mean(live) / mean(simulated) - 1.0, near)
+}
+
 #[test]
 fn a_live_disk_takes_the_time_that_its_model_takes() {
     // SAFETY: takes nothing.
@@ -115,29 +128,27 @@ fn a_live_disk_takes_the_time_that_its_model_takes() {
         eprintln!("skipped: needs root and /dev/fuse");
         return;
     }
-    let directory = std::env::temp_dir().join(format!("tierwise-live-{}", std::process::id()));
-    fs::create_dir(&directory).expect("a directory");
-    let live = live(&directory);
-    fs::remove_dir_all(&directory).expect("removal");
+    // A reader who waits for a processor misses revolutions. SAFETY: takes no pointers.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
     let simulated = simulated();
-    let (live_us, simulated_us) = (mean(&live), mean(&simulated));
-    let error = live_us / simulated_us - 1.0;
-    assert!(
-        error.abs() < 0.05,
-        "live {live_us:.0} µs, simulated {simulated_us:.0} µs"
-    );
-    // The first depends on where the platter stood; from then on each follows from the one before.
-    let near = live
-        .iter()
-        .zip(&simulated)
-        .skip(1)
-        .filter(|(live, model)| (**live - **model).abs() < 300.0)
-        .count();
-    assert!(
-        near >= REQUESTS * 8 / 10,
-        "only {near} of {REQUESTS} requests within 300 µs of the model"
-    );
-    eprintln!(
-        "live {live_us:.1} µs, simulated {simulated_us:.1} µs, {near} of {REQUESTS} within 300 µs"
+    let mut error = f64::INFINITY;
+    let mut near = 0;
+    for attempt in 0..ATTEMPTS {
+        let directory =
+            std::env::temp_dir().join(format!("tierwise-live-{}-{attempt}", std::process::id()));
+        fs::create_dir(&directory).expect("a directory");
+        (error, near) = compare(&live(&directory), &simulated);
+        fs::remove_dir_all(&directory).expect("removal");
+        eprintln!(
+            "mean off by {:.1} %, {near} of {REQUESTS} within 300 µs",
+            100.0 * error
+        );
+        if error.abs() < 0.04 && near >= REQUESTS * 9 / 10 {
+            return;
+        }
+    }
+    panic!(
+        "mean off by {:.1} %, {near} of {REQUESTS} within 300 µs of the model",
+        100.0 * error
     );
 }
