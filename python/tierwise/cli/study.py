@@ -20,6 +20,7 @@ RESULTS = Path("results")
 
 Out = Annotated[Path, typer.Option(help="directory for results")]
 Seed = Annotated[int | None, typer.Option(help="order of runs and parameters; random when not given")]
+Repeats = Annotated[int | None, typer.Option(min=1, help="in place of the study's own number")]
 Own = Annotated[
     Path | None, typer.Option(help="use this directory in place of every device; nothing is emulated")
 ]
@@ -29,20 +30,18 @@ def run(
     name: Annotated[str, typer.Argument(metavar="STUDY", help="name of a study, or path of its TOML file")],
     out: Out = RESULTS,
     seed: Seed = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="in place of the study's own number")] = None,
+    repeats: Repeats = None,
     fresh: Annotated[bool, typer.Option(help="do not go on with an unfinished one")] = False,
     own_storage: Own = None,
 ) -> None:
     """Run a study and print its answer; one that was stopped goes on where it was."""
-    chosen = study.load(name)
-    if repeats is not None:
-        chosen = chosen.model_copy(update={"repeats": repeats})
+    chosen = _load(name, repeats)
     if own_storage is not None:
         chosen = chosen.on_own_storage(own_storage)
     _run(chosen, out, seed, fresh)
 
 
-def demo(out: Out = RESULTS, seed: Seed = None) -> None:
+def demo(out: Out = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
     """Answer the main question here and now: does the log deserve the fast device?
 
     Where devices cannot be emulated, the same studies run on the machine's own storage.
@@ -52,7 +51,7 @@ def demo(out: Out = RESULTS, seed: Seed = None) -> None:
         names = ", ".join(check.name for check in missing)
         typer.echo(f"Cannot emulate devices here (missing: {names}); running on this machine's own storage.")
     for name in DEMO:
-        chosen = study.load(name)
+        chosen = _load(name, repeats)
         if missing:
             chosen = chosen.on_own_storage(out / "own-storage")
             (out / "own-storage").mkdir(parents=True, exist_ok=True)
@@ -73,6 +72,11 @@ def studies() -> None:
             str(one.repeats),
         )
     Console().print(table)
+
+
+def _load(name: str, repeats: int | None) -> study.Study:
+    chosen = study.load(name)
+    return chosen if repeats is None else chosen.model_copy(update={"repeats": repeats})
 
 
 def _run(chosen: study.Study, out: Path, seed: int | None, fresh: bool) -> None:
