@@ -29,8 +29,9 @@ LAYERS: list[set[str]] = [
 # Rust crates, and the workspace crates each may depend on.
 CRATES = {
     "device": set[str](),
-    "disk": {"device"},
-    "load": set[str](),
+    "latency": set[str](),
+    "disk": {"device", "latency"},
+    "load": {"latency"},
     "bindings": {"device", "disk", "load"},
 }
 

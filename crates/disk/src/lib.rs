@@ -12,7 +12,6 @@ mod config;
 mod control;
 mod error;
 mod files;
-mod latency;
 mod monitor;
 mod pacer;
 mod privilege;
@@ -24,7 +23,6 @@ mod store;
 
 pub use config::{PartitionConfig, ServerConfig};
 pub use error::DiskError;
-pub use latency::Latency;
 pub use pacer::{Arrival, Done, Pacer, Served};
 pub use server::serve;
 pub use stats::{DeviceStats, PartitionStats};

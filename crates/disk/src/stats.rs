@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 use tierwise_device::{Nanos, Op, Request, SECTOR_BYTES};
+use tierwise_latency::{Latency, Times};
 
 use crate::clock;
-use crate::latency::{Latency, Times};
 use crate::pacer::Served;
 
 /// Counters of one partition.

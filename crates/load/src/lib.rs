@@ -24,6 +24,6 @@ pub use error::LoadError;
 pub use fill::{Rows, fill};
 pub use plan::Plan;
 pub use pool::{Limit, Pool, Stop};
-pub use report::{Latency, Report};
+pub use report::Report;
 pub use value::Value;
 pub use workload::{Column, GeneratorSpec, Parameter, Repeat, Step, Table, Transaction, Workload};

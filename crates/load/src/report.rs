@@ -3,17 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
 use serde::Serialize;
+use tierwise_latency::{Latency, Times};
 
 use crate::plan::Plan;
-
-const SHORTEST_NS: u64 = 1_000;
-const LONGEST_NS: u64 = 100_000_000_000;
-const DIGITS: u8 = 3;
 
 /// One run of a pool of clients.
 #[derive(Clone, Debug, Serialize)]
@@ -38,50 +31,16 @@ pub struct Report {
     pub histograms: BTreeMap<String, String>,
 }
 
-/// A distribution of latencies.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Latency {
-    /// Number of transactions.
-    pub count: u64,
-    /// Mean.
-    pub mean_us: f64,
-    /// Median.
-    pub p50_us: f64,
-    /// 95th percentile.
-    pub p95_us: f64,
-    /// 99th percentile.
-    pub p99_us: f64,
-    /// 99.9th percentile.
-    pub p999_us: f64,
-    /// Longest.
-    pub max_us: f64,
-}
-
-impl Latency {
-    fn of(histogram: &Histogram<u64>) -> Self {
-        let us = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
-        Self {
-            count: histogram.len(),
-            mean_us: histogram.mean() / 1e3,
-            p50_us: us(0.5),
-            p95_us: us(0.95),
-            p99_us: us(0.99),
-            p999_us: us(0.999),
-            max_us: histogram.max() as f64 / 1e3,
-        }
-    }
-}
-
 /// What a thread's clients have counted so far.
 pub(crate) struct Tally {
-    by_transaction: Vec<Histogram<u64>>,
+    by_transaction: Vec<Times>,
     errors: u64,
     retries: u64,
 }
 
 impl Tally {
     pub fn new(transactions: usize) -> Self {
-        let by_transaction = (0..transactions).map(|_| empty_histogram()).collect();
+        let by_transaction = vec![Times::new(); transactions];
         Self {
             by_transaction,
             errors: 0,
@@ -94,7 +53,7 @@ impl Tally {
         match attempts {
             Some(attempts) => {
                 self.retries += attempts - 1;
-                self.by_transaction[transaction].saturating_record(latency.as_nanos() as u64);
+                self.by_transaction[transaction].record(latency.as_nanos() as u64);
             }
             None => self.errors += 1,
         }
@@ -104,21 +63,20 @@ impl Tally {
         self.errors += other.errors;
         self.retries += other.retries;
         for (mine, theirs) in self.by_transaction.iter_mut().zip(&other.by_transaction) {
-            mine.add(theirs).expect("all have the same bounds");
+            mine.merge(theirs);
         }
     }
 
     pub fn report(self, plan: &Plan, started_ns: u64, ended_ns: u64, client_cpu_ns: u64) -> Report {
-        let mut all = empty_histogram();
-        for histogram in &self.by_transaction {
-            all.add(histogram).expect("all have the same bounds");
+        let mut all = Times::new();
+        for times in &self.by_transaction {
+            all.merge(times);
         }
-        let transactions = all.len();
+        let transactions = all.count();
         let names = plan.transactions.iter().map(|one| one.name.clone());
         let named: Vec<_> = names
             .zip(self.by_transaction)
             .chain([("all".to_owned(), all)])
-            .filter(|(_, one)| !one.is_empty())
             .collect();
         Report {
             elapsed_s: (ended_ns - started_ns) as f64 / 1e9,
@@ -130,24 +88,13 @@ impl Tally {
             client_cpu_s: client_cpu_ns as f64 / 1e9,
             latency: named
                 .iter()
-                .map(|(name, one)| (name.clone(), Latency::of(one)))
+                .filter_map(|(name, one)| Some((name.clone(), one.summary()?)))
                 .collect(),
             histograms: named
                 .iter()
-                .map(|(name, one)| (name.clone(), encode(one)))
+                .filter(|(_, one)| one.count() > 0)
+                .map(|(name, one)| (name.clone(), one.encoded()))
                 .collect(),
         }
     }
-}
-
-fn empty_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(SHORTEST_NS, LONGEST_NS, DIGITS).expect("constant bounds are valid")
-}
-
-fn encode(histogram: &Histogram<u64>) -> String {
-    let mut bytes = Vec::new();
-    V2Serializer::new()
-        .serialize(histogram, &mut bytes)
-        .expect("memory takes all bytes");
-    BASE64_STANDARD.encode(bytes)
 }
