@@ -19,7 +19,7 @@ from tierwise.results import DeviceInfo, Lateness, RoleIo
 from tierwise.roles import Role
 from tierwise.study import Study
 
-_LATENESS_BOUND_SHARE = 0.05
+_LATENESS_BOUND_SHARE = 0.10
 """Lateness of a device, summed, may be this share of the run; beyond it the time is not believed."""
 
 
