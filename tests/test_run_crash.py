@@ -1,0 +1,94 @@
+"""A study with a real PostgreSQL at full speed on emulated disks is killed at random moments."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tierwise import lab
+from tierwise.host import clean
+from tierwise.host.disk import list_disks
+
+pytestmark = pytest.mark.privileged
+
+LATEST_MOMENT_S = 6.0
+STUDY = """
+name = "crash"
+question = "?"
+engines = ["postgres"]
+workload = "order_entry"
+scale = 0.1
+clients = 4
+seconds = {seconds}
+warmup_transactions = 10
+repeats = {repeats}
+baseline = "a"
+[devices.log]
+profile = "hdd-10k-18g-fc"
+[devices.data]
+profile = "ssd-sata-dc"
+[placements.a]
+log = "log"
+default = "data"
+"""
+
+
+def start(tmp_path: Path, seconds: float, repeats: int) -> subprocess.Popen[bytes]:
+    file = tmp_path / "crash.toml"
+    file.write_text(STUDY.format(seconds=seconds, repeats=repeats), "utf-8")
+    command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(tmp_path / "results")]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def users_of(run_dir: Path) -> list[str]:
+    """Command lines of processes that were started with this ledger."""
+    token = f"TIERWISE_RUN_DIR={run_dir}".encode()
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if token in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_killed_study_leaves_nothing(run_dir: Path, tmp_path: Path, how: signal.Signals, seed: int) -> None:
+    process = start(tmp_path, seconds=60, repeats=1)
+    time.sleep(random.Random(f"{how}{seed}").uniform(0.5, LATEST_MOMENT_S))
+    process.send_signal(how)
+    assert process.wait(timeout=60) != 0
+    clean.clean()
+    assert not users_of(run_dir)
+    assert not list(run_dir.glob("*.json"))
+
+
+def test_a_dead_device_fails_its_run_and_the_study_goes_on(run_dir: Path, tmp_path: Path) -> None:
+    process = start(tmp_path, seconds=4, repeats=2)
+    server = await_measuring(tmp_path)
+    time.sleep(1)
+    subprocess.run(["kill", "-9", str(server)], check=True)
+    assert process.wait(timeout=120) == 0
+    results = lab.results_in(tmp_path / "results" / "crash" / lab.LATEST)
+    assert [result.status for result in results] == ["failed", "ok"], results
+    assert results[0].problems
+    assert not users_of(run_dir)
+
+
+def await_measuring(tmp_path: Path) -> int:
+    """Pid of the log disk's server, once the server writes to it at the model's pace."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for disk in list_disks():
+            if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.elapsed_s < 2:
+                return disk.server_pid
+        time.sleep(0.1)
+    raise AssertionError("the study never got to its measured phase")
