@@ -102,7 +102,13 @@ class EmulatedDisk:
         self._ask("timing", on=on)
 
     def stats(self) -> DiskStats:
-        """Counters since the last reset."""
+        """Counters since the last reset.
+
+        Raises:
+            TierwiseError: if the server does not answer, or the disk is still being made.
+        """
+        if not self.entry.facts["partitions"]:
+            raise TierwiseError(f"disk {self.entry.name!r} is still being made", "ask again in a second")
         return disk_stats.from_answer(self.entry, self._ask("stats"))
 
     def reset_stats(self) -> None:
