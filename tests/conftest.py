@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("privileged"):
                 item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible() -> None:
+    """A runner in the background ignores SIGINT, and so would everything that the tests start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def start(tmp_path: Path, seconds: float, repeats: int) -> subprocess.Popen[byte
     file = tmp_path / "crash.toml"
     file.write_text(STUDY.format(seconds=seconds, repeats=repeats), "utf-8")
     command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(tmp_path / "results")]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(command, stdout=(tmp_path / "said").open("wb"), stderr=subprocess.STDOUT)
 
 
 def users_of(run_dir: Path) -> list[str]:
