@@ -29,6 +29,14 @@ def interruptible() -> None:
 
 
 @pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A directory that every user can enter, unlike pytest's: the database's user is not the caller."""
+    with tempfile.TemporaryDirectory(prefix="tierwise-open-") as path:
+        Path(path).chmod(0o755)
+        yield Path(path)
+
+
+@pytest.fixture
 def run_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A ledger of the test's own, which must be empty in the end; its path is short enough for sockets."""
     with tempfile.TemporaryDirectory(prefix="tierwise-test-") as path:

@@ -43,10 +43,8 @@ def assert_refused(done: subprocess.CompletedProcess[str], *named: str) -> None:
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
-    for directory in [tmp_path, *tmp_path.parents][:3]:
-        directory.chmod(0o755)
-    path = tmp_path / "own"
+def own(open_path: Path) -> Path:
+    path = open_path / "own"
     path.mkdir()
     return path
 

@@ -44,16 +44,13 @@ def test_json_has_every_check() -> None:
 
 
 @pytest.mark.privileged
-def test_a_machine_without_fuse_runs_the_demo_on_its_own_storage(tmp_path: Path) -> None:
+def test_a_machine_without_fuse_runs_the_demo_on_its_own_storage(open_path: Path) -> None:
     """In a mount namespace of its own, /dev holds no fuse; two runs are enough to see where data goes."""
     script = f"""
-        mkdir {tmp_path}/dev && cp -a /dev/null /dev/urandom /dev/shm {tmp_path}/dev
-        mount --bind {tmp_path}/dev /dev && mkdir -p /dev/shm && mount -t tmpfs none /dev/shm
-        exec {sys.executable} -m tierwise demo --out {tmp_path}/results --seed 1 --repeats 1
+        mkdir {open_path}/dev && cp -a /dev/null /dev/urandom /dev/shm {open_path}/dev
+        mount --bind {open_path}/dev /dev && mkdir -p /dev/shm && mount -t tmpfs none /dev/shm
+        exec {sys.executable} -m tierwise demo --out {open_path}/results --seed 1 --repeats 1
     """
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
     done = subprocess.run(
         ["unshare", "--mount", "bash", "-ec", script],
         capture_output=True,

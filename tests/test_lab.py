@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -63,16 +62,18 @@ class Watcher:
 
 
 @pytest.fixture
-def tiny(tmp_path: Path) -> study.Study:
-    for directory in [tmp_path, *tmp_path.parents]:
-        if directory.stat().st_uid == os.geteuid() and directory != Path("/"):
-            directory.chmod(directory.stat().st_mode | 0o011)
-    own = tmp_path / "own"
-    own.mkdir()
+def own(open_path: Path) -> Path:
+    path = open_path / "own"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def tiny(own: Path) -> study.Study:
     return study.parse(STUDY.format(path=own), "tiny.toml")
 
 
-def test_a_study_ends_with_complete_records(tiny: study.Study, tmp_path: Path) -> None:
+def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     watcher = Watcher()
     directory = lab.run_study(tiny, tmp_path / "results", watcher, seed=7)
     results = lab.results_in(directory)
@@ -90,26 +91,26 @@ def test_a_study_ends_with_complete_records(tiny: study.Study, tmp_path: Path) -
         assert result.log_bytes
         assert result.cpu
     assert duckdb.read_parquet(str(directory / lab.PARQUET_FILE)).count("*").fetchall() == [(4,)]
-    assert not list((tmp_path / "own").iterdir())
+    assert not list(own.iterdir())
 
 
-def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, tmp_path: Path) -> None:
+def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     broken = tiny.model_copy(update={"settings": {"postgres": {"shared_bufers": "1MB"}}})
     with pytest.raises(TierwiseError, match="shared_bufers"):
         lab.run_study(broken, tmp_path / "results", Watcher(), seed=1)
-    assert not list((tmp_path / "own").iterdir())
+    assert not list(own.iterdir())
     assert not ledger.entries()
 
 
-def test_a_role_that_the_engine_cannot_place_is_named(tiny: study.Study, tmp_path: Path) -> None:
-    text = STUDY.format(path=tmp_path / "own").replace('log = "own"', 'undo = "own"')
+def test_a_role_that_the_engine_cannot_place_is_named(tiny: study.Study, own: Path, tmp_path: Path) -> None:
+    text = STUDY.format(path=own).replace('log = "own"', 'undo = "own"')
     with pytest.raises(TierwiseError, match=r"placements\.two\.undo: engine postgres cannot place"):
         lab.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
 
 
-def test_a_killed_study_resumes(tiny: study.Study, tmp_path: Path) -> None:
+def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     file = tmp_path / "tiny.toml"
-    file.write_text(STUDY.format(path=tmp_path / "own"), "utf-8")
+    file.write_text(STUDY.format(path=own), "utf-8")
     out = tmp_path / "results"
     command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(out), "--seed", "3"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -122,7 +123,7 @@ def test_a_killed_study_resumes(tiny: study.Study, tmp_path: Path) -> None:
     before = records.read_text("utf-8")
     clean.clean()
     assert not ledger.entries()
-    assert not list((tmp_path / "own").iterdir())
+    assert not list(own.iterdir())
 
     watcher = Watcher()
     directory = lab.run_study(tiny, out, watcher, seed=3)
@@ -132,7 +133,7 @@ def test_a_killed_study_resumes(tiny: study.Study, tmp_path: Path) -> None:
     assert len(lab.results_in(directory)) == 4
 
 
-def test_a_changed_study_does_not_resume(tiny: study.Study, tmp_path: Path) -> None:
+def test_a_changed_study_does_not_resume(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     lab.run_study(tiny.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
     assert lab.find_unfinished(tiny, out, None)

@@ -91,4 +91,4 @@ def await_measuring(tmp_path: Path) -> int:
             if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.elapsed_s < 2:
                 return disk.server_pid
         time.sleep(0.1)
-    raise AssertionError("the study never got to its measured phase")
+    raise AssertionError(f"the study never got to its measured phase: {(tmp_path / 'said').read_text()}")
