@@ -223,7 +223,7 @@ def _evidence(base: Row | None) -> str:
     if base is None or not base.summary.waits:
         return ""
     name, share = _top_wait(base)
-    return f"{numbers.percent(share)} of session time on {base.placement} was spent {name}"
+    return f"{numbers.percent(share)} of session time on {base.placement}, on average, was spent {name}"
 
 
 def _left_out(row: Row | None) -> str:
