@@ -58,9 +58,14 @@ fn small_caches_and_first_come_first_served_conform() {
     .replace("write_segments = 128", "write_segments = 2")
     .replace("segments = 32", "segments = 1")
     .replace("\"sptf\"", "\"fcfs\"");
-    let profile = Profile::parse(&text, "small.toml").expect("a valid profile");
-    for seed in 0..64 {
-        conforms(&profile, seed, 200).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    let arrival = "write_segments = 2\nread_on_arrival = true";
+    let adaptive = "write_segments = 2\nread_on_arrival = true\nreadahead_if_sequential = true";
+    for segments in ["write_segments = 2", arrival, adaptive] {
+        let text = text.replace("write_segments = 2", segments);
+        let profile = Profile::parse(&text, "small.toml").expect("a valid profile");
+        for seed in 0..64 {
+            conforms(&profile, seed, 200).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        }
     }
 }
 

@@ -6,11 +6,11 @@ use tierwise_device::Op;
 
 /// Drive, highest demerit allowed.
 const BARS: [(&str, f64); 5] = [
-    ("atlas-10k", 0.038),
-    ("atlas-iii", 0.185),
-    ("cheetah-9lp", 0.043),
-    ("dec-rz26", 0.025),
-    ("hp-c2490a", 0.030),
+    ("atlas-10k", 0.0225),
+    ("atlas-iii", 0.0265),
+    ("cheetah-9lp", 0.0275),
+    ("dec-rz26", 0.024),
+    ("hp-c2490a", 0.0285),
 ];
 
 #[test]

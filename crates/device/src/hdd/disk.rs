@@ -44,6 +44,8 @@ pub struct Disk {
     pub(super) flushes: VecDeque<PendingFlush>,
     /// End of the command before, if that was a write.
     pub(super) last_write_end: Option<u64>,
+    /// End of the command before, if that was a read.
+    pub(super) last_read_end: Option<u64>,
     pub(super) wrote_back: bool,
     pub(super) bus_free: Nanos,
     pub(super) due: DueList,
@@ -65,6 +67,7 @@ impl Disk {
             blocked: VecDeque::with_capacity(RESERVED),
             flushes: VecDeque::with_capacity(RESERVED),
             last_write_end: None,
+            last_read_end: None,
             wrote_back: false,
             bus_free: 0,
             due: DueList::new(),
@@ -76,12 +79,14 @@ impl Disk {
         let [hit, miss] = self.overhead.read_ns;
         let before = usize::from(self.last_write_end.is_some());
         self.last_write_end = None;
+        let sequential = self.last_read_end.replace(end) == Some(request.sector);
         if self.holds(now, request.sector..end) {
             self.reply_read(now + hit[before], id, &request);
         } else {
             let early = now + hit[before];
             self.serve_or_queue(Waiting {
                 early,
+                sequential,
                 ..self.waiting(now, miss[before], id, request, false)
             });
         }
@@ -102,6 +107,7 @@ impl Disk {
     }
 
     fn write(&mut self, now: Nanos, id: RequestId, request: Request) {
+        self.last_read_end = None;
         self.reads
             .invalidate(request.sector, request.sector + u64::from(request.sectors));
         if self.write_cache_on && !request.fua {
@@ -168,6 +174,7 @@ impl Disk {
             ready: now + overhead,
             place,
             write,
+            sequential: false,
         }
     }
 

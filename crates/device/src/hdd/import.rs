@@ -51,6 +51,7 @@ struct Cache {
     segment_sectors: f64,
     readahead_max_sectors: f64,
     fast_write_level: f64,
+    continuous_read: f64,
     bus_ms_per_sector: f64,
 }
 
@@ -118,13 +119,15 @@ fn render(drive: &Drive, seek: &[(f64, f64)]) -> String {
     let _ = write!(
         out,
         "kind = \"hdd\"\nsummary = \"{}\"\nwrite_cache = {write_cache}\n\n[mechanics]\nrpm = {}\nsurfaces = {}\n\
-         head_switch_us = {}\nwrite_settle_us = {}\nserpentine = {}\n\n[seek]\ncurve = \"table\"\ntable_us = [\n",
+         head_switch_us = {}\nwrite_settle_us = {}\n\
+         read_settle_us = {}\nserpentine = {}\n\n[seek]\ncurve = \"table\"\ntable_us = [\n",
         drive.drive,
         m.rpm,
         drive.surfaces,
         m.head_switch_ms * 1e3,
         // A negative time to settle comes of a fit elsewhere, not of a head that arrives before it left.
         m.write_settle_ms.max(0.0) * 1e3,
+        read_settle_us(seek),
         drive.lbn_mapping_scheme > 0.0,
     );
     for (distance, time_ms) in seek {
@@ -181,6 +184,27 @@ fn spares_are_per_track(drive: &Drive) -> bool {
     spare > 0.0 && sum(|zone| zone.sectors_per_track) - spare >= drive.sectors
 }
 
+/// Reading ahead in mode 4 tries to stay a track ahead of sequential reads. With segments that cannot hold a
+/// track the drive waits for a second read in sequence, and then gives the stream the whole buffer.
+fn needs_sequence(drive: &Drive) -> bool {
+    let tracks = drive.zones.iter().map(|zone| zone.sectors_per_track);
+    drive.cache.continuous_read == 4.0
+        && drive.cache.segment_sectors < tracks.fold(f64::INFINITY, f64::min)
+}
+
+/// A drive in mode 4 whose handling of a read miss takes no time keeps what passes from the head's arrival on.
+fn reads_on_arrival(drive: &Drive) -> bool {
+    let over = &drive.overheads_ms;
+    drive.cache.continuous_read == 4.0
+        && over.read_miss_after_read + over.read_miss_after_write == 0.0
+}
+
+/// A read that misses on the track of the one before still waits until the head is known to be on it: taken as
+/// half of a single-cylinder seek, whose other half is moving the arm.
+fn read_settle_us(seek: &[(f64, f64)]) -> f64 {
+    seek.first().map_or(0.0, |(_, time_ms)| time_ms * 1e3 / 2.0)
+}
+
 /// Bus time of a sector in microseconds. 0 means that it was not measured: then that of asynchronous SCSI,
 /// 5 MB/s, the rate that every host of the time could do.
 fn bus_sector_us(cache: &Cache) -> f64 {
@@ -193,14 +217,22 @@ fn bus_sector_us(cache: &Cache) -> f64 {
 
 fn render_electronics(drive: &Drive, out: &mut String) {
     let (cache, over) = (&drive.cache, &drive.overheads_ms);
+    let read_miss = (over.read_miss_after_read + over.read_miss_after_write) / 2.0;
+    let (if_sequential, on_arrival) = (needs_sequence(drive), reads_on_arrival(drive));
+    let segment_sectors = if if_sequential {
+        cache.segment_sectors * cache.segments
+    } else {
+        cache.segment_sectors
+    };
     let write_segments = cache.max_write_segments.max(1.0);
     let _ = write!(
         out,
         "\n[cache]\nsegments = {}\nsegment_sectors = {}\nreadahead_sectors = {}\nwrite_sectors = {}\n\
-         write_segments = {write_segments}\n\n[bus]\nsector_us = {}\n\n[queue]\ndepth = 1\npolicy = \"fcfs\"\n\
+         write_segments = {write_segments}\nreadahead_if_sequential = {if_sequential}\n\
+         read_on_arrival = {on_arrival}\n\n[bus]\nsector_us = {}\n\n[queue]\ndepth = 1\npolicy = \"fcfs\"\n\
          age_limit_us = 1e6\n\n[overhead]\n",
         cache.segments,
-        cache.segment_sectors,
+        segment_sectors,
         cache.readahead_max_sectors,
         cache.segment_sectors * write_segments,
         bus_sector_us(cache),
@@ -208,8 +240,8 @@ fn render_electronics(drive: &Drive, out: &mut String) {
     for (key, time_ms) in [
         ("read_hit_after_read", over.read_hit_after_read),
         ("read_hit_after_write", over.read_hit_after_write),
-        ("read_miss_after_read", over.read_miss_after_read),
-        ("read_miss_after_write", over.read_miss_after_write),
+        ("read_miss_after_read", read_miss),
+        ("read_miss_after_write", read_miss),
         ("write_hit_after_read", over.write_hit_after_read),
         ("write_hit_after_write", over.write_hit_after_write),
         ("write_miss_after_read", over.write_miss_after_read),

@@ -52,6 +52,7 @@ pub(crate) struct Mechanics {
     seek_ns: Vec<u32>,
     head_switch_ns: Nanos,
     settle_ns: i64,
+    read_settle_ns: Nanos,
     rates: Vec<Rate>,
 }
 
@@ -74,6 +75,7 @@ impl Mechanics {
             seek_ns: params.seek.by_distance(cylinders),
             head_switch_ns: params.head_switch_ns,
             settle_ns: params.write_settle_ns,
+            read_settle_ns: params.read_settle_ns,
             rates: Vec::new(),
         };
         mechanics.rates = mechanics
@@ -122,6 +124,12 @@ impl Mechanics {
         } else {
             self.settled(moving, write)
         }
+    }
+
+    /// Time from `arm` to the track of a read that missed.
+    #[inline]
+    pub(crate) fn read_move_ns(&self, arm: Arm, place: &Place) -> Nanos {
+        self.move_ns(arm, place, false).max(self.read_settle_ns)
     }
 
     #[inline]
@@ -217,9 +225,7 @@ impl Mechanics {
             let end = at + self.sectors_ns(place.zone, here);
             let arm = Arm::from(&place);
             if now < end {
-                // Less than a revolution, so that the shift loses nothing.
-                let elapsed = now.saturating_sub(at) << FRACTION_BITS;
-                let part = elapsed / self.rates[place.zone as usize].sector;
+                let part = self.sectors_in(place.zone, now.saturating_sub(at));
                 return (count + part.min(here), arm);
             }
             count += here;
@@ -234,6 +240,16 @@ impl Mechanics {
     #[inline]
     fn sectors_ns(&self, zone: u32, sectors: u64) -> Nanos {
         (sectors * self.rates[zone as usize].sector) >> FRACTION_BITS
+    }
+
+    /// Time of a revolution.
+    pub(crate) fn turn_ns(&self) -> Nanos {
+        self.turn_ns
+    }
+
+    /// Whole sectors of a zone that pass in a time shorter than a few revolutions.
+    pub(crate) fn sectors_in(&self, zone: u32, time: Nanos) -> u64 {
+        (time << FRACTION_BITS) / self.rates[zone as usize].sector
     }
 
     #[inline]

@@ -4,10 +4,11 @@
 //! settling before writes; rotation from absolute time; transfers over tracks, cylinders and zones; segmented
 //! read cache with read-ahead; write cache with immediate reporting, joining and nearest-first writing back;
 //! flush; command overheads; host bus; command queue.
-//! Does not model: thermal recalibration, bad-sector reallocation beyond slips, zero-latency reads, vibration,
+//! Does not model: thermal recalibration, bad-sector reallocation beyond slips, sending a read out of order, vibration,
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
 mod disk;
+mod fetched;
 mod geometry;
 mod import;
 mod mechanics;

@@ -17,6 +17,8 @@ pub struct HddParams {
     pub head_switch_ns: Nanos,
     /// Added to every seek and head switch before a write; real drives have negative ones.
     pub write_settle_ns: i64,
+    /// Least time to position for a read that misses, even on the track where the head was.
+    pub read_settle_ns: Nanos,
     /// Whether odd cylinders run from the last surface to the first.
     pub serpentine: bool,
     /// Seek time by distance.
@@ -71,6 +73,10 @@ pub struct CacheParams {
     pub write_sectors: u32,
     /// Separate stretches of such writes.
     pub write_segments: u32,
+    /// Whether the disk reads ahead only behind a read that continues the read just before it.
+    pub readahead_if_sequential: bool,
+    /// Whether a read keeps its track from where the head arrived on it to its end, rather than what follows it.
+    pub read_on_arrival: bool,
 }
 
 /// Time of a command before anything moves, by kind, by whether the cache serves it, and by what came before.
@@ -120,6 +126,7 @@ impl HddParams {
             head_switch_ns: mechanics.micros("head_switch_us", 0.0..=50_000.0)?,
             write_settle_ns: (mechanics.number("write_settle_us", -5_000.0..=50_000.0)? * 1e3)
                 .round() as i64,
+            read_settle_ns: mechanics.micros_or("read_settle_us", 0.0, 0.0..=50_000.0)?,
             serpentine: mechanics.flag("serpentine")?,
             seek: SeekCurve::parse(root.section("seek")?, cylinders)?,
             zones,
@@ -220,6 +227,8 @@ impl CacheParams {
             readahead_sectors: section.integer("readahead_sectors", 0..=1 << 24)? as u32,
             write_sectors: section.integer("write_sectors", 0..=1 << 24)? as u32,
             write_segments: section.integer("write_segments", 1..=4096)? as u32,
+            readahead_if_sequential: section.flag_or("readahead_if_sequential", false)?,
+            read_on_arrival: section.flag_or("read_on_arrival", false)?,
         };
         section.finish()?;
         Ok(params)

@@ -23,6 +23,8 @@ pub(crate) struct Waiting {
     pub(crate) ready: Nanos,
     pub(crate) place: Place,
     pub(crate) write: bool,
+    /// Whether it is a read that continues the read just before it.
+    pub(crate) sequential: bool,
 }
 
 /// Commands the drive chooses among, and behind them those that the drive has not taken yet.

@@ -2,6 +2,7 @@
 //!
 //! Growth is never simulated sector by sector: how far it has come is worked out when someone asks.
 
+use super::fetched::Fetched;
 use super::geometry::Place;
 use super::mechanics::{Arm, Mechanics};
 use super::params::CacheParams;
@@ -18,6 +19,8 @@ struct Stream {
     begin: Nanos,
     /// End of the stretch.
     limit: u64,
+    /// When the head will have been on the track for a whole turn, and the track's first sector.
+    turn: Option<(Nanos, u64)>,
 }
 
 /// What the cache can do for a read.
@@ -37,6 +40,8 @@ pub(crate) struct ReadCache {
     segments: Segments,
     segment_sectors: u64,
     readahead_sectors: u64,
+    if_sequential: bool,
+    on_arrival: bool,
     stream: Option<Stream>,
 }
 
@@ -46,6 +51,8 @@ impl ReadCache {
             segments: Segments::new(params.segments),
             segment_sectors: u64::from(params.segment_sectors),
             readahead_sectors: u64::from(params.readahead_sectors),
+            if_sequential: params.readahead_if_sequential,
+            on_arrival: params.read_on_arrival,
             stream: None,
         }
     }
@@ -85,7 +92,12 @@ impl ReadCache {
         mechanics: &Mechanics,
     ) -> Lookup {
         let have = self.segments.end(stream.segment);
-        let limit = self.limit(end, mechanics).max(stream.limit);
+        let wanted = if self.on_arrival {
+            track_end(end, mechanics)
+        } else {
+            self.limit(end, mechanics)
+        };
+        let limit = wanted.max(stream.limit);
         let stopped = have == stream.limit && limit > have;
         let stream = if stopped {
             resume(stream, now, have, mechanics)
@@ -126,6 +138,10 @@ impl ReadCache {
         let end = self.segments.end(stream.segment).max(stream.sector + count);
         self.segments
             .extend(stream.segment, end, self.segment_sectors, end);
+        if let Some((_, start)) = stream.turn.filter(|&(at, _)| at <= now) {
+            self.segments
+                .reach_back(stream.segment, start, self.segment_sectors);
+        }
         Some(arm)
     }
 
@@ -137,36 +153,54 @@ impl ReadCache {
         arm
     }
 
-    /// A read of `sectors` from `sector` at `place` has been fetched; the head reads on from `ended`.
+    /// Keeps a read that has been fetched, and what passed before it; the head reads on from its end.
     #[inline]
-    pub(crate) fn insert(
-        &mut self,
-        sector: u64,
-        sectors: u64,
-        place: &Place,
-        (ended, arm): (Nanos, Arm),
-        mechanics: &Mechanics,
-    ) {
-        let end = sector + sectors;
-        let start = end.saturating_sub(self.segment_sectors).max(sector);
+    pub(crate) fn insert(&mut self, read: &Fetched<'_>, mechanics: &Mechanics) {
+        let end = read.sector + read.sectors;
+        let ahead = read.sequential || !self.if_sequential;
+        let first = if ahead && self.on_arrival {
+            read.sector - read.passed_before(mechanics)
+        } else {
+            read.sector
+        };
+        let start = end.saturating_sub(self.segment_sectors).max(first);
         let Some(segment) = self.segments.replace_oldest(start, end) else {
             return;
         };
-        let limit = self.limit(end, mechanics).min(start + self.segment_sectors);
-        if limit > end {
-            let place = mechanics.geometry.after(place, sector, sectors);
-            let begin = if Arm::from(&place) == arm {
-                ended
-            } else {
-                mechanics.reach(ended, arm, &place, false)
-            };
+        if !ahead {
+            return;
+        }
+        let turn = (self.on_arrival && !read.sequential)
+            .then(|| read.turn(mechanics))
+            .flatten();
+        let limit = self
+            .first_limit(read, mechanics)
+            .min(start + self.segment_sectors);
+        if limit > end || turn.is_some() {
+            let (place, begin) = read.behind(limit > end, mechanics);
             self.stream = Some(Stream {
                 segment,
                 sector: end,
                 place,
                 begin,
-                limit,
+                limit: limit.max(end),
+                turn,
             });
+        }
+    }
+
+    /// Where reading ahead ends behind a read: with reading on arrival at the end of the track, or of the next
+    /// one for the second of two reads in sequence.
+    fn first_limit(&self, read: &Fetched<'_>, mechanics: &Mechanics) -> u64 {
+        let end = read.sector + read.sectors;
+        if !self.on_arrival {
+            return self.limit(end, mechanics);
+        }
+        let here = track_end(end, mechanics);
+        if read.sequential && here < mechanics.geometry.capacity() {
+            track_end(here + 1, mechanics)
+        } else {
+            here
         }
     }
 
@@ -201,6 +235,12 @@ fn resume(stream: Stream, now: Nanos, have: u64, mechanics: &Mechanics) -> Strea
         sector: have,
         place,
         begin: mechanics.reach(now.max(ended), arm, &place, false),
+        turn: None,
         ..stream
     }
+}
+
+/// End of the track that holds the sector before `end`.
+fn track_end(end: u64, mechanics: &Mechanics) -> u64 {
+    end - 1 + mechanics.geometry.locate(end - 1).left_on_track
 }

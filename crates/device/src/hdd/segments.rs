@@ -63,6 +63,14 @@ impl Segments {
         self.lengths[index] = end - start;
     }
 
+    /// Lets a segment reach back to `start`, as far as `size` allows.
+    pub(crate) fn reach_back(&mut self, index: usize, start: u64, size: u64) {
+        let end = self.end(index);
+        let start = start.max(end.saturating_sub(size)).min(self.starts[index]);
+        self.starts[index] = start;
+        self.lengths[index] = end - start;
+    }
+
     /// Empties every segment that holds a sector of `sector..end`; whether `watched` was among them.
     #[inline]
     pub(crate) fn invalidate(&mut self, sector: u64, end: u64, watched: Option<usize>) -> bool {

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::disk::{Disk, Job};
+use super::fetched::Fetched;
 use super::queue::Waiting;
 use super::readahead::Lookup;
 use super::writeback::Dirty;
@@ -55,18 +56,22 @@ impl Disk {
             Lookup::Miss => {
                 let from = now.max(waiting.ready);
                 self.halt(from);
-                let begin = self.mechanics.reach(from, self.arm, &waiting.place, false);
+                let there = from + self.mechanics.read_move_ns(self.arm, &waiting.place);
+                let begin = there + self.mechanics.wait_ns(there, waiting.place.angle);
                 let (at, arm) =
                     self.mechanics
                         .pass(begin, sector, &waiting.place, u64::from(sectors), false);
                 self.arm = arm;
-                self.reads.insert(
+                let fetched = Fetched {
                     sector,
-                    u64::from(sectors),
-                    &waiting.place,
-                    (at, arm),
-                    &self.mechanics,
-                );
+                    sectors: u64::from(sectors),
+                    place: &waiting.place,
+                    arrived: there,
+                    begin,
+                    end: (at, arm),
+                    sequential: waiting.sequential,
+                };
+                self.reads.insert(&fetched, &self.mechanics);
                 self.start(at, false, sector..end);
                 self.reply_media(waiting, begin, at);
             }

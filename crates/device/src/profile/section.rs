@@ -87,6 +87,20 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// As [`Section::micros`], with a value in microseconds for an absent key.
+    pub(crate) fn micros_or(
+        &mut self,
+        key: &'static str,
+        default_us: f64,
+        range: RangeInclusive<f64>,
+    ) -> SectionResult<Nanos> {
+        if self.has(key) {
+            self.micros(key, range)
+        } else {
+            Ok((default_us * 1e3) as Nanos)
+        }
+    }
+
     /// A duration given in microseconds.
     pub(crate) fn micros(
         &mut self,
@@ -105,6 +119,15 @@ impl<'a> Section<'a> {
         match self.value(key)? {
             Value::Boolean(flag) => Ok(*flag),
             other => Err(self.wrong_type(key, "true or false", other)),
+        }
+    }
+
+    /// As [`Section::flag`], with a value for an absent key.
+    pub(crate) fn flag_or(&mut self, key: &'static str, default: bool) -> SectionResult<bool> {
+        if self.has(key) {
+            self.flag(key)
+        } else {
+            Ok(default)
         }
     }
 
