@@ -205,7 +205,7 @@ fn read_settle_us(seek: &[(f64, f64)]) -> f64 {
     seek.first().map_or(0.0, |(_, time_ms)| time_ms * 1e3 / 2.0)
 }
 
-/// Bus time of a sector in microseconds. 0 means that it was not measured: then that of asynchronous SCSI,
+/// Bus time of a sector in microseconds. 0 means that it was not measured: then that of SCSI-1,
 /// 5 MB/s, the rate that every host of the time could do.
 fn bus_sector_us(cache: &Cache) -> f64 {
     if cache.bus_ms_per_sector > 0.0 {
