@@ -37,6 +37,14 @@ def open_path() -> Iterator[Path]:
 
 
 @pytest.fixture
+def own(open_path: Path) -> Path:
+    """The directory of a device on this machine's own storage."""
+    path = open_path / "own"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
 def run_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A ledger of the test's own, which must be empty in the end; its path is short enough for sockets."""
     with tempfile.TemporaryDirectory(prefix="tierwise-test-") as path:

@@ -42,13 +42,6 @@ def assert_refused(done: subprocess.CompletedProcess[str], *named: str) -> None:
         assert text in lines[0]
 
 
-@pytest.fixture
-def own(open_path: Path) -> Path:
-    path = open_path / "own"
-    path.mkdir()
-    return path
-
-
 def write_study(own: Path, **changes: str) -> Path:
     fields = {"engine": "postgres", "workload": "single_commit", "path": str(own), "setting": "", **changes}
     file = own.parent / "bad.toml"

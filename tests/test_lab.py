@@ -62,13 +62,6 @@ class Watcher:
 
 
 @pytest.fixture
-def own(open_path: Path) -> Path:
-    path = open_path / "own"
-    path.mkdir()
-    return path
-
-
-@pytest.fixture
 def tiny(own: Path) -> study.Study:
     return study.parse(STUDY.format(path=own), "tiny.toml")
 

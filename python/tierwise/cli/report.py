@@ -9,14 +9,13 @@ import typer
 from rich.console import Console
 
 from tierwise.errors import TierwiseError
+from tierwise.lab import RESULTS_FILE, STUDY_FILE
 from tierwise.report.answer import Answer, build_answer
 from tierwise.report.charts import WIDE, figures_of, to_png
 from tierwise.report.page import render_page
 from tierwise.report.tables import answer_tables
 from tierwise.results import read_results, read_study_info
 
-RESULTS_FILE = "results.jsonl"
-STUDY_FILE = "study.json"
 REPORT_FILE = "report.html"
 
 Out = Annotated[
