@@ -2,22 +2,18 @@
 //!
 //! Times are those of the thread on its processor, so that other load on the machine counts little.
 
+#[path = "../tests/shipped/mod.rs"]
+mod shipped;
+
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tierwise_device::{Completion, Device, Op, Profile, Request};
+use tierwise_device::{Completion, Device, Op, Request};
 
 const REQUESTS: u64 = 100_000;
 
 fn build(name: &str) -> Box<dyn Device> {
-    let file = format!(
-        "{}/../../python/tierwise/profiles/{name}.toml",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let text = std::fs::read_to_string(&file).expect("a shipped profile");
-    Profile::parse(&text, &file)
-        .expect("a valid profile")
-        .build(1)
+    shipped::profile(name).build(1)
 }
 
 /// Random 4 KiB requests, half of them writes unless `op` is given, `depth` outstanding at a time.

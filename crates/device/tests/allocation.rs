@@ -1,9 +1,11 @@
 //! No model allocates per request once it is warm.
 
+mod shipped;
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tierwise_device::{Completion, Device, Op, Profile, Request};
+use tierwise_device::{Completion, Device, Op, Request};
 
 struct Counting;
 
@@ -76,14 +78,7 @@ fn warm_models_do_not_allocate() {
         "ssd-nvme-dc",
         "ssd-dram-fc",
     ] {
-        let file = format!(
-            "{}/../../python/tierwise/profiles/{name}.toml",
-            env!("CARGO_MANIFEST_DIR")
-        );
-        let text = std::fs::read_to_string(&file).expect("a shipped profile");
-        let mut device = Profile::parse(&text, &file)
-            .expect("a valid profile")
-            .build(1);
+        let mut device = shipped::profile(name).build(1);
         let (mut completions, mut now, mut state) = (Vec::with_capacity(64), 0, 1);
         serve(&mut device, &mut completions, &mut now, &mut state, 100);
         let before = ALLOCATIONS.load(Ordering::Relaxed);

@@ -1,19 +1,9 @@
 //! Every model keeps the rules of a device, under arrivals made by proptest.
 
+mod shipped;
+
 use proptest::prelude::*;
 use tierwise_device::{Device, Profile, conformance};
-
-fn load(name: &str) -> Profile {
-    let file = format!(
-        "{}/../../python/tierwise/profiles/{name}.toml",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    Profile::parse(
-        &std::fs::read_to_string(&file).expect("a shipped profile"),
-        &file,
-    )
-    .expect("a valid profile")
-}
 
 /// Checks `profile` over its whole space, and over a small part of it where requests meet each other.
 fn conforms(profile: &Profile, seed: u64, count: usize) -> Result<(), TestCaseError> {
@@ -31,7 +21,7 @@ macro_rules! conformance_of {
             #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
             $(#[test]
             fn $test(seed in any::<u64>(), count in 1_usize..300) {
-                conforms(&load($profile), seed, count)?;
+                conforms(&shipped::profile($profile), seed, count)?;
             })*
         }
     };
@@ -71,7 +61,7 @@ fn small_caches_and_first_come_first_served_conform() {
 
 #[test]
 fn seeds_turn_the_platter() {
-    let profile = load("hdd-7k2");
+    let profile = shipped::profile("hdd-7k2");
     let arrivals = conformance::arrivals(1, 50, 1_000_000);
     let times = |seed| {
         conformance::completion_times(profile.build(seed), &arrivals).expect("a conforming device")
@@ -118,7 +108,7 @@ impl<D: Device> Device for Broken<D> {
 
 #[test]
 fn the_suite_catches_devices_that_break_a_rule() {
-    let profile = load("hdd-7k2");
+    let profile = shipped::profile("hdd-7k2");
     let arrivals = conformance::arrivals(5, 100, 1_000_000);
     for rule in ["early", "twice", "future", "sleeps"] {
         let broken = || Broken {

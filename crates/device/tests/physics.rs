@@ -1,21 +1,12 @@
 //! What physics says of a disk, checked on shipped profiles.
 
-use tierwise_device::{Device, Driver, Op, Profile, Request};
+mod shipped;
+
+use shipped::profile;
+use tierwise_device::{Device, Driver, Op, Request};
 
 const PAGE_SECTORS: u32 = 16;
 const TURN_NS: f64 = 60e9 / 7200.0;
-
-fn profile(name: &str) -> Profile {
-    let file = format!(
-        "{}/../../python/tierwise/profiles/{name}.toml",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    Profile::parse(
-        &std::fs::read_to_string(&file).expect("a shipped profile"),
-        &file,
-    )
-    .expect("a valid profile")
-}
 
 fn request(op: Op, sector: u64) -> Request {
     Request {
