@@ -27,7 +27,7 @@ def test_the_needed_profiles_ship() -> None:
 def test_a_shipped_profile_loads(name: str) -> None:
     profile = profiles.load(name)
     assert profile.name == name
-    assert profile.kind in {"hdd", "ssd", "ram"}
+    assert profile.kind in {"hdd", "ssd", "ram", "array", "volume"}
     assert profile.summary
     assert profile.capacity_bytes >= 8_000_000_000
     assert profile.sources

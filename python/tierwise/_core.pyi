@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Self, final
 
 __version__: str
@@ -27,9 +28,11 @@ class Profile:
     @property
     def write_cache(self) -> bool: ...
     @property
+    def usd_per_gb_month(self) -> float | None: ...
+    @property
     def sources(self) -> list[tuple[str, str]]: ...
 
-def parse_profile(text: str, file: str) -> Profile: ...
+def parse_profile(text: str, file: str, library: Mapping[str, str]) -> Profile: ...
 
 @final
 class PostgresClients:

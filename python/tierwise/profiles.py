@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,9 @@ from tierwise.errors import TierwiseError
 
 FOLDER = Path(__file__).parent / "profiles"
 
+_REFERRING_KEYS = ("like", "member")
+"""Keys of a profile whose values are names of other profiles."""
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -18,13 +23,15 @@ class Profile:
 
     Attributes:
         name: stem of its file.
-        kind: ``hdd``, ``ssd`` or ``ram``.
+        kind: ``hdd``, ``ssd``, ``ram``, ``array`` or ``volume``.
         summary: one line for people.
         capacity_bytes: addressable size.
         write_cache: whether a completed write may be lost with the power until a flush.
+        usd_per_gb_month: price of 10^9 bytes for a month, a purchase spread over five years; ``None`` if not known.
         sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
         text: the file's text.
         file: the file.
+        library: texts of the profiles that it refers to, by name.
     """
 
     name: str
@@ -32,9 +39,11 @@ class Profile:
     summary: str
     capacity_bytes: int
     write_cache: bool
+    usd_per_gb_month: float | None
     sources: dict[str, str]
     text: str
     file: Path
+    library: Mapping[str, str]
 
     @property
     def estimated(self) -> tuple[str, ...]:
@@ -67,8 +76,10 @@ def parse(text: str, file: Path) -> Profile:
     Raises:
         TierwiseError: naming the file, the key and what is allowed.
     """
+    library: dict[str, str] = {}
+    _collect_references(text, file.parent, library)
     try:
-        core = _core.parse_profile(text, str(file))
+        core = _core.parse_profile(text, str(file), library)
     except ValueError as error:
         message, fix = error.args
         raise TierwiseError(message, fix) from None
@@ -78,10 +89,33 @@ def parse(text: str, file: Path) -> Profile:
         summary=core.summary,
         capacity_bytes=core.capacity_bytes,
         write_cache=core.write_cache,
+        usd_per_gb_month=core.usd_per_gb_month,
         sources=dict(core.sources),
         text=text,
         file=file,
+        library=library,
     )
+
+
+def _collect_references(text: str, folder: Path, library: dict[str, str]) -> None:
+    """Add the profiles that a text refers to, and those they refer to; what cannot be read is left out.
+
+    A name is first looked for beside the file that refers to it, then among those that ship.
+    """
+    for name in _references(text) - library.keys():
+        for file in (folder / f"{name}.toml", FOLDER / f"{name}.toml"):
+            if file.is_file():
+                library[name] = file.read_text(encoding="utf-8")
+                _collect_references(library[name], file.parent, library)
+                break
+
+
+def _references(text: str) -> set[str]:
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return set()
+    return {name for key in _REFERRING_KEYS if isinstance(name := table.get(key), str)}
 
 
 def _file_of(name_or_path: str) -> Path:

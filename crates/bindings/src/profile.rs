@@ -1,11 +1,14 @@
 //! Device profiles for Python.
 
+use std::collections::BTreeMap;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use tierwise_device::{Library, Profile};
 
 /// A validated profile.
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
-pub struct PyProfile(tierwise_device::Profile);
+pub struct PyProfile(Profile);
 
 #[pymethods]
 impl PyProfile {
@@ -34,6 +37,12 @@ impl PyProfile {
         self.0.write_cache()
     }
 
+    /// US dollars for 10^9 bytes a month, as far as the profile says.
+    #[getter]
+    fn usd_per_gb_month(&self) -> Option<f64> {
+        self.0.price().per_gb_month(self.0.capacity_bytes())
+    }
+
     #[getter]
     fn sources(&self) -> Vec<(String, String)> {
         self.0
@@ -44,10 +53,15 @@ impl PyProfile {
     }
 }
 
-/// Parses the text of a profile; a `ValueError` holds what is wrong and how to mend it.
+/// Parses the text of a profile; `library` has the texts of the profiles it refers to, by name. A `ValueError`
+/// holds what is wrong and how to mend it.
 #[pyfunction]
-pub fn parse_profile(text: &str, file: &str) -> PyResult<PyProfile> {
-    match tierwise_device::Profile::parse(text, file) {
+pub fn parse_profile(
+    text: &str,
+    file: &str,
+    library: BTreeMap<String, String>,
+) -> PyResult<PyProfile> {
+    match Profile::parse_with(text, file, &Library::new(library)) {
         Ok(profile) => Ok(PyProfile(profile)),
         Err(error) => Err(PyValueError::new_err((error.to_string(), error.fix))),
     }

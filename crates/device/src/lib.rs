@@ -14,10 +14,12 @@ pub mod profile;
 pub mod ram;
 mod request;
 pub mod ssd;
+mod state;
 
 pub use driver::Driver;
-pub use profile::{Params, Profile, ProfileError, Source};
+pub use profile::{Library, Params, Price, Profile, ProfileError, Source};
 pub use request::{Completion, Nanos, Op, Request, RequestId, SECTOR_BYTES};
+pub use state::{Precondition, Written};
 
 /// Something with a service time.
 ///
@@ -35,6 +37,19 @@ pub trait Device: Send {
 
     /// Size of the addressable space, in sectors of [`SECTOR_BYTES`].
     fn capacity_sectors(&self) -> u64;
+
+    /// Brings the device into a state that it would only reach after long use, at once: full, worn in, out of
+    /// credit. Time does not pass. Call before the first request; a device without such a state ignores it.
+    fn precondition(&mut self, _state: Precondition) {}
+
+    /// Gives a request its lasting effect without taking time: what was loaded before time began to count.
+    /// A device whose times do not depend on its content ignores it.
+    fn preload(&mut self, _request: &Request) {}
+
+    /// What was written since the device was built, by the host and to the medium.
+    fn written(&self) -> Written {
+        Written::default()
+    }
 }
 
 impl<D: Device + ?Sized> Device for Box<D> {
@@ -52,5 +67,17 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn capacity_sectors(&self) -> u64 {
         (**self).capacity_sectors()
+    }
+
+    fn precondition(&mut self, state: Precondition) {
+        (**self).precondition(state);
+    }
+
+    fn preload(&mut self, request: &Request) {
+        (**self).preload(request);
+    }
+
+    fn written(&self) -> Written {
+        (**self).written()
     }
 }

@@ -1,5 +1,7 @@
 //! Every shipped profile can be read and built, and bad ones are refused with file, key and range.
 
+mod shipped;
+
 use std::path::PathBuf;
 
 use tierwise_device::{Profile, ProfileError};
@@ -8,7 +10,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/profiles")
 }
 
-fn shipped(name: &str) -> String {
+fn text_of(name: &str) -> String {
     std::fs::read_to_string(folder().join(format!("{name}.toml"))).expect("a shipped profile")
 }
 
@@ -25,7 +27,7 @@ fn every_shipped_profile_builds() {
         .filter(|path| path.extension().is_some_and(|e| e == "toml"))
     {
         let text = std::fs::read_to_string(&file).expect("a profile");
-        let profile = Profile::parse(&text, &file.to_string_lossy())
+        let profile = Profile::parse_with(&text, &file.to_string_lossy(), &shipped::library())
             .unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(
             profile.build(1).capacity_sectors() * 512,
@@ -52,12 +54,7 @@ fn every_shipped_profile_builds() {
 
 #[test]
 fn capacities_are_those_of_the_data_sheets() {
-    let sectors = |name| {
-        Profile::parse(&shipped(name), name)
-            .expect("a profile")
-            .capacity_bytes()
-            / 512
-    };
+    let sectors = |name| shipped::profile(name).capacity_bytes() / 512;
     assert_eq!(sectors("hdd-10k-18g-fc"), 35_566_480);
     assert_eq!(sectors("hdd-7k2-sata-2009"), 976_773_168);
     assert_eq!(sectors("hdd-7k2"), 1_953_525_168);
@@ -65,47 +62,47 @@ fn capacities_are_those_of_the_data_sheets() {
 
 #[test]
 fn an_unknown_key_is_named_with_the_known_ones() {
-    let error = refusal(&shipped("hdd-7k2").replace("head_switch_us", "head_swich_us"));
+    let error = refusal(&text_of("hdd-7k2").replace("head_switch_us", "head_swich_us"));
     assert_eq!(error.file, "bad.toml");
     assert!(
         error.message.contains("mechanics.head_switch_us"),
         "{error}"
     );
-    let error = refusal(&shipped("zero").replace("[source]", "colour = 3\n[source]"));
+    let error = refusal(&text_of("zero").replace("[source]", "colour = 3\n[source]"));
     assert!(error.message.contains("colour"), "{error}");
     assert!(error.fix.contains("link_mb_per_s"), "{}", error.fix);
 }
 
 #[test]
 fn a_missing_key_is_named() {
-    let error = refusal(&shipped("ssd-nvme-dc").replace("channels = 48\n", ""));
+    let error = refusal(&text_of("ssd-nvme-dc").replace("channels = 48\n", ""));
     assert!(error.message.contains("missing key channels"), "{error}");
 }
 
 #[test]
 fn an_impossible_value_is_named_with_its_range() {
-    let error = refusal(&shipped("hdd-7k2").replace("rpm = 7200", "rpm = -7200"));
+    let error = refusal(&text_of("hdd-7k2").replace("rpm = 7200", "rpm = -7200"));
     assert!(error.message.contains("mechanics.rpm = -7200"), "{error}");
     assert!(error.fix.contains("1000 to 30000"), "{}", error.fix);
     let error =
-        refusal(&shipped("hdd-7k2").replace("sectors_per_track = 2620", "sectors_per_track = 0"));
+        refusal(&text_of("hdd-7k2").replace("sectors_per_track = 2620", "sectors_per_track = 0"));
     assert!(
         error.message.contains("zones[0].sectors_per_track = 0"),
         "{error}"
     );
-    let error = refusal(&shipped("hdd-7k2").replace("policy = \"sptf\"", "policy = \"scan\""));
+    let error = refusal(&text_of("hdd-7k2").replace("policy = \"sptf\"", "policy = \"scan\""));
     assert!(error.fix.contains("fcfs, sptf"), "{}", error.fix);
 }
 
 #[test]
 fn a_number_without_a_source_is_refused() {
-    let text: String = shipped("zero")
+    let text: String = text_of("zero")
         .lines()
         .filter(|line| !line.starts_with("capacity_mb = \""))
         .map(|l| format!("{l}\n"))
         .collect();
     assert!(refusal(&text).message.contains("capacity_mb has no source"));
-    let text = shipped("zero") + "price = \"a made-up key\"\n";
+    let text = text_of("zero") + "price = \"a made-up key\"\n";
     assert!(
         refusal(&text)
             .message

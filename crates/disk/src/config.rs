@@ -1,9 +1,10 @@
 //! What a server is told when it starts.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use tierwise_device::SECTOR_BYTES;
+use tierwise_device::{Library, Profile, SECTOR_BYTES};
 
 use crate::DiskError;
 
@@ -31,6 +32,8 @@ pub struct ServerConfig {
     pub profile: String,
     /// File that the text is from, for messages.
     pub profile_file: String,
+    /// Texts of the profiles that it refers to, by name.
+    pub library: BTreeMap<String, String>,
     /// Seed of everything random in the model.
     pub seed: u64,
     /// The files, in order of their sectors.
@@ -58,6 +61,16 @@ impl ServerConfig {
             }
         }
         Ok(config)
+    }
+
+    /// The profile of the device.
+    pub fn profile(&self) -> Result<Profile, DiskError> {
+        let library = Library::new(self.library.clone());
+        Ok(Profile::parse_with(
+            &self.profile,
+            &self.profile_file,
+            &library,
+        )?)
     }
 
     /// Sum of the sizes.

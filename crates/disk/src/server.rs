@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use fuser::{Config, MountOption, Session};
-use tierwise_device::{Device, Nanos, Profile};
+use tierwise_device::{Device, Nanos};
 
 use crate::config::ServerConfig;
 use crate::files::{Files, ServedFile};
@@ -22,7 +22,7 @@ const READERS: usize = 2;
 /// Serves a device as a [`ServerConfig`] in JSON describes; returns when it has been unmounted.
 pub fn serve(config: &str) -> Result<(), DiskError> {
     let config = ServerConfig::parse(config)?;
-    let device = Profile::parse(&config.profile, &config.profile_file)?.build(config.seed);
+    let device = config.profile()?.build(config.seed);
     config.require_fit(device.capacity_sectors())?;
     abort_on_panic();
     let mut warnings = Warnings::default();

@@ -169,6 +169,7 @@ class EmulatedDisk:
             "socket": str(disk_teardown.control_socket(self._home)),
             "profile": profile.text,
             "profile_file": str(profile.file),
+            "library": dict(profile.library),
             "seed": seed,
             "partitions": [{"name": part.name, "size_bytes": part.size_bytes} for part in parts],
             "path_us": 0,

@@ -1,11 +1,15 @@
 //! Profiles: the parameters of one device, in TOML, with a source for every number.
 
 mod error;
+mod library;
+mod price;
 mod section;
 mod source;
 
 pub use error::ProfileError;
 pub(crate) use error::{Problem, SectionResult};
+pub use library::Library;
+pub use price::{Price, SERVICE_LIFE_MONTHS};
 pub(crate) use section::Section;
 pub use source::Source;
 
@@ -31,22 +35,30 @@ pub struct Profile {
     name: String,
     summary: String,
     params: Params,
+    price: Price,
     sources: Vec<Source>,
 }
 
 impl Profile {
-    /// Reads a profile. `file` names it in errors; its stem is the profile's name.
+    /// Reads a profile that refers to no other. `file` names it in errors; its stem is the profile's name.
     ///
     /// # Errors
     /// Text that is not TOML; unknown or missing keys; impossible values; numbers without a source.
     pub fn parse(text: &str, file: &str) -> Result<Self, ProfileError> {
-        Self::read(text, file).map_err(|problem| problem.in_file(file))
+        Self::parse_with(text, file, &Library::default())
     }
 
-    fn read(text: &str, file: &str) -> SectionResult<Self> {
-        let table: toml::Table = toml::from_str(text).map_err(|error| {
-            Problem::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
-        })?;
+    /// As [`Profile::parse`], for a profile that may refer to others: `like = "NAME"` takes over every key of
+    /// another that this one does not give itself.
+    ///
+    /// # Errors
+    /// As [`Profile::parse`], and names that are not in the library.
+    pub fn parse_with(text: &str, file: &str, library: &Library) -> Result<Self, ProfileError> {
+        Self::read(text, file, library).map_err(|problem| problem.in_file(file))
+    }
+
+    fn read(text: &str, file: &str, library: &Library) -> SectionResult<Self> {
+        let table = library::table(text, library)?;
         let mut root = Section::new("", &table);
         let kind = root.word("kind", &["hdd", "ssd", "ram"])?;
         let summary = root.text("summary")?.to_owned();
@@ -55,12 +67,14 @@ impl Profile {
             "ssd" => Params::Ssd(SsdParams::parse(&mut root)?),
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
+        let price = read_price(&mut root)?;
         root.section("source")?;
         root.finish()?;
         Ok(Self {
             name: stem(file).to_owned(),
             summary,
             params,
+            price,
             sources: source::read(&table)?,
         })
     }
@@ -119,6 +133,11 @@ impl Profile {
         &self.params
     }
 
+    /// What it costs, as far as the profile says.
+    pub fn price(&self) -> &Price {
+        &self.price
+    }
+
     /// Where the numbers come from.
     pub fn sources(&self) -> &[Source] {
         &self.sources
@@ -130,12 +149,12 @@ fn stem(file: &str) -> &str {
     name.strip_suffix(".toml").unwrap_or(name)
 }
 
-fn one_line(error: &toml::de::Error) -> String {
-    error
-        .to_string()
-        .split('\n')
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+fn read_price(root: &mut Section<'_>) -> SectionResult<Price> {
+    if !root.has("price") {
+        return Ok(Price::default());
+    }
+    let mut section = root.section("price")?;
+    let price = Price::parse(&mut section)?;
+    section.finish()?;
+    Ok(price)
 }

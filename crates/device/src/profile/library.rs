@@ -1,0 +1,89 @@
+//! Profiles that a profile refers to by name: the one it is like, the members of an array.
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
+use super::error::{Problem, SectionResult};
+use super::source;
+
+/// Texts of profiles by name. Whoever reads files fills it; this crate reads none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Library(BTreeMap<String, String>);
+
+impl Library {
+    /// A library of these texts, by name.
+    pub fn new(texts: BTreeMap<String, String>) -> Self {
+        Self(texts)
+    }
+
+    /// The text of a profile that `key` names.
+    pub(crate) fn text(&self, key: &str, name: &str) -> SectionResult<&str> {
+        self.0.get(name).map(String::as_str).ok_or_else(|| {
+            Problem::new(
+                format!("{key} = \"{name}\" is not a known profile"),
+                "name a profile that ships, or a TOML file beside this one",
+            )
+        })
+    }
+}
+
+/// The table of a profile, on top of that which it is `like`, if any.
+pub(crate) fn table(text: &str, library: &Library) -> SectionResult<Table> {
+    table_within(text, library, &mut Vec::new())
+}
+
+fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> SectionResult<Table> {
+    let mut own: Table = toml::from_str(text).map_err(|error| {
+        Problem::new(format!("not TOML: {}", one_line(&error)), "mend the syntax")
+    })?;
+    let Some(like) = own.remove("like") else {
+        return Ok(own);
+    };
+    let Some(name) = like.as_str().map(str::to_owned) else {
+        return Err(Problem::new(
+            format!("like is a {}", like.type_str()),
+            "give the name of a profile",
+        ));
+    };
+    if inside.contains(&name) {
+        return Err(Problem::new(
+            format!("like = \"{name}\" leads back to itself"),
+            "name another profile",
+        ));
+    }
+    require_own_sources(&mut own)?;
+    inside.push(name.clone());
+    let mut whole = table_within(library.text("like", &name)?, library, inside)?;
+    lay_over(&mut whole, own);
+    Ok(whole)
+}
+
+/// Refuses numbers whose source would be the text that the other profile gives for its own.
+fn require_own_sources(own: &mut Table) -> SectionResult<()> {
+    own.entry("source")
+        .or_insert_with(|| Value::Table(Table::new()));
+    source::read(own).map(drop)
+}
+
+/// Replaces values of `base` by those of `over`; tables are merged key by key.
+fn lay_over(base: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(below)), Value::Table(above)) => lay_over(below, above),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+fn one_line(error: &toml::de::Error) -> String {
+    error
+        .to_string()
+        .split('\n')
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,81 @@
+//! Profiles that are like others, and prices.
+
+use std::collections::BTreeMap;
+
+use tierwise_device::{Library, Profile, ProfileError};
+
+const BASE: &str = r#"
+kind = "ram"
+summary = "base"
+capacity_mb = 1000
+read_latency_us = 10
+write_latency_us = 20
+flush_latency_us = 30
+link_mb_per_s = 100
+[price]
+usd = 600
+[source]
+capacity_mb = "data sheet, page 1"
+read_latency_us = "data sheet, page 1"
+write_latency_us = "data sheet, page 1"
+flush_latency_us = "data sheet, page 1"
+link_mb_per_s = "data sheet, page 1"
+price = "price list of 2024"
+"#;
+
+fn parse(text: &str) -> Result<Profile, ProfileError> {
+    let loop_to_itself = "like = \"loop\"\n[source]\n";
+    let library = Library::new(BTreeMap::from([
+        ("base".into(), BASE.into()),
+        ("loop".into(), loop_to_itself.into()),
+    ]));
+    Profile::parse_with(text, "own.toml", &library)
+}
+
+#[test]
+fn what_is_not_given_is_taken_over() {
+    let profile = parse(
+        "like = \"base\"\nsummary = \"own\"\ncapacity_mb = 2000\n[source]\ncapacity_mb = \"another page\"\n",
+    )
+    .expect("a valid profile");
+    assert_eq!(profile.summary(), "own");
+    assert_eq!(profile.capacity_bytes(), 2_000_000_000);
+    let source = profile
+        .sources()
+        .iter()
+        .find(|source| source.key == "capacity_mb");
+    assert_eq!(source.expect("a source").text, "another page");
+    assert_eq!(profile.price().usd, Some(600.0));
+}
+
+#[test]
+fn a_number_of_its_own_needs_a_source_of_its_own() {
+    let error = parse("like = \"base\"\ncapacity_mb = 2000\n").expect_err("no source");
+    assert_eq!(error.message, "capacity_mb has no source");
+}
+
+#[test]
+fn an_unknown_name_is_refused() {
+    let error = parse("like = \"bass\"\n").expect_err("unknown");
+    assert_eq!(error.message, "like = \"bass\" is not a known profile");
+}
+
+#[test]
+fn a_circle_is_refused() {
+    let error = parse("like = \"loop\"\n").expect_err("a circle");
+    assert_eq!(error.message, "like = \"loop\" leads back to itself");
+}
+
+#[test]
+fn a_purchase_is_spread_over_five_years() {
+    let profile = parse("like = \"base\"\n").expect("a valid profile");
+    let price = profile.price().per_gb_month(profile.capacity_bytes());
+    assert_eq!(price, Some(600.0 / 60.0 / 1.0));
+}
+
+#[test]
+fn a_price_needs_a_source() {
+    let text = BASE.replace("price = \"price list of 2024\"\n", "");
+    let error = Profile::parse(&text, "base.toml").expect_err("no source");
+    assert_eq!(error.message, "price.usd has no source");
+}
