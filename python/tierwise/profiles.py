@@ -27,7 +27,7 @@ class Profile:
         summary: one line for people.
         capacity_bytes: addressable size.
         write_cache: whether a completed write may be lost with the power until a flush.
-        usd_per_gb_month: price of 10^9 bytes for a month, a purchase spread over five years; ``None`` if not known.
+        usd_per_gb_month: of 10^9 bytes for a month, a purchase spread over five years; ``None``: not known.
         sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
         text: the file's text.
         file: the file.
