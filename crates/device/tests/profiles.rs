@@ -40,7 +40,11 @@ fn every_shipped_profile_builds() {
     }
     for name in [
         "hdd-10k-18g-fc",
+        "hdd-10k-sas",
+        "hdd-15k-sas",
         "hdd-7k2",
+        "hdd-7k2-200g-ata",
+        "hdd-7k2-20t-nearline",
         "hdd-7k2-sata-2009",
         "ram",
         "ssd-dram-fc",
@@ -58,6 +62,10 @@ fn capacities_are_those_of_the_data_sheets() {
     assert_eq!(sectors("hdd-10k-18g-fc"), 35_566_480);
     assert_eq!(sectors("hdd-7k2-sata-2009"), 976_773_168);
     assert_eq!(sectors("hdd-7k2"), 1_953_525_168);
+    assert_eq!(sectors("hdd-7k2-200g-ata"), 390_721_968);
+    assert_eq!(sectors("hdd-15k-sas"), 286_749_488);
+    assert_eq!(sectors("hdd-10k-sas"), 4_688_430_768);
+    assert_eq!(sectors("hdd-7k2-20t-nearline"), 39_063_650_304);
 }
 
 #[test]
