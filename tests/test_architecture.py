@@ -30,6 +30,7 @@ LAYERS: list[set[str]] = [
 CRATES = {
     "device": set[str](),
     "latency": set[str](),
+    "pattern": {"device"},
     "disk": {"device", "latency"},
     "load": {"latency"},
     "bindings": {"device", "disk", "load"},
