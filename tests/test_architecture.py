@@ -33,7 +33,8 @@ CRATES = {
     "pattern": {"device"},
     "disk": {"device", "latency"},
     "load": {"latency"},
-    "bindings": {"device", "disk", "load"},
+    "probe": {"device", "latency", "pattern"},
+    "bindings": {"device", "disk", "load", "pattern", "probe"},
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))

@@ -1,0 +1,145 @@
+//! One thread and a ring: what fio and CrystalDiskMark's successor on Linux do.
+
+use std::io::ErrorKind;
+
+use io_uring::{IoUring, opcode, squeue, types};
+use tierwise_device::{Op, Request};
+
+use crate::buffer::Buffers;
+use crate::engine::{Done, Supply, outcome};
+use crate::{ProbeError, Sink, Target};
+
+/// Whether the kernel gives a ring to this process.
+pub(crate) fn available() -> bool {
+    IoUring::new(2).is_ok()
+}
+
+pub(crate) fn serve<I: Iterator<Item = Request>>(
+    supply: &mut Supply<'_, I>,
+    target: &Target,
+    depth: usize,
+    block_bytes: usize,
+    sink: &mut impl Sink,
+) -> Result<(), ProbeError> {
+    let ring = IoUring::new(depth.next_power_of_two() as u32).map_err(failed)?;
+    let mut flight = Flight {
+        ring,
+        descriptor: types::Fd(target.descriptor()),
+        buffers: Buffers::new(depth, block_bytes, depth as u64),
+        slots: vec![None; depth],
+        free: (0..depth).rev().collect(),
+    };
+    let served = flight.serve(supply, sink);
+    flight.wait_for_all()?;
+    served
+}
+
+fn failed(error: std::io::Error) -> ProbeError {
+    ProbeError::Engine {
+        engine: "io_uring",
+        error,
+    }
+}
+
+/// Requests in flight, each with a slot and a buffer of its own.
+struct Flight {
+    ring: IoUring,
+    descriptor: types::Fd,
+    buffers: Buffers,
+    slots: Vec<Option<(Done, u64)>>,
+    free: Vec<usize>,
+}
+
+impl Flight {
+    fn serve<I: Iterator<Item = Request>>(
+        &mut self,
+        supply: &mut Supply<'_, I>,
+        sink: &mut impl Sink,
+    ) -> Result<(), ProbeError> {
+        loop {
+            while !self.free.is_empty() {
+                let Some((done, offset)) = supply.next()? else {
+                    break;
+                };
+                self.push(done, offset);
+            }
+            if self.in_flight() == 0 {
+                return Ok(());
+            }
+            self.submit_and_wait()?;
+            let now_ns = supply.now_ns();
+            self.reap(now_ns, sink)?;
+        }
+    }
+
+    fn push(&mut self, done: Done, offset: u64) {
+        let slot = self.free.pop().expect("the caller saw a free slot");
+        let entry = self.entry(slot, &done, offset).user_data(slot as u64);
+        self.slots[slot] = Some((done, offset));
+        // SAFETY: the buffer and the descriptor outlive the request: `serve` waits for all before it returns.
+        unsafe { self.ring.submission().push(&entry) }
+            .expect("the ring has an entry for each slot");
+    }
+
+    fn entry(&mut self, slot: usize, done: &Done, offset: u64) -> squeue::Entry {
+        let bytes = done.bytes as u32;
+        match done.op {
+            Op::Read => opcode::Read::new(self.descriptor, self.buffers.address(slot), bytes)
+                .offset(offset)
+                .build(),
+            Op::Write => {
+                self.buffers.renew(slot, bytes as usize);
+                opcode::Write::new(self.descriptor, self.buffers.address(slot), bytes)
+                    .offset(offset)
+                    .build()
+            }
+            Op::Flush | Op::Discard => opcode::Fsync::new(self.descriptor)
+                .flags(types::FsyncFlags::DATASYNC)
+                .build(),
+        }
+    }
+
+    fn reap(&mut self, now_ns: u64, sink: &mut impl Sink) -> Result<(), ProbeError> {
+        let mut first_error = Ok(());
+        for completion in self.ring.completion() {
+            let slot = completion.user_data() as usize;
+            let (mut done, offset) = self.slots[slot]
+                .take()
+                .expect("each request completes once");
+            self.free.push(slot);
+            done.end_ns = now_ns;
+            match outcome(&done, offset, i64::from(completion.result())) {
+                Ok(()) => sink.done(&done),
+                Err(error) => first_error = first_error.and(Err(error)),
+            }
+        }
+        first_error
+    }
+
+    /// Hands over what was pushed and waits for one completion; a signal to this thread is no reason to end.
+    fn submit_and_wait(&self) -> Result<(), ProbeError> {
+        loop {
+            match self.ring.submit_and_wait(1) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => return result.map(drop).map_err(failed),
+            }
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Lets the kernel finish with the buffers; what the requests gave no longer counts.
+    fn wait_for_all(&mut self) -> Result<(), ProbeError> {
+        while self.in_flight() > 0 {
+            self.submit_and_wait()?;
+            for completion in self.ring.completion() {
+                let slot = completion.user_data() as usize;
+                self.slots[slot] = None;
+                self.free.push(slot);
+            }
+        }
+        Ok(())
+    }
+}
