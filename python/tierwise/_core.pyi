@@ -1,13 +1,15 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Self, final
 
 __version__: str
 __all__ = [
     "PostgresClients",
+    "ProbeTarget",
     "Profile",
     "__version__",
     "load_tables",
     "parse_profile",
+    "probe_engine",
     "serve_disk",
     "split_statements",
     "statement_parameters",
@@ -42,3 +44,21 @@ class PostgresClients:
 def load_tables(dsn: str, workload_json: str, seed: int) -> int: ...
 def split_statements(script: str) -> list[str]: ...
 def statement_parameters(statement: str) -> list[str]: ...
+
+@final
+class ProbeTarget:
+    @staticmethod
+    def create(path: str, size_bytes: int, engine: str | None = None) -> ProbeTarget: ...
+    @staticmethod
+    def open_device(path: str, engine: str | None = None) -> ProbeTarget: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def engine(self) -> str: ...
+    def fill(self) -> None: ...
+    def measure(self, pattern: str, seconds: float, seed: int) -> str: ...
+    def trace(
+        self, requests: Sequence[tuple[str, int, int]], depth: int, seconds: float
+    ) -> list[tuple[int, int, int]]: ...
+
+def probe_engine() -> str: ...

@@ -1,7 +1,9 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
 mod disk;
+mod interrupt;
 mod load;
+mod probe;
 mod profile;
 
 use pyo3::prelude::*;
@@ -16,6 +18,9 @@ mod _core {
 
     #[pymodule_export]
     use super::load::{PostgresClients, load_tables, split_statements, statement_parameters};
+
+    #[pymodule_export]
+    use super::probe::{ProbeTarget, probe_engine};
 
     #[pymodule_export]
     use super::profile::{PyProfile, parse_profile};

@@ -1,8 +1,6 @@
 //! Clients and the filling of tables.
 
 use std::sync::Mutex;
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::thread;
 use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -10,8 +8,7 @@ use pyo3::prelude::*;
 use tierwise_load::postgres::{PostgresClient, PostgresConnector};
 use tierwise_load::{Limit, LoadError, Plan, Pool, Stop, Workload, fill, sql};
 
-/// How often Python gets to see a Ctrl-C while Rust works.
-const SIGNAL_POLL: Duration = Duration::from_millis(50);
+use crate::interrupt;
 
 /// Closed-loop clients of a PostgreSQL server.
 #[pyclass(frozen, module = "tierwise._core")]
@@ -89,46 +86,12 @@ pub fn statement_parameters(statement: &str) -> Vec<String> {
     sql::Template::parse(statement).names().to_vec()
 }
 
-/// Work on another thread, without the interpreter's lock, until done or interrupted.
+/// Work that a [`Stop`] ends, interrupted by Ctrl-C.
 fn interruptible<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Stop) -> Result<T, LoadError> + Send,
 ) -> PyResult<T> {
     let stop = Stop::default();
-    let (sender, receiver) = sync_channel::<()>(0);
-    let receiver = Mutex::new(receiver);
-    let (result, signal) = thread::scope(|scope| {
-        let stop = &stop;
-        let worker = scope.spawn(move || {
-            let _until_done = sender;
-            work(stop)
-        });
-        let poll = || {
-            receiver
-                .lock()
-                .expect("only this thread locks")
-                .recv_timeout(SIGNAL_POLL)
-        };
-        let mut signal = Ok(());
-        while py.detach(poll) == Err(RecvTimeoutError::Timeout) {
-            if signal.is_ok() {
-                signal = py.check_signals().inspect_err(|_| stop.set());
-            }
-        }
-        (
-            py.detach(|| worker.join().expect("the work does not panic")),
-            signal,
-        )
-    });
-    signal?;
-    result.map_err(|error| user_error(py, &error))
-}
-
-fn user_error(py: Python<'_>, error: &LoadError) -> PyErr {
-    let raised = py.import("tierwise.errors").and_then(|module| {
-        module
-            .getattr("TierwiseError")?
-            .call1((error.to_string(), error.fix()))
-    });
-    raised.map_or_else(|broken| broken, PyErr::from_value)
+    interrupt::interruptible(py, || stop.set(), || work(&stop))?
+        .map_err(|error| interrupt::user_error(py, &error, error.fix()))
 }

@@ -1,0 +1,55 @@
+//! Long work away from the interpreter, that Ctrl-C ends.
+
+use std::fmt::Display;
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+/// How often Python gets to see a Ctrl-C while Rust works.
+const SIGNAL_POLL: Duration = Duration::from_millis(50);
+
+/// Work on another thread, without the interpreter's lock, until done or interrupted; `stop` must end it soon.
+pub fn interruptible<T: Send>(
+    py: Python<'_>,
+    stop: impl Fn(),
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (sender, receiver) = sync_channel::<()>(0);
+    let receiver = Mutex::new(receiver);
+    let (result, signal) = thread::scope(|scope| {
+        let worker = scope.spawn(move || {
+            let _until_done = sender;
+            work()
+        });
+        let poll = || {
+            receiver
+                .lock()
+                .expect("only this thread locks")
+                .recv_timeout(SIGNAL_POLL)
+        };
+        let mut signal = Ok(());
+        while py.detach(poll) == Err(RecvTimeoutError::Timeout) {
+            if signal.is_ok() {
+                signal = py.check_signals().inspect_err(|_| stop());
+            }
+        }
+        (
+            py.detach(|| worker.join().expect("the work does not panic")),
+            signal,
+        )
+    });
+    signal.map(|()| result)
+}
+
+/// The exception that a user sees.
+pub fn user_error(py: Python<'_>, message: &dyn Display, fix: &str) -> PyErr {
+    let raised = py.import("tierwise.errors").and_then(|module| {
+        module
+            .getattr("TierwiseError")?
+            .call1((message.to_string(), fix))
+    });
+    raised.map_or_else(|broken| broken, PyErr::from_value)
+}

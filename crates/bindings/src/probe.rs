@@ -1,0 +1,135 @@
+//! Measuring a real device.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use tierwise_device::{Op, Request, SECTOR_BYTES};
+use tierwise_pattern::Pattern;
+use tierwise_probe::{Engine, Limit, ProbeError, Target, fill, measure, trace};
+
+use crate::interrupt::{interruptible, user_error};
+
+/// A file of the probe's own, or a block device that nobody uses.
+#[pyclass(frozen, module = "tierwise._core")]
+pub struct ProbeTarget {
+    target: Target,
+    engine: Engine,
+}
+
+#[pymethods]
+impl ProbeTarget {
+    /// Make a new file.
+    #[staticmethod]
+    #[pyo3(signature = (path, size_bytes, engine=None))]
+    fn create(py: Python<'_>, path: &str, size_bytes: u64, engine: Option<&str>) -> PyResult<Self> {
+        Self::opened(py, Target::create(Path::new(path), size_bytes), engine)
+    }
+
+    /// Open a block device for writing.
+    #[staticmethod]
+    #[pyo3(signature = (path, engine=None))]
+    fn open_device(py: Python<'_>, path: &str, engine: Option<&str>) -> PyResult<Self> {
+        Self::opened(py, Target::open_device(Path::new(path)), engine)
+    }
+
+    #[getter]
+    fn size_bytes(&self) -> u64 {
+        self.target.size_bytes()
+    }
+
+    #[getter]
+    fn engine(&self) -> &str {
+        self.engine.name()
+    }
+
+    /// Write it whole.
+    fn fill(&self, py: Python<'_>) -> PyResult<()> {
+        run(py, |stop| fill(&self.target, self.engine, stop))
+    }
+
+    /// Serve a pattern for a time; gives JSON.
+    fn measure(&self, py: Python<'_>, pattern: &str, seconds: f64, seed: u64) -> PyResult<String> {
+        let pattern = Pattern::parse(pattern).map_err(|error| user_error(py, &error, error.fix))?;
+        let time = duration(seconds)?;
+        let measured = run(py, |stop| {
+            measure(&self.target, self.engine, &pattern, seed, time, stop)
+        })?;
+        serde_json::to_string(&measured).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// Serve listed requests (operation, first byte, bytes); gives number, start and end in ns of each.
+    fn trace(
+        &self,
+        py: Python<'_>,
+        requests: Vec<(String, u64, u64)>,
+        depth: u32,
+        seconds: f64,
+    ) -> PyResult<Vec<(u64, u64, u64)>> {
+        let requests = requests.iter().map(request).collect::<PyResult<Vec<_>>>()?;
+        let time = duration(seconds)?;
+        let limit = Limit { depth, time };
+        let done = run(py, |stop| {
+            trace(&self.target, self.engine, &requests, limit, stop)
+        })?;
+        Ok(done
+            .iter()
+            .map(|one| (one.number, one.start_ns, one.end_ns))
+            .collect())
+    }
+}
+
+impl ProbeTarget {
+    fn opened(
+        py: Python<'_>,
+        target: Result<Target, ProbeError>,
+        engine: Option<&str>,
+    ) -> PyResult<Self> {
+        let engine = match engine {
+            None => Engine::best(),
+            Some("io_uring") => Engine::IoUring,
+            Some("threads") => Engine::Threads,
+            Some(other) => return Err(PyValueError::new_err(format!("no engine {other:?}"))),
+        };
+        let target = target.map_err(|error| user_error(py, &error, error.fix()))?;
+        Ok(Self { target, engine })
+    }
+}
+
+/// Name of the engine that is used where none is asked for.
+#[pyfunction]
+pub fn probe_engine() -> &'static str {
+    Engine::best().name()
+}
+
+fn run<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&AtomicBool) -> Result<T, ProbeError> + Send,
+) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    interruptible(py, || stop.store(true, Ordering::Relaxed), || work(&stop))?
+        .map_err(|error| user_error(py, &error, error.fix()))
+}
+
+fn duration(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn request((op, first_byte, bytes): &(String, u64, u64)) -> PyResult<Request> {
+    let op = match op.as_str() {
+        "R" => Op::Read,
+        "W" => Op::Write,
+        "F" => Op::Flush,
+        other => return Err(PyValueError::new_err(format!("no operation {other:?}"))),
+    };
+    let sectors = u32::try_from(bytes / SECTOR_BYTES)
+        .map_err(|_| PyValueError::new_err(format!("{bytes} bytes are too many")))?;
+    Ok(Request {
+        op,
+        sector: first_byte / SECTOR_BYTES,
+        sectors,
+        fua: false,
+    })
+}
