@@ -15,6 +15,7 @@ pub mod ram;
 mod request;
 pub mod ssd;
 mod state;
+pub mod volume;
 
 pub use driver::Driver;
 pub use profile::{Library, Params, Price, Profile, ProfileError, Source};

@@ -1,0 +1,166 @@
+//! A volume of a cloud: latency over a network, and limits that the provider sets.
+//!
+//! Models: latency drawn from a log-normal distribution; limits of I/Os and of throughput as token buckets; credits
+//! for throughput above a baseline; splitting and merging of requests as the provider counts them; limits that
+//! follow the size; requests served at the same time. What is written is durable when it is reported.
+//! Does not model: limits of the instance that the volume is attached to; other tenants; latency that grows near the
+//! limits other than by waiting; first reads of a volume made from a snapshot; resizing.
+
+mod bucket;
+mod latency;
+mod limits;
+mod params;
+mod run;
+mod slots;
+
+pub use latency::LatencyParams;
+pub use params::{CountParams, CreditParams, VolumeParams};
+
+use bucket::Bucket;
+use latency::Latency;
+use run::Run;
+use slots::Slots;
+
+use crate::due::DueList;
+use crate::{
+    Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
+};
+
+/// The model. Every completion time is known at submit; requests complete out of order because latency varies.
+#[derive(Debug)]
+pub struct Volume {
+    params: VolumeParams,
+    read: Latency,
+    write: Latency,
+    random: u64,
+    io: Bucket,
+    throughput: Bucket,
+    credits: Option<Bucket>,
+    /// Whether the credits are to be spent when the first request comes.
+    spend_credits: bool,
+    slots: Option<Slots>,
+    /// The last read and the last write.
+    runs: [Run; 2],
+    /// When work on the latest request began: none begins before one that came earlier.
+    begun: Nanos,
+    written_sectors: u64,
+    due: DueList,
+}
+
+impl Volume {
+    /// An idle volume with all its credits. The seed sets the order of the latencies.
+    pub fn new(params: VolumeParams, seed: u64) -> Self {
+        let window_s = params.window_ns as f64 / 1e9;
+        let steady = |per_s: f64| Bucket::new(per_s, per_s * window_s);
+        Self {
+            read: Latency::new(&params.read),
+            write: Latency::new(&params.write),
+            random: seed,
+            io: steady(params.iops),
+            throughput: steady(params.sectors_per_s()),
+            credits: params
+                .credits
+                .as_ref()
+                .map(|credits| Bucket::new(credits.sectors_per_s(), credits.most_sectors())),
+            spend_credits: false,
+            slots: params.queue_depth.map(Slots::new),
+            runs: [Run::default(); 2],
+            begun: 0,
+            written_sectors: 0,
+            due: DueList::new(),
+            params,
+        }
+    }
+
+    /// When a read or write completes.
+    fn transfer(&mut self, now: Nanos, request: &Request) -> Nanos {
+        let is_write = request.op == Op::Write;
+        let random = self.next_random();
+        let count = self.runs[usize::from(is_write)].count(&self.params.count, now, request);
+        let begun = self.begin(now, count, request.sectors);
+        let latency = if is_write { &self.write } else { &self.read };
+        let moving_ns = (f64::from(request.sectors) * self.params.sector_ns) as Nanos;
+        let at = begun + latency.draw(random) + moving_ns;
+        self.runs[usize::from(is_write)].completes(&self.params.count, at);
+        if let Some(slots) = &mut self.slots {
+            slots.hold(at);
+        }
+        if is_write {
+            self.written_sectors += u64::from(request.sectors);
+        }
+        at
+    }
+
+    /// Takes what `count` I/Os with `sectors` cost, as soon as every limit allows it.
+    fn begin(&mut self, now: Nanos, count: u64, sectors: u32) -> Nanos {
+        let sectors = if self.params.count.whole_units {
+            count * self.params.count.unit_sectors
+        } else {
+            u64::from(sectors)
+        };
+        let mut at = now
+            .max(self.begun)
+            .max(self.io.ready_at(count))
+            .max(self.throughput.ready_at(sectors));
+        if let Some(slots) = &self.slots {
+            at = at.max(slots.ready_at());
+        }
+        if let Some(credits) = &mut self.credits {
+            at = at.max(credits.ready_at(sectors));
+            credits.take(at, sectors);
+        }
+        self.io.take(at, count);
+        self.throughput.take(at, sectors);
+        self.begun = at;
+        at
+    }
+
+    /// The next number of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+    fn next_random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl Device for Volume {
+    fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        if self.spend_credits {
+            self.spend_credits = false;
+            self.credits
+                .iter_mut()
+                .for_each(|credits| credits.empty(now));
+        }
+        let at = match request.op {
+            Op::Read | Op::Write => self.transfer(now, &request),
+            Op::Flush | Op::Discard => now + self.params.flush_ns,
+        };
+        self.due.push(at, id);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.due.next()
+    }
+
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        self.due.drain(now, completions);
+    }
+
+    fn capacity_sectors(&self) -> u64 {
+        self.params.capacity_bytes / SECTOR_BYTES
+    }
+
+    fn precondition(&mut self, state: Precondition) {
+        self.spend_credits = matches!(state, Precondition::Random { .. });
+    }
+
+    fn written(&self) -> Written {
+        Written {
+            host_sectors: self.written_sectors,
+            medium_sectors: self.written_sectors,
+            erases: 0,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Parameters of the cloud volume and how a profile gives them.
+
+use super::latency::LatencyParams;
+use super::limits;
+use crate::profile::{Problem, Section, SectionResult};
+use crate::ram::sector_ns;
+use crate::{Nanos, SECTOR_BYTES};
+
+const GIB_BYTES: u64 = 1 << 30;
+
+/// Parameters of [`super::Volume`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct VolumeParams {
+    /// Addressable size, in bytes.
+    pub capacity_bytes: u64,
+    /// Of a read on an idle volume, without the transfer.
+    pub read: LatencyParams,
+    /// Of a write on an idle volume, without the transfer.
+    pub write: LatencyParams,
+    /// Time of a flush and of a discard.
+    pub flush_ns: Nanos,
+    /// Time the transfer of a sector adds to a request; 0 for none.
+    pub sector_ns: f64,
+    /// I/Os per second.
+    pub iops: f64,
+    /// 10⁶ bytes per second; while there are credits, if the volume has such.
+    pub mb_per_s: f64,
+    /// Time whose share of both limits an idle volume saves up.
+    pub window_ns: Nanos,
+    /// What counts as one I/O.
+    pub count: CountParams,
+    /// Requests that are worked on at the same time; `None` for no limit.
+    pub queue_depth: Option<u32>,
+    /// Throughput credits.
+    pub credits: Option<CreditParams>,
+}
+
+/// What counts as one I/O.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CountParams {
+    /// Largest I/O: larger requests count as several; 0 if requests of any size count as one.
+    pub unit_sectors: u64,
+    /// Whether throughput is counted in whole units, however small the request.
+    pub whole_units: bool,
+    /// How long after a request completes one that continues it is merged with it; `None` for no merging.
+    pub merge_window_ns: Option<Nanos>,
+}
+
+/// Credits for throughput above a baseline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreditParams {
+    /// Rate at which credits come in, in 10⁶ bytes per second.
+    pub baseline_mb_per_s: f64,
+    /// Most that can be saved up, in bytes.
+    pub most_bytes: f64,
+}
+
+impl VolumeParams {
+    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+        let size_gib = root.integer("capacity_gib", 1..=1 << 20)?;
+        let mut latency = root.section("latency")?;
+        let read = LatencyParams::parse(&mut latency, "read_p50_us", "read_p99_us")?;
+        let write = LatencyParams::parse(&mut latency, "write_p50_us", "write_p99_us")?;
+        let flush_ns = latency.micros("flush_us", 0.0..=1e6)?;
+        let sector_ns = sector_ns(latency.number("transfer_mb_per_s", 0.0..=1e6)?);
+        latency.finish()?;
+        let mut section = root.section("limits")?;
+        let iops = limits::parse(section.section("iops")?, size_gib as f64, 0.0)?;
+        let mb_per_s = limits::parse(section.section("mb_per_s")?, size_gib as f64, iops)?;
+        let params = Self {
+            capacity_bytes: size_gib * GIB_BYTES,
+            read,
+            write,
+            flush_ns,
+            sector_ns,
+            iops,
+            mb_per_s,
+            window_ns: section.micros("window_us", 1.0..=1e7)?,
+            count: CountParams::parse(&mut section)?,
+            queue_depth: queue_depth(&mut section)?,
+            credits: credits(root, size_gib)?,
+        };
+        section.finish()?;
+        Ok(params)
+    }
+
+    /// Sectors per second of the throughput limit.
+    pub(super) fn sectors_per_s(&self) -> f64 {
+        sectors(self.mb_per_s * 1e6)
+    }
+}
+
+impl CountParams {
+    fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
+        let params = Self {
+            unit_sectors: section.integer_or("io_unit_kib", 0, 4..=1 << 20)? * 2,
+            whole_units: section.flag_or("whole_units", false)?,
+            merge_window_ns: section
+                .has("merge_window_us")
+                .then(|| section.micros("merge_window_us", 0.0..=1e9))
+                .transpose()?,
+        };
+        let counts_units = params.whole_units || params.merge_window_ns.is_some();
+        if counts_units && params.unit_sectors == 0 {
+            return Err(Problem::new(
+                "limits.whole_units and limits.merge_window_us mean nothing without limits.io_unit_kib",
+                "give limits.io_unit_kib, or remove them",
+            ));
+        }
+        Ok(params)
+    }
+}
+
+impl CreditParams {
+    /// Sectors per second of the baseline.
+    pub(super) fn sectors_per_s(&self) -> f64 {
+        sectors(self.baseline_mb_per_s * 1e6)
+    }
+
+    /// Sectors that can be saved up.
+    pub(super) fn most_sectors(&self) -> f64 {
+        sectors(self.most_bytes)
+    }
+}
+
+fn sectors(bytes: f64) -> f64 {
+    bytes / SECTOR_BYTES as f64
+}
+
+fn queue_depth(section: &mut Section<'_>) -> SectionResult<Option<u32>> {
+    section
+        .has("queue_depth")
+        .then(|| {
+            section
+                .integer("queue_depth", 1..=65_536)
+                .map(|depth| depth as u32)
+        })
+        .transpose()
+}
+
+fn credits(root: &mut Section<'_>, size_gib: u64) -> SectionResult<Option<CreditParams>> {
+    if !root.has("credits") {
+        return Ok(None);
+    }
+    let mut section = root.section("credits")?;
+    let most_gib_per_gib = section.number("most_gib_per_gib", 0.0..=1e3)?;
+    let baseline = limits::parse(section.section("mb_per_s")?, size_gib as f64, 0.0)?;
+    section.finish()?;
+    Ok(Some(CreditParams {
+        baseline_mb_per_s: baseline,
+        most_bytes: most_gib_per_gib * (size_gib * GIB_BYTES) as f64,
+    }))
+}
