@@ -1,5 +1,7 @@
 //! Typed, range-checked reading of one TOML table.
 
+mod lists;
+
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
@@ -173,45 +175,6 @@ impl<'a> Section<'a> {
                 })
                 .collect()),
             _ => Err(self.wrong_type(key, "a list of one or more tables", value)),
-        }
-    }
-
-    /// A list of pairs of numbers, each in its range.
-    pub(crate) fn pairs(
-        &mut self,
-        key: &'static str,
-        first: RangeInclusive<f64>,
-        second: RangeInclusive<f64>,
-    ) -> SectionResult<Vec<(f64, f64)>> {
-        let value = self.value(key)?;
-        let rows = value
-            .as_array()
-            .ok_or_else(|| self.wrong_type(key, "a list of pairs of numbers", value))?;
-        rows.iter()
-            .map(|row| self.pair(key, row, &first, &second))
-            .collect()
-    }
-
-    fn pair(
-        &self,
-        key: &str,
-        row: &Value,
-        first: &RangeInclusive<f64>,
-        second: &RangeInclusive<f64>,
-    ) -> SectionResult<(f64, f64)> {
-        let numbers: Vec<f64> = row
-            .as_array()
-            .map(|list| {
-                list.iter()
-                    .filter_map(|v| v.as_float().or(v.as_integer().map(|i| i as f64)))
-                    .collect()
-            })
-            .unwrap_or_default();
-        match numbers[..] {
-            [a, b] if first.contains(&a) && second.contains(&b) => Ok((a, b)),
-            [a, _] if !first.contains(&a) => Err(self.out_of_range(key, row, first)),
-            [_, _] => Err(self.out_of_range(key, row, second)),
-            _ => Err(self.wrong_type(key, "a list of pairs of numbers", row)),
         }
     }
 

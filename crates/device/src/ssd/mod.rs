@@ -1,111 +1,134 @@
-//! A solid-state disk without a translation layer: latencies, parallel channels, a link and a write cache.
+//! A solid-state disk: flash dies behind channels, a translation layer with cleaning, caches and a link.
 //!
-//! Models: command overhead; reads and programs that occupy a channel; requests split over channels by
-//! stripe; one link shared in order of arrival; a write cache that drains to the channels, with or without
-//! power-loss protection; the cost of a flush.
-//! Does not model: mapping, cleaning, wear, reads delayed by erases, thermal limits, queue-pair arbitration.
-//! A "channel" here is whatever works in parallel: a die of a real device rather than a bus.
+//! Models: command handling; dies that read, program and erase, with page types and planes; channels and a link
+//! shared in order of arrival; a page map with greedy cleaning and spare space; fast flash with one bit a cell;
+//! a write cache with or without power-loss protection; flushes; discards; wear.
+//! Does not model: where a unit really lies (reads go by address), wear levelling, reads that hit the write
+//! cache, cleaning while idle, thermal limits, failing flash, queue-pair arbitration.
 
+mod buffer;
+mod dies;
+mod ftl;
+mod log;
 mod params;
+mod slc;
 
+pub use ftl::{CleaningParams, uniform_write_amplification};
 pub use params::SsdParams;
+pub use slc::SlcParams;
 
-use std::collections::VecDeque;
-
-use crate::due::{DueList, RESERVED};
-use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES};
+use crate::due::DueList;
+use crate::{
+    Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
+};
+use buffer::Buffer;
+use dies::Dies;
+use log::Log;
 
 /// The model. Every completion time is known at submit: nothing is reordered.
 #[derive(Debug)]
 pub struct Ssd {
     params: SsdParams,
-    channel_free: Vec<Nanos>,
+    dies: Dies,
+    buffer: Buffer,
+    /// The translation layer; without one, writes go to the place that their address gives.
+    log: Option<Log>,
+    controller_free: Nanos,
     link_free: Nanos,
-    /// Writes that hold room in the cache: when each is programmed, and its sectors, in order of arrival.
-    cached: VecDeque<(Nanos, u64)>,
-    cached_sectors: u64,
-    programmed: Nanos,
+    last_completion: Nanos,
+    /// Whether the cache took a write since the last flush.
+    dirty: bool,
+    host_sectors: u64,
     due: DueList,
 }
 
 impl Ssd {
-    /// An idle device with an empty cache.
+    /// An idle, empty device.
     pub fn new(params: SsdParams) -> Self {
+        let log = |cleaning| Log::new(&params, cleaning);
         Self {
-            channel_free: vec![0; params.channels as usize],
+            dies: Dies::new(&params),
+            buffer: Buffer::new(params.cache_sectors),
+            log: params.cleaning.as_ref().map(log),
+            controller_free: 0,
             link_free: 0,
-            cached: VecDeque::with_capacity(RESERVED),
-            cached_sectors: 0,
-            programmed: 0,
+            last_completion: 0,
+            dirty: false,
+            host_sectors: 0,
             due: DueList::new(),
             params,
         }
     }
 
+    /// Share of valid units of each erase block that is full, in no order; nothing without a translation layer.
+    pub fn valid_shares(&self) -> impl Iterator<Item = f64> {
+        self.log.iter().flat_map(Log::valid_shares)
+    }
+
+    /// When the controller has taken in a command that arrives at `now`.
+    fn accept(&mut self, now: Nanos) -> Nanos {
+        self.controller_free = now.max(self.controller_free) + self.params.command_ns;
+        self.controller_free
+    }
+
     fn read(&mut self, now: Nanos, request: &Request) -> Nanos {
-        let ready = self.occupy(
-            now + self.params.read_overhead_ns,
-            request,
-            self.params.read_ns,
-        );
+        let at = self.accept(now) + self.params.read_overhead_ns;
+        let ready = self.dies.read(at, request);
         self.transfer(now, ready, request.sectors)
     }
 
-    /// A write is done when it is in the cache, or, without one, when the channels have programmed it.
+    /// A write is done when it is in the cache, or, without one, when the dies have programmed it.
     fn write(&mut self, now: Nanos, request: &Request) -> Nanos {
-        let sectors = u64::from(request.sectors);
-        let room = self.make_room(now, sectors);
+        let accepted = self.accept(now);
+        let room = self.buffer.make_room(accepted, u64::from(request.sectors));
         let received = self.transfer(now, room + self.params.write_overhead_ns, request.sectors);
-        let programmed = self.occupy(received, request, self.params.program_ns);
-        self.programmed = self.programmed.max(programmed);
-        if self.params.cache_sectors == 0 || (request.fua && !self.params.power_loss_protection) {
-            return programmed;
+        self.host_sectors += u64::from(request.sectors);
+        self.dirty = true;
+        let mut done = self.program(received, request);
+        if self.params.cache_sectors > 0 && (!request.fua || self.params.power_loss_protection) {
+            return received;
         }
-        self.cached.push_back((programmed, sectors));
-        self.cached_sectors += sectors;
-        received
-    }
-
-    /// The time at which the cache has room for `sectors`; at once if there is no cache.
-    fn make_room(&mut self, now: Nanos, sectors: u64) -> Nanos {
-        let mut at = now;
-        while let Some(&(programmed, held)) = self.cached.front() {
-            let full = self.cached_sectors + sectors > self.params.cache_sectors;
-            if programmed > now && !full {
-                break;
-            }
-            at = at.max(programmed);
-            self.cached_sectors -= held;
-            self.cached.pop_front();
-        }
-        at
-    }
-
-    fn flush(&self, now: Nanos) -> Nanos {
-        let volatile = self.params.cache_sectors > 0 && !self.params.power_loss_protection;
-        let durable = if volatile {
-            now.max(self.programmed)
-        } else {
-            now
-        };
-        durable + self.params.flush_ns
-    }
-
-    /// Lets each channel that holds a part of the request work for its pages; returns when the last is done.
-    fn occupy(&mut self, from: Nanos, request: &Request, page_ns: Nanos) -> Nanos {
-        let stripe = self.params.stripe_sectors;
-        let first = request.sector / stripe;
-        let stripes = (request.sector + u64::from(request.sectors.max(1)) - 1) / stripe - first + 1;
-        let channels = self.channel_free.len() as u64;
-        let (each, extra) = (stripes / channels, stripes % channels);
-        let mut done = from;
-        for offset in 0..stripes.min(channels) {
-            let free = &mut self.channel_free[((first + offset) % channels) as usize];
-            let pages = each + u64::from(offset < extra);
-            *free = from.max(*free) + pages * page_ns;
-            done = done.max(*free);
+        if let Some(log) = &mut self.log {
+            done = done.max(log.close_page(received, &mut self.dies, &mut self.buffer));
         }
         done
+    }
+
+    fn program(&mut self, at: Nanos, request: &Request) -> Nanos {
+        if let Some(log) = &mut self.log {
+            return log.append(at, request, &mut self.dies, &mut self.buffer);
+        }
+        let done = self.dies.program_in_place(at, request);
+        self.buffer.gather(u64::from(request.sectors));
+        self.buffer.leave(u64::from(request.sectors), done);
+        done
+    }
+
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        let accepted = self.accept(now);
+        let mut durable = accepted;
+        if !self.params.flush_queued {
+            durable = durable.max(self.last_completion);
+        }
+        if self.params.cache_sectors > 0 && !self.params.power_loss_protection && self.dirty {
+            if let Some(log) = &mut self.log {
+                log.close_page(now, &mut self.dies, &mut self.buffer);
+            }
+            durable = durable.max(self.buffer.programmed()) + self.params.journal_ns;
+        }
+        self.dirty = false;
+        let done = durable + self.params.flush_ns;
+        if !self.params.flush_queued {
+            self.controller_free = done;
+        }
+        done
+    }
+
+    fn discard(&mut self, now: Nanos, request: &Request) -> Nanos {
+        if let Some(log) = &mut self.log {
+            log.discard(request);
+        }
+        self.accept(now) + self.params.write_overhead_ns
     }
 
     /// When the link has moved `sectors` that are there at `ready`. The link keeps the order of arrival only
@@ -115,16 +138,28 @@ impl Ssd {
         self.link_free = now.max(self.link_free) + duration;
         self.link_free.max(ready + duration)
     }
+
+    /// Lets the device use the time since its last work.
+    fn use_idle_time(&mut self, now: Nanos) {
+        let busy_until = self.last_completion.max(self.buffer.programmed());
+        if let Some(log) = &mut self.log
+            && now > busy_until
+        {
+            log.idle(now - busy_until, &self.dies);
+        }
+    }
 }
 
 impl Device for Ssd {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        self.use_idle_time(now);
         let at = match request.op {
             Op::Read => self.read(now, &request),
             Op::Write => self.write(now, &request),
             Op::Flush => self.flush(now),
-            Op::Discard => now + self.params.write_overhead_ns,
+            Op::Discard => self.discard(now, &request),
         };
+        self.last_completion = self.last_completion.max(at);
         self.due.push(at, id);
     }
 
@@ -138,5 +173,32 @@ impl Device for Ssd {
 
     fn capacity_sectors(&self) -> u64 {
         self.params.capacity_bytes / SECTOR_BYTES
+    }
+
+    fn precondition(&mut self, state: Precondition) {
+        if let Some(log) = &mut self.log {
+            log.precondition(&self.params, state);
+        }
+    }
+
+    fn preload(&mut self, request: &Request) {
+        if let Some(log) = &mut self.log {
+            match request.op {
+                Op::Write => log.preload(request),
+                Op::Discard => log.discard(request),
+                Op::Read | Op::Flush => {}
+            }
+        }
+    }
+
+    fn written(&self) -> Written {
+        self.log.as_ref().map_or(
+            Written {
+                host_sectors: self.host_sectors,
+                medium_sectors: self.host_sectors,
+                erases: 0,
+            },
+            |log| log.written(self.host_sectors),
+        )
     }
 }

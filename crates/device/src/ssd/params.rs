@@ -1,34 +1,57 @@
 //! Parameters of the solid-state disk.
 
+use super::ftl::CleaningParams;
+use super::slc::SlcParams;
 use crate::Nanos;
 use crate::profile::{Problem, Section, SectionResult};
 use crate::ram::sector_ns;
+
+/// Most kinds of page that a profile may time apart: four bits a cell.
+const MOST_PAGE_TYPES: usize = 4;
 
 /// Parameters of [`super::Ssd`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct SsdParams {
     /// Addressable size, in bytes.
     pub capacity_bytes: u64,
-    /// Units that work in parallel.
+    /// Buses to the flash.
     pub channels: u32,
-    /// Consecutive sectors on one channel; one read or program serves one stripe.
+    /// Dies on each channel; a die does one thing at a time.
+    pub dies_per_channel: u32,
+    /// Planes of a die, which are read and programmed together.
+    pub planes: u32,
+    /// Page of one plane.
     pub stripe_sectors: u64,
-    /// Time a channel is busy with the read of a stripe.
-    pub read_ns: Nanos,
-    /// Time a channel is busy with the program of a stripe.
-    pub program_ns: Nanos,
-    /// Command handling before a read.
+    /// Time a die is busy with the read of a page, for each kind of page (lower, middle, upper).
+    pub read_ns: Vec<Nanos>,
+    /// Time a die is busy with the program of a page in every plane, for each kind of page.
+    pub program_ns: Vec<Nanos>,
+    /// Time a channel takes for a sector; 0 for a channel without limit.
+    pub channel_sector_ns: f64,
+    /// Time after which a die leaves a program or an erase for a read, if it can.
+    pub suspend_ns: Option<Nanos>,
+    /// Time the controller spends on a command, one after the other; its reciprocal bounds the rate.
+    pub command_ns: Nanos,
+    /// Latency of a read beside what it waits for.
     pub read_overhead_ns: Nanos,
-    /// Command handling of a write.
+    /// Latency of a write beside what it waits for.
     pub write_overhead_ns: Nanos,
     /// Time of a flush beside what it waits for.
     pub flush_ns: Nanos,
+    /// Further time of a flush after writes, to a cache without protection: its mapping is written.
+    pub journal_ns: Nanos,
+    /// Whether other commands go on during a flush.
+    pub flush_queued: bool,
     /// Time the link takes for a sector; 0 for a link without limit.
     pub sector_ns: f64,
     /// Size of the write cache; 0 for none.
     pub cache_sectors: u64,
     /// Whether what is in the cache survives a loss of power, so that a flush need not empty it.
     pub power_loss_protection: bool,
+    /// The translation layer; without one, writes go to the place that their address gives.
+    pub cleaning: Option<CleaningParams>,
+    /// Flash used with one bit a cell for what arrives.
+    pub slc: Option<SlcParams>,
 }
 
 impl SsdParams {
@@ -36,22 +59,65 @@ impl SsdParams {
         let params = Self {
             capacity_bytes: root.capacity("capacity_mb")?,
             channels: root.integer("channels", 1..=4096)? as u32,
+            dies_per_channel: root.integer_or("dies_per_channel", 1, 1..=256)? as u32,
+            planes: root.integer_or("planes", 1, 1..=16)? as u32,
             stripe_sectors: root.integer("stripe_kib", 1..=1024)? * 2,
-            read_ns: root.micros("read_us", 0.0..=1e6)?,
-            program_ns: root.micros("program_us", 0.0..=1e6)?,
+            read_ns: page_times(root, "read_us")?,
+            program_ns: page_times(root, "program_us")?,
+            channel_sector_ns: sector_ns(root.number_or("channel_mb_per_s", 0.0, 0.0..=1e6)?),
+            suspend_ns: suspend(root)?,
+            command_ns: root.micros_or("command_us", 0.0, 0.0..=1e6)?,
             read_overhead_ns: root.micros("read_overhead_us", 0.0..=1e6)?,
             write_overhead_ns: root.micros("write_overhead_us", 0.0..=1e6)?,
             flush_ns: root.micros("flush_us", 0.0..=1e6)?,
+            journal_ns: root.micros_or("journal_us", 0.0, 0.0..=1e6)?,
+            flush_queued: root.flag_or("flush_queued", true)?,
             sector_ns: sector_ns(root.number("link_mb_per_s", 0.0..=1e6)?),
             cache_sectors: root.integer("write_cache_kib", 0..=1 << 30)? * 2,
             power_loss_protection: root.flag("power_loss_protection")?,
+            cleaning: CleaningParams::parse(root)?,
+            slc: SlcParams::parse(root)?,
         };
-        if params.power_loss_protection && params.cache_sectors == 0 {
+        params.validate()?;
+        Ok(params)
+    }
+
+    fn validate(&self) -> SectionResult<()> {
+        if self.power_loss_protection && self.cache_sectors == 0 {
             return Err(Problem::new(
                 "power_loss_protection = true protects nothing: write_cache_kib = 0",
                 "give write_cache_kib from 1 to 1073741824, or power_loss_protection = false",
             ));
         }
-        Ok(params)
+        match &self.cleaning {
+            Some(cleaning) => cleaning.validate(self),
+            None if self.slc.is_some() => Err(Problem::new(
+                "slc_cache needs a translation layer, and there is no table cleaning",
+                "add the table cleaning, or remove slc_cache",
+            )),
+            None => Ok(()),
+        }
     }
+
+    /// Dies on all channels.
+    pub fn dies(&self) -> u32 {
+        self.channels * self.dies_per_channel
+    }
+
+    /// Sectors that a die reads or programs at once: a page of every plane.
+    pub fn die_stripe_sectors(&self) -> u64 {
+        self.stripe_sectors * u64::from(self.planes)
+    }
+}
+
+/// Times by kind of page: one number for all, or one for each.
+fn page_times(root: &mut Section<'_>, key: &'static str) -> SectionResult<Vec<Nanos>> {
+    let times = root.numbers(key, MOST_PAGE_TYPES, 0.0..=1e6)?;
+    Ok(times.iter().map(|us| (us * 1e3).round() as Nanos).collect())
+}
+
+fn suspend(root: &mut Section<'_>) -> SectionResult<Option<Nanos>> {
+    let has = root.has("suspend_us");
+    has.then(|| root.micros("suspend_us", 0.0..=1e6))
+        .transpose()
 }

@@ -1,0 +1,72 @@
+//! Lists of numbers in a TOML table.
+
+use std::ops::RangeInclusive;
+
+use toml::Value;
+
+use super::{Section, SectionResult};
+
+impl Section<'_> {
+    /// One number in `range`, or a list of up to `most` of them.
+    pub(crate) fn numbers(
+        &mut self,
+        key: &'static str,
+        most: usize,
+        range: RangeInclusive<f64>,
+    ) -> SectionResult<Vec<f64>> {
+        let value = self.value(key)?;
+        let Value::Array(list) = value else {
+            return Ok(vec![self.number(key, range)?]);
+        };
+        match list.iter().map(number_of).collect::<Option<Vec<f64>>>() {
+            Some(all) if all.is_empty() || all.len() > most => {
+                Err(self.wrong_type(key, &format!("1 to {most} numbers"), value))
+            }
+            Some(all) if all.iter().all(|number| range.contains(number)) => Ok(all),
+            Some(_) => Err(self.out_of_range(key, value, &range)),
+            None => Err(self.wrong_type(key, "a number or a list of numbers", value)),
+        }
+    }
+
+    /// A list of pairs of numbers, each in its range.
+    pub(crate) fn pairs(
+        &mut self,
+        key: &'static str,
+        first: RangeInclusive<f64>,
+        second: RangeInclusive<f64>,
+    ) -> SectionResult<Vec<(f64, f64)>> {
+        let value = self.value(key)?;
+        let rows = value
+            .as_array()
+            .ok_or_else(|| self.wrong_type(key, "a list of pairs of numbers", value))?;
+        rows.iter()
+            .map(|row| self.pair(key, row, &first, &second))
+            .collect()
+    }
+
+    fn pair(
+        &self,
+        key: &str,
+        row: &Value,
+        first: &RangeInclusive<f64>,
+        second: &RangeInclusive<f64>,
+    ) -> SectionResult<(f64, f64)> {
+        let numbers: Vec<f64> = row
+            .as_array()
+            .map(|list| list.iter().filter_map(number_of).collect())
+            .unwrap_or_default();
+        match numbers[..] {
+            [a, b] if first.contains(&a) && second.contains(&b) => Ok((a, b)),
+            [a, _] if !first.contains(&a) => Err(self.out_of_range(key, row, first)),
+            [_, _] => Err(self.out_of_range(key, row, second)),
+            _ => Err(self.wrong_type(key, "a list of pairs of numbers", row)),
+        }
+    }
+}
+
+/// A number, whole or not.
+fn number_of(value: &Value) -> Option<f64> {
+    value
+        .as_float()
+        .or(value.as_integer().map(|whole| whole as f64))
+}

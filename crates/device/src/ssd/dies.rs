@@ -1,0 +1,183 @@
+//! Dies and the channels they share: who is busy until when.
+//!
+//! Reads go before queued programs and erases, but not before the one that runs, unless the die can suspend
+//! it. What a read delays is done later by as much.
+
+use std::ops::Range;
+
+use super::SsdParams;
+use crate::{Nanos, Request};
+
+/// A die. What is queued runs without gaps from `busy_from` to `busy_until`.
+#[derive(Clone, Debug, Default)]
+struct Die {
+    read_until: Nanos,
+    busy_from: Nanos,
+    busy_until: Nanos,
+    erase: Range<Nanos>,
+    erases_seen: u64,
+}
+
+impl Die {
+    fn queue(&mut self, at: Nanos, duration: Nanos) -> Nanos {
+        let from = at.max(self.busy_until).max(self.read_until);
+        if from > self.busy_until {
+            self.busy_from = from;
+        }
+        self.busy_until = from + duration;
+        self.busy_until
+    }
+
+    /// Reads for `duration` ahead of what is queued, of which each step takes `step`.
+    fn read(&mut self, at: Nanos, duration: Nanos, step: Nanos, suspend: Option<Nanos>) -> Nanos {
+        let ready = at.max(self.read_until);
+        let rest = self.rest_of_step(ready, step);
+        let wait = suspend.map_or(rest, |suspend| rest.min(suspend));
+        let from = ready + wait;
+        self.read_until = from + duration;
+        if self.busy_until > from {
+            self.postpone(
+                from,
+                self.read_until.saturating_sub(self.busy_from).min(duration),
+            );
+        }
+        self.read_until
+    }
+
+    /// Time until the program or erase that runs at `at` ends.
+    fn rest_of_step(&self, at: Nanos, step: Nanos) -> Nanos {
+        if at < self.busy_from || at >= self.busy_until {
+            0
+        } else if self.erase.contains(&at) {
+            self.erase.end - at
+        } else {
+            (self.busy_until - at).checked_rem(step).unwrap_or(0)
+        }
+    }
+
+    fn postpone(&mut self, from: Nanos, by: Nanos) {
+        self.busy_until += by;
+        if self.erase.end > from {
+            self.erase.end += by;
+            if self.erase.start >= from {
+                self.erase.start += by;
+            }
+        }
+    }
+}
+
+/// All dies of a device.
+#[derive(Debug)]
+pub(super) struct Dies {
+    dies: Vec<Die>,
+    channel_free: Vec<Nanos>,
+    read_ns: Vec<Nanos>,
+    program_ns: Vec<Nanos>,
+    /// Mean time of a program: what a read may find running.
+    step_ns: Nanos,
+    suspend_ns: Option<Nanos>,
+    sector_ns: f64,
+    stripe_sectors: u64,
+}
+
+impl Dies {
+    pub(super) fn new(params: &SsdParams) -> Self {
+        let stripe_sectors = params.die_stripe_sectors();
+        let bus_ns = (stripe_sectors as f64 * params.channel_sector_ns) as Nanos;
+        let shared_ns = bus_ns * u64::from(params.dies_per_channel);
+        let with_bus = |&program: &Nanos| (program + bus_ns).max(shared_ns);
+        let program_ns: Vec<Nanos> = params.program_ns.iter().map(with_bus).collect();
+        Self {
+            dies: vec![Die::default(); params.dies() as usize],
+            channel_free: vec![0; params.channels as usize],
+            read_ns: params.read_ns.clone(),
+            step_ns: mean(&program_ns),
+            program_ns,
+            suspend_ns: params.suspend_ns,
+            sector_ns: params.channel_sector_ns,
+            stripe_sectors,
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.dies.len() as u64
+    }
+
+    /// Mean time of a page's read.
+    pub(super) fn mean_read_ns(&self) -> Nanos {
+        mean(&self.read_ns)
+    }
+
+    /// Mean time of a program, with the transfer to the die.
+    pub(super) fn mean_program_ns(&self) -> Nanos {
+        self.step_ns
+    }
+
+    /// Time of the program of the page in row `row` of a block.
+    pub(super) fn program_ns(&self, row: u64) -> Nanos {
+        self.program_ns[(row % self.program_ns.len() as u64) as usize]
+    }
+
+    /// Queues `duration` of programs at a die; returns when they end.
+    pub(super) fn program(&mut self, die: u64, at: Nanos, duration: Nanos) -> Nanos {
+        self.dies[die as usize].queue(at, duration)
+    }
+
+    /// Queues an erase at a die if `erases` have been asked for and it has not seen the last of them.
+    pub(super) fn erase(&mut self, die: u64, at: Nanos, erases: u64, duration: Nanos) {
+        let die = &mut self.dies[die as usize];
+        if die.erases_seen != erases {
+            die.erases_seen = erases;
+            let until = die.queue(at, duration);
+            die.erase = until - duration..until;
+        }
+    }
+
+    /// Programs in place the stripes that a request touches; returns when the last is done.
+    pub(super) fn program_in_place(&mut self, at: Nanos, request: &Request) -> Nanos {
+        let mut done = at;
+        for stripe in stripes(request, self.stripe_sectors) {
+            let (die, row) = (stripe % self.count(), stripe / self.count());
+            done = done.max(self.program(die, at, self.program_ns(row)));
+        }
+        done
+    }
+
+    /// Reads what a request asks for; returns when the last of it has crossed its channel.
+    pub(super) fn read(&mut self, at: Nanos, request: &Request) -> Nanos {
+        let mut done = at;
+        let end = request.sector + u64::from(request.sectors);
+        for stripe in stripes(request, self.stripe_sectors) {
+            let (die, row) = (stripe % self.count(), stripe / self.count());
+            let read_ns = self.read_ns[(row % self.read_ns.len() as u64) as usize];
+            let (step, suspend) = (self.step_ns, self.suspend_ns);
+            let sensed = self.dies[die as usize].read(at, read_ns, step, suspend);
+            let from = request.sector.max(stripe * self.stripe_sectors);
+            let sectors = end
+                .min((stripe + 1) * self.stripe_sectors)
+                .saturating_sub(from);
+            done = done.max(self.transfer(die, at, sensed, sectors));
+        }
+        done
+    }
+
+    /// When the die's channel has moved `sectors` that are there at `ready`; in order of arrival by its total
+    /// work only, so that a slow read does not hold back what is ready before it.
+    fn transfer(&mut self, die: u64, at: Nanos, ready: Nanos, sectors: u64) -> Nanos {
+        let channel = (die % self.channel_free.len() as u64) as usize;
+        let duration = (sectors as f64 * self.sector_ns) as Nanos;
+        let free = &mut self.channel_free[channel];
+        *free = at.max(*free) + duration;
+        (*free).max(ready + duration)
+    }
+}
+
+/// The stripes that a request touches, at least one.
+fn stripes(request: &Request, stripe_sectors: u64) -> Range<u64> {
+    let end = request.sector + u64::from(request.sectors.max(1));
+    request.sector / stripe_sectors..end.div_ceil(stripe_sectors)
+}
+
+fn mean(times: &[Nanos]) -> Nanos {
+    times.iter().sum::<Nanos>() / times.len() as u64
+}

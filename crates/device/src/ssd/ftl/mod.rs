@@ -1,0 +1,214 @@
+//! The translation layer: a page map, and cleaning that takes the block with the fewest valid units.
+//!
+//! Only state: no time. Writes fill superblocks in the order they come; when free blocks run out, the valid
+//! units of the emptiest sealed block are moved and the block is erased. What that costs is told as
+//! [`Ftl::moves_per_write`], for whoever charges time to spread over the writes that it makes room for.
+
+mod amplification;
+mod blocks;
+mod params;
+mod sample;
+mod steady;
+
+use std::ops::Range;
+
+pub use amplification::uniform_write_amplification;
+pub use params::CleaningParams;
+
+use super::SsdParams;
+use crate::SECTOR_BYTES;
+use blocks::Blocks;
+use sample::Sample;
+
+/// Free blocks below which cleaning starts: one to write to, one for what is moved meanwhile.
+const RESERVE: usize = 2;
+/// Fewest units of a block where only a share of the units is tracked.
+const LEAST_SAMPLED_UNITS: u64 = 64;
+/// The write point of what the host writes, and of what cleaning moves unless that is kept apart.
+const HOST: usize = 0;
+/// The content of a slot that was written for nothing, and of a unit that was not written.
+const NOTHING: u32 = 0;
+
+/// A block that is being filled.
+#[derive(Clone, Copy, Debug)]
+struct WritePoint {
+    block: u32,
+    filled: u32,
+}
+
+/// The map and the blocks of a device.
+#[derive(Debug)]
+pub(super) struct Ftl {
+    sample: Sample,
+    block_units: u32,
+    superblocks_per_block: f64,
+    moved_to: usize,
+    /// Slot of each tracked unit, plus one.
+    slots: Vec<u32>,
+    /// Tracked unit last written to each slot, plus one.
+    units: Vec<u32>,
+    blocks: Blocks,
+    free: Vec<u32>,
+    points: [WritePoint; 2],
+    mapped: u64,
+    moved: u64,
+    cleaned: u64,
+    moves_per_write: f64,
+    padding: u64,
+}
+
+impl Ftl {
+    /// An empty device. Its tables are zero pages of the system until they are used.
+    pub(super) fn new(ssd: &SsdParams, cleaning: &CleaningParams) -> Self {
+        let all = ssd.capacity_bytes / (cleaning.mapping_sectors * SECTOR_BYTES);
+        let sample = Sample::of(all);
+        let superblock = cleaning.superblock_units(ssd);
+        let block_units =
+            (superblock / sample.units_per_tracked()).max(LEAST_SAMPLED_UNITS.min(superblock));
+        let space = sample.tracked() as f64 * (1.0 + cleaning.spare_share);
+        let points = 1 + usize::from(cleaning.separate_moves);
+        let blocks = (space / block_units as f64).ceil() as usize + RESERVE + points;
+        let mut ftl = Self {
+            sample,
+            block_units: block_units as u32,
+            superblocks_per_block: (block_units * sample.units_per_tracked()) as f64
+                / superblock as f64,
+            moved_to: points - 1,
+            slots: vec![NOTHING; sample.tracked() as usize],
+            units: vec![NOTHING; blocks * block_units as usize],
+            blocks: Blocks::new(blocks, block_units as usize),
+            free: (0..blocks as u32).rev().collect(),
+            points: [WritePoint {
+                block: 0,
+                filled: 0,
+            }; 2],
+            mapped: 0,
+            moved: 0,
+            cleaned: 0,
+            moves_per_write: 0.0,
+            padding: 0,
+        };
+        for point in 0..points {
+            ftl.open(point);
+        }
+        ftl
+    }
+
+    /// Maps `units` to new places, cleaning as needed.
+    pub(super) fn write(&mut self, units: Range<u64>) {
+        for unit in self.sample.within(units) {
+            self.forget(unit as usize);
+            self.make_room();
+            self.place(unit as u32, HOST);
+            self.mapped += 1;
+        }
+    }
+
+    /// Fills `units` of the write point with nothing.
+    pub(super) fn pad(&mut self, units: u64) {
+        self.padding += units;
+        while self.padding >= self.sample.units_per_tracked() {
+            self.padding -= self.sample.units_per_tracked();
+            self.make_room();
+            let point = &mut self.points[HOST];
+            let slot = point.block * self.block_units + point.filled;
+            self.units[slot as usize] = NOTHING;
+            point.filled += 1;
+        }
+    }
+
+    /// Unmaps `units`.
+    pub(super) fn discard(&mut self, units: Range<u64>) {
+        for unit in self.sample.within(units) {
+            self.forget(unit as usize);
+            self.slots[unit as usize] = NOTHING;
+        }
+    }
+
+    /// Units moved for each unit that the host writes at present: 0 while there are free blocks.
+    pub(super) fn moves_per_write(&self) -> f64 {
+        self.moves_per_write
+    }
+
+    /// Units moved since the device was built.
+    pub(super) fn moved_units(&self) -> u64 {
+        self.moved * self.sample.units_per_tracked()
+    }
+
+    /// Superblocks erased since the device was built.
+    pub(super) fn erased_superblocks(&self) -> f64 {
+        self.cleaned as f64 * self.superblocks_per_block
+    }
+
+    /// Share of the address space that is mapped.
+    pub(super) fn mapped_share(&self) -> f64 {
+        self.mapped as f64 / self.sample.tracked() as f64
+    }
+
+    /// Share of valid units of every sealed block.
+    pub(super) fn valid_shares(&self) -> impl Iterator<Item = f64> {
+        let units = f64::from(self.block_units);
+        let counts = self.blocks.sealed_counts();
+        counts.map(move |valid| f64::from(valid) / units)
+    }
+
+    /// Makes what is stored for a tracked unit invalid, if anything is.
+    fn forget(&mut self, unit: usize) {
+        if self.slots[unit] != NOTHING {
+            self.blocks
+                .invalidate((self.slots[unit] - 1) / self.block_units);
+            self.mapped -= 1;
+        }
+    }
+
+    /// Sees to it that the write point of the host has a slot left.
+    fn make_room(&mut self) {
+        while self.points[HOST].filled == self.block_units {
+            self.seal_and_open(HOST);
+            let before = self.moved;
+            while self.free.len() < RESERVE {
+                self.clean();
+            }
+            let left = self.block_units - self.points[HOST].filled;
+            let moves = (self.moved - before) as f64;
+            self.moves_per_write = moves / f64::from(left.max(1));
+        }
+    }
+
+    fn clean(&mut self) {
+        let (victim, valid) = self.blocks.take_emptiest();
+        let first = victim * self.block_units;
+        for slot in first..first + self.block_units {
+            let unit = self.units[slot as usize];
+            if unit != NOTHING && self.slots[unit as usize - 1] == slot + 1 {
+                self.blocks.invalidate(victim);
+                if self.points[self.moved_to].filled == self.block_units {
+                    self.seal_and_open(self.moved_to);
+                }
+                self.place(unit - 1, self.moved_to);
+            }
+        }
+        self.moved += u64::from(valid);
+        self.cleaned += 1;
+        self.free.push(victim);
+    }
+
+    fn seal_and_open(&mut self, point: usize) {
+        self.blocks.seal(self.points[point].block);
+        self.open(point);
+    }
+
+    fn open(&mut self, point: usize) {
+        let block = self.free.pop().expect("cleaning keeps blocks in reserve");
+        self.points[point] = WritePoint { block, filled: 0 };
+    }
+
+    fn place(&mut self, unit: u32, point: usize) {
+        let point = &mut self.points[point];
+        let slot = point.block * self.block_units + point.filled;
+        point.filled += 1;
+        self.blocks.validate(point.block);
+        self.units[slot as usize] = unit + 1;
+        self.slots[unit as usize] = slot + 1;
+    }
+}

@@ -1,0 +1,77 @@
+//! Parameters of the translation layer.
+
+use crate::profile::{Problem, Section, SectionResult};
+use crate::ssd::SsdParams;
+use crate::{Nanos, SECTOR_BYTES};
+
+/// Fewest superblocks for which choosing among them means anything.
+const FEWEST_SUPERBLOCKS: u64 = 32;
+
+/// How the translation layer maps and cleans.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CleaningParams {
+    /// What one entry of the map stands for.
+    pub mapping_sectors: u64,
+    /// Pages of an erase block.
+    pub pages_per_block: u64,
+    /// Time a die is busy with the erase of a block in every plane.
+    pub erase_ns: Nanos,
+    /// Flash beyond the addressable size that takes part in cleaning, as a share of that size.
+    pub spare_share: f64,
+    /// Whether moved units go to blocks of their own rather than among those that the host writes.
+    pub separate_moves: bool,
+}
+
+impl CleaningParams {
+    /// Reads the table `cleaning`, if there is one.
+    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Option<Self>> {
+        if !root.has("cleaning") {
+            return Ok(None);
+        }
+        let mut table = root.section("cleaning")?;
+        let params = Self {
+            mapping_sectors: table.integer_or("mapping_kib", 4, 1..=1024)? * 2,
+            pages_per_block: table.integer("pages_per_block", 1..=65_536)?,
+            erase_ns: table.micros("erase_us", 0.0..=1e6)?,
+            spare_share: table.number("spare_share", 0.01..=4.0)?,
+            separate_moves: table.flag_or("separate_moves", false)?,
+        };
+        table.finish()?;
+        Ok(Some(params))
+    }
+
+    pub(crate) fn validate(&self, ssd: &SsdParams) -> SectionResult<()> {
+        let (mapping, stripe) = (self.mapping_sectors / 2, ssd.die_stripe_sectors() / 2);
+        if !stripe.is_multiple_of(mapping) {
+            return Err(Problem::new(
+                format!(
+                    "cleaning.mapping_kib = {mapping} does not divide stripe_kib x planes = {stripe}"
+                ),
+                "give a mapping unit of which whole ones fit a page of every plane",
+            ));
+        }
+        let superblock_bytes = self.superblock_units(ssd) * self.mapping_sectors * SECTOR_BYTES;
+        let superblocks = ssd.capacity_bytes / superblock_bytes;
+        if superblocks < FEWEST_SUPERBLOCKS {
+            return Err(Problem::new(
+                format!(
+                    "a block of every die and plane is {superblock_bytes} bytes: capacity_mb holds {superblocks} of them"
+                ),
+                format!(
+                    "give fewer dies, planes or cleaning.pages_per_block, so that it holds {FEWEST_SUPERBLOCKS}"
+                ),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Mapping units that one program of a die takes.
+    pub(crate) fn units_per_program(&self, ssd: &SsdParams) -> u64 {
+        ssd.die_stripe_sectors() / self.mapping_sectors
+    }
+
+    /// Mapping units of a superblock: one block of every die and plane, written and erased as one.
+    pub(crate) fn superblock_units(&self, ssd: &SsdParams) -> u64 {
+        self.units_per_program(ssd) * self.pages_per_block * u64::from(ssd.dies())
+    }
+}

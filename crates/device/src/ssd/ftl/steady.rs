@@ -1,0 +1,110 @@
+//! The state after long use, computed instead of replayed.
+//!
+//! Random overwrites leave the sealed blocks evenly spread in age, from just written to about to be cleaned;
+//! a unit survives each overwrite with the same chance, so the share of valid units falls exponentially with
+//! age (Desnoyers, SYSTOR 2012). Units are dealt to blocks at random so that each has its share.
+
+use std::ops::Range;
+
+use super::amplification::victim_valid_share;
+use super::{Ftl, HOST, RESERVE};
+
+impl Ftl {
+    /// Writes an empty device once, in order.
+    pub(in super::super) fn fill(&mut self) {
+        self.fill_tracked(0..self.sample.tracked());
+    }
+
+    fn fill_tracked(&mut self, tracked: Range<u64>) {
+        for unit in tracked {
+            self.make_room();
+            self.place(unit as u32, HOST);
+            self.mapped += 1;
+        }
+    }
+
+    /// Brings an empty device where random overwrites of the first `active_share` of its space, after a
+    /// sequential fill, bring it in the long run. What is static stays together in blocks that are full.
+    pub(in super::super) fn wear_in(&mut self, active_share: f64) {
+        let tracked = self.sample.tracked();
+        let active = ((tracked as f64 * active_share) as u64).clamp(1, tracked);
+        self.fill_tracked(active..tracked);
+        if self.points[HOST].filled > 0 {
+            self.seal_and_open(HOST);
+        }
+        let sealed = self.free.len() - RESERVE;
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let mut units: Vec<u32> = (0..active as u32).collect();
+        random.shuffle(&mut units);
+        let space = sealed as f64 * f64::from(self.block_units) / active as f64;
+        let share = victim_valid_share(space);
+        let counts = self.valid_counts(share, sealed, active, &mut random);
+        let mut units = units.into_iter();
+        for count in counts {
+            units
+                .by_ref()
+                .take(count as usize)
+                .for_each(|unit| self.place(unit, HOST));
+            self.seal_and_open(HOST);
+        }
+        self.mapped += active;
+        self.moves_per_write = share / (1.0 - share);
+    }
+
+    /// Valid units of `blocks` blocks, the youngest first, `total` in all.
+    fn valid_counts(&self, share: f64, blocks: usize, total: u64, random: &mut Random) -> Vec<u32> {
+        let size = f64::from(self.block_units);
+        let decay = -share.ln();
+        let edge = |block: usize| (-decay * block as f64 / blocks as f64).exp();
+        let least = (share * size) as u32;
+        let mut counts: Vec<u32> = (0..blocks)
+            .map(|block| {
+                let mean = (edge(block) - edge(block + 1)) * blocks as f64 / decay;
+                let spread = (size * mean * (1.0 - mean).max(0.0)).sqrt();
+                let count = (mean * size + spread * random.normal()).round();
+                (count.max(0.0) as u32).clamp(least, self.block_units)
+            })
+            .collect();
+        self.balance(&mut counts, total, random);
+        counts
+    }
+
+    /// Adds or takes single units at random blocks until the sum is `total`.
+    fn balance(&self, counts: &mut [u32], total: u64, random: &mut Random) {
+        let mut sum: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+        while sum != total {
+            let count = &mut counts[random.below(counts.len() as u64) as usize];
+            if sum < total && *count < self.block_units {
+                *count += 1;
+                sum += 1;
+            } else if sum > total && *count > 0 {
+                *count -= 1;
+                sum -= 1;
+            }
+        }
+    }
+}
+
+/// Marsaglia's xorshift: the same sequence every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((u128::from(self.0) * u128::from(end)) >> 64) as u64
+    }
+
+    /// About a standard normal value: the sum of twelve uniform ones.
+    fn normal(&mut self) -> f64 {
+        let uniform = (0..12).map(|_| self.below(1 << 32) as f64 / (1_u64 << 32) as f64);
+        uniform.sum::<f64>() - 6.0
+    }
+
+    fn shuffle(&mut self, values: &mut [u32]) {
+        for end in (1..values.len()).rev() {
+            values.swap(end, self.below(end as u64 + 1) as usize);
+        }
+    }
+}
