@@ -40,7 +40,7 @@ impl PyProfile {
     /// US dollars for 10^9 bytes a month, as far as the profile says.
     #[getter]
     fn usd_per_gb_month(&self) -> Option<f64> {
-        self.0.price().per_gb_month(self.0.capacity_bytes())
+        self.0.usd_per_gb_month()
     }
 
     #[getter]

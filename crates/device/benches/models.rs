@@ -123,6 +123,18 @@ fn models(criterion: &mut Criterion) {
         ),
         ("ssd random mixed, 32 at a time", "ssd-nvme-dc", 32, None),
         ("ram random mixed, one at a time", "ram", 1, None),
+        (
+            "volume random mixed, one at a time",
+            "volume-aws-gp3",
+            1,
+            None,
+        ),
+        (
+            "volume random mixed, 32 at a time",
+            "volume-aws-gp3",
+            32,
+            None,
+        ),
     ] {
         let mut load = Load::new(profile, depth, op);
         group.bench_function(label, |bencher| {

@@ -77,6 +77,8 @@ fn warm_models_do_not_allocate() {
         "ssd-sata-dc",
         "ssd-nvme-dc",
         "ssd-dram-fc",
+        "volume-aws-st1",
+        "volume-gcp-pd-ssd",
     ] {
         let mut device = shipped::profile(name).build(1);
         let (mut completions, mut now, mut state) = (Vec::with_capacity(64), 0, 1);

@@ -35,6 +35,9 @@ conformance_of! {
     nvme_ssd: "ssd-nvme-dc";
     dram_ssd: "ssd-dram-fc";
     no_delay: "zero";
+    volume_that_merges: "volume-aws-gp3";
+    volume_with_credits: "volume-aws-st1";
+    volume_without_units: "volume-gcp-pd-ssd";
 }
 
 #[test]

@@ -50,6 +50,14 @@ fn every_shipped_profile_builds() {
         "ssd-dram-fc",
         "ssd-nvme-dc",
         "ssd-sata-dc",
+        "volume-aws-gp3",
+        "volume-aws-gp3-16k",
+        "volume-aws-io2",
+        "volume-aws-sc1",
+        "volume-aws-st1",
+        "volume-azure-premium-v2",
+        "volume-gcp-hyperdisk-balanced",
+        "volume-gcp-pd-ssd",
         "zero",
     ] {
         assert!(names.iter().any(|known| known == name), "no profile {name}");

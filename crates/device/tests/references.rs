@@ -69,8 +69,7 @@ fn a_circle_is_refused() {
 #[test]
 fn a_purchase_is_spread_over_five_years() {
     let profile = parse("like = \"base\"\n").expect("a valid profile");
-    let price = profile.price().per_gb_month(profile.capacity_bytes());
-    assert_eq!(price, Some(600.0 / 60.0 / 1.0));
+    assert_eq!(profile.usd_per_gb_month(), Some(600.0 / 60.0 / 1.0));
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub use source::Source;
 use crate::hdd::{Disk, HddParams};
 use crate::ram::{Ram, RamParams};
 use crate::ssd::{Ssd, SsdParams};
+use crate::volume::{Volume, VolumeParams};
 use crate::{Device, SECTOR_BYTES};
 
 /// The parameters of each kind of device.
@@ -27,6 +28,8 @@ pub enum Params {
     Ssd(SsdParams),
     /// Memory behind a link.
     Ram(RamParams),
+    /// A volume of a cloud.
+    Volume(VolumeParams),
 }
 
 /// A device that can be built: validated parameters and where they come from.
@@ -60,11 +63,12 @@ impl Profile {
     fn read(text: &str, file: &str, library: &Library) -> SectionResult<Self> {
         let table = library::table(text, library)?;
         let mut root = Section::new("", &table);
-        let kind = root.word("kind", &["hdd", "ssd", "ram"])?;
+        let kind = root.word("kind", &["hdd", "ssd", "ram", "volume"])?;
         let summary = root.text("summary")?.to_owned();
         let params = match kind {
             "hdd" => Params::Hdd(Box::new(HddParams::parse(&mut root)?)),
             "ssd" => Params::Ssd(SsdParams::parse(&mut root)?),
+            "volume" => Params::Volume(VolumeParams::parse(&mut root)?),
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
         let price = read_price(&mut root)?;
@@ -81,21 +85,24 @@ impl Profile {
 
     /// Builds the model. The same seed gives the same times.
     ///
-    /// The seed sets what a real device leaves to chance: where the platters stand at time 0.
+    /// The seed sets what a real device leaves to chance: where the platters stand at time 0,
+    /// which latency a request meets.
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         match &self.params {
             Params::Hdd(params) => Box::new(Disk::new(params, seed)),
             Params::Ssd(params) => Box::new(Ssd::new(params.clone())),
             Params::Ram(params) => Box::new(Ram::new(params.clone())),
+            Params::Volume(params) => Box::new(Volume::new(params.clone(), seed)),
         }
     }
 
-    /// `hdd`, `ssd` or `ram`.
+    /// `hdd`, `ssd`, `ram` or `volume`.
     pub fn kind(&self) -> &'static str {
         match self.params {
             Params::Hdd(_) => "hdd",
             Params::Ssd(_) => "ssd",
             Params::Ram(_) => "ram",
+            Params::Volume(_) => "volume",
         }
     }
 
@@ -115,6 +122,7 @@ impl Profile {
             Params::Hdd(params) => params.capacity_sectors() * SECTOR_BYTES,
             Params::Ssd(params) => params.capacity_bytes,
             Params::Ram(params) => params.capacity_bytes,
+            Params::Volume(params) => params.capacity_bytes,
         };
         bytes / SECTOR_BYTES * SECTOR_BYTES
     }
@@ -124,7 +132,7 @@ impl Profile {
         match &self.params {
             Params::Hdd(params) => params.write_cache,
             Params::Ssd(params) => params.cache_sectors > 0 && !params.power_loss_protection,
-            Params::Ram(_) => false,
+            Params::Ram(_) | Params::Volume(_) => false,
         }
     }
 
@@ -136,6 +144,21 @@ impl Profile {
     /// What it costs, as far as the profile says.
     pub fn price(&self) -> &Price {
         &self.price
+    }
+
+    /// US dollars for a month of the whole device with what was provisioned, as [`Price::per_month`].
+    pub fn usd_per_month(&self) -> Option<f64> {
+        let (iops, mb_per_s) = match &self.params {
+            Params::Volume(params) => (params.iops, params.mb_per_s),
+            _ => (0.0, 0.0),
+        };
+        self.price.per_month(self.capacity_bytes(), iops, mb_per_s)
+    }
+
+    /// US dollars for 10^9 bytes a month: [`Profile::usd_per_month`] divided by the size.
+    pub fn usd_per_gb_month(&self) -> Option<f64> {
+        let month = self.usd_per_month();
+        month.map(|usd| usd / (self.capacity_bytes() as f64 / 1e9))
     }
 
     /// Where the numbers come from.

@@ -1,6 +1,6 @@
 //! What a device costs.
 
-use super::{Section, SectionResult};
+use super::{Problem, Section, SectionResult};
 
 /// Months over which the price of a bought device is spread: five years, the usual term of its guarantee.
 pub const SERVICE_LIFE_MONTHS: f64 = 60.0;
@@ -8,7 +8,7 @@ pub const SERVICE_LIFE_MONTHS: f64 = 60.0;
 const MOST_USD: f64 = 1e9;
 
 /// Price of a device: bought once, or rented by the month. What is absent is not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Price {
     /// To buy the whole device, in US dollars.
     pub usd: Option<f64>,
@@ -16,6 +16,8 @@ pub struct Price {
     pub usd_per_gb_month: Option<f64>,
     /// To rent one I/O per second above those included, for a month, in US dollars.
     pub usd_per_iops_month: Option<f64>,
+    /// Steps of that price: a number of I/Os per second, ascending, and what each above it costs instead.
+    pub usd_per_iops_month_above: Vec<(f64, f64)>,
     /// To rent 10^6 bytes per second above those included, for a month, in US dollars.
     pub usd_per_mb_per_s_month: Option<f64>,
     /// I/Os per second that the price of the size includes.
@@ -37,15 +39,49 @@ impl Price {
             usd_per_gb_month: optional("usd_per_gb_month")?,
             usd_per_iops_month: optional("usd_per_iops_month")?,
             usd_per_mb_per_s_month: optional("usd_per_mb_per_s_month")?,
+            usd_per_iops_month_above: steps(section)?,
             included_iops: section.number_or("included_iops", 0.0, 0.0..=1e9)?,
             included_mb_per_s: section.number_or("included_mb_per_s", 0.0, 0.0..=1e9)?,
         })
     }
 
-    /// Price of 10^9 bytes for a month, in US dollars: the rent, or the purchase spread over
-    /// [`SERVICE_LIFE_MONTHS`]. Without what I/Os and throughput above the included ones cost.
-    pub fn per_gb_month(&self, capacity_bytes: u64) -> Option<f64> {
-        let bought = |usd| usd / SERVICE_LIFE_MONTHS / (capacity_bytes as f64 / 1e9);
-        self.usd_per_gb_month.or(self.usd.map(bought))
+    /// Price of a month, in US dollars: the rent, with I/Os per second and 10^6 bytes per second above those
+    /// included; or the purchase spread over [`SERVICE_LIFE_MONTHS`].
+    pub fn per_month(&self, capacity_bytes: u64, iops: f64, mb_per_s: f64) -> Option<f64> {
+        let rented = |usd| usd * capacity_bytes as f64 / 1e9;
+        let bought = |usd| usd / SERVICE_LIFE_MONTHS;
+        let size = self.usd_per_gb_month.map(rented).or(self.usd.map(bought))?;
+        let throughput = (mb_per_s - self.included_mb_per_s).max(0.0);
+        Some(
+            size + self.iops_per_month(iops)
+                + throughput * self.usd_per_mb_per_s_month.unwrap_or(0.0),
+        )
     }
+
+    /// Each step replaces the price before it for what lies above.
+    fn iops_per_month(&self, iops: f64) -> f64 {
+        let (mut usd, mut price) = (0.0, self.usd_per_iops_month.unwrap_or(0.0));
+        let mut counted = self.included_iops.min(iops);
+        for &(above, next_price) in &self.usd_per_iops_month_above {
+            let end = above.clamp(counted, iops);
+            usd += (end - counted) * price;
+            (counted, price) = (end, next_price);
+        }
+        usd + (iops - counted) * price
+    }
+}
+
+fn steps(section: &mut Section<'_>) -> SectionResult<Vec<(f64, f64)>> {
+    const KEY: &str = "usd_per_iops_month_above";
+    if !section.has(KEY) {
+        return Ok(Vec::new());
+    }
+    let steps = section.pairs(KEY, 0.0..=1e9, 0.0..=MOST_USD)?;
+    if steps.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
+        return Err(Problem::new(
+            format!("{} is not ascending", section.name(KEY)),
+            "give pairs in ascending order of I/Os per second",
+        ));
+    }
+    Ok(steps)
 }
