@@ -1,4 +1,4 @@
-//! Requests whose completion time is known, waiting for time to reach it.
+//! What will happen at a known time, waiting for time to reach it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,14 +8,14 @@ use crate::{Completion, Nanos, RequestId};
 /// Room that every model reserves at the start, so that no request allocates until more are outstanding.
 pub(crate) const RESERVED: usize = 1024;
 
-/// Completions ordered by time; those due at the same time leave in the order they were added.
+/// Events ordered by time, by default completions; those due at the same time leave in the order they were added.
 #[derive(Debug)]
-pub(crate) struct DueList {
-    heap: BinaryHeap<Reverse<(Nanos, u64, RequestId)>>,
+pub(crate) struct DueList<T = RequestId> {
+    heap: BinaryHeap<Reverse<(Nanos, u64, T)>>,
     added: u64,
 }
 
-impl DueList {
+impl<T: Ord> DueList<T> {
     pub(crate) fn new() -> Self {
         Self {
             heap: BinaryHeap::with_capacity(RESERVED),
@@ -23,8 +23,8 @@ impl DueList {
         }
     }
 
-    pub(crate) fn push(&mut self, at: Nanos, id: RequestId) {
-        self.heap.push(Reverse((at, self.added, id)));
+    pub(crate) fn push(&mut self, at: Nanos, event: T) {
+        self.heap.push(Reverse((at, self.added, event)));
         self.added += 1;
     }
 
@@ -32,6 +32,13 @@ impl DueList {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
+    /// Removes the earliest.
+    pub(crate) fn take(&mut self) -> Option<T> {
+        self.heap.pop().map(|Reverse((_, _, event))| event)
+    }
+}
+
+impl DueList {
     /// Moves everything due at or before `now` to `completions`.
     pub(crate) fn drain(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         while self.next().is_some_and(|at| at <= now) {

@@ -6,6 +6,7 @@
 //!
 //! A [`Profile`] holds the parameters of one device, read from TOML, and builds the model.
 
+pub mod array;
 pub mod conformance;
 mod driver;
 mod due;

@@ -9,17 +9,35 @@ use super::source;
 
 /// Texts of profiles by name. Whoever reads files fills it; this crate reads none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Library(BTreeMap<String, String>);
+pub struct Library {
+    texts: BTreeMap<String, String>,
+    /// Names of the members that are being read, one inside the other.
+    inside: Vec<String>,
+}
 
 impl Library {
     /// A library of these texts, by name.
     pub fn new(texts: BTreeMap<String, String>) -> Self {
-        Self(texts)
+        let inside = Vec::new();
+        Self { texts, inside }
+    }
+
+    /// The library as a member of that name sees it.
+    pub(crate) fn inside(&self, name: &str) -> Self {
+        let mut library = self.clone();
+        library.inside.push(name.to_owned());
+        library
     }
 
     /// The text of a profile that `key` names.
     pub(crate) fn text(&self, key: &str, name: &str) -> SectionResult<&str> {
-        self.0.get(name).map(String::as_str).ok_or_else(|| {
+        if self.inside.iter().any(|outer| outer == name) {
+            return Err(Problem::new(
+                format!("{key} = \"{name}\" leads back to itself"),
+                "name another profile",
+            ));
+        }
+        self.texts.get(name).map(String::as_str).ok_or_else(|| {
             Problem::new(
                 format!("{key} = \"{name}\" is not a known profile"),
                 "name a profile that ships, or a TOML file beside this one",

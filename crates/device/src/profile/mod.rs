@@ -13,6 +13,7 @@ pub use price::{Price, SERVICE_LIFE_MONTHS};
 pub(crate) use section::Section;
 pub use source::Source;
 
+use crate::array::{Array, ArrayParams};
 use crate::hdd::{Disk, HddParams};
 use crate::ram::{Ram, RamParams};
 use crate::ssd::{Ssd, SsdParams};
@@ -30,6 +31,8 @@ pub enum Params {
     Ram(RamParams),
     /// A volume of a cloud.
     Volume(VolumeParams),
+    /// Several devices as one.
+    Array(ArrayParams),
 }
 
 /// A device that can be built: validated parameters and where they come from.
@@ -63,12 +66,13 @@ impl Profile {
     fn read(text: &str, file: &str, library: &Library) -> SectionResult<Self> {
         let table = library::table(text, library)?;
         let mut root = Section::new("", &table);
-        let kind = root.word("kind", &["hdd", "ssd", "ram", "volume"])?;
+        let kind = root.word("kind", &["hdd", "ssd", "ram", "volume", "array"])?;
         let summary = root.text("summary")?.to_owned();
         let params = match kind {
             "hdd" => Params::Hdd(Box::new(HddParams::parse(&mut root)?)),
             "ssd" => Params::Ssd(SsdParams::parse(&mut root)?),
             "volume" => Params::Volume(VolumeParams::parse(&mut root)?),
+            "array" => Params::Array(ArrayParams::parse(&mut root, library)?),
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
         let price = read_price(&mut root)?;
@@ -93,16 +97,18 @@ impl Profile {
             Params::Ssd(params) => Box::new(Ssd::new(params.clone())),
             Params::Ram(params) => Box::new(Ram::new(params.clone())),
             Params::Volume(params) => Box::new(Volume::new(params.clone(), seed)),
+            Params::Array(params) => Box::new(Array::new(params, seed)),
         }
     }
 
-    /// `hdd`, `ssd`, `ram` or `volume`.
+    /// `hdd`, `ssd`, `ram`, `volume` or `array`.
     pub fn kind(&self) -> &'static str {
         match self.params {
             Params::Hdd(_) => "hdd",
             Params::Ssd(_) => "ssd",
             Params::Ram(_) => "ram",
             Params::Volume(_) => "volume",
+            Params::Array(_) => "array",
         }
     }
 
@@ -123,6 +129,7 @@ impl Profile {
             Params::Ssd(params) => params.capacity_bytes,
             Params::Ram(params) => params.capacity_bytes,
             Params::Volume(params) => params.capacity_bytes,
+            Params::Array(params) => params.capacity_sectors() * SECTOR_BYTES,
         };
         bytes / SECTOR_BYTES * SECTOR_BYTES
     }
@@ -133,7 +140,21 @@ impl Profile {
             Params::Hdd(params) => params.write_cache,
             Params::Ssd(params) => params.cache_sectors > 0 && !params.power_loss_protection,
             Params::Ram(_) | Params::Volume(_) => false,
+            Params::Array(params) => params.write_cache(),
         }
+    }
+
+    /// Whether positions are reached by moving and turning, so that near is fast.
+    pub(crate) fn is_rotating(&self) -> bool {
+        match &self.params {
+            Params::Hdd(_) => true,
+            Params::Array(params) => params.member.is_rotating(),
+            Params::Ssd(_) | Params::Ram(_) | Params::Volume(_) => false,
+        }
+    }
+
+    pub(crate) fn params_mut(&mut self) -> &mut Params {
+        &mut self.params
     }
 
     /// The parameters.
@@ -146,10 +167,14 @@ impl Profile {
         &self.price
     }
 
-    /// US dollars for a month of the whole device with what was provisioned, as [`Price::per_month`].
+    /// US dollars for a month of the whole device with what was provisioned, as [`Price::per_month`]. An array
+    /// that states no price costs what its members cost.
     pub fn usd_per_month(&self) -> Option<f64> {
         let (iops, mb_per_s) = match &self.params {
             Params::Volume(params) => (params.iops, params.mb_per_s),
+            Params::Array(params) if self.price == Price::default() => {
+                return params.members_usd_per_month();
+            }
             _ => (0.0, 0.0),
         };
         self.price.per_month(self.capacity_bytes(), iops, mb_per_s)

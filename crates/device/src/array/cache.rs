@@ -1,0 +1,246 @@
+//! Writes that the controller has reported and not yet given to the members, gathered by stripe.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::runs::{NONE, Runs};
+use super::slab::Slab;
+use crate::Nanos;
+
+/// Dirty sectors of one line, gathered since the line was last destaged.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Batch {
+    /// Number of the line.
+    pub(super) line: u64,
+    /// When the first write came.
+    pub(super) born: Nanos,
+    /// Number of the first write.
+    pub(super) first_write: u64,
+    runs: u32,
+    sectors: u64,
+    state: State,
+    older: u32,
+    newer: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Gathering,
+    Full,
+    Destaging,
+}
+
+/// The write cache. A line is the unit in which writes are gathered: a stripe of the array.
+#[derive(Debug)]
+pub(super) struct WriteCache {
+    room: u64,
+    line_sectors: u64,
+    /// The batch that gathers the writes of a line.
+    gathering: HashMap<u64, u32, BuildHasherDefault<LineHasher>>,
+    batches: Slab<Batch>,
+    runs: Runs,
+    full: VecDeque<u32>,
+    oldest: u32,
+    newest: u32,
+    /// No batch older than this one gathers.
+    oldest_gathering: u32,
+    sectors: u64,
+    writes: u64,
+    destaging: usize,
+}
+
+impl WriteCache {
+    /// `room` is how many sectors may be dirty.
+    pub(super) fn new(room: u64, line_sectors: u64) -> Self {
+        let lines = (room / 8).min(1 << 18) as usize;
+        Self {
+            room,
+            line_sectors,
+            gathering: HashMap::with_capacity_and_hasher(2 * lines, BuildHasherDefault::default()),
+            batches: Slab::new(),
+            runs: Runs::new(),
+            full: VecDeque::with_capacity(lines),
+            oldest: NONE,
+            newest: NONE,
+            oldest_gathering: NONE,
+            sectors: 0,
+            writes: 0,
+            destaging: 0,
+        }
+    }
+
+    /// How many sectors may be dirty.
+    pub(super) fn room(&self) -> u64 {
+        self.room
+    }
+
+    /// How many are.
+    pub(super) fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// How many batches are on their way to the members.
+    pub(super) fn destaging(&self) -> usize {
+        self.destaging
+    }
+
+    /// Number of the latest write.
+    pub(super) fn latest(&self) -> u64 {
+        self.writes
+    }
+
+    /// Whether every write up to that number is on the members.
+    pub(super) fn has_destaged(&self, write: u64) -> bool {
+        self.oldest == NONE || self.batches[self.oldest].first_write > write
+    }
+
+    /// Whether these sectors fit, those that replace dirty ones taking no room.
+    pub(super) fn has_room(&self, sector: u64, sectors: u64) -> bool {
+        self.sectors + sectors <= self.room
+            || self.sectors + sectors - self.overlap(sector, sectors) <= self.room
+    }
+
+    /// Whether a read finds all its sectors among the gathered writes.
+    pub(super) fn holds(&self, sector: u64, sectors: u64) -> bool {
+        self.overlap(sector, sectors) == sectors
+    }
+
+    fn overlap(&self, sector: u64, sectors: u64) -> u64 {
+        self.lines(sector, sectors)
+            .filter_map(|(line, start, end)| {
+                let batch = self.gathering.get(&line)?;
+                Some(self.runs.overlap(self.batches[*batch].runs, start, end))
+            })
+            .sum()
+    }
+
+    pub(super) fn add(&mut self, now: Nanos, sector: u64, sectors: u64) {
+        self.writes += 1;
+        for (line, start, end) in self.lines(sector, sectors) {
+            let name = match self.gathering.get(&line) {
+                Some(&name) => name,
+                None => self.begin(now, line),
+            };
+            let batch = &mut self.batches[name];
+            let added = self.runs.add(&mut batch.runs, start, end);
+            batch.sectors += added;
+            self.sectors += added;
+            if batch.sectors == self.line_sectors && batch.state == State::Gathering {
+                batch.state = State::Full;
+                self.full.push_back(name);
+            }
+        }
+    }
+
+    /// The parts of a range in each line, as offsets in the line.
+    fn lines(&self, sector: u64, sectors: u64) -> impl Iterator<Item = (u64, u64, u64)> + use<> {
+        let (size, end) = (self.line_sectors, sector + sectors);
+        (sector / size..end.div_ceil(size)).map(move |line| {
+            let base = line * size;
+            (line, sector.max(base) - base, end.min(base + size) - base)
+        })
+    }
+
+    fn begin(&mut self, now: Nanos, line: u64) -> u32 {
+        let name = self.batches.insert(Batch {
+            line,
+            born: now,
+            first_write: self.writes,
+            runs: NONE,
+            sectors: 0,
+            state: State::Gathering,
+            older: self.newest,
+            newer: NONE,
+        });
+        match self.newest {
+            NONE => self.oldest = name,
+            newest => self.batches[newest].newer = name,
+        }
+        self.newest = name;
+        if self.oldest_gathering == NONE {
+            self.oldest_gathering = name;
+        }
+        self.gathering.insert(line, name);
+        name
+    }
+
+    /// The next whole line to destage.
+    pub(super) fn take_full(&mut self) -> Option<u32> {
+        let name = self.full.pop_front()?;
+        self.take(name);
+        Some(name)
+    }
+
+    /// The oldest batch that is not a whole line and is not on its way.
+    pub(super) fn oldest_gathering(&mut self) -> Option<u32> {
+        while self.oldest_gathering != NONE {
+            let batch = &self.batches[self.oldest_gathering];
+            if batch.state == State::Gathering {
+                return Some(self.oldest_gathering);
+            }
+            self.oldest_gathering = batch.newer;
+        }
+        None
+    }
+
+    /// Begins destaging a batch: later writes to its line are gathered anew. It takes room until it is done.
+    pub(super) fn take(&mut self, name: u32) {
+        let batch = &mut self.batches[name];
+        batch.state = State::Destaging;
+        self.gathering.remove(&batch.line);
+        self.destaging += 1;
+    }
+
+    pub(super) fn batch(&self, name: u32) -> &Batch {
+        &self.batches[name]
+    }
+
+    /// The dirty stretches of a batch, as sectors of the array.
+    pub(super) fn dirty(&self, name: u32) -> impl Iterator<Item = (u64, u64)> {
+        let batch = &self.batches[name];
+        let base = batch.line * self.line_sectors;
+        self.runs
+            .iter(batch.runs)
+            .map(move |(start, end)| (base + start, base + end))
+    }
+
+    /// Gives up a batch that is on the members.
+    pub(super) fn finish(&mut self, name: u32) {
+        let batch = self.batches.remove(name);
+        self.runs.free(batch.runs);
+        self.sectors -= batch.sectors;
+        self.destaging -= 1;
+        match batch.older {
+            NONE => self.oldest = batch.newer,
+            older => self.batches[older].newer = batch.newer,
+        }
+        match batch.newer {
+            NONE => self.newest = batch.older,
+            newer => self.batches[newer].older = batch.older,
+        }
+        if self.oldest_gathering == name {
+            self.oldest_gathering = batch.newer;
+        }
+    }
+}
+
+/// Multiplicative hashing of line numbers (Knuth, volume 3, section 6.4).
+#[derive(Debug, Default)]
+struct LineHasher(u64);
+
+impl Hasher for LineHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(self.0 ^ u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, line: u64) {
+        let product = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ (product >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,141 @@
+//! The members of an array and what is known of each: its next event, how much it has to do, where it was last.
+
+use super::params::ArrayParams;
+use super::tournament::Tournament;
+use crate::due::RESERVED;
+use crate::{Completion, Device, Nanos, Op, Precondition, Request, Written};
+
+/// Devices that work at the same time.
+pub(super) struct Members {
+    devices: Vec<Box<dyn Device>>,
+    next: Tournament,
+    /// Commands that each has not completed.
+    busy: Vec<u32>,
+    /// End of the last command given to each.
+    position: Vec<u64>,
+    rotating: bool,
+    done: Vec<Completion>,
+    sectors_written: u64,
+}
+
+impl Members {
+    /// Coupled members have the same seed, so that their platters stand alike at any time.
+    pub(super) fn new(params: &ArrayParams, seed: u64) -> Self {
+        let members = params.members as usize;
+        let seed_of = |member: u64| {
+            if params.coupled {
+                seed
+            } else {
+                seed ^ (member + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            }
+        };
+        Self {
+            devices: (0..members as u64)
+                .map(|member| params.member.build(seed_of(member)))
+                .collect(),
+            next: Tournament::new(members),
+            busy: vec![0; members],
+            position: vec![0; members],
+            rotating: params.member.is_rotating(),
+            done: Vec::with_capacity(RESERVED),
+            sectors_written: 0,
+        }
+    }
+
+    /// Gives a member a command of a task.
+    pub(super) fn submit(&mut self, now: Nanos, member: usize, task: u32, request: Request) {
+        self.busy[member] += 1;
+        if request.op != Op::Flush {
+            self.position[member] = request.sector + u64::from(request.sectors);
+        }
+        if request.op == Op::Write {
+            self.sectors_written += u64::from(request.sectors);
+        }
+        let device = &mut self.devices[member];
+        device.submit(now, u64::from(task), request);
+        self.next.set(member, device.next_event());
+    }
+
+    /// When the first of them has something to do.
+    pub(super) fn next_event(&self) -> Option<Nanos> {
+        self.next.earliest()
+    }
+
+    /// Lets the first member that has something to do at `now` do it; what it completed is then in
+    /// [`Members::done`].
+    pub(super) fn advance(&mut self, now: Nanos) {
+        let member = self.next.first();
+        let device = &mut self.devices[member];
+        self.done.clear();
+        device.advance(now, &mut self.done);
+        self.busy[member] -= self.done.len() as u32;
+        self.next.set(member, device.next_event());
+    }
+
+    /// How many commands the last [`Members::advance`] completed.
+    pub(super) fn done(&self) -> usize {
+        self.done.len()
+    }
+
+    /// The task of one of them.
+    pub(super) fn task(&self, index: usize) -> u32 {
+        self.done[index].id as u32
+    }
+
+    /// Which of the members that hold the same to read from: of rotating ones the one whose last command ended
+    /// where this read begins, so that it reads ahead; else the one with the fewest commands; of those the
+    /// one whose last command ended nearest; of those the first.
+    pub(super) fn best_copy(
+        &self,
+        copies: std::ops::Range<usize>,
+        missing: Option<usize>,
+        sector: u64,
+    ) -> usize {
+        let first = copies.start;
+        let distance = |member: usize| self.position[member].abs_diff(sector);
+        let rank = |&member: &usize| {
+            if self.rotating && distance(member) == 0 {
+                (0, 0)
+            } else {
+                (self.busy[member] + 1, distance(member))
+            }
+        };
+        copies
+            .filter(|&member| missing != Some(member))
+            .min_by_key(rank)
+            .unwrap_or(first)
+    }
+
+    pub(super) fn precondition(&mut self, state: Precondition) {
+        for device in &mut self.devices {
+            device.precondition(state);
+        }
+    }
+
+    pub(super) fn preload(&mut self, member: usize, request: &Request) {
+        self.devices[member].preload(request);
+    }
+
+    /// What was written to the media: by the members' own count, and one to one where they keep none.
+    pub(super) fn written(&self) -> Written {
+        let reported = self
+            .devices
+            .iter()
+            .fold(Written::default(), |sum, device| sum + device.written());
+        Written {
+            host_sectors: 0,
+            medium_sectors: reported.medium_sectors
+                + self.sectors_written.saturating_sub(reported.host_sectors),
+            erases: reported.erases,
+        }
+    }
+}
+
+impl std::fmt::Debug for Members {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Members")
+            .field("busy", &self.busy)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}

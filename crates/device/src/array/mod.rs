@@ -1,0 +1,27 @@
+//! Several devices as one: RAID 0, 1, 10 and 5, optionally behind a controller with a write cache.
+//!
+//! Models: striping, mirroring and rotating parity over members of any kind, which are models of their own and
+//! serve their shares at the same time; rotationally coupled members; small writes with parity by
+//! read-modify-write or reconstruct-write, full stripes without reads; the choice of a copy to read; a
+//! controller's command time, host link and write-back cache with a limit on what may be dirty; flush; one failed
+//! member, and rebuilding it beside the host's work.
+//! Does not model: a controller's read cache and read-ahead (members have their own); its limit of commands a
+//! second; the time of exclusive or; locks on stripes; logs against the write hole; scrubbing; a second failure.
+
+mod cache;
+mod destage;
+mod extents;
+mod layout;
+mod members;
+mod model;
+mod params;
+mod parity;
+mod preload;
+mod rebuild;
+mod runs;
+mod serve;
+mod slab;
+mod tournament;
+
+pub use model::Array;
+pub use params::{ArrayParams, ControllerParams, Level, RebuildParams};

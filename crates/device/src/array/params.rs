@@ -1,0 +1,219 @@
+//! Parameters of the array and how a profile gives them.
+
+use crate::Nanos;
+use crate::profile::{Library, Params, Problem, Profile, Section, SectionResult};
+use crate::ram::sector_ns;
+
+const MEMBERS_MAX: u64 = 1024;
+
+/// How data lies on the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Striped, without redundancy.
+    Raid0,
+    /// The same on every member.
+    Raid1,
+    /// Striped over pairs of members that hold the same.
+    Raid10,
+    /// Striped with one rotating chunk of parity a row.
+    Raid5,
+}
+
+/// Parameters of [`super::Array`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArrayParams {
+    /// What the members are.
+    pub member: Box<Profile>,
+    /// How many there are.
+    pub members: u32,
+    /// How data lies on them.
+    pub level: Level,
+    /// Consecutive sectors on one member; a mirror has no such unit.
+    pub stripe_sectors: u64,
+    /// Whether the members' platters stand alike at any time.
+    pub coupled: bool,
+    /// Whether one member has failed.
+    pub degraded: bool,
+    /// Whether and how a replacement of it is filled.
+    pub rebuild: Option<RebuildParams>,
+    /// What stands between host and members; by default nothing.
+    pub controller: ControllerParams,
+}
+
+/// The filling of a replacement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RebuildParams {
+    /// Time for each sector at the greatest rate.
+    pub sector_ns: f64,
+    /// Share of the rate that is kept while the host has requests.
+    pub priority: f64,
+}
+
+/// A controller with a write-back cache.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ControllerParams {
+    /// Command handling.
+    pub overhead_ns: Nanos,
+    /// Time the link to the host takes for a sector; 0 for a link without limit.
+    pub sector_ns: f64,
+    /// Sectors that may be dirty; 0 for no write cache.
+    pub dirty_sectors: u64,
+    /// Whether what is dirty survives a loss of power.
+    pub protected: bool,
+    /// Age at which a stripe that is not whole is destaged.
+    pub destage_after_ns: Nanos,
+    /// Stripes that are destaged at the same time.
+    pub destage_depth: u32,
+}
+
+impl ArrayParams {
+    pub(crate) fn parse(root: &mut Section<'_>, library: &Library) -> SectionResult<Self> {
+        let member = member(root, library)?;
+        let level = match root.word("level", &["raid0", "raid1", "raid10", "raid5"])? {
+            "raid0" => Level::Raid0,
+            "raid1" => Level::Raid1,
+            "raid10" => Level::Raid10,
+            _ => Level::Raid5,
+        };
+        let params = Self {
+            members: members(root, level)?,
+            level,
+            stripe_sectors: match level {
+                Level::Raid1 => 1,
+                _ => root.integer("stripe_kib", 1..=1 << 20)? * 2,
+            },
+            coupled: root.flag("coupled")?,
+            degraded: root.integer_or("failed_members", 0, 0..=1)? == 1,
+            rebuild: rebuild(root)?,
+            controller: controller(root)?,
+            member: Box::new(member),
+        };
+        params.check()?;
+        Ok(params)
+    }
+
+    fn check(&self) -> SectionResult<()> {
+        if self.stripe_sectors * 512 > self.member.capacity_bytes() {
+            return Err(Problem::new(
+                "stripe_kib is larger than a member",
+                "give a smaller stripe_kib",
+            ));
+        }
+        if self.degraded && self.level == Level::Raid0 {
+            return Err(Problem::new(
+                "failed_members = 1 with level = \"raid0\", which survives no failure",
+                "give failed_members = 0, or another level",
+            ));
+        }
+        if self.rebuild.is_some() && !self.degraded {
+            return Err(Problem::new(
+                "rebuild_mb_per_s without a failed member",
+                "give failed_members = 1, or remove rebuild_mb_per_s",
+            ));
+        }
+        if self.controller.protected && self.member.write_cache() {
+            return Err(Problem::new(
+                "controller.protected = true with members that may lose what they report as written",
+                "give member_write_cache = false (disks), or another member",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Sectors of the whole.
+    pub fn capacity_sectors(&self) -> u64 {
+        self.layout().capacity()
+    }
+
+    pub(super) fn layout(&self) -> super::layout::Layout {
+        let member_sectors = self.member.capacity_bytes() / 512;
+        super::layout::Layout::new(
+            self.level,
+            u64::from(self.members),
+            self.stripe_sectors,
+            member_sectors,
+        )
+    }
+
+    /// Whether completed writes may be lost with the power until a flush.
+    pub fn write_cache(&self) -> bool {
+        let controller = self.controller.dirty_sectors > 0 && !self.controller.protected;
+        controller || self.member.write_cache()
+    }
+
+    /// What the members cost together in a month, in US dollars.
+    pub fn members_usd_per_month(&self) -> Option<f64> {
+        let member = self.member.usd_per_month()?;
+        Some(member * f64::from(self.members))
+    }
+}
+
+fn member(root: &mut Section<'_>, library: &Library) -> SectionResult<Profile> {
+    let name = root.text("member")?;
+    let text = library.text("member", name)?;
+    let mut member = Profile::parse_with(text, name, &library.inside(name))
+        .map_err(|error| Problem::new(format!("member {error}"), error.fix))?;
+    if !root.has("member_write_cache") || root.flag("member_write_cache")? == member.write_cache() {
+        return Ok(member);
+    }
+    match member.params_mut() {
+        Params::Hdd(disk) if disk.write_cache => disk.write_cache = false,
+        _ => {
+            return Err(Problem::new(
+                "member_write_cache can only turn off the write cache of a disk",
+                "remove it or name another member",
+            ));
+        }
+    }
+    Ok(member)
+}
+
+fn members(root: &mut Section<'_>, level: Level) -> SectionResult<u32> {
+    let least = match level {
+        Level::Raid0 | Level::Raid1 => 2,
+        Level::Raid5 => 3,
+        Level::Raid10 => 4,
+    };
+    let members = root.integer("members", least..=MEMBERS_MAX)?;
+    if level == Level::Raid10 && members % 2 != 0 {
+        return Err(Problem::new(
+            format!("members = {members} cannot be paired"),
+            "give an even number for raid10",
+        ));
+    }
+    Ok(members as u32)
+}
+
+fn rebuild(root: &mut Section<'_>) -> SectionResult<Option<RebuildParams>> {
+    if !root.has("rebuild_mb_per_s") {
+        return Ok(None);
+    }
+    Ok(Some(RebuildParams {
+        sector_ns: sector_ns(root.number("rebuild_mb_per_s", 0.001..=1e6)?),
+        priority: root.number("rebuild_priority", 0.001..=1.0)?,
+    }))
+}
+
+fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
+    if !root.has("controller") {
+        return Ok(ControllerParams::default());
+    }
+    let mut section = root.section("controller")?;
+    let cache_sectors = section.number("cache_mib", 0.0..=1e6)? * 2048.0;
+    let params = ControllerParams {
+        overhead_ns: section.micros("overhead_us", 0.0..=1e6)?,
+        sector_ns: sector_ns(section.number("bus_mb_per_s", 0.0..=1e6)?),
+        dirty_sectors: (cache_sectors * section.number("write_share", 0.0..=1.0)?) as u64,
+        protected: section.flag("protected")?,
+        destage_after_ns: section.micros_or("destage_after_us", 1e6, 0.0..=1e9)?,
+        destage_depth: section.integer_or("destage_depth", 32, 1..=4096)? as u32,
+    };
+    section.finish()?;
+    if params.protected && params.dirty_sectors == 0 {
+        return Err(Problem::new(
+            "controller.protected = true protects nothing: no cache or no share of it for writes",
+            "give cache_mib and write_share above 0, or protected = false",
+        ));
+    }
+    Ok(params)
+}

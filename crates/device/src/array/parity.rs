@@ -1,0 +1,187 @@
+//! Work on one row with parity: what is read and written, also without one of the members.
+//!
+//! For a write to part of a row, read-modify-write reads what is replaced and its parity; reconstruct-write reads the rest of the row instead
+//! (Patterson, Gibson and Katz 1988; Chen et al., ACM Computing Surveys 26(2), 1994). The one with fewer reads is
+//! taken, read-modify-write if equal.
+
+use super::extents::Extents;
+use super::layout::Layout;
+use super::rebuild::Health;
+
+/// What a write replaces of one chunk: from `start` to `end`, both offsets in it; nothing if they are equal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Touched {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    /// Whether there are sectors between that it does not replace. They are written again with what was read.
+    pub(super) holed: bool,
+}
+
+impl Touched {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.start == self.end
+    }
+
+    /// Adds a stretch that does not lie before the others.
+    pub(super) fn add(&mut self, start: u64, end: u64) {
+        if self.is_nothing() {
+            *self = Self {
+                start,
+                end,
+                holed: false,
+            };
+        } else {
+            self.holed |= start > self.end;
+            self.end = end;
+        }
+    }
+}
+
+/// How the new parity is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// There is no member for it.
+    None,
+    /// From what is replaced and the old parity.
+    Modify,
+    /// From the rest of the row.
+    Reconstruct,
+    /// From all that is left, since what is replaced in part is on a failed member.
+    Everything,
+}
+
+/// One row and what a request or the write cache touches in it.
+pub(super) struct Row<'a> {
+    layout: &'a Layout,
+    row: u64,
+    parity: usize,
+    touched: &'a [Touched],
+    /// The member that is not there.
+    missing: Option<usize>,
+    /// The part of a chunk that parity changes in.
+    start: u64,
+    end: u64,
+}
+
+impl<'a> Row<'a> {
+    /// `touched` has an entry for each chunk of data of the row. `None` without parity.
+    pub(super) fn new(
+        layout: &'a Layout,
+        health: &Health,
+        row: u64,
+        touched: &'a [Touched],
+    ) -> Option<Self> {
+        let some = || touched.iter().filter(|touched| !touched.is_nothing());
+        Some(Self {
+            layout,
+            row,
+            parity: layout.parity(row)?,
+            touched,
+            missing: health.missing_below((row + 1) * layout.chunk()),
+            start: some().map(|touched| touched.start).min().unwrap_or(0),
+            end: some().map(|touched| touched.end).max().unwrap_or(0),
+        })
+    }
+
+    /// Adds what a read of the touched sectors takes: what lay on a missing member is worked out from the rest of
+    /// the row.
+    pub(super) fn read(&self, out: &mut Extents) {
+        let lost = self.lost().unwrap_or_default();
+        for (lane, touched) in self.lanes() {
+            if lost.is_nothing() {
+                self.add(lane, touched.start, touched.end, out);
+            } else if touched.is_nothing() {
+                self.add(lane, lost.start, lost.end, out);
+            } else {
+                let (start, end) = (touched.start.min(lost.start), touched.end.max(lost.end));
+                self.add(lane, start, end, out);
+            }
+        }
+        self.add(self.parity, lost.start, lost.end, out);
+    }
+
+    /// Adds what must be read before the touched sectors can be written.
+    pub(super) fn read_before_write(&self, out: &mut Extents) {
+        let way = self.way();
+        for (lane, touched) in self.lanes() {
+            match way {
+                Way::None => {}
+                Way::Modify => self.add(lane, touched.start, touched.end, out),
+                Way::Reconstruct if touched.holed || touched.is_nothing() => {
+                    self.add(lane, self.start, self.end, out);
+                }
+                Way::Reconstruct => {
+                    self.add(lane, self.start, touched.start, out);
+                    self.add(lane, touched.end, self.end, out);
+                }
+                Way::Everything => self.add(lane, self.start, self.end, out),
+            }
+        }
+        if matches!(way, Way::Modify | Way::Everything) {
+            self.add(self.parity, self.start, self.end, out);
+        }
+    }
+
+    /// Adds what is written.
+    pub(super) fn write(&self, out: &mut Extents) {
+        for (lane, touched) in self.lanes() {
+            self.add(lane, touched.start, touched.end, out);
+        }
+        self.add(self.parity, self.start, self.end, out);
+    }
+
+    fn way(&self) -> Way {
+        let covers = |touched: &Touched| {
+            !touched.holed && touched.start <= self.start && touched.end >= self.end
+        };
+        if self.missing == Some(self.parity) {
+            return Way::None;
+        }
+        match self.lost() {
+            Some(touched) if touched.is_nothing() => return Way::Modify,
+            Some(touched) if !covers(&touched) => return Way::Everything,
+            Some(_) => return Way::Reconstruct,
+            None => {}
+        }
+        let modify = 1 + self
+            .touched
+            .iter()
+            .filter(|touched| !touched.is_nothing())
+            .count();
+        let reconstruct = self
+            .touched
+            .iter()
+            .filter(|touched| !covers(touched))
+            .count();
+        if reconstruct < modify {
+            Way::Reconstruct
+        } else {
+            Way::Modify
+        }
+    }
+
+    /// What is touched on the missing member, if that holds data of this row.
+    fn lost(&self) -> Option<Touched> {
+        self.lanes()
+            .find(|(lane, _)| self.missing == Some(*lane))
+            .map(|(_, touched)| *touched)
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = (usize, &Touched)> {
+        (0..)
+            .zip(self.touched)
+            .map(|(column, touched)| (self.layout.lane(self.row, column), touched))
+    }
+
+    /// Adds a part of a member's chunk, if the member is there.
+    fn add(&self, lane: usize, start: u64, end: u64, out: &mut Extents) {
+        if self.missing != Some(lane) && start < end {
+            let base = self.row * self.layout.chunk();
+            out.add(lane, base + start, base + end);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "parity_tests.rs"]
+mod tests;
