@@ -65,9 +65,9 @@ impl Ftl {
         let superblock = cleaning.superblock_units(ssd);
         let block_units =
             (superblock / sample.units_per_tracked()).max(LEAST_SAMPLED_UNITS.min(superblock));
-        let space = sample.tracked() as f64 * (1.0 + cleaning.spare_share);
         let points = 1 + usize::from(cleaning.separate_moves);
-        let blocks = (space / block_units as f64).ceil() as usize + RESERVE + points;
+        let blocks =
+            block_count(sample.tracked(), cleaning.spare_share, block_units) + RESERVE + points;
         let mut ftl = Self {
             sample,
             block_units: block_units as u32,
@@ -97,8 +97,8 @@ impl Ftl {
     /// Maps `units` to new places, cleaning as needed.
     pub(super) fn write(&mut self, units: Range<u64>) {
         for unit in self.sample.within(units) {
-            self.forget(unit as usize);
             self.make_room();
+            self.forget(unit as usize);
             self.place(unit as u32, HOST);
             self.mapped += 1;
         }
@@ -211,4 +211,12 @@ impl Ftl {
         self.units[slot as usize] = unit + 1;
         self.slots[unit as usize] = slot + 1;
     }
+}
+
+/// Blocks that `units` and their share of spare space take, beside those being filled and in reserve. Less
+/// one, for what the blocks being filled hold on average: about a block's worth of units.
+fn block_count(units: u64, spare_share: f64, block_units: u64) -> usize {
+    let space = (units as f64 * (1.0 + spare_share) / block_units as f64) as u64;
+    let least = units / block_units + 1;
+    (space - 1).max(least) as usize
 }
