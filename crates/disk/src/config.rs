@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Deserialize;
-use tierwise_device::{Library, Profile, SECTOR_BYTES};
+use tierwise_device::{Library, Nanos, Precondition, Profile, SECTOR_BYTES};
 
 use crate::DiskError;
+use crate::volatile::{WriteBack, WriteCache};
 
 /// One file of the server: a range of the device's sectors, behind those of the partitions before it.
 #[derive(Clone, Debug, Deserialize)]
@@ -42,7 +43,38 @@ pub struct ServerConfig {
     pub path_us: f64,
     /// Longest busy waiting before an answer is due, in microseconds.
     pub spin_us: f64,
+    /// State that the model starts in.
+    pub precondition: StartState,
+    /// Whether flushes are acknowledged at once and do nothing.
+    pub lies_about_flush: bool,
+    /// How long after its completion a write is on the medium even without a flush, in seconds.
+    pub write_back_s: f64,
 }
+
+/// What a device went through before it is served.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StartState {
+    /// Nothing.
+    Fresh,
+    /// Every sector was written once.
+    Sequential,
+    /// Every sector was written, then overwritten at random until nothing changes any more.
+    Random,
+}
+
+impl From<StartState> for Precondition {
+    fn from(state: StartState) -> Self {
+        match state {
+            StartState::Fresh => Self::Fresh,
+            StartState::Sequential => Self::Sequential,
+            StartState::Random => Self::Random { active_share: 1.0 },
+        }
+    }
+}
+
+/// Unflushed bytes that a disk keeps at most: as much as large write caches hold.
+const UNFLUSHED_BYTES_MAX: u64 = 64 << 20;
 
 /// Partitions start and end at multiples of this many bytes.
 pub const ALIGNMENT_BYTES: u64 = 4096;
@@ -71,6 +103,24 @@ impl ServerConfig {
             &self.profile_file,
             &library,
         )?)
+    }
+
+    /// When completed writes are safe on a device of this profile.
+    pub fn write_cache(&self, profile: &Profile) -> Result<WriteCache, DiskError> {
+        match (profile.write_cache(), self.lies_about_flush) {
+            (true, true) => Ok(WriteCache::Lying),
+            (true, false) => Ok(WriteCache::Volatile),
+            (false, false) => Ok(WriteCache::Safe),
+            (false, true) => Err(DiskError::NothingToLieAbout(profile.name().into())),
+        }
+    }
+
+    /// When the device writes back of its own accord.
+    pub fn write_back(&self) -> WriteBack {
+        WriteBack {
+            after: (self.write_back_s * 1e9) as Nanos,
+            most_bytes: UNFLUSHED_BYTES_MAX,
+        }
     }
 
     /// Sum of the sizes.

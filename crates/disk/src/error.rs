@@ -28,6 +28,9 @@ pub enum DiskError {
         /// Size of the device that the profile describes.
         capacity_bytes: u64,
     },
+    /// A device without a volatile cache cannot lie about flushes.
+    #[error("{0} has no volatile write cache to lie about")]
+    NothingToLieAbout(String),
     /// The profile cannot be read.
     #[error(transparent)]
     Profile(#[from] ProfileError),

@@ -8,7 +8,9 @@
 
 use std::collections::HashMap;
 
-use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
+use tierwise_device::{Completion, Device, Nanos, Request, RequestId, Written};
+
+use crate::slowdown::Slowdown;
 
 /// A request on its way to the model; `reply` is whatever its sender needs to answer it.
 pub struct Arrival<R> {
@@ -26,7 +28,7 @@ pub struct Served {
     /// Number of the partition that counts it.
     pub partition: usize,
     /// What it was.
-    pub op: Op,
+    pub request: Request,
     /// When it arrived.
     pub arrived: Nanos,
     /// When it was to be answered; `None` if it was not paced.
@@ -41,12 +43,29 @@ pub struct Done<R> {
     pub reply: R,
 }
 
+impl<R> Arrival<R> {
+    /// The request as one that is to be answered now, at the time that it arrives.
+    pub fn at_once(self, now: Nanos) -> Done<R> {
+        let served = Served {
+            partition: self.partition,
+            request: self.request,
+            arrived: now,
+            due: None,
+        };
+        Done {
+            served,
+            reply: self.reply,
+        }
+    }
+}
+
 /// A model, the requests inside it, and the relation of its clock to the real one.
 pub struct Pacer<R> {
     device: Box<dyn Device>,
     path: Nanos,
     timing: bool,
     model_now: Nanos,
+    slowdown: Slowdown,
     next_id: RequestId,
     waiting: HashMap<RequestId, Done<R>>,
     completions: Vec<Completion>,
@@ -60,6 +79,7 @@ impl<R> Pacer<R> {
             path,
             timing: true,
             model_now: 0,
+            slowdown: Slowdown::default(),
             next_id: 0,
             waiting: HashMap::with_capacity(1024),
             completions: Vec::with_capacity(1024),
@@ -68,24 +88,15 @@ impl<R> Pacer<R> {
 
     /// Takes a request at real time `now`, and appends what is to be answered.
     pub fn submit(&mut self, now: Nanos, arrival: Arrival<R>, done: &mut Vec<Done<R>>) {
-        let Arrival {
-            partition,
-            request,
-            reply,
-        } = arrival;
-        let served = Served {
-            partition,
-            op: request.op,
-            arrived: now,
-            due: None,
-        };
+        let request = arrival.request;
         if !self.timing {
-            done.push(Done { served, reply });
+            self.device.preload(&request);
+            done.push(arrival.at_once(now));
             return;
         }
         self.run_until(now);
-        self.model_now = self.model_now.max(now);
-        self.waiting.insert(self.next_id, Done { served, reply });
+        self.model_now = self.model_now.max(self.slowdown.to_model(now));
+        self.waiting.insert(self.next_id, arrival.at_once(now));
         self.device.submit(self.model_now, self.next_id, request);
         self.next_id += 1;
         self.advance(now, done);
@@ -97,12 +108,9 @@ impl<R> Pacer<R> {
         for completion in self.completions.drain(..) {
             // A request that was answered when timing went off is no longer waiting.
             if let Some(mut answer) = self.waiting.remove(&completion.id) {
-                answer.served.due = Some(
-                    completion
-                        .at
-                        .saturating_sub(self.path)
-                        .max(answer.served.arrived),
-                );
+                let due = self.slowdown.to_real(completion.at);
+                let due = due.saturating_sub(self.path);
+                answer.served.due = Some(due.max(answer.served.arrived));
                 done.push(answer);
             }
         }
@@ -112,14 +120,29 @@ impl<R> Pacer<R> {
     pub fn next_due(&self) -> Option<Nanos> {
         self.device
             .next_event()
-            .map(|event| event.saturating_sub(self.path))
+            .map(|event| self.slowdown.to_real(event).saturating_sub(self.path))
+    }
+
+    /// Lets the device take `factor` times as long for whatever it does, for a while from now on.
+    pub fn slow(&mut self, now: Nanos, factor: f64, length: Nanos) {
+        self.slowdown.start(now, factor, length);
+    }
+
+    /// Gives up every request that waits. The model still does what it was told.
+    pub fn abort(&mut self, done: &mut Vec<Done<R>>) {
+        done.extend(self.waiting.drain().map(|(_, answer)| answer));
+    }
+
+    /// What the device has written since it was built.
+    pub fn written(&self) -> Written {
+        self.device.written()
     }
 
     /// Switches between the model's pace and none; requests that wait are answered when it goes off.
     pub fn set_timing(&mut self, on: bool, now: Nanos, done: &mut Vec<Done<R>>) {
         self.timing = on;
         if !on {
-            done.extend(self.waiting.drain().map(|(_, answer)| answer));
+            self.abort(done);
             self.run_until(now);
         }
     }
@@ -129,7 +152,9 @@ impl<R> Pacer<R> {
         self.path = path;
     }
 
-    fn run_until(&mut self, limit: Nanos) {
+    /// Lets the model do everything that is due by a real time.
+    fn run_until(&mut self, real: Nanos) {
+        let limit = self.slowdown.to_model(real);
         while let Some(event) = self.device.next_event().filter(|&event| event <= limit) {
             self.model_now = self.model_now.max(event);
             self.device.advance(self.model_now, &mut self.completions);

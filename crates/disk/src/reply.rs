@@ -1,9 +1,9 @@
 //! Answers to the kernel.
 
-use fuser::{ReplyData, ReplyEmpty, ReplyWrite};
+use fuser::{Errno, ReplyData, ReplyEmpty, ReplyWrite};
 
 use crate::service::Reply;
-use crate::store::Store;
+use crate::volatile::VolatileStore;
 
 /// The answer to a request of the kernel.
 pub enum FuseReply {
@@ -20,7 +20,7 @@ pub enum FuseReply {
 }
 
 impl Reply for FuseReply {
-    fn send(self, store: &dyn Store) {
+    fn send(self, store: &VolatileStore) {
         match self {
             Self::Read {
                 reply,
@@ -29,6 +29,13 @@ impl Reply for FuseReply {
             } => reply.data(&store.read(offset, length)),
             Self::Written { reply, length } => reply.written(length),
             Self::Empty(reply) => reply.ok(),
+        }
+    }
+    fn fail(self) {
+        match self {
+            Self::Read { reply, .. } => reply.error(Errno::EIO),
+            Self::Written { reply, .. } => reply.error(Errno::EIO),
+            Self::Empty(reply) => reply.error(Errno::EIO),
         }
     }
 }

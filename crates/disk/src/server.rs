@@ -14,6 +14,7 @@ use crate::reply::FuseReply;
 use crate::service::Service;
 use crate::stats::Counters;
 use crate::store::MemoryStore;
+use crate::volatile::{VolatileStore, WriteCache};
 use crate::{DiskError, control};
 
 /// Threads that read requests from the kernel.
@@ -22,13 +23,16 @@ const READERS: usize = 2;
 /// Serves a device as a [`ServerConfig`] in JSON describes; returns when it has been unmounted.
 pub fn serve(config: &str) -> Result<(), DiskError> {
     let config = ServerConfig::parse(config)?;
-    let device = config.profile()?.build(config.seed);
+    let profile = config.profile()?;
+    let mut device = profile.build(config.seed);
     config.require_fit(device.capacity_sectors())?;
+    let cache = config.write_cache(&profile)?;
+    device.precondition(config.precondition.into());
     abort_on_panic();
     let mut warnings = Warnings::default();
     warnings.lock_memory();
     warnings.raise_priority();
-    let service = Arc::new(service(&config, device)?);
+    let service = Arc::new(service(&config, device, cache)?);
     let session = mount(&config, Arc::clone(&service))?;
     start_timer(Arc::clone(&service), &mut warnings)?;
     let listener =
@@ -49,6 +53,7 @@ fn abort_on_panic() {
 fn service(
     config: &ServerConfig,
     device: Box<dyn Device>,
+    cache: WriteCache,
 ) -> Result<Service<FuseReply>, DiskError> {
     let store = MemoryStore::new(config.size_bytes()).map_err(DiskError::system("memory"))?;
     let names = config
@@ -58,7 +63,7 @@ fn service(
     let counters = Counters::new(names, nanos(config.path_us));
     Ok(Service::new(
         device,
-        Box::new(store),
+        VolatileStore::new(Box::new(store), cache, config.write_back()),
         counters,
         nanos(config.spin_us),
     ))

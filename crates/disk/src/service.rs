@@ -5,23 +5,36 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tierwise_device::{Device, Nanos};
+use tierwise_device::{Device, Nanos, Op};
 
 use crate::clock;
+use crate::faults::Faults;
 use crate::monitor::{Guard, Monitor};
 use crate::pacer::{Arrival, Done, Pacer};
 use crate::stats::{Counters, DeviceStats};
-use crate::store::Store;
+use crate::undo_log::CutReport;
+use crate::volatile::{Effect, VolatileStore};
 
 /// How to answer a request.
 pub(crate) trait Reply: Send {
     /// Sends the answer; a read takes its bytes from the store.
-    fn send(self, store: &dyn Store);
+    fn send(self, store: &VolatileStore);
+
+    /// Sends an error of input or output.
+    fn fail(self);
+}
+
+/// What is to be done when a request is completed.
+pub(crate) struct Pending<R> {
+    pub effect: Effect,
+    pub reply: R,
 }
 
 /// A device that is being served.
 pub(crate) struct Service<R> {
-    store: Box<dyn Store>,
+    store: VolatileStore,
+    faults: Faults,
+    size_sectors: u64,
     shared: Monitor<Shared<R>>,
     /// When the next request is due, for the timer thread to see while it spins.
     next_due: AtomicU64,
@@ -29,7 +42,7 @@ pub(crate) struct Service<R> {
 }
 
 struct Shared<R> {
-    pacer: Pacer<R>,
+    pacer: Pacer<Pending<R>>,
     counters: Counters,
     /// The time until which the timer thread sleeps, or 0 while it is awake.
     sleeping_until: Nanos,
@@ -47,10 +60,11 @@ const SHORTEST_SLEEP: Nanos = 10_000;
 impl<R: Reply> Service<R> {
     pub fn new(
         device: Box<dyn Device>,
-        store: Box<dyn Store>,
+        store: VolatileStore,
         counters: Counters,
         longest_spin: Nanos,
     ) -> Self {
+        let size_sectors = device.capacity_sectors();
         let pacer = Pacer::new(device, counters.path);
         let shared = Monitor::new(Shared {
             pacer,
@@ -59,25 +73,32 @@ impl<R: Reply> Service<R> {
         });
         Self {
             store,
+            faults: Faults::none(),
+            size_sectors,
             shared,
             next_due: AtomicU64::new(NEVER),
             longest_spin: longest_spin.max(SHORTEST_SLEEP),
         }
     }
 
-    pub fn store(&self) -> &dyn Store {
-        &*self.store
+    pub fn store(&self) -> &VolatileStore {
+        &self.store
     }
 
     /// Takes a request, and answers whatever is due by then.
-    pub fn submit(&self, arrival: Arrival<R>) {
+    pub fn submit(&self, arrival: Arrival<Pending<R>>) {
         let mut done = Vec::new();
         let mut shared = self.shared.lock();
         let now = clock::now();
         shared
             .counters
             .arrived(now, arrival.partition, &arrival.request);
-        shared.pacer.submit(now, arrival, &mut done);
+        let alive = self.faults.take(now);
+        if !alive || (arrival.request.op == Op::Flush && self.store.lies()) {
+            done.push(arrival.at_once(now));
+        } else {
+            shared.pacer.submit(now, arrival, &mut done);
+        }
         let wake = self.publish_next_due(&mut shared);
         drop(shared);
         if wake {
@@ -87,7 +108,10 @@ impl<R: Reply> Service<R> {
     }
 
     pub fn report(&self) -> DeviceStats {
-        self.shared.lock().counters.report()
+        let unflushed_bytes = self.store.unflushed_bytes();
+        let mut shared = self.shared.lock();
+        let written = shared.pacer.written();
+        shared.counters.report(unflushed_bytes, written)
     }
 
     pub fn reset_counters(&self) {
@@ -109,6 +133,35 @@ impl<R: Reply> Service<R> {
         shared.counters.path = path;
     }
 
+    pub fn size_sectors(&self) -> u64 {
+        self.size_sectors
+    }
+
+    /// The power goes and comes back: what is inside fails, and so does whoever opened a file before.
+    pub fn cut(&self, keep_random: Option<u64>) -> CutReport {
+        let mut report = self.store.cut(keep_random, clock::now());
+        let mut done = Vec::new();
+        self.shared.lock().pacer.abort(&mut done);
+        report.failed_requests = done.len() as u64;
+        self.answer(&mut done);
+        report
+    }
+
+    pub fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
+    /// Lets the device take `factor` times as long for whatever it does, for a while.
+    pub fn slow(&self, factor: f64, length: Nanos) {
+        let mut shared = self.shared.lock();
+        shared.pacer.slow(clock::now(), factor, length);
+        let wake = self.publish_next_due(&mut shared);
+        drop(shared);
+        if wake {
+            self.shared.notify();
+        }
+    }
+
     /// Answers requests as they become due, for ever.
     pub fn run_timer(&self) -> ! {
         let mut done = Vec::with_capacity(128);
@@ -125,10 +178,20 @@ impl<R: Reply> Service<R> {
         }
     }
 
-    fn answer(&self, done: &mut Vec<Done<R>>) {
+    fn answer(&self, done: &mut Vec<Done<Pending<R>>>) {
         for Done { served, reply } in done.drain(..) {
-            self.shared.lock().counters.answered(clock::now(), served);
-            reply.send(self.store());
+            let Pending { effect, reply } = reply;
+            let now = clock::now();
+            // In this order: what an unreadable sector or a dead device refuses has no effect.
+            let succeeds = !self.faults.dead(now)
+                && self.faults.let_through(&served.request)
+                && self.store.complete(&effect, now);
+            self.shared.lock().counters.answered(now, served, succeeds);
+            if succeeds {
+                reply.send(&self.store);
+            } else {
+                reply.fail();
+            }
         }
     }
 

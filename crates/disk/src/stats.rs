@@ -1,7 +1,7 @@
 //! What a disk did, by partition and as a whole, since the last reset.
 
 use serde::Serialize;
-use tierwise_device::{Nanos, Op, Request, SECTOR_BYTES};
+use tierwise_device::{Nanos, Op, Request, SECTOR_BYTES, Written};
 use tierwise_latency::{Latency, Times};
 
 use crate::clock;
@@ -53,6 +53,12 @@ pub struct DeviceStats {
     pub queue_depth_max: u64,
     /// How long after its time each paced request was answered.
     pub lateness: Option<Latency>,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Bytes of completed writes that a power cut would put at risk, at present.
+    pub unflushed_bytes: u64,
+    /// Sectors that went to the medium for each that the host wrote, since the disk came up, if the model tells.
+    pub write_amplification: Option<f64>,
     /// The partitions, in order of their sectors.
     pub partitions: Vec<PartitionStats>,
 }
@@ -148,6 +154,7 @@ pub(crate) struct Counters {
     pub path: Nanos,
     depth: Depth,
     lateness: Times,
+    errors: u64,
     partitions: Vec<PartitionCounters>,
 }
 
@@ -164,6 +171,7 @@ impl Counters {
             path,
             depth: depth(),
             lateness: Times::new(),
+            errors: 0,
             partitions: names
                 .into_iter()
                 .map(|name| PartitionCounters::new(name, depth()))
@@ -178,6 +186,7 @@ impl Counters {
         self.cpu_s = clock::cpu_s();
         self.depth = self.depth.restarted(now);
         self.lateness = Times::new();
+        self.errors = 0;
         for partition in &mut self.partitions {
             let depth = partition.depth.restarted(now);
             *partition = PartitionCounters::new(std::mem::take(&mut partition.name), depth);
@@ -192,19 +201,24 @@ impl Counters {
         self.depth.enter(now);
     }
 
-    pub fn answered(&mut self, now: Nanos, served: Served) {
+    pub fn answered(&mut self, now: Nanos, served: Served, succeeded: bool) {
         let counters = &mut self.partitions[served.partition];
         counters.depth.leave(now);
-        if let Some(times) = counters.latency.get_mut(served.op as usize) {
+        self.depth.leave(now);
+        if !succeeded {
+            self.errors += 1;
+            return;
+        }
+        if let Some(times) = counters.latency.get_mut(served.request.op as usize) {
             times.record(now.saturating_sub(served.arrived) + self.path);
         }
-        self.depth.leave(now);
         if let Some(due) = served.due {
             self.lateness.record(now.saturating_sub(due));
         }
     }
 
-    pub fn report(&mut self) -> DeviceStats {
+    /// The counters, and two figures that are counted elsewhere.
+    pub fn report(&mut self, unflushed_bytes: u64, written: Written) -> DeviceStats {
         let now = clock::now();
         let elapsed = now - self.since;
         self.depth.settle(now);
@@ -215,6 +229,9 @@ impl Counters {
             queue_depth_mean: self.depth.mean(elapsed),
             queue_depth_max: self.depth.most,
             lateness: self.lateness.summary(),
+            errors: self.errors,
+            unflushed_bytes,
+            write_amplification: written.amplification(),
             partitions: self
                 .partitions
                 .iter_mut()

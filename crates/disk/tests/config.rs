@@ -1,11 +1,12 @@
 //! What a server refuses to be told.
 
-use tierwise_disk::ServerConfig;
+use tierwise_disk::{ServerConfig, WriteCache};
 
 fn config(partitions: &str) -> Result<ServerConfig, String> {
     let text = format!(
         r#"{{"name": "d", "mount": "/m", "socket": "/s", "profile": "", "profile_file": "p.toml", "seed": 1,
-            "path_us": 12, "spin_us": 60, "partitions": [{partitions}]}}"#
+            "path_us": 12, "spin_us": 60, "library": {{}}, "precondition": "fresh", "lies_about_flush": false,
+            "write_back_s": 2, "partitions": [{partitions}]}}"#
     );
     ServerConfig::parse(&text).map_err(|error| error.to_string())
 }
@@ -41,6 +42,35 @@ fn partitions_must_fit_the_device() {
         .to_string();
     assert!(
         error.contains("12288") && error.contains("11776"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_device_without_a_volatile_cache_cannot_lie() {
+    let mut config = config(r#"{"name": "log", "size_bytes": 8192}"#).expect("valid");
+    let profile = |cache: &str| {
+        let text = include_str!("../../../python/tierwise/profiles/hdd-7k2.toml");
+        let text = text.replace("write_cache = false", cache);
+        tierwise_device::Profile::parse(&text, "disk.toml").expect("a valid profile")
+    };
+    let (safe, volatile) = (
+        profile("write_cache = false"),
+        profile("write_cache = true"),
+    );
+    assert_eq!(config.write_cache(&safe).expect("valid"), WriteCache::Safe);
+    assert_eq!(
+        config.write_cache(&volatile).expect("valid"),
+        WriteCache::Volatile
+    );
+    config.lies_about_flush = true;
+    assert_eq!(
+        config.write_cache(&volatile).expect("valid"),
+        WriteCache::Lying
+    );
+    let error = config.write_cache(&safe).expect_err("no cache").to_string();
+    assert!(
+        error.contains("disk has no volatile write cache"),
         "{error}"
     );
 }

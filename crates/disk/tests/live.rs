@@ -65,7 +65,8 @@ fn live(directory: &Path) -> Vec<f64> {
     fs::create_dir(&mount).expect("a directory");
     let config = format!(
         r#"{{"name": "live", "mount": {mount:?}, "socket": {:?}, "profile": {PROFILE:?},
-            "profile_file": "hdd-7k2.toml", "seed": {SEED}, "path_us": 10, "spin_us": 60,
+            "profile_file": "hdd-7k2.toml", "seed": {SEED}, "path_us": 10, "spin_us": 60, "library": {{}}, "precondition": "fresh", "lies_about_flush": false,
+            "write_back_s": 2,
             "partitions": [{{"name": "disk", "size_bytes": {SIZE}}}]}}"#,
         directory.join("control")
     );

@@ -1,6 +1,8 @@
 //! The relation of the model's clock to the real one.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
 use tierwise_disk::{Arrival, Done, Pacer};
@@ -14,6 +16,7 @@ struct Serial {
     queue: VecDeque<RequestId>,
     head_done: Nanos,
     submits: Vec<Nanos>,
+    preloads: Arc<AtomicU64>,
 }
 
 impl Device for Serial {
@@ -45,6 +48,10 @@ impl Device for Serial {
             });
             self.head_done += SERVICE;
         }
+    }
+
+    fn preload(&mut self, _: &Request) {
+        self.preloads.fetch_add(1, Ordering::Relaxed);
     }
 
     fn capacity_sectors(&self) -> u64 {
@@ -141,4 +148,48 @@ fn without_timing_requests_are_answered_at_once_and_those_inside_too() {
     pacer.submit(2 * SERVICE, read(3), &mut done);
     pacer.advance(3 * SERVICE, &mut done);
     assert_eq!(replies(&mut done), [(3, Some(3 * SERVICE - PATH))]);
+}
+
+#[test]
+fn without_timing_the_model_still_learns_of_each_request() {
+    let device = Serial::default();
+    let preloads = Arc::clone(&device.preloads);
+    let (mut pacer, mut done) = (Pacer::new(Box::new(device), PATH), Vec::new());
+    pacer.set_timing(false, 0, &mut done);
+    (0..3).for_each(|number| pacer.submit(number.into(), read(number), &mut done));
+    assert_eq!(preloads.load(Ordering::Relaxed), 3);
+    pacer.set_timing(true, 10, &mut done);
+    pacer.submit(20, read(4), &mut done);
+    assert_eq!(preloads.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn a_slow_phase_stretches_what_is_inside_and_what_comes_until_it_ends() {
+    let (mut pacer, mut done) = (pacer(0), Vec::new());
+    pacer.submit(0, read(1), &mut done);
+    // Half of the first service is done; the other half takes ten times as long.
+    pacer.slow(SERVICE / 2, 10.0, 10 * SERVICE);
+    assert_eq!(pacer.next_due(), Some(SERVICE / 2 + 5 * SERVICE));
+    pacer.advance(SERVICE / 2 + 5 * SERVICE, &mut done);
+    assert_eq!(replies(&mut done), [(1, Some(SERVICE / 2 + 5 * SERVICE))]);
+    // The slow phase ends half way through the second.
+    pacer.submit(SERVICE / 2 + 5 * SERVICE, read(2), &mut done);
+    assert_eq!(
+        pacer.next_due(),
+        Some(SERVICE / 2 + 10 * SERVICE + SERVICE / 2)
+    );
+    pacer.advance(11 * SERVICE, &mut done);
+    pacer.submit(20 * SERVICE, read(3), &mut done);
+    assert_eq!(pacer.next_due(), Some(21 * SERVICE));
+}
+
+#[test]
+fn an_abort_gives_up_what_waits_and_nothing_is_answered_twice() {
+    let (mut pacer, mut done) = (pacer(PATH), Vec::new());
+    pacer.submit(0, read(1), &mut done);
+    pacer.submit(0, read(2), &mut done);
+    pacer.abort(&mut done);
+    assert_eq!(done.len(), 2);
+    pacer.advance(10 * SERVICE, &mut done);
+    assert_eq!(done.len(), 2);
 }

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from tierwise import profiles
+from tierwise.errors import TierwiseError
 from tierwise.host import clean as host_clean
-from tierwise.host.disk import WHOLE, EmulatedDisk, Partition, list_disks
+from tierwise.host.disk import WHOLE, EmulatedDisk, Faults, Partition, list_disks
 from tierwise.host.disk_stats import DiskStats
 from tierwise.units import parse_size_bytes
 
@@ -32,12 +34,38 @@ def up(
     profile: Annotated[str, typer.Option(help="name of a profile, or path of its TOML file")],
     size: Annotated[str, typer.Option(help="for example 4G")],
     mount: Annotated[Path, typer.Option(help="directory to mount it at: empty, or one to be made")],
+    *,
     fs: Annotated[str, typer.Option(help="ext4 or xfs")] = "ext4",
     seed: Annotated[int, typer.Option(min=0, help="of everything random in the model")] = 0,
+    precondition: Annotated[
+        str, typer.Option(help="what it went through: fresh, sequential or random writes to every sector")
+    ] = "fresh",
+    lies: Annotated[bool, typer.Option("--lies", help="acknowledge flushes without doing them")] = False,
+    fail_after: Annotated[str, typer.Option(help="die after '30s' or '1000 requests'")] = "",
+    slow_factor: Annotated[float, typer.Option(help="be this much slower at first")] = 1,
+    slow_for: Annotated[float, typer.Option(help="seconds of being slower")] = 0,
+    unreadable: Annotated[str, typer.Option(help="sectors that cannot be read, FROM-TO")] = "",
 ) -> None:
     """Make an emulated disk with a file system on it and mount it; it stays until it is taken down."""
     partition = Partition(WHOLE, parse_size_bytes(size, "--size"), fs)
-    disk = EmulatedDisk.up(name, profiles.load(profile), [partition], mount, seed, owner="server")
+    times = _fault_times(fail_after, "--fail-after") if fail_after else {}
+    faults = Faults(
+        **{f"fail_{key}": value for key, value in times.items()},
+        slow_factor=slow_factor,
+        slow_for_s=slow_for,
+        unreadable=[_sectors(unreadable, "--unreadable")] if unreadable else [],
+    )
+    disk = EmulatedDisk.up(
+        name,
+        profiles.load(profile),
+        [partition],
+        mount,
+        seed,
+        owner="server",
+        precondition=precondition,  # type: ignore[arg-type]
+        lies_about_flush=lies,
+        faults=faults,
+    )
     stats = disk.stats()
     typer.echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].loop} at {disk.mounts[WHOLE]}")
     for warning in stats.warnings:
@@ -48,6 +76,74 @@ def up(
 def down(name: Name) -> None:
     """Unmount a disk and forget what is on it."""
     EmulatedDisk.find(name).down()
+
+
+@app.command()
+def cut(
+    name: Name,
+    keep_random: Annotated[
+        bool, typer.Option("--keep-random", help="keep a random subset of the sectors that were not flushed")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="decides the subset")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Cut the power: what was not flushed is lost, users get errors; then mount the disk again."""
+    disk = EmulatedDisk.find(name)
+    report = disk.cut(keep_random=keep_random, seed=seed, remount=False)
+    if as_json:
+        typer.echo(report.model_dump_json(indent=2))
+    else:
+        typer.echo(
+            f"{name}: {report.unflushed_writes} unflushed writes on {report.unflushed_sectors} sectors: "
+            f"{report.kept_sectors} kept, {report.lost_sectors} lost, {report.torn_writes} writes torn; "
+            f"{report.failed_requests} requests failed"
+        )
+    disk.remount()
+
+
+@app.command()
+def fail(
+    name: Name,
+    after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s",
+) -> None:
+    """Let the device die: every request gets an error, until the disk is taken down."""
+    EmulatedDisk.find(name).fail(**_fault_times(after, "--after"))
+
+
+@app.command()
+def slow(
+    name: Name,
+    factor: Annotated[float, typer.Option(help="how many times as long everything takes")],
+    for_s: Annotated[float, typer.Option("--for", help="seconds")],
+) -> None:
+    """Let the device be slow, or stall, for a while."""
+    EmulatedDisk.find(name).slow(factor, for_s)
+
+
+@app.command()
+def unreadable(
+    name: Name,
+    sectors: Annotated[str, typer.Option(help="FROM-TO, in sectors of 512 bytes of the block device")],
+) -> None:
+    """Let reads of some sectors fail until they are written."""
+    asked = _sectors(sectors, "--sectors")
+    EmulatedDisk.find(name).make_unreadable(asked.start, asked.stop - 1)
+
+
+def _fault_times(text: str, option: str) -> dict[str, Any]:
+    """Arguments of ``EmulatedDisk.fail`` for ``30s`` or ``1000 requests``."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*s|(\d+)\s*requests?", text.strip())
+    if found is None:
+        raise TierwiseError(f"{option} {text!r} is no time and no count", "use '30s' or '1000 requests'")
+    seconds, requests = found.groups()
+    return {"after_s": float(seconds)} if seconds else {"after_requests": int(requests)}
+
+
+def _sectors(text: str, option: str) -> range:
+    found = re.fullmatch(r"(\d+)-(\d+)", text.strip())
+    if found is None or int(found[1]) > int(found[2]):
+        raise TierwiseError(f"{option} {text!r} is no range of sectors", "use FROM-TO, such as 2048-2055")
+    return range(int(found[1]), int(found[2]) + 1)
 
 
 @app.command("list")

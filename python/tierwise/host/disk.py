@@ -6,28 +6,39 @@ share one model: one head, one queue, one cache.
 
 from __future__ import annotations
 
-import json
 import subprocess
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from tierwise.errors import TierwiseError
-from tierwise.host import disk_control, disk_server, disk_stats, disk_teardown, ledger, loop, mounts
+from tierwise.host import (
+    disk_config,
+    disk_control,
+    disk_faults,
+    disk_place,
+    disk_server,
+    disk_stats,
+    disk_teardown,
+    ledger,
+)
 from tierwise.host.clean import clean
+from tierwise.host.disk_faults import CutReport, Faults, Precondition
 from tierwise.host.disk_path import measure_path_us
 from tierwise.host.disk_request import WHOLE, Partition, checked_partitions, mount_points, require_unused
 from tierwise.host.disk_stats import DiskStats
 from tierwise.profiles import Profile
 
-__all__ = ["SPIN_US", "WHOLE", "DiskStats", "EmulatedDisk", "Partition", "list_disks"]
-
-SPIN_US = 60.0
-"""Longest busy waiting of a server before an answer is due: 60 µs gave a median lateness below 1 µs."""
-
-_STARTS_WITHIN_S = 20
+__all__ = [
+    "WHOLE",
+    "CutReport",
+    "DiskStats",
+    "EmulatedDisk",
+    "Faults",
+    "Partition",
+    "list_disks",
+]
 
 
 @dataclass
@@ -50,6 +61,9 @@ class EmulatedDisk:
         owner: Literal["caller", "server"] = "caller",
         *,
         path_us: float | None = None,
+        precondition: Precondition = "fresh",
+        lies_about_flush: bool = False,
+        faults: Faults | None = None,
     ) -> Self:
         """Make a disk, its file systems and its mounts: all of them, or nothing.
 
@@ -63,20 +77,34 @@ class EmulatedDisk:
             seed: of everything random in the model.
             owner: whose death lets :func:`tierwise.host.clean.clean` take the disk down.
             path_us: latency of loop and FUSE to make good; measured when left out.
+            precondition: what the device went through before: nothing, or every sector written once, or
+                overwritten at random until nothing changes any more.
+            lies_about_flush: acknowledge flushes at once and keep the data volatile.
+            faults: what goes wrong, from the moment that the disk is up.
 
         Raises:
             TierwiseError: naming what is wrong or missing; nothing is left behind.
         """
         parts = checked_partitions(name, profile, partitions)
+        disk_faults.require_possible(profile, lies_about_flush, precondition)
+        commands = (faults or Faults()).commands(sum(part.size_bytes for part in parts))
         points = mount_points(parts, mount_dir.absolute())
         clean()
         require_unused(mount_dir.absolute())
         home = disk_teardown.home_of(name)
-        described = {"profile": profile.name, "model": profile.kind, "partitions": []}
+        described = {
+            "profile": profile.name,
+            "model": profile.kind,
+            "rotates": disk_place.rotates(profile),
+            "partitions": [],
+        }
         entry = ledger.add("disk", name, home=str(home), made=[], **described)
         disk = cls(entry, points)
         try:
-            disk._make(profile, parts, seed, path_us)
+            start = {"seed": seed, "precondition": precondition, "lies_about_flush": lies_about_flush}
+            disk._make(profile, parts, start, path_us)
+            for command, arguments in commands:
+                disk._ask(command, **arguments)
             if owner == "server":
                 disk.entry = disk.entry.update(owner=ledger.Identity(**disk.entry.facts["server"]))
         except BaseException:
@@ -107,13 +135,72 @@ class EmulatedDisk:
         Raises:
             TierwiseError: if the server does not answer, or the disk is still being made.
         """
-        if not self.entry.facts["partitions"]:
-            raise TierwiseError(f"disk {self.entry.name!r} is still being made", "ask again in a second")
-        return disk_stats.from_answer(self.entry, self._ask("stats"))
+        return disk_stats.from_answer(self._refreshed(), self._ask("stats"))
 
     def reset_stats(self) -> None:
         """Start all counters from zero."""
         self._ask("reset_stats")
+
+    def cut(self, *, keep_random: bool = False, seed: int = 0, remount: bool = True) -> CutReport:
+        """Cut the power, and serve what is left on the medium.
+
+        What was completed and flushed is there; so is what a drive without a volatile write cache had
+        completed. All else is lost, or with ``keep_random`` a random subset of its sectors is kept.
+        Requests inside fail, and whoever has a file open gets errors from now on. Then each partition gets
+        a new loop device and is mounted at the same place, where its file system recovers.
+
+        Args:
+            keep_random: keep a subset of the unflushed sectors, which may tear and reorder writes.
+            seed: decides the subset.
+            remount: whether to call :meth:`remount`.
+
+        Raises:
+            TierwiseError: if a file system cannot be mounted again.
+        """
+        report = CutReport.model_validate(self._ask("cut", keep_random=seed if keep_random else None)["cut"])
+        if remount:
+            self.remount()
+        return report
+
+    def remount(self) -> None:
+        """Take all partitions from their users and mount them anew.
+
+        Raises:
+            TierwiseError: if a file system cannot be mounted; the others are.
+        """
+        with ledger.locked():
+            placed = self._refreshed().facts["partitions"]
+            disk_place.let_go(self._home, placed)
+            placed = disk_place.attach_again(self._home, placed, self.entry.facts["rotates"])
+            self.entry = self.entry.update(partitions=placed)
+            disk_place.mount_again(placed)
+
+    def fail(self, *, after_s: float | None = None, after_requests: int | None = None) -> None:
+        """Let the device die, at once or later: every request then gets an error, until it is down."""
+        self._ask("fail", **disk_faults.fail(after_s, after_requests))
+
+    def slow(self, factor: float, for_s: float) -> None:
+        """Let the device take ``factor`` times as long for whatever it does, for ``for_s`` seconds."""
+        self._ask("slow", **disk_faults.slow(factor, for_s))
+
+    def make_unreadable(self, first: int, last: int, partition: str | None = None) -> None:
+        """Let reads of sectors of a partition fail, until something is written there.
+
+        Args:
+            first: in sectors of 512 bytes from the start of the partition.
+            last: is unreadable too.
+            partition: its name; the first when left out.
+        """
+        placed = self._refreshed().facts["partitions"]
+        names = [part["name"] for part in placed]
+        name = names[0] if partition is None else partition
+        if name not in names:
+            raise TierwiseError(
+                f"disk {self.entry.name!r} has no partition {name!r}", f"use {', '.join(names)}"
+            )
+        index = names.index(name)
+        start_bytes = sum(part["size_bytes"] for part in placed[:index])
+        self._ask("unreadable", **disk_faults.unreadable(first, last, placed[index], start_bytes))
 
     def down(self) -> None:
         """Unmount and remove everything. It is no error if the server has died or all is gone.
@@ -138,62 +225,48 @@ class EmulatedDisk:
         self.down()
 
     def _ask(self, command: str, **arguments: Any) -> dict[str, Any]:
-        return disk_control.ask(disk_teardown.control_socket(self._home), command, **arguments)
+        return disk_control.ask(self._control_socket, command, **arguments)
+
+    def _refreshed(self) -> ledger.Entry:
+        """The entry as it is now, for another process may have cut the power."""
+        self.entry = ledger.find("disk", self.entry.name) or self.entry
+        if not self.entry.facts["partitions"]:
+            raise TierwiseError(f"disk {self.entry.name!r} is still being made", "ask again in a second")
+        return self.entry
 
     @property
     def _home(self) -> Path:
         return Path(self.entry.facts["home"])
 
+    @property
+    def _control_socket(self) -> Path:
+        return disk_teardown.control_socket(self._home)
+
     def _undo(self) -> None:
         disk_teardown.take_down(self.entry)
 
-    def _make(self, profile: Profile, parts: Sequence[Partition], seed: int, path_us: float | None) -> None:
-        self._start_server(profile, parts, seed)
+    def _make(
+        self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any], path_us: float | None
+    ) -> None:
+        self._start_server(profile, parts, start)
         self.set_timing(False)
         self._make_directories()
-        placed = [self._place(part, rotational=profile.kind == "hdd") for part in parts]
+        rotates = self.entry.facts["rotates"]
+        placed = [disk_place.place(self._home, part, self.mounts[part.name], rotates) for part in parts]
         self.entry = self.entry.update(partitions=placed)
         measured_us = measure_path_us(Path(placed[0]["loop"])) if path_us is None else path_us
         self._ask("path", us=measured_us)
         self.set_timing(True)
         self.reset_stats()
 
-    def _start_server(self, profile: Profile, parts: Sequence[Partition], seed: int) -> None:
-        fuse = disk_teardown.fuse_directory(self._home)
-        fuse.mkdir(parents=True)
-        self._home.chmod(0o700)
-        config = disk_teardown.config_file(self._home)
-        described = {
-            "name": self.entry.name,
-            "mount": str(fuse),
-            "socket": str(disk_teardown.control_socket(self._home)),
-            "profile": profile.text,
-            "profile_file": str(profile.file),
-            "library": dict(profile.library),
-            "seed": seed,
-            "partitions": [{"name": part.name, "size_bytes": part.size_bytes} for part in parts],
-            "path_us": 0,
-            "spin_us": SPIN_US,
-        }
-        config.write_text(json.dumps(described), encoding="utf-8")
+    def _start_server(self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any]) -> None:
+        config = disk_config.write(self._home, self.entry.name, profile, parts, start)
         log = self._home / "log"
         self._server = disk_server.spawn(config, log)
         identity = ledger.Identity.of(self._server.pid)
         if identity is not None:
             self.entry = self.entry.update(server=vars(identity))
-        self._await_server(log)
-
-    def _await_server(self, log: Path) -> None:
-        deadline = time.monotonic() + _STARTS_WITHIN_S
-        while not disk_teardown.control_socket(self._home).exists():
-            if self._server is not None and self._server.poll() is not None:
-                said = log.read_text(encoding="utf-8").strip().splitlines() or ["it said nothing"]
-                raise TierwiseError(f"disk {self.entry.name!r}: {said[-1]}", "see tierwise doctor")
-            if time.monotonic() > deadline:
-                raise TierwiseError(
-                    f"disk {self.entry.name!r}: its server does not start", "see tierwise doctor"
-                )
-            time.sleep(0.005)
+        disk_server.await_socket(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
 
     def _make_directories(self) -> None:
         wanted = {parent for point in self.mounts.values() for parent in (point, *point.parents)}
@@ -201,19 +274,6 @@ class EmulatedDisk:
         self.entry = self.entry.update(made=[str(path) for path in missing])
         for path in missing:
             path.mkdir(exist_ok=True)
-
-    def _place(self, part: Partition, rotational: bool) -> dict[str, Any]:
-        device = loop.attach(disk_teardown.fuse_directory(self._home) / f"{part.name}.img")
-        loop.configure(device, rotational)
-        mounts.make_file_system(part.fs, device)
-        mounts.mount(device, self.mounts[part.name], part.fs)
-        return {
-            "name": part.name,
-            "loop": str(device),
-            "mount": str(self.mounts[part.name]),
-            "file_system": part.fs,
-            "size_bytes": part.size_bytes,
-        }
 
 
 def list_disks() -> list[DiskStats]:

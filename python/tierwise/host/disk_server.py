@@ -9,10 +9,15 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tierwise import _core
+from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, ledger, processes
+
+_STARTS_WITHIN_S = 60
+"""Long enough for a large device that is to start in a state of long use."""
 
 
 def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
@@ -28,6 +33,22 @@ def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
             env=environment,
             cwd="/",
         )
+
+
+def await_socket(server: subprocess.Popen[bytes], control_socket: Path, log: Path, what: str) -> None:
+    """Wait until a server that was just spawned takes commands.
+
+    Raises:
+        TierwiseError: beginning with ``what``, with the last line of the log, if it ends instead.
+    """
+    deadline = time.monotonic() + _STARTS_WITHIN_S
+    while not control_socket.exists():
+        if server.poll() is not None:
+            said = log.read_text(encoding="utf-8").strip().splitlines() or ["it said nothing"]
+            raise TierwiseError(f"{what}: {said[-1]}", "see tierwise doctor")
+        if time.monotonic() > deadline:
+            raise TierwiseError(f"{what}: its server does not start", "see tierwise doctor")
+        time.sleep(0.005)
 
 
 def find(config: Path) -> list[int]:

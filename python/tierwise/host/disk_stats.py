@@ -34,8 +34,10 @@ class DiskStats(Record):
     """Counters of one emulated disk.
 
     ``lateness`` is how long after its time the server answered each request; it is ``None`` before the
-    first. ``path_us`` is the latency of loop and FUSE that the server makes good. ``warnings`` say what the
-    system refused and a server needs to be on time.
+    first. ``path_us`` is the latency of loop and FUSE that the server makes good. ``errors`` counts requests
+    that failed. ``unflushed_bytes`` were completed and would be lost with the power, at present.
+    ``write_amplification`` is that of the model since the disk came up, or ``None`` if it has none.
+    ``warnings`` say what the system refused and a server needs to be on time.
     """
 
     name: str
@@ -49,6 +51,9 @@ class DiskStats(Record):
     queue_depth_mean: float
     queue_depth_max: int
     lateness: Latency | None
+    errors: int
+    unflushed_bytes: int
+    write_amplification: float | None
     warnings: list[str]
     partitions: dict[str, PartitionStats]
 

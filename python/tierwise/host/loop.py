@@ -70,17 +70,22 @@ def detach(device: Path) -> None:
     Raises:
         TierwiseError: if something still uses it.
     """
+    let_go(device)
+    deadline = time.monotonic() + _GONE_AFTER_S
+    while _attribute(device, "loop/backing_file").exists():
+        if time.monotonic() > deadline:
+            raise TierwiseError(f"{device} is in use", "end what uses it, then try again")
+        time.sleep(0.005)
+
+
+def let_go(device: Path) -> None:
+    """Take a loop device from its file, now or, if it is in use, as soon as it no longer is."""
     descriptor = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):
             fcntl.ioctl(descriptor, _LOOP_CLR_FD)
     finally:
         os.close(descriptor)
-    deadline = time.monotonic() + _GONE_AFTER_S
-    while _attribute(device, "loop/backing_file").exists():
-        if time.monotonic() > deadline:
-            raise TierwiseError(f"{device} is in use", "end what uses it, then try again")
-        time.sleep(0.005)
 
 
 def number(device: Path) -> tuple[int, int]:

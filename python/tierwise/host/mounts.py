@@ -21,9 +21,15 @@ _MAKE_OPTIONS: dict[str, list[str]] = {
     "ext4": ["-q", "-F", "-m", "0", "-i", "32768", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
     "xfs": ["-q", "-f", "-K"],
 }
+_MOUNT_OPTIONS = {
+    "ext4": "noatime",
+    # After a power cut the old mount may still have users; XFS would refuse a second one of the same disk.
+    "xfs": "noatime,nouuid",
+}
 _SMALLEST_MIB = {"ext4": 16, "xfs": 300}
 _PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
 _SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
 
 
@@ -86,17 +92,19 @@ def make_file_system(file_system: str, device: Path) -> None:
 
 def mount(device: Path, point: Path, file_system: str) -> None:
     """Mount a block device at an existing directory; reads do not write access times."""
-    run("mount", "-t", file_system, "-o", "noatime", str(device), str(point))
+    run("mount", "-t", file_system, "-o", _MOUNT_OPTIONS[file_system], str(device), str(point))
 
 
-def unmount(point: Path, patience_s: float = 2) -> None:
+def unmount(point: Path, patience_s: float = 2, *, lazily: bool = False) -> None:
     """Unmount whatever was mounted last at ``point``; what uses it is given a moment to end.
+
+    Or, ``lazily``, take it out of the tree at once: it ends when its last user does.
 
     Raises:
         TierwiseError: if it is still in use after ``patience_s``, naming the users.
     """
     deadline = time.monotonic() + patience_s
-    while error := _umount2(point):
+    while error := _umount2(point, _UMOUNT_NOFOLLOW | (_MNT_DETACH if lazily else 0)):
         if error == _EBUSY and time.monotonic() < deadline:
             time.sleep(0.02)
             continue
@@ -107,10 +115,10 @@ def unmount(point: Path, patience_s: float = 2) -> None:
 _EBUSY = 16
 
 
-def _umount2(point: Path) -> int:
+def _umount2(point: Path, flags: int) -> int:
     """Call the kernel itself: the command may look at the file system, and hang if its server is dead."""
     libc = ctypes.CDLL(None, use_errno=True)
-    status = libc.umount2(os.fsencode(point), _UMOUNT_NOFOLLOW)
+    status = libc.umount2(os.fsencode(point), flags)
     return 0 if status == 0 else ctypes.get_errno()
 
 

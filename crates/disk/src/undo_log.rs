@@ -1,0 +1,207 @@
+//! The writes that a power cut would undo, oldest first, each with what it replaced.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+
+use tierwise_device::{Nanos, SECTOR_BYTES};
+
+use crate::fate::Fate;
+use crate::store::Store;
+
+/// What a power cut did to a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct CutReport {
+    /// Writes that were not on the medium, those in flight among them.
+    pub unflushed_writes: u64,
+    /// Sectors that these writes touched.
+    pub unflushed_sectors: u64,
+    /// Of these, sectors that have what one of the writes wrote.
+    pub kept_sectors: u64,
+    /// Of these, sectors that have what they had before.
+    pub lost_sectors: u64,
+    /// Writes of which some sectors were kept and some lost.
+    pub torn_writes: u64,
+    /// Requests that were inside, and failed.
+    pub failed_requests: u64,
+}
+
+/// How far a write has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    InFlight,
+    /// Completed at a time, between two flushes.
+    Completed {
+        at: Nanos,
+        epoch: u64,
+    },
+    Durable,
+}
+
+/// Whole sectors that one write replaced; a durable one no longer holds what it replaced.
+struct Record {
+    sectors: Range<u64>,
+    old: Box<[u8]>,
+    state: State,
+}
+
+impl Record {
+    fn old_sector(&self, sector: u64) -> &[u8] {
+        let start = ((sector - self.sectors.start) * SECTOR_BYTES) as usize;
+        &self.old[start..start + SECTOR_BYTES as usize]
+    }
+
+    fn make_durable(&mut self) {
+        self.state = State::Durable;
+        self.old = Box::default();
+    }
+}
+
+/// The log. Records are numbered; the first ones leave when they are durable.
+#[derive(Default)]
+pub(crate) struct UndoLog {
+    first: u64,
+    records: VecDeque<Record>,
+    epoch: u64,
+    completed_bytes: u64,
+}
+
+impl UndoLog {
+    /// Bytes of completed writes that are not durable.
+    pub fn completed_bytes(&self) -> u64 {
+        self.completed_bytes
+    }
+
+    /// Enters a write with what it replaces, and gives its number.
+    pub fn push(&mut self, sectors: Range<u64>, old: Box<[u8]>) -> u64 {
+        let state = State::InFlight;
+        self.records.push_back(Record {
+            sectors,
+            old,
+            state,
+        });
+        self.first + self.records.len() as u64 - 1
+    }
+
+    /// Enters a range whose content is durable from now on, whatever was written there before.
+    pub fn push_durable(&mut self, sectors: Range<u64>) {
+        let number = self.push(sectors, Box::default());
+        self.make_durable(number);
+    }
+
+    /// A write is completed, and volatile.
+    pub fn complete(&mut self, number: u64, at: Nanos) {
+        let record = &mut self.records[(number - self.first) as usize];
+        let epoch = self.epoch;
+        record.state = State::Completed { at, epoch };
+        self.completed_bytes += record.old.len() as u64;
+    }
+
+    /// A write is completed, and on the medium.
+    pub fn make_durable(&mut self, number: u64) {
+        self.records[(number - self.first) as usize].make_durable();
+        self.forget();
+    }
+
+    /// A flush arrives; gives what [`UndoLog::complete_flush`] is to be told.
+    pub fn start_flush(&mut self) -> u64 {
+        self.epoch += 1;
+        self.epoch - 1
+    }
+
+    /// A flush completes: what was completed when it arrived is durable.
+    pub fn complete_flush(&mut self, flushed: u64) {
+        for record in &mut self.records {
+            if matches!(record.state, State::Completed { epoch, .. } if epoch <= flushed) {
+                self.completed_bytes -= record.old.len() as u64;
+                record.make_durable();
+            }
+        }
+        self.forget();
+    }
+
+    /// Makes durable what was completed before a time, and the oldest beyond a number of bytes.
+    pub fn write_back(&mut self, before: Nanos, most_bytes: u64) {
+        for record in &mut self.records {
+            let State::Completed { at, .. } = record.state else {
+                continue;
+            };
+            if at >= before && self.completed_bytes <= most_bytes {
+                break;
+            }
+            self.completed_bytes -= record.old.len() as u64;
+            record.make_durable();
+        }
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        while self
+            .records
+            .front()
+            .is_some_and(|record| record.state == State::Durable)
+        {
+            self.records.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Undoes every write that is not durable, but for the sectors that fate keeps, and empties the log.
+    ///
+    /// From the newest to the oldest, so that what one write replaced is what an older one wrote, until that
+    /// is undone too. A sector that a write keeps, or a durable one wrote, is settled: nothing older matters.
+    pub fn cut(&mut self, store: &dyn Store, fate: &mut Fate) -> CutReport {
+        let mut report = CutReport::default();
+        let mut unsettled = self.unflushed_sectors();
+        for record in self.records.drain(..).rev() {
+            if record.state == State::Durable {
+                let settled: Vec<u64> = unsettled.range(record.sectors).copied().collect();
+                for sector in settled {
+                    unsettled.remove(&sector);
+                }
+                continue;
+            }
+            let (kept, lost) = undo(&record, &mut unsettled, store, fate);
+            report.unflushed_writes += 1;
+            report.kept_sectors += kept;
+            report.torn_writes += u64::from(kept > 0 && lost > 0);
+        }
+        report.lost_sectors = unsettled.len() as u64;
+        report.unflushed_sectors = report.kept_sectors + report.lost_sectors;
+        *self = Self::default();
+        report
+    }
+
+    fn unflushed_sectors(&self) -> BTreeSet<u64> {
+        let unflushed = self
+            .records
+            .iter()
+            .filter(|record| record.state != State::Durable);
+        unflushed
+            .flat_map(|record| record.sectors.clone())
+            .collect()
+    }
+}
+
+/// Undoes one write; gives how many sectors it keeps and how many it loses.
+fn undo(
+    record: &Record,
+    unsettled: &mut BTreeSet<u64>,
+    store: &dyn Store,
+    fate: &mut Fate,
+) -> (u64, u64) {
+    let (mut kept, mut lost) = (0, 0);
+    let write = fate.of_write();
+    for sector in record.sectors.clone() {
+        if !unsettled.contains(&sector) {
+            continue;
+        }
+        if fate.keeps_sector(write) {
+            unsettled.remove(&sector);
+            kept += 1;
+        } else {
+            store.write(sector * SECTOR_BYTES, record.old_sector(sector));
+            lost += 1;
+        }
+    }
+    (kept, lost)
+}
