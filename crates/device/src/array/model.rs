@@ -35,7 +35,7 @@ pub(super) enum Owner {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) owner: Owner,
-    /// The row of a write with parity.
+    /// The row of a write with parity; where a step of rebuilding begins.
     pub(super) row: u64,
     /// Whether its writes follow when its reads are done.
     pub(super) writes_follow: bool,

@@ -56,16 +56,22 @@ impl Health {
     }
 }
 
-/// A rebuild under way.
+/// A rebuild under way: while one step is written to the replacement, the next is read.
 #[derive(Clone, Debug)]
 pub(super) struct Rebuild {
     step_ns_idle: f64,
     step_ns_busy: f64,
     begun: bool,
+    /// Where the next step begins.
+    next: u64,
     /// When the present step began.
     step_began: Nanos,
     /// Whether the host wanted something since then.
     host_came: bool,
+    /// Steps that are being written.
+    writing: u32,
+    /// Whether the next step waits for one of them.
+    waits: bool,
 }
 
 impl Rebuild {
@@ -75,9 +81,22 @@ impl Rebuild {
             step_ns_idle: step_ns,
             step_ns_busy: step_ns / params.priority,
             begun: false,
+            next: 0,
             step_began: 0,
             host_came: false,
+            writing: 0,
+            waits: false,
         }
+    }
+
+    /// When the rate allows the next step.
+    fn next_step(&self, busy: bool) -> Nanos {
+        let step_ns = if busy || self.host_came {
+            self.step_ns_busy
+        } else {
+            self.step_ns_idle
+        };
+        self.step_began + step_ns as Nanos
     }
 }
 
@@ -95,56 +114,63 @@ impl Array {
 
     /// Reads what the next step needs.
     pub(super) fn rebuild_step(&mut self, now: Nanos) {
-        let Some(rebuild) = &mut self.rebuild else {
+        let (Some(rebuild), Some(failed)) = (&mut self.rebuild, self.health.failed) else {
             return;
         };
         rebuild.step_began = now;
         rebuild.host_came = self.hosts.len() > 0;
-        let (start, end) = self.rebuild_range();
-        let failed = self.health.failed.unwrap_or(0);
+        let start = rebuild.next;
+        rebuild.next = (start + STEP_SECTORS).min(self.layout.member_sectors());
         self.extents.clear();
         if self.layout.copies() > 1 {
-            self.extents.add(0, start, end);
+            let lane = failed / self.layout.copies();
+            self.extents.add(lane, start, rebuild.next);
         } else {
             (0..self.layout.members())
                 .filter(|&member| member != failed)
-                .for_each(|member| self.extents.add(member, start, end));
+                .for_each(|member| self.extents.add(member, start, rebuild.next));
         }
-        let task = self.open_task(Owner::Rebuild, 0);
+        let task = self.open_task(Owner::Rebuild, start);
         self.tasks[task].writes_follow = true;
         self.send_reads(now, task);
     }
 
     /// Writes to the replacement what was worked out from the rest.
     pub(super) fn rebuild_write(&mut self, now: Nanos, task: u32) {
-        let (start, end) = self.rebuild_range();
-        let failed = self.health.failed.unwrap_or(0);
-        self.send(now, task, failed, Op::Write, start..end, false);
+        let start = self.tasks[task].row;
+        let end = (start + STEP_SECTORS).min(self.layout.member_sectors());
+        if let (Some(rebuild), Some(failed)) = (&mut self.rebuild, self.health.failed) {
+            rebuild.writing += 1;
+            rebuild.waits = rebuild.writing > 1;
+            self.send(now, task, failed, Op::Write, start..end, false);
+        }
+        self.rebuild_on(now);
     }
 
-    /// Ends a step; the next begins when the rate allows it.
-    pub(super) fn rebuild_written(&mut self, now: Nanos) {
-        self.health.rebuilt = self.rebuild_range().1;
-        if self.health.rebuilt == self.layout.member_sectors() {
+    /// Ends a step that began at `start`.
+    pub(super) fn rebuild_written(&mut self, now: Nanos, start: u64) {
+        let sectors = self.layout.member_sectors();
+        self.health.rebuilt = (start + STEP_SECTORS).min(sectors);
+        if self.health.rebuilt == sectors {
             self.health.failed = None;
             self.rebuild = None;
-        } else if let Some(rebuild) = &self.rebuild {
-            let busy = rebuild.host_came || self.hosts.len() > 0;
-            let step_ns = if busy {
-                rebuild.step_ns_busy
-            } else {
-                rebuild.step_ns_idle
-            };
-            let next = now.max(rebuild.step_began + step_ns as Nanos);
-            self.agenda.push(next, Event::Rebuild);
+        } else if let Some(rebuild) = &mut self.rebuild {
+            rebuild.writing -= 1;
+            if std::mem::take(&mut rebuild.waits) {
+                self.rebuild_on(now);
+            }
         }
     }
 
-    fn rebuild_range(&self) -> (u64, u64) {
-        let start = self.health.rebuilt;
-        (
-            start,
-            (start + STEP_SECTORS).min(self.layout.member_sectors()),
-        )
+    /// Lets the next step begin when the rate allows it, unless it waits for a write.
+    fn rebuild_on(&mut self, now: Nanos) {
+        let busy = self.hosts.len() > 0;
+        if let Some(rebuild) = &self.rebuild
+            && !rebuild.waits
+            && rebuild.next < self.layout.member_sectors()
+        {
+            let next = now.max(rebuild.next_step(busy));
+            self.agenda.push(next, Event::Rebuild);
+        }
     }
 }

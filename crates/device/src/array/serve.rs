@@ -217,6 +217,7 @@ impl Array {
     fn task_done(&mut self, now: Nanos, task: u32) {
         let Task {
             owner,
+            row,
             writes_follow,
             ..
         } = self.tasks[task];
@@ -231,7 +232,7 @@ impl Array {
         self.tasks.remove(task);
         match owner {
             Owner::Batch(batch) => self.batch_done(now, batch),
-            Owner::Rebuild => self.rebuild_written(now),
+            Owner::Rebuild => self.rebuild_written(now, row),
             Owner::Host(host) => {
                 self.hosts[host].tasks -= 1;
                 if self.hosts[host].tasks == 0 {
