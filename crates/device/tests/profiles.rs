@@ -48,6 +48,7 @@ fn every_shipped_profile_builds() {
         "hdd-7k2-sata-2009",
         "ram",
         "ssd-dram-fc",
+        "ssd-dram-fc-64g",
         "ssd-nvme-dc",
         "ssd-sata-dc",
         "volume-aws-gp3",
@@ -74,6 +75,8 @@ fn capacities_are_those_of_the_data_sheets() {
     assert_eq!(sectors("hdd-15k-sas"), 286_749_488);
     assert_eq!(sectors("hdd-10k-sas"), 4_688_430_768);
     assert_eq!(sectors("hdd-7k2-20t-nearline"), 39_063_650_304);
+    assert_eq!(sectors("ssd-dram-fc-64g"), 125_000_000);
+    assert_eq!(sectors("volume-aws-gp3"), 2_147_483_648);
 }
 
 #[test]
@@ -91,8 +94,11 @@ fn an_unknown_key_is_named_with_the_known_ones() {
 
 #[test]
 fn a_missing_key_is_named() {
-    let error = refusal(&text_of("ssd-nvme-dc").replace("channels = 48\n", ""));
-    assert!(error.message.contains("missing key channels"), "{error}");
+    let error = refusal(&text_of("zero").replace("read_latency_us = 0\n", ""));
+    assert!(
+        error.message.contains("missing key read_latency_us"),
+        "{error}"
+    );
 }
 
 #[test]
