@@ -22,6 +22,8 @@ pub(super) struct Log {
     erase_ns: Nanos,
     blocks_per_superblock: f64,
     gathered_units: u64,
+    /// Where the last write ended inside a unit, while that unit waits for its page to fill.
+    tail: Option<u64>,
     /// Reads of what else is in a unit that is written in part, for the next program.
     merge_ns: Nanos,
     programs: u64,
@@ -41,6 +43,7 @@ impl Log {
             erase_ns: cleaning.erase_ns,
             blocks_per_superblock: f64::from(params.dies() * params.planes),
             gathered_units: 0,
+            tail: None,
             merge_ns: 0,
             programs: 0,
             written_units: 0,
@@ -56,22 +59,44 @@ impl Log {
         dies: &mut Dies,
         buffer: &mut Buffer,
     ) -> Nanos {
-        let units = self.units_touched(request);
-        self.merge_ns += self.partial_units(request, &units) * dies.mean_read_ns();
-        let mut left = units.end - units.start;
+        let mut units = self.units_touched(request);
+        if self.tail == Some(request.sector) {
+            units.start += 1;
+        } else {
+            self.merge_tail(dies);
+            self.merge_ns += self.partial(request.sector) * dies.mean_read_ns();
+        }
+        let end = request.sector + u64::from(request.sectors);
+        self.tail = (self.partial(end) > 0).then_some(end);
+        let mut left = units.end.saturating_sub(units.start);
         self.written_units += left;
         self.ftl.write(units);
         let mut done = at;
         while left > 0 {
+            if self.gathered_units == self.page_units {
+                done = done.max(self.program(at, dies, buffer));
+            }
             let taken = left.min(self.page_units - self.gathered_units);
             left -= taken;
             self.gathered_units += taken;
             buffer.gather(taken * self.unit_sectors);
-            if self.gathered_units == self.page_units {
-                done = done.max(self.program(at, dies, buffer));
-            }
+        }
+        if self.gathered_units == self.page_units && self.tail.is_none() {
+            done = done.max(self.program(at, dies, buffer));
         }
         done
+    }
+
+    /// Charges the read of the rest of the unit that the last write left unfinished.
+    fn merge_tail(&mut self, dies: &Dies) {
+        if self.tail.take().is_some() {
+            self.merge_ns += dies.mean_read_ns();
+        }
+    }
+
+    /// 1 if the boundary of a write lies inside a unit, else 0.
+    fn partial(&self, sector: u64) -> u64 {
+        u64::from(!sector.is_multiple_of(self.unit_sectors))
     }
 
     /// Programs a page that is not full, if there is one, with nothing in the rest of it.
@@ -79,6 +104,7 @@ impl Log {
         if self.gathered_units == 0 {
             return at;
         }
+        self.merge_tail(dies);
         let padding = self.page_units - self.gathered_units;
         self.ftl.pad(padding);
         self.written_units += padding;
@@ -175,14 +201,6 @@ impl Log {
     fn units_touched(&self, request: &Request) -> Range<u64> {
         let end = request.sector + u64::from(request.sectors);
         request.sector / self.unit_sectors..end.div_ceil(self.unit_sectors)
-    }
-
-    /// How many units are written in part: 0, 1 or 2.
-    fn partial_units(&self, request: &Request, units: &Range<u64>) -> u64 {
-        let start = request.sector;
-        let end = start + u64::from(request.sectors);
-        let parts = [start, end].map(|edge| u64::from(!edge.is_multiple_of(self.unit_sectors)));
-        (parts[0] + parts[1]).min(units.end - units.start)
     }
 }
 

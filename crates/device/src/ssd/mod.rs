@@ -66,22 +66,23 @@ impl Ssd {
     }
 
     /// When the controller has taken in a command that arrives at `now`.
-    fn accept(&mut self, now: Nanos) -> Nanos {
-        self.controller_free = now.max(self.controller_free) + self.params.command_ns;
+    fn accept(&mut self, now: Nanos, command_ns: Nanos) -> Nanos {
+        self.controller_free = now.max(self.controller_free) + command_ns;
         self.controller_free
     }
 
     fn read(&mut self, now: Nanos, request: &Request) -> Nanos {
-        let at = self.accept(now) + self.params.read_overhead_ns;
+        let at = self.accept(now, self.params.command_ns) + self.params.read_overhead_ns;
         let ready = self.dies.read(at, request);
-        self.transfer(now, ready, request.sectors)
+        self.transfer(now, ready, request.sectors, self.params.sector_ns)
     }
 
     /// A write is done when it is in the cache, or, without one, when the dies have programmed it.
     fn write(&mut self, now: Nanos, request: &Request) -> Nanos {
-        let accepted = self.accept(now);
+        let accepted = self.accept(now, self.params.write_command_ns);
         let room = self.buffer.make_room(accepted, u64::from(request.sectors));
-        let received = self.transfer(now, room + self.params.write_overhead_ns, request.sectors);
+        let ready = room + self.params.write_overhead_ns;
+        let received = self.transfer(now, ready, request.sectors, self.params.write_sector_ns);
         self.host_sectors += u64::from(request.sectors);
         self.dirty = true;
         let mut done = self.program(received, request);
@@ -105,7 +106,7 @@ impl Ssd {
     }
 
     fn flush(&mut self, now: Nanos) -> Nanos {
-        let accepted = self.accept(now);
+        let accepted = self.accept(now, self.params.command_ns);
         let mut durable = accepted;
         if !self.params.flush_queued {
             durable = durable.max(self.last_completion);
@@ -128,13 +129,13 @@ impl Ssd {
         if let Some(log) = &mut self.log {
             log.discard(request);
         }
-        self.accept(now) + self.params.write_overhead_ns
+        self.accept(now, self.params.write_command_ns) + self.params.write_overhead_ns
     }
 
     /// When the link has moved `sectors` that are there at `ready`. The link keeps the order of arrival only
     /// in its total work, so that a slow read does not hold back what is ready before it.
-    fn transfer(&mut self, now: Nanos, ready: Nanos, sectors: u32) -> Nanos {
-        let duration = (f64::from(sectors) * self.params.sector_ns) as Nanos;
+    fn transfer(&mut self, now: Nanos, ready: Nanos, sectors: u32, sector_ns: f64) -> Nanos {
+        let duration = (f64::from(sectors) * sector_ns) as Nanos;
         self.link_free = now.max(self.link_free) + duration;
         self.link_free.max(ready + duration)
     }

@@ -32,6 +32,8 @@ pub struct SsdParams {
     pub suspend_ns: Option<Nanos>,
     /// Time the controller spends on a command, one after the other; its reciprocal bounds the rate.
     pub command_ns: Nanos,
+    /// As `command_ns`, for a write.
+    pub write_command_ns: Nanos,
     /// Latency of a read beside what it waits for.
     pub read_overhead_ns: Nanos,
     /// Latency of a write beside what it waits for.
@@ -44,6 +46,8 @@ pub struct SsdParams {
     pub flush_queued: bool,
     /// Time the link takes for a sector; 0 for a link without limit.
     pub sector_ns: f64,
+    /// As `sector_ns`, for a write.
+    pub write_sector_ns: f64,
     /// Size of the write cache; 0 for none.
     pub cache_sectors: u64,
     /// Whether what is in the cache survives a loss of power, so that a flush need not empty it.
@@ -56,6 +60,9 @@ pub struct SsdParams {
 
 impl SsdParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+        let command_us = root.number_or("command_us", 0.0, 0.0..=1e6)?;
+        let link_mb_per_s = root.number("link_mb_per_s", 0.0..=1e6)?;
+        let write_mb_per_s = root.number_or("link_write_mb_per_s", link_mb_per_s, 0.0..=1e6)?;
         let params = Self {
             capacity_bytes: root.capacity("capacity_mb")?,
             channels: root.integer("channels", 1..=4096)? as u32,
@@ -66,13 +73,15 @@ impl SsdParams {
             program_ns: page_times(root, "program_us")?,
             channel_sector_ns: sector_ns(root.number_or("channel_mb_per_s", 0.0, 0.0..=1e6)?),
             suspend_ns: suspend(root)?,
-            command_ns: root.micros_or("command_us", 0.0, 0.0..=1e6)?,
+            command_ns: (command_us * 1e3).round() as Nanos,
+            write_command_ns: root.micros_or("write_command_us", command_us, 0.0..=1e6)?,
             read_overhead_ns: root.micros("read_overhead_us", 0.0..=1e6)?,
             write_overhead_ns: root.micros("write_overhead_us", 0.0..=1e6)?,
             flush_ns: root.micros("flush_us", 0.0..=1e6)?,
             journal_ns: root.micros_or("journal_us", 0.0, 0.0..=1e6)?,
             flush_queued: root.flag_or("flush_queued", true)?,
-            sector_ns: sector_ns(root.number("link_mb_per_s", 0.0..=1e6)?),
+            sector_ns: sector_ns(link_mb_per_s),
+            write_sector_ns: sector_ns(write_mb_per_s),
             cache_sectors: root.integer("write_cache_kib", 0..=1 << 30)? * 2,
             power_loss_protection: root.flag("power_loss_protection")?,
             cleaning: CleaningParams::parse(root)?,
