@@ -249,4 +249,25 @@ proptest! {
             }
         }
     }
+
+    /// Small or merged requests do not pass large ones, whichever limit holds these back.
+    #[test]
+    fn requests_begin_in_order_of_arrival(
+        arrivals in proptest::collection::vec((0_u64..250, 1_u32..4096, any::<bool>()), 2..60),
+        depth in 1_u32..8,
+    ) {
+        let slots = format!("queue_depth = {depth}\nio_unit_kib");
+        let slow = [("most = 1000\n", "most = 2\n"), ("io_unit_kib", slots.as_str())];
+        let mut device = profile(&slow).build(1);
+        let (mut now, mut sector) = (0, 0);
+        for (id, (gap_ms, sectors, follows)) in (0..).zip(arrivals) {
+            now += gap_ms * MS;
+            sector += if follows { 0 } else { 10_000 };
+            device.submit(now, id, request(Op::Read, sector, sectors));
+            sector += u64::from(sectors);
+        }
+        let mut done = Vec::new();
+        device.advance(Nanos::MAX, &mut done);
+        prop_assert!(done.is_sorted_by_key(|done| done.id));
+    }
 }

@@ -41,8 +41,6 @@ pub struct Volume {
     slots: Option<Slots>,
     /// The last read and the last write.
     runs: [Run; 2],
-    /// When work on the latest request began: none begins before one that came earlier.
-    begun: Nanos,
     written_sectors: u64,
     due: DueList,
 }
@@ -65,7 +63,6 @@ impl Volume {
             spend_credits: false,
             slots: params.queue_depth.map(Slots::new),
             runs: [Run::default(); 2],
-            begun: 0,
             written_sectors: 0,
             due: DueList::new(),
             params,
@@ -91,7 +88,8 @@ impl Volume {
         at
     }
 
-    /// Takes what `count` I/Os with `sectors` cost, as soon as every limit allows it.
+    /// Takes what `count` I/Os with `sectors` cost, as soon as every limit allows it: in order of arrival, because
+    /// a limit that held one request back lets none pass before it.
     fn begin(&mut self, now: Nanos, count: u64, sectors: u32) -> Nanos {
         let sectors = if self.params.count.whole_units {
             count * self.params.count.unit_sectors
@@ -99,7 +97,6 @@ impl Volume {
             u64::from(sectors)
         };
         let mut at = now
-            .max(self.begun)
             .max(self.io.ready_at(count))
             .max(self.throughput.ready_at(sectors));
         if let Some(slots) = &self.slots {
@@ -111,7 +108,6 @@ impl Volume {
         }
         self.io.take(at, count);
         self.throughput.take(at, sectors);
-        self.begun = at;
         at
     }
 
