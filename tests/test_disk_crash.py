@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from tierwise.host.clean import clean
 pytestmark = pytest.mark.privileged
 
 MOMENTS = 20
+MOMENTS_OF_CUTS = 8
 LAST_MOMENT_S = 2.5
 SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT]
 
@@ -34,6 +34,27 @@ for number in range(10**9):
         os.fsync(file.fileno())
 """
 
+# After a power cut its files are in error; it opens the directory again, and waits until a disk is mounted.
+STUBBORN_WRITER = """
+import os, sys, time
+while True:
+    directory = os.open(sys.argv[1], os.O_RDONLY)
+    try:
+        for number in range(10**9):
+            if os.fstat(directory).st_dev == os.stat(sys.argv[1] + "/..").st_dev:
+                break
+            file = os.open(str(number % 50), os.O_WRONLY | os.O_CREAT, dir_fd=directory)
+            try:
+                os.write(file, os.urandom(100_000))
+                os.fsync(file)
+            finally:
+                os.close(file)
+    except OSError:
+        pass
+    os.close(directory)
+    time.sleep(0.01)
+"""
+
 CALLER = """
 import sys, time
 from pathlib import Path
@@ -41,7 +62,7 @@ from tierwise import profiles
 from tierwise.host import processes
 from tierwise.host.disk import EmulatedDisk, Partition
 
-name, mount, profile, writer = sys.argv[1:]
+name, mount, profile, writer, cuts = sys.argv[1:]
 parts = [Partition("log", 64 << 20), Partition("data", 64 << 20)]
 with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount)) as disk:
     writers = [
@@ -49,6 +70,8 @@ with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount)) as disk:
         for point in disk.mounts.values()
     ]
     try:
+        for seed in range(int(cuts)):
+            disk.cut(keep_random=True, seed=seed)
         time.sleep(1)
     finally:
         for process in writers:
@@ -76,15 +99,24 @@ def strike(name: str, caller: subprocess.Popen[bytes], dice: random.Random) -> s
 @pytest.mark.parametrize("moment", range(MOMENTS))
 def test_nothing_is_left_after_a_crash(moment: int, tmp_path: Path) -> None:
     dice = random.Random(moment)
-    name, mount_dir = f"crash-{os.getpid()}-{moment}", tmp_path / "mount"
     profile = dice.choice(["hdd-7k2", "ssd-sata-dc", "zero"])
-    arguments = [name, str(mount_dir), profile, textwrap.dedent(WRITER)]
-    caller = subprocess.Popen(
-        [sys.executable, "-c", CALLER, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    crash(f"crash-{os.getpid()}-{moment}", tmp_path / "mount", dice, [profile, WRITER, "0"])
+
+
+@pytest.mark.parametrize("moment", range(MOMENTS_OF_CUTS))
+def test_nothing_is_left_after_a_crash_amid_power_cuts(moment: int, tmp_path: Path) -> None:
+    dice = random.Random(1000 + moment)
+    arguments = ["hdd-7k2-sata-2009", STUBBORN_WRITER, "1000"]
+    crash(f"crash-cut-{os.getpid()}-{moment}", tmp_path / "mount", dice, arguments)
+
+
+def crash(name: str, mount_dir: Path, dice: random.Random, arguments: list[str]) -> None:
+    """Kill the caller or the server of a new disk at a random moment; nothing may be left after ``clean``."""
+    command = [sys.executable, "-c", CALLER, name, str(mount_dir), *arguments]
+    caller = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     after_s = dice.uniform(0.1, LAST_MOMENT_S)
     time.sleep(after_s)
-    what = f"{strike(name, caller, dice)} after {after_s:.2f} s on {profile}"
+    what = f"{strike(name, caller, dice)} after {after_s:.2f} s on {arguments[0]}"
     caller.wait(30)
     clean()
     assert traces(name, mount_dir) == [], what
