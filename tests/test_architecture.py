@@ -31,10 +31,11 @@ CRATES = {
     "device": set[str](),
     "latency": set[str](),
     "pattern": {"device"},
+    "simulate": {"device", "latency", "pattern"},
     "disk": {"device", "latency"},
     "load": {"latency"},
     "probe": {"device", "latency", "pattern"},
-    "bindings": {"device", "disk", "load", "pattern", "probe"},
+    "bindings": {"device", "disk", "load", "pattern", "probe", "simulate"},
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))

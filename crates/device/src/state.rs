@@ -46,3 +46,15 @@ impl std::ops::Add for Written {
         }
     }
 }
+
+impl std::ops::Sub for Written {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            host_sectors: self.host_sectors - before.host_sectors,
+            medium_sectors: self.medium_sectors - before.medium_sectors,
+            erases: self.erases - before.erases,
+        }
+    }
+}

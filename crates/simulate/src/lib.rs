@@ -1,0 +1,32 @@
+//! Drives a device model with requests on virtual time and sums up what it did.
+//!
+//! [`Job`] is what a caller asks for, as data; [`Job::run`] does it. Requests come from a file ([`Trace`]) or from
+//! an access pattern; [`run`] owns time and puts them to the device; a [`Report`] has the figures.
+//! Memory does not grow with the number of requests, but where times measured elsewhere are compared.
+
+mod clock;
+mod column;
+mod compare;
+mod error;
+mod feed;
+mod job;
+mod outstanding;
+mod pace;
+mod report;
+mod run;
+mod summary;
+mod tally;
+mod times;
+mod trace;
+
+pub use column::Column;
+pub use compare::{Comparison, demerit};
+pub use error::SimulateError;
+pub use feed::{Asked, Limited, Source};
+pub use job::{Job, parse_precondition};
+pub use pace::Pace;
+pub use report::{OpReport, Report};
+pub use run::{Limits, run};
+pub use summary::{Summary, summarize, summarize_all};
+pub use times::TimesFile;
+pub use trace::Trace;

@@ -1,0 +1,251 @@
+//! Requests from a CSV file, plain or compressed with gzip, line by line.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use csv::ByteRecord;
+use flate2::bufread::MultiGzDecoder;
+use tierwise_device::{Nanos, Op, Request};
+
+use crate::column::{self, Complaint};
+use crate::{Asked, Column, SimulateError, Source};
+
+const HEADER: &str = "begin with op,lbn,sectors[,think_ms][,arrival_us]; op is R, W, F or D";
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// The requests of a file.
+pub struct Trace {
+    file: PathBuf,
+    reader: csv::Reader<Box<dyn Read>>,
+    record: ByteRecord,
+    /// Where each column stands in the file; the kind of request first, which says how to read its place.
+    columns: Vec<(usize, Column)>,
+    capacity_sectors: u64,
+    last_arrival_ns: Nanos,
+    requests: u64,
+}
+
+impl Trace {
+    /// Opens a file of requests to a device of this size and reads its first line.
+    ///
+    /// # Errors
+    /// A file that cannot be read, is empty, or whose columns are not those of [`Column`].
+    pub fn open(file: &Path, capacity_sectors: u64) -> Result<Self, SimulateError> {
+        let content =
+            decompressed(file).map_err(|error| SimulateError::unreadable(file, &error))?;
+        let mut reader = csv::ReaderBuilder::new()
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .terminator(csv::Terminator::Any(b'\n'))
+            // Every line then ends, and a record's line is the one before the reader's.
+            .from_reader(Box::new(content.chain(&b"\n"[..])) as Box<dyn Read>);
+        let header = reader
+            .byte_headers()
+            .map_err(|error| SimulateError::unreadable(file, &error))?
+            .clone();
+        let columns = columns(&header).map_err(|message| {
+            SimulateError::new(format!("{}, line 1: {message}", file.display()), HEADER)
+        })?;
+        Ok(Self {
+            file: file.to_owned(),
+            reader,
+            record: ByteRecord::new(),
+            columns,
+            capacity_sectors,
+            last_arrival_ns: 0,
+            requests: 0,
+        })
+    }
+
+    /// Whether the file has this column.
+    pub fn has(&self, column: Column) -> bool {
+        self.columns.iter().any(|&(_, own)| own == column)
+    }
+
+    /// Reads the next line that is not blank; whether there was one.
+    fn read_line(&mut self) -> Result<bool, SimulateError> {
+        loop {
+            let is_there = self
+                .reader
+                .read_byte_record(&mut self.record)
+                .map_err(|error| SimulateError::unreadable(&self.file, &error))?;
+            let is_blank = self.record.len() == 1 && self.record[0].is_empty();
+            if !(is_there && is_blank) {
+                return Ok(is_there);
+            }
+        }
+    }
+
+    fn parse(&mut self) -> Result<Asked, SimulateError> {
+        if self.record.len() != self.columns.len() {
+            let message = format!(
+                "{} fields, where the first line has {}",
+                self.record.len(),
+                self.columns.len()
+            );
+            return Err(self.wrong(None, &message, "give each line a field for each column"));
+        }
+        let mut line = Line::default();
+        for &(index, column) in &self.columns {
+            let text = std::str::from_utf8(&self.record[index]).unwrap_or("\u{fffd}");
+            line.set(column, text).map_err(|(what, fix)| {
+                self.wrong(Some(column), &format!("{text:?} {what}"), fix)
+            })?;
+        }
+        self.check_extent(&line.asked.request)?;
+        if line.asked.arrival_ns < self.last_arrival_ns {
+            let message = format!(
+                "{} is earlier than {} on the line before",
+                line.asked.arrival_ns as f64 / 1e3,
+                self.last_arrival_ns as f64 / 1e3
+            );
+            return Err(self.wrong(
+                Some(Column::ArrivalUs),
+                &message,
+                "sort the file by arrival_us",
+            ));
+        }
+        self.last_arrival_ns = line.asked.arrival_ns;
+        Ok(line.asked)
+    }
+
+    fn check_extent(&self, request: &Request) -> Result<(), SimulateError> {
+        if request.op == Op::Flush {
+            return Ok(());
+        }
+        if request.sectors == 0 {
+            return Err(self.wrong(Some(Column::Sectors), "0 sectors", "give at least 1"));
+        }
+        let end = request.sector.saturating_add(u64::from(request.sectors));
+        if end > self.capacity_sectors {
+            let message = format!("sectors {} to {} lie past the end", request.sector, end - 1);
+            let fix = format!(
+                "the device has {} sectors, from 0 on",
+                self.capacity_sectors
+            );
+            return Err(self.wrong(Some(Column::Lbn), &message, &fix));
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, column: Option<Column>, message: &str, fix: &str) -> SimulateError {
+        let line = self.reader.position().line() - 1;
+        let column = column.map_or(String::new(), |column| {
+            format!(", column {}", column.name())
+        });
+        SimulateError::new(
+            format!("{}, line {line}{column}: {message}", self.file.display()),
+            fix,
+        )
+    }
+}
+
+impl Source for Trace {
+    fn next(&mut self) -> Result<Option<Asked>, SimulateError> {
+        if self.read_line()? {
+            self.requests += 1;
+            return self.parse().map(Some);
+        }
+        if self.requests == 0 {
+            let message = format!(
+                "{} has no request below its first line",
+                self.file.display()
+            );
+            return Err(SimulateError::new(message, "add one request a line"));
+        }
+        Ok(None)
+    }
+}
+
+/// A line while it is read. A flush may leave its sectors empty or give any.
+struct Line {
+    asked: Asked,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self {
+            asked: Asked {
+                request: Request {
+                    op: Op::Read,
+                    sector: 0,
+                    sectors: 0,
+                    fua: false,
+                },
+                think_ns: 0,
+                arrival_ns: 0,
+                measured_ns: None,
+            },
+        }
+    }
+}
+
+impl Line {
+    fn set(&mut self, column: Column, text: &str) -> Result<(), Complaint> {
+        let asked = &mut self.asked;
+        match column {
+            Column::Op => asked.request.op = op(text)?,
+            Column::Lbn | Column::Sectors if asked.request.op == Op::Flush && text.is_empty() => {}
+            Column::Lbn => asked.request.sector = column::whole(text)?,
+            Column::Sectors => asked.request.sectors = column::whole(text)?,
+            Column::ThinkMs | Column::InterarrivalUs => {
+                asked.think_ns = column::time_ns(column, text)?
+            }
+            Column::ArrivalUs => asked.arrival_ns = column::time_ns(column, text)?,
+            Column::ServiceUs => asked.measured_ns = Some(column::time_ns(column, text)?),
+        }
+        Ok(())
+    }
+}
+
+fn op(text: &str) -> Result<Op, Complaint> {
+    match text {
+        "R" => Ok(Op::Read),
+        "W" => Ok(Op::Write),
+        "F" => Ok(Op::Flush),
+        "D" => Ok(Op::Discard),
+        _ => Err(("is not known", "use R, W, F or D")),
+    }
+}
+
+fn columns(header: &ByteRecord) -> Result<Vec<(usize, Column)>, String> {
+    if header.is_empty() {
+        return Err("the file is empty".into());
+    }
+    let mut columns: Vec<Column> = Vec::with_capacity(header.len());
+    for name in header {
+        let name = String::from_utf8_lossy(name);
+        let column = Column::of(&name).ok_or_else(|| format!("unknown column {name:?}"))?;
+        if columns.contains(&column) {
+            return Err(format!("column {name} stands there twice"));
+        }
+        columns.push(column);
+    }
+    if columns.contains(&Column::ThinkMs) && columns.contains(&Column::InterarrivalUs) {
+        return Err("think_ms and interarrival_us say the same twice".into());
+    }
+    match Column::ALL
+        .iter()
+        .find(|column| column.is_required() && !columns.contains(column))
+    {
+        Some(missing) => Err(format!("no column {}", missing.name())),
+        None => Ok(op_first(columns)),
+    }
+}
+
+fn op_first(columns: Vec<Column>) -> Vec<(usize, Column)> {
+    let mut placed: Vec<_> = columns.into_iter().enumerate().collect();
+    placed.sort_by_key(|&(_, column)| column != Column::Op);
+    placed
+}
+
+fn decompressed(file: &Path) -> std::io::Result<Box<dyn Read>> {
+    let mut content = BufReader::with_capacity(BUFFER_BYTES, File::open(file)?);
+    Ok(if content.fill_buf()?.starts_with(&GZIP_MAGIC) {
+        Box::new(MultiGzDecoder::new(content))
+    } else {
+        Box::new(content)
+    })
+}
