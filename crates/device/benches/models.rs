@@ -8,12 +8,17 @@ mod shipped;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tierwise_device::{Completion, Device, Op, Request};
+use tierwise_device::{Completion, Device, Op, Precondition, Request};
 
 const REQUESTS: u64 = 100_000;
 
+/// An SSD starts where long use leaves it.
 fn build(name: &str) -> Box<dyn Device> {
-    shipped::profile(name).build(1)
+    let mut device = shipped::profile(name).build(1);
+    if name.starts_with("ssd-") {
+        device.precondition(Precondition::Random { active_share: 1.0 });
+    }
+    device
 }
 
 /// Random 4 KiB requests, half of them writes unless `op` is given, `depth` outstanding at a time.
@@ -121,8 +126,49 @@ fn models(criterion: &mut Criterion) {
             32,
             None,
         ),
-        ("ssd random mixed, 32 at a time", "ssd-nvme-dc", 32, None),
+        (
+            "ssd random mixed, worn, 32 at a time",
+            "ssd-nvme-dc",
+            32,
+            None,
+        ),
+        (
+            "ssd random write, worn, 32 at a time",
+            "ssd-nvme-dc",
+            32,
+            Some(Op::Write),
+        ),
+        (
+            "ssd random write, worn, every unit tracked",
+            "ssd-sata-slc-2008",
+            32,
+            Some(Op::Write),
+        ),
         ("ram random mixed, one at a time", "ram", 1, None),
+        (
+            "raid 5 random write, one at a time",
+            "array-raid5-7x-hdd-7k2-200g-ata",
+            1,
+            Some(Op::Write),
+        ),
+        (
+            "raid 5 random write, 32 at a time",
+            "array-raid5-7x-hdd-7k2-200g-ata",
+            32,
+            Some(Op::Write),
+        ),
+        (
+            "raid 5 random write, 32 at a time, controller cache",
+            "array-raid5-8x-hdd-10k-sas",
+            32,
+            Some(Op::Write),
+        ),
+        (
+            "raid 0 of 100 disks random read, 256 at a time",
+            "array-raid0-100x-hdd-15k-sas",
+            256,
+            Some(Op::Read),
+        ),
         (
             "volume random mixed, one at a time",
             "volume-aws-gp3",
