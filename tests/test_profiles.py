@@ -9,12 +9,25 @@ from tierwise.errors import TierwiseError
 
 NEEDED = [
     "hdd-10k-18g-fc",
+    "hdd-10k-sas",
+    "hdd-15k-sas",
     "hdd-7k2",
+    "hdd-7k2-200g-ata",
+    "hdd-7k2-20t-nearline",
     "hdd-7k2-sata-2009",
     "ram",
     "ssd-dram-fc",
+    "ssd-dram-fc-64g",
     "ssd-nvme-dc",
     "ssd-sata-dc",
+    "volume-aws-gp3",
+    "volume-aws-gp3-16k",
+    "volume-aws-io2",
+    "volume-aws-sc1",
+    "volume-aws-st1",
+    "volume-azure-premium-v2",
+    "volume-gcp-hyperdisk-balanced",
+    "volume-gcp-pd-ssd",
     "zero",
 ]
 
@@ -37,6 +50,12 @@ def test_a_shipped_profile_loads(name: str) -> None:
 def test_the_write_cache_is_as_said() -> None:
     assert not profiles.load("hdd-7k2").write_cache
     assert profiles.load("hdd-7k2-sata-2009").write_cache
+
+
+def test_a_volume_is_durable_and_priced_with_what_is_provisioned() -> None:
+    volume = profiles.load("volume-aws-gp3-16k")
+    assert (volume.kind, volume.write_cache) == ("volume", False)
+    assert volume.usd_per_gb_month == pytest.approx(181.92 / 1099.511627776)
 
 
 def test_an_unknown_name_lists_the_nearest() -> None:
