@@ -79,6 +79,11 @@ fn warm_models_do_not_allocate() {
         "ssd-dram-fc",
         "volume-aws-st1",
         "volume-gcp-pd-ssd",
+        "array-raid0-12x-ssd-sata-slc-2008",
+        "array-raid1-2x-ssd-nvme-dc",
+        "array-raid5-7x-hdd-7k2-200g-ata",
+        "array-raid5-8x-hdd-10k-sas",
+        "array-raid10-8x-hdd-7k2-20t-nearline",
     ] {
         let mut device = shipped::profile(name).build(1);
         let (mut completions, mut now, mut state) = (Vec::with_capacity(64), 0, 1);
