@@ -107,7 +107,8 @@ def fail(
     after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s",
 ) -> None:
     """Let the device die: every request gets an error, until the disk is taken down."""
-    EmulatedDisk.find(name).fail(**_fault_times(after, "--after"))
+    times = _fault_times(after, "--after")
+    EmulatedDisk.find(name).fail(**times)
 
 
 @app.command()

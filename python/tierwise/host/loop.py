@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
-from tierwise.host.mounts import run
+from tierwise.host.mounts import in_use_by, run, users_of_device
 
 MAJOR = 7
 _LOOP_CLR_FD = 0x4C01
@@ -74,7 +74,8 @@ def detach(device: Path) -> None:
     deadline = time.monotonic() + _GONE_AFTER_S
     while _attribute(device, "loop/backing_file").exists():
         if time.monotonic() > deadline:
-            raise TierwiseError(f"{device} is in use", "end what uses it, then try again")
+            users = in_use_by(users_of_device(number(device))) or "is in use"
+            raise TierwiseError(f"{device} {users}", "end what uses it, then try again")
         time.sleep(0.005)
 
 

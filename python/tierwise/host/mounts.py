@@ -123,8 +123,12 @@ def _umount2(point: Path, flags: int) -> int:
 
 
 def _describe_users(point: Path) -> str:
-    users = users_of(point)
-    return "in use by " + ", ".join(f"{pid} ({name})" for pid, name in users.items()) if users else "busy"
+    return in_use_by(users_of(point)) or "busy"
+
+
+def in_use_by(users: dict[int, str]) -> str:
+    """Processes in words; nothing if there are none."""
+    return "in use by " + ", ".join(f"{pid} ({name})" for pid, name in users.items()) if users else ""
 
 
 def users_of(point: Path) -> dict[int, str]:
@@ -138,6 +142,26 @@ def users_of(point: Path) -> dict[int, str]:
         except OSError:
             continue
     return found
+
+
+def users_of_device(device: tuple[int, int]) -> dict[int, str]:
+    """Pid and name of each process with a file open on the file system of a device, mounted or no more."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            links = [process / "cwd", *(process / "fd").iterdir()]
+            if any(_is_on(link, device) for link in links):
+                found[int(process.name)] = (process / "comm").read_text().strip()
+        except OSError:
+            continue
+    return found
+
+
+def _is_on(link: Path, device: tuple[int, int]) -> bool:
+    try:
+        return link.stat().st_dev == os.makedev(*device)
+    except OSError:
+        return False
 
 
 def _is_below(link: Path, point: Path) -> bool:
