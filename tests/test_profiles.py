@@ -55,7 +55,7 @@ def test_the_write_cache_is_as_said() -> None:
 def test_a_volume_is_durable_and_priced_with_what_is_provisioned() -> None:
     volume = profiles.load("volume-aws-gp3-16k")
     assert (volume.kind, volume.write_cache) == ("volume", False)
-    assert volume.usd_per_gb_month == pytest.approx(181.92 / 1099.511627776)
+    assert volume.usd_per_gb_month == pytest.approx(181.92 / 1099.511627776, rel=1e-4)
 
 
 def test_an_unknown_name_lists_the_nearest() -> None:
