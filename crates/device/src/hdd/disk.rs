@@ -76,18 +76,17 @@ impl Disk {
 
     fn read(&mut self, now: Nanos, id: RequestId, request: Request) {
         let end = request.sector + u64::from(request.sectors);
-        let [hit, miss] = self.overhead.read_ns;
-        let before = usize::from(self.last_write_end.is_some());
-        self.last_write_end = None;
+        let after_write = self.last_write_end.take().is_some();
         let sequential = self.last_read_end.replace(end) == Some(request.sector);
+        let early = now + self.overhead.read_hit_ns(sequential, after_write);
         if self.holds(now, request.sector..end) {
-            self.reply_read(now + hit[before], id, &request);
+            self.reply_read(early, id, &request);
         } else {
-            let early = now + hit[before];
+            let miss = self.overhead.read_ns[1][usize::from(after_write)];
             self.serve_or_queue(Waiting {
                 early,
                 sequential,
-                ..self.waiting(now, miss[before], id, request, false)
+                ..self.waiting(now, miss, id, request, false)
             });
         }
     }
@@ -108,8 +107,13 @@ impl Disk {
 
     fn write(&mut self, now: Nanos, id: RequestId, request: Request) {
         self.last_read_end = None;
-        self.reads
-            .invalidate(request.sector, request.sector + u64::from(request.sectors));
+        let end = request.sector + u64::from(request.sectors);
+        if let Some(arm) = self
+            .reads
+            .invalidate(now, request.sector, end, &self.mechanics)
+        {
+            self.arm = arm;
+        }
         if self.write_cache_on && !request.fua {
             self.blocked.push_back((id, request));
             self.accept(now);

@@ -2,9 +2,10 @@
 //!
 //! Angles are fractions of a revolution in 64 bits, so that adding and subtracting wrap by themselves.
 //!
-//! Slipped sectors are known by number, not by place: they are taken as spread evenly over their zone.
+//! Slipped sectors and tracks are known by number, not by place: they are taken as spread evenly over their zone.
 
-use super::params::{HddParams, ZoneParams};
+use super::params::HddParams;
+use super::zones::ZoneParams;
 
 /// A fraction of a revolution: 2⁶⁴ is a whole turn.
 pub(crate) type Angle = u64;
@@ -49,11 +50,17 @@ pub(crate) struct Zone {
     pub(crate) first_sector: u64,
     pub(crate) end_sector: u64,
     first_cylinder: u32,
+    /// Sectors before the first one.
+    reserved: u64,
     /// Data sectors, by cylinder and by track.
     per_cylinder: Divisor,
     per_track: Divisor,
-    /// Slips before an offset: `offset · slips` in units of 2⁻⁶⁴.
+    by_surface: Divisor,
+    /// Slipped sectors before an offset, slipped tracks before a track: `count · share` in units of 2⁻⁶⁴.
     slips: u64,
+    slipped_tracks: u64,
+    /// Whether a cylinder ends with spare sectors, so that its last track is shorter.
+    spares_in_cylinder: bool,
     pub(crate) sector_angle: Angle,
     offset: Angle,
     track_step: Angle,
@@ -146,6 +153,16 @@ impl Geometry {
         }
     }
 
+    /// The first sector behind the cylinder of `sector`, or behind its zone if that ends before.
+    pub(crate) fn cylinder_end(&self, sector: u64) -> u64 {
+        let place = self.locate(sector);
+        let zone = &self.zones[place.zone as usize];
+        let surfaces = u64::from(self.surfaces);
+        let tracks = surfaces - 1 - place.track % surfaces;
+        let end = sector + place.left_on_track + tracks * zone.track_sectors();
+        end.min(sector + zone.even_sectors(sector))
+    }
+
     /// Cylinder and surface of a zone's track.
     pub(crate) fn track_position(&self, zone: u32, track: u64) -> (u32, u32) {
         let (cylinder, order) = (
@@ -173,7 +190,11 @@ impl Zone {
     fn new(params: &ZoneParams, surfaces: u32, first_sector: u64) -> Self {
         let turn = params.sectors_per_track;
         let data_per_track = u64::from(turn - params.spares_per_track);
+        let data_per_cylinder = data_per_track * u64::from(surfaces) - params.spares_per_cylinder;
         let data = params.data_sectors(surfaces);
+        let tracks = u64::from(params.cylinders) * u64::from(surfaces);
+        let evenly =
+            |count: u64, among: u64| (u128::from(count) << 64).div_ceil(u128::from(among)) as u64;
         let track_skew = angle(params.track_skew_sectors, turn);
         let cylinder_skew = angle(params.cylinder_skew_sectors, turn);
         let spare = angle(f64::from(params.spares_per_track), turn);
@@ -181,9 +202,13 @@ impl Zone {
             first_sector,
             end_sector: first_sector + data,
             first_cylinder: params.first_cylinder,
-            per_cylinder: Divisor::new(data_per_track * u64::from(surfaces)),
+            reserved: params.reserved_sectors,
+            per_cylinder: Divisor::new(data_per_cylinder),
             per_track: Divisor::new(data_per_track),
-            slips: ((params.slips as f64 / data as f64) * TURN) as u64,
+            by_surface: Divisor::new(u64::from(surfaces)),
+            slips: evenly(params.slips, data),
+            slipped_tracks: evenly(params.slipped_tracks, tracks),
+            spares_in_cylinder: params.spares_per_cylinder > 0,
             sector_angle: angle(1.0, turn),
             offset: angle(params.offset_sectors, turn),
             track_step: track_skew,
@@ -198,9 +223,9 @@ impl Zone {
     #[inline]
     fn place(&self, sector: u64, zone: u32, surfaces: u32, serpentine: bool) -> Place {
         let offset = sector - self.first_sector;
-        let physical = offset + ((u128::from(offset) * u128::from(self.slips)) >> 64) as u64;
-        let (cylinder, in_cylinder) = self.per_cylinder.split(physical);
+        let (cylinder, in_cylinder) = self.per_cylinder.split(self.physical(offset));
         let (order, in_track) = self.per_track.split(in_cylinder);
+        let (cylinder, order) = self.slip(cylinder, order);
         let skew = cylinder
             .wrapping_mul(self.cylinder_step)
             .wrapping_add(order.wrapping_mul(self.track_step))
@@ -211,8 +236,42 @@ impl Zone {
             angle: in_track.wrapping_mul(self.sector_angle).wrapping_add(skew),
             zone,
             track: cylinder * u64::from(surfaces) + order,
-            left_on_track: (self.per_track.divisor - in_track).min(self.end_sector - sector),
+            left_on_track: (self.per_track.divisor - in_track)
+                .min(self.per_cylinder.divisor - in_cylinder)
+                .min(self.end_sector - sector),
         }
+    }
+
+    /// Good sectors and slipped ones before `offset`.
+    #[inline]
+    fn physical(&self, offset: u64) -> u64 {
+        let physical = self.reserved + offset;
+        physical + ((u128::from(offset) * u128::from(self.slips)) >> 64) as u64
+    }
+
+    /// Where a track is with the slipped tracks before it.
+    #[inline]
+    fn slip(&self, cylinder: u64, order: u64) -> (u64, u64) {
+        if self.slipped_tracks == 0 {
+            return (cylinder, order);
+        }
+        let track = cylinder * self.by_surface.divisor + order;
+        let slipped = ((u128::from(track) * u128::from(self.slipped_tracks)) >> 64) as u64;
+        self.by_surface.split(track + slipped)
+    }
+
+    /// Data sectors from `sector` to the end of the stretch in which all tracks are equally long: the zone, or a
+    /// cylinder with spares at its end.
+    #[inline]
+    pub(crate) fn even_sectors(&self, sector: u64) -> u64 {
+        let rest = self.end_sector - sector;
+        if !self.spares_in_cylinder {
+            return rest;
+        }
+        let (_, in_cylinder) = self
+            .per_cylinder
+            .split(self.physical(sector - self.first_sector));
+        rest.min(self.per_cylinder.divisor - in_cylinder)
     }
 
     /// Data sectors on a track.

@@ -6,21 +6,45 @@ use crate::{Params, Profile};
 
 const SURFACES: u32 = 3;
 
+/// A zone with spares on every track and at its end.
 fn zone(first_cylinder: u32, cylinders: u32, sectors_per_track: u32, spares: u64) -> ZoneParams {
     ZoneParams {
         first_cylinder,
         cylinders,
         sectors_per_track,
         spares_per_track: 2,
+        spares_per_cylinder: 0,
         spares,
+        spare_tracks: 0,
+        reserved_sectors: 0,
         slips: 0,
+        slipped_tracks: 0,
         offset_sectors: 5.0,
         track_skew_sectors: 7.0,
         cylinder_skew_sectors: 11.0,
     }
 }
 
-/// A disk of two small zones with a gap between them.
+/// A zone that begins with reserved sectors and ends with spare tracks, some of them in use for slipped ones.
+fn slipped(first_cylinder: u32) -> ZoneParams {
+    ZoneParams {
+        spare_tracks: 3,
+        slipped_tracks: 2,
+        reserved_sectors: 53,
+        ..zone(first_cylinder, 6, 40, 0)
+    }
+}
+
+/// A zone with spares at the end of each cylinder.
+fn by_cylinder(first_cylinder: u32) -> ZoneParams {
+    ZoneParams {
+        spares_per_track: 0,
+        spares_per_cylinder: 9,
+        ..zone(first_cylinder, 4, 30, 4)
+    }
+}
+
+/// A disk of four small zones with a gap between the first two.
 fn params(serpentine: bool) -> HddParams {
     let text = include_str!("../../../../python/tierwise/profiles/hdd-7k2.toml");
     let profile = Profile::parse(text, "hdd-7k2.toml").expect("a valid profile");
@@ -30,7 +54,12 @@ fn params(serpentine: bool) -> HddParams {
     HddParams {
         surfaces: SURFACES,
         serpentine,
-        zones: vec![zone(0, 5, 40, 17), zone(8, 4, 30, 0)],
+        zones: vec![
+            slipped(0),
+            zone(8, 5, 40, 17),
+            zone(13, 4, 30, 0),
+            by_cylinder(17),
+        ],
         ..*params.clone()
     }
 }
@@ -39,29 +68,41 @@ fn params(serpentine: bool) -> HddParams {
 fn counted(params: &HddParams) -> Vec<(u32, u32, f64)> {
     let mut places = Vec::new();
     for zone in &params.zones {
-        let (mut skew, start) = (zone.offset_sectors, places.len());
-        for cylinder in 0..zone.cylinders {
-            for order in 0..SURFACES {
-                let surface = if params.serpentine && cylinder % 2 == 1 {
-                    SURFACES - 1 - order
-                } else {
-                    order
-                };
-                for sector in 0..zone.sectors_per_track - zone.spares_per_track {
-                    let turns = (f64::from(sector) + skew) / f64::from(zone.sectors_per_track);
-                    places.push((zone.first_cylinder + cylinder, surface, turns.fract()));
-                }
-                let last = order == SURFACES - 1;
-                skew += if last {
-                    zone.cylinder_skew_sectors
-                } else {
-                    zone.track_skew_sectors
-                };
-            }
+        let tracks = zone.cylinders * SURFACES;
+        let mut in_zone = Vec::new();
+        for track in (0..tracks).filter(|&track| !is_slipped(zone, track)) {
+            in_zone.extend(track_places(zone, track, params.serpentine));
         }
-        places.truncate(start + zone.data_sectors(SURFACES) as usize);
+        in_zone.drain(..zone.reserved_sectors as usize);
+        in_zone.truncate(zone.data_sectors(SURFACES) as usize);
+        places.extend(in_zone);
     }
     places
+}
+
+/// Whether a track is left out: the numbers of the good ones before it, slipped evenly, step over it.
+fn is_slipped(zone: &ZoneParams, track: u32) -> bool {
+    let tracks = u64::from(zone.cylinders * SURFACES);
+    (0..tracks).all(|good| good + good * zone.slipped_tracks / tracks != u64::from(track))
+}
+
+fn track_places(zone: &ZoneParams, track: u32, serpentine: bool) -> Vec<(u32, u32, f64)> {
+    let (cylinder, order) = (track / SURFACES, track % SURFACES);
+    let odd = serpentine && cylinder % 2 == 1;
+    let surface = if odd { SURFACES - 1 - order } else { order };
+    let skew = zone.offset_sectors
+        + f64::from(cylinder * (SURFACES - 1) + order) * zone.track_skew_sectors
+        + f64::from(cylinder) * zone.cylinder_skew_sectors;
+    let spares = if order == SURFACES - 1 {
+        zone.spares_per_cylinder as u32
+    } else {
+        0
+    };
+    let turns =
+        |sector: u32| ((f64::from(sector) + skew) / f64::from(zone.sectors_per_track)).fract();
+    (0..zone.sectors_per_track - zone.spares_per_track - spares)
+        .map(|sector| (zone.first_cylinder + cylinder, surface, turns(sector)))
+        .collect()
 }
 
 #[test]
@@ -92,7 +133,7 @@ fn every_sector_is_where_counting_puts_it() {
 fn the_place_after_some_sectors_is_the_place_of_that_sector() {
     let geometry = Geometry::new(&params(true));
     for sector in 0..geometry.capacity() - 50 {
-        for sectors in [1, 7, 37, 38, 50] {
+        for sectors in [1, 7, 20, 37, 38, 50] {
             let (after, there) = (
                 geometry.after(&geometry.locate(sector), sector, sectors),
                 geometry.locate(sector + sectors),

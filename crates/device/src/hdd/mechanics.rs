@@ -175,7 +175,7 @@ impl Mechanics {
         self.pass_tracks(begin, sector, *place, sectors, write)
     }
 
-    /// As [`Mechanics::pass`] over more than one track: one step for each zone.
+    /// As [`Mechanics::pass`] over more than one track: one step for each stretch of even tracks, mostly a zone.
     fn pass_tracks(
         &self,
         begin: Nanos,
@@ -187,7 +187,7 @@ impl Mechanics {
         let (mut at, mut sector, mut place, mut rest) = (begin, sector, place, sectors);
         loop {
             let zone = &self.geometry.zones[place.zone as usize];
-            let here = rest.min(zone.end_sector - sector);
+            let here = rest.min(zone.even_sectors(sector));
             let beyond = (here + zone.track_sectors()).saturating_sub(place.left_on_track + 1)
                 / zone.track_sectors();
             let last_track = place.track + beyond;
@@ -238,7 +238,7 @@ impl Mechanics {
     }
 
     #[inline]
-    fn sectors_ns(&self, zone: u32, sectors: u64) -> Nanos {
+    pub(crate) fn sectors_ns(&self, zone: u32, sectors: u64) -> Nanos {
         (sectors * self.rates[zone as usize].sector) >> FRACTION_BITS
     }
 

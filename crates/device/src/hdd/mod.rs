@@ -19,8 +19,10 @@ mod seek;
 mod segments;
 mod service;
 mod writeback;
+mod zones;
 
 pub use disk::Disk;
-pub use import::{ImportError, import};
-pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, ZoneParams};
+pub use import::{ImportError, ImportFile, import};
+pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, ReadaheadEnd};
 pub use seek::SeekCurve;
+pub use zones::ZoneParams;

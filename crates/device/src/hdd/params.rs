@@ -1,10 +1,9 @@
 //! Parameters of the hard disk and how a profile gives them.
 
 use super::seek::SeekCurve;
+use super::zones::ZoneParams;
 use crate::Nanos;
 use crate::profile::{Problem, Section, SectionResult};
-
-const ZONES_MAX: usize = 256;
 
 /// Parameters of [`super::Disk`].
 #[derive(Clone, Debug, PartialEq)]
@@ -37,29 +36,6 @@ pub struct HddParams {
     pub queue: QueueParams,
 }
 
-/// Cylinders with equally many sectors on each track.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ZoneParams {
-    /// Outermost cylinder.
-    pub first_cylinder: u32,
-    /// Number of cylinders.
-    pub cylinders: u32,
-    /// Sectors in one revolution.
-    pub sectors_per_track: u32,
-    /// Sectors at the end of each track that hold no data.
-    pub spares_per_track: u32,
-    /// Sectors at the end of the zone that hold no data.
-    pub spares: u64,
-    /// Defective sectors that numbering skips; taken as spread evenly over the zone.
-    pub slips: u64,
-    /// Angle of the zone's first sector, in sectors after the index.
-    pub offset_sectors: f64,
-    /// Angle from a track's first sector to that of the next track of the cylinder, in sectors.
-    pub track_skew_sectors: f64,
-    /// Angle from the first sector of a cylinder's last track to that of the next cylinder's first, in sectors.
-    pub cylinder_skew_sectors: f64,
-}
-
 /// The buffer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheParams {
@@ -75,8 +51,21 @@ pub struct CacheParams {
     pub write_segments: u32,
     /// Whether the disk reads ahead only behind a read that continues the read just before it.
     pub readahead_if_sequential: bool,
+    /// What ends reading ahead, besides `readahead_sectors`.
+    pub readahead_to: ReadaheadEnd,
     /// Whether a read keeps its track from where the head arrived on it to its end, rather than what follows it.
     pub read_on_arrival: bool,
+}
+
+/// Where reading ahead ends at the latest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadaheadEnd {
+    /// Where the segment is full.
+    Segment,
+    /// At the end of the track of the read's last sector.
+    Track,
+    /// At the end of the cylinder of the read's last sector.
+    Cylinder,
 }
 
 /// Time of a command before anything moves, by kind, by whether the cache serves it, and by what came before.
@@ -111,18 +100,14 @@ pub struct QueueParams {
 impl HddParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
         let mut mechanics = root.section("mechanics")?;
-        let zones = root
-            .sections("zones")?
-            .into_iter()
-            .map(ZoneParams::parse)
-            .collect::<SectionResult<Vec<_>>>()?;
-        check_order(&zones)?;
+        let surfaces = mechanics.integer("surfaces", 1..=64)? as u32;
+        let zones = ZoneParams::parse_all(root, surfaces)?;
         let cylinders = zones
             .last()
             .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
         let params = Self {
             rpm: mechanics.number("rpm", 1000.0..=30_000.0)?,
-            surfaces: mechanics.integer("surfaces", 1..=64)? as u32,
+            surfaces,
             head_switch_ns: mechanics.micros("head_switch_us", 0.0..=50_000.0)?,
             write_settle_ns: (mechanics.number("write_settle_us", -5_000.0..=50_000.0)? * 1e3)
                 .round() as i64,
@@ -155,67 +140,24 @@ impl HddParams {
     }
 }
 
-fn check_order(zones: &[ZoneParams]) -> SectionResult<()> {
-    let overlap = zones
-        .windows(2)
-        .position(|w| w[1].first_cylinder < w[0].first_cylinder + w[0].cylinders);
-    match overlap {
-        Some(index) => Err(Problem::new(
-            format!(
-                "zones[{}].first_cylinder lies in the zone before it",
-                index + 1
-            ),
-            "give zones in ascending order, without overlap",
-        )),
-        None if zones.len() > ZONES_MAX => Err(Problem::new(
-            format!("zones has {} entries", zones.len()),
-            format!("give at most {ZONES_MAX}"),
-        )),
-        None => Ok(()),
-    }
-}
-
 fn bus(mut section: Section<'_>) -> SectionResult<f64> {
     let sector_ns = section.number("sector_us", 0.0..=10_000.0)? * 1e3;
     section.finish()?;
     Ok(sector_ns)
 }
 
-impl ZoneParams {
-    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
-        let sectors_per_track = section.integer("sectors_per_track", 8..=100_000)?;
-        let turn = sectors_per_track as f64;
-        let zone = Self {
-            first_cylinder: section.integer("first_cylinder", 0..=10_000_000)? as u32,
-            cylinders: section.integer("cylinders", 1..=10_000_000)? as u32,
-            sectors_per_track: sectors_per_track as u32,
-            spares_per_track: section.integer_or(
-                "spares_per_track",
-                0,
-                0..=sectors_per_track / 2,
-            )? as u32,
-            spares: section.integer_or("spares", 0, 0..=1 << 40)?,
-            slips: section.integer_or("slips", 0, 0..=1 << 40)?,
-            offset_sectors: section.number_or("offset_sectors", 0.0, 0.0..=turn)?,
-            track_skew_sectors: section.number("track_skew_sectors", 0.0..=turn)?,
-            cylinder_skew_sectors: section.number("cylinder_skew_sectors", 0.0..=turn)?,
-        };
-        let name = section.name("spares");
-        section.finish()?;
-        if zone.data_sectors(1) == 0 {
-            return Err(Problem::new(
-                format!("{name} and slips leave no data sector"),
-                "give fewer",
-            ));
+impl ReadaheadEnd {
+    fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
+        let key = "readahead_to";
+        if !section.has(key) {
+            return Ok(Self::Segment);
         }
-        Ok(zone)
-    }
-
-    /// Sectors of the zone that hold data.
-    pub fn data_sectors(&self, surfaces: u32) -> u64 {
-        let tracks = u64::from(self.cylinders) * u64::from(surfaces);
-        let sectors = tracks * u64::from(self.sectors_per_track - self.spares_per_track);
-        sectors.saturating_sub(self.spares + self.slips)
+        let word = section.word(key, &["segment", "track", "cylinder"])?;
+        Ok(match word {
+            "track" => Self::Track,
+            "cylinder" => Self::Cylinder,
+            _ => Self::Segment,
+        })
     }
 }
 
@@ -228,6 +170,7 @@ impl CacheParams {
             write_sectors: section.integer("write_sectors", 0..=1 << 24)? as u32,
             write_segments: section.integer("write_segments", 1..=4096)? as u32,
             readahead_if_sequential: section.flag_or("readahead_if_sequential", false)?,
+            readahead_to: ReadaheadEnd::parse(&mut section)?,
             read_on_arrival: section.flag_or("read_on_arrival", false)?,
         };
         section.finish()?;
@@ -236,6 +179,17 @@ impl CacheParams {
 }
 
 impl OverheadParams {
+    /// Handling of a read hit: the value after a read holds for one that continues the read just before it; others
+    /// after a read must be looked for in the buffer and take the longer of both.
+    pub(crate) fn read_hit_ns(&self, sequential: bool, after_write: bool) -> Nanos {
+        let [continued, other] = self.read_ns[0];
+        match (after_write, sequential) {
+            (true, _) => other,
+            (false, true) => continued,
+            (false, false) => continued.max(other),
+        }
+    }
+
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
         let mut time = |key| section.micros(key, 0.0..=100_000.0);
         let params = Self {

@@ -5,7 +5,7 @@
 use super::fetched::Fetched;
 use super::geometry::Place;
 use super::mechanics::{Arm, Mechanics};
-use super::params::CacheParams;
+use super::params::{CacheParams, ReadaheadEnd};
 use super::segments::Segments;
 use crate::Nanos;
 
@@ -40,6 +40,7 @@ pub(crate) struct ReadCache {
     segments: Segments,
     segment_sectors: u64,
     readahead_sectors: u64,
+    readahead_to: ReadaheadEnd,
     if_sequential: bool,
     on_arrival: bool,
     stream: Option<Stream>,
@@ -51,6 +52,7 @@ impl ReadCache {
             segments: Segments::new(params.segments),
             segment_sectors: u64::from(params.segment_sectors),
             readahead_sectors: u64::from(params.readahead_sectors),
+            readahead_to: params.readahead_to,
             if_sequential: params.readahead_if_sequential,
             on_arrival: params.read_on_arrival,
             stream: None,
@@ -123,7 +125,12 @@ impl ReadCache {
     }
 
     fn limit(&self, end: u64, mechanics: &Mechanics) -> u64 {
-        (end + self.readahead_sectors).min(mechanics.geometry.capacity())
+        let bound = match self.readahead_to {
+            ReadaheadEnd::Segment => mechanics.geometry.capacity(),
+            ReadaheadEnd::Track => track_end(end, mechanics),
+            ReadaheadEnd::Cylinder => mechanics.geometry.cylinder_end(end - 1),
+        };
+        (end + self.readahead_sectors).min(bound)
     }
 
     /// Brings the growing segment up to date; returns where the head is.
@@ -173,13 +180,9 @@ impl ReadCache {
         let turn = (self.on_arrival && !read.sequential)
             .then(|| read.turn(mechanics))
             .flatten();
-        // A read that fills the segment by itself has left it, for what follows, by the time it is sent.
-        let room = if read.sectors < self.segment_sectors {
-            start + self.segment_sectors
-        } else {
-            end + self.segment_sectors
-        };
-        let limit = self.first_limit(read, mechanics).min(room);
+        let limit = self
+            .first_limit(read, mechanics)
+            .min(start + self.segment_sectors);
         if limit > end || turn.is_some() {
             let (place, begin) = read.behind(limit > end, mechanics);
             self.stream = Some(Stream {
@@ -215,13 +218,25 @@ impl ReadCache {
         self.segments.replace_oldest(start, end);
     }
 
-    /// What was read of `sector..end` before is no longer what the disk holds.
+    /// What was read of `sector..end` before is no longer what the disk holds. Ends reading ahead into it, and then
+    /// returns where the head is.
     #[inline]
-    pub(crate) fn invalidate(&mut self, sector: u64, end: u64) {
-        let growing = self.stream.map(|stream| stream.segment);
-        if self.segments.invalidate(sector, end, growing) {
-            self.stream = None;
-        }
+    pub(crate) fn invalidate(
+        &mut self,
+        now: Nanos,
+        sector: u64,
+        end: u64,
+        mechanics: &Mechanics,
+    ) -> Option<Arm> {
+        let segment = self.stream.map(|stream| stream.segment);
+        let arm = segment.and_then(|segment| {
+            self.grow(now, mechanics);
+            self.segments
+                .overlaps(segment, sector, end)
+                .then(|| self.stop(now, mechanics))
+        });
+        self.segments.invalidate(sector, end);
+        arm.flatten()
     }
 }
 

@@ -71,16 +71,24 @@ impl Segments {
         self.lengths[index] = end - start;
     }
 
-    /// Empties every segment that holds a sector of `sector..end`; whether `watched` was among them.
+    /// Whether segment `index` holds a sector of `sector..end`.
+    pub(crate) fn overlaps(&self, index: usize, sector: u64, end: u64) -> bool {
+        self.starts[index] < end && sector < self.end(index)
+    }
+
+    /// Takes `sector..end` out of every segment; where that splits one, the longer part stays.
     #[inline]
-    pub(crate) fn invalidate(&mut self, sector: u64, end: u64, watched: Option<usize>) -> bool {
-        let mut hit = false;
-        for (index, (start, length)) in self.starts.iter_mut().zip(&mut self.lengths).enumerate() {
-            if *start < end && sector < start.wrapping_add(*length) {
-                (*start, *length) = (u64::MAX, 0);
-                hit |= watched == Some(index);
+    pub(crate) fn invalidate(&mut self, sector: u64, end: u64) {
+        for index in 0..self.starts.len() {
+            if self.overlaps(index, sector, end) {
+                let (start, stop) = (self.starts[index], self.end(index));
+                let (before, behind) = (sector.saturating_sub(start), stop.saturating_sub(end));
+                (self.starts[index], self.lengths[index]) = match before.max(behind) {
+                    0 => (u64::MAX, 0),
+                    length if length == before => (start, before),
+                    length => (end, length),
+                };
             }
         }
-        hit
     }
 }

@@ -82,7 +82,11 @@ impl Disk {
         let from = now.max(waiting.ready);
         self.halt(from);
         let received = waiting.ready + self.bus_ns(waiting.request.sectors);
-        let there = (from + self.mechanics.move_ns(self.arm, &waiting.place, true)).max(received);
+        let behind_ns = self
+            .mechanics
+            .sectors_ns(waiting.place.zone, u64::from(waiting.request.sectors) - 1);
+        let first = (waiting.ready + self.bus_ns(1)).max(received.saturating_sub(behind_ns));
+        let there = (from + self.mechanics.move_ns(self.arm, &waiting.place, true)).max(first);
         let begin = there + self.mechanics.wait_ns(there, waiting.place.angle);
         let Request {
             sector, sectors, ..
