@@ -16,12 +16,13 @@ PACKAGE = ROOT / "python" / "tierwise"
 LAYERS: list[set[str]] = [
     {"errors", "_core"},
     {"roles", "units", "expression", "generators", "workload_spec"},
+    {"measurements"},
     {"results"},
     {"expression", "generators", "workload_spec"},
     {"placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
     {"host"},
     {"engines"},
-    {"storage", "run", "lab"},
+    {"probe", "probing", "storage", "run", "lab"},
     {"report"},
     {"cli", "__main__"},
 ]

@@ -4,6 +4,8 @@ Counters are totals over the measured phase unless a name says otherwise. What a
 cannot tell is ``None``, never zero.
 """
 
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 from __future__ import annotations
 
 import os
@@ -12,9 +14,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tierwise.errors import TierwiseError
+from tierwise.measurements import FlushCheck as FlushCheck  # noqa: PLC0414
+from tierwise.measurements import FlushTimes as FlushTimes  # noqa: PLC0414
+from tierwise.measurements import Latency as Latency  # noqa: PLC0414
+from tierwise.measurements import PatternResult as PatternResult  # noqa: PLC0414
+from tierwise.measurements import Record as Record  # noqa: PLC0414
 from tierwise.roles import Role
 
 SCHEMA_VERSION = 1
@@ -24,25 +31,7 @@ WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "l
 """Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
 
 
-class Record(BaseModel):
-    """Base of every part of a result: immutable, and no unknown field."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 _RecordT = TypeVar("_RecordT", bound=Record)
-
-
-class Latency(Record):
-    """Distribution of a latency, from a high dynamic range histogram."""
-
-    count: int
-    mean_us: float
-    p50_us: float
-    p95_us: float
-    p99_us: float
-    p999_us: float
-    max_us: float
 
 
 class RoleIo(Record):
@@ -179,6 +168,9 @@ class RunResult(Record):
     buffer_hits: int | None = None
     buffer_misses: int | None = None
     waits: WaitProfile | None = None
+    patterns: dict[str, PatternResult] = {}
+    """By pattern, of a run that measured a device itself."""
+    flush: FlushCheck | None = None
     elapsed_without_log_wait_s: float | None = None
     """Morle's projection: the log wait gone and CPU not short. See ``lab.projection``."""
 

@@ -1,0 +1,166 @@
+"""Where a probe measures: the directory or device that was named, and the block device under it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.errors import TierwiseError
+from tierwise.host import mounts
+
+_MIB = 1 << 20
+SMALLEST_BYTES = 16 * _MIB
+_KEEP_FREE_SHARE = 0.05
+"""Of a file system; a full one is slow, and its owner needs room."""
+
+_MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs"}
+_VIRTUAL_DRIVERS = {"virtio_blk", "vbd", "xen_blkfront"}
+_VIRTUAL_MODELS = (
+    "virtual",
+    "qemu",
+    "vmware",
+    "vbox",
+    "msft",
+    "google",
+    "amazon",
+    "persistentdisk",
+    "nvme_card",
+)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory to make a file in, or a block device to overwrite.
+
+    Attributes:
+        path: as the user named it.
+        block: name of the block device under it, such as ``sda``; ``None`` for memory and networks.
+        file_system: its type; ``None`` for a block device itself.
+        memory: whether nothing but memory holds the data.
+        virtual: whether a hypervisor stands in for the device.
+        rotational: what the kernel believes.
+        write_cache: ``write back`` or ``write through``, as the kernel reports.
+        fua: whether the kernel sends forced unit access.
+        model: of the drive, where it says.
+    """
+
+    path: Path
+    block: str | None
+    file_system: str | None
+    memory: bool
+    virtual: bool
+    rotational: bool | None
+    write_cache: str | None
+    fua: bool | None
+    model: str | None
+
+    @property
+    def is_device(self) -> bool:
+        """Whether the device itself is to be overwritten."""
+        return self.file_system is None
+
+    @property
+    def label(self) -> str:
+        """For people: the path and what is under it."""
+        under = [self.file_system or "whole device", self.block and f"on {self.block}", self.model]
+        return f"{self.path} ({', '.join(word for word in under if word)})"
+
+
+def look(path: Path) -> Place:
+    """What is known of a path before anything is measured.
+
+    Raises:
+        TierwiseError: if neither a directory that can be written nor a block device, or a mounted one.
+    """
+    try:
+        mode = path.stat()
+    except OSError as error:
+        raise TierwiseError(f"{path}: {error.strerror}", "name a directory or a block device") from error
+    if stat.S_ISBLK(mode.st_mode):
+        _require_unmounted(path, mode.st_rdev)
+        return _place(path, os.major(mode.st_rdev), os.minor(mode.st_rdev), None)
+    if not path.is_dir() or not os.access(path, os.W_OK):
+        raise TierwiseError(f"{path} is not a directory that you may write", "name one, or a block device")
+    return _place(path, os.major(mode.st_dev), os.minor(mode.st_dev), _file_system(path.resolve()))
+
+
+def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int) -> int:
+    """Size of the file: what was asked, or the default as far as there is room; a multiple of 1 MiB.
+
+    Raises:
+        TierwiseError: if there is no room, naming how much there is.
+    """
+    usage = shutil.disk_usage(place.path)
+    room = int(usage.free - _KEEP_FREE_SHARE * usage.total)
+    size = (min(default_bytes, room) if asked_bytes is None else asked_bytes) // _MIB * _MIB
+    if size < SMALLEST_BYTES or size > room:
+        shown = f"{max(room, 0) // _MIB} MiB free beyond a reserve of {_KEEP_FREE_SHARE:.0%}"
+        fix = f"make room, or give --size from {SMALLEST_BYTES // _MIB}M to what is free"
+        raise TierwiseError(f"{place.path}: {shown}, no room for {size // _MIB} MiB", fix)
+    return size
+
+
+def _place(path: Path, major: int, minor: int, file_system: str | None) -> Place:
+    block = _whole_disk(Path(f"/sys/dev/block/{major}:{minor}"))
+    name = block.name if block else None
+    model = _read(block, "device/model") if block else None
+    rotational = _read(block, "queue/rotational") if block else None
+    fua = _read(block, "queue/fua") if block else None
+    return Place(
+        path=path,
+        block=name,
+        file_system=file_system,
+        memory=file_system in _MEMORY_FILE_SYSTEMS or bool(name and name.startswith(("zram", "ram"))),
+        virtual=_is_virtual(block, model),
+        rotational=None if rotational is None else rotational == "1",
+        write_cache=_read(block, "queue/write_cache") if block else None,
+        fua=None if fua is None else fua == "1",
+        model=model,
+    )
+
+
+def _require_unmounted(path: Path, number: int) -> None:
+    """Refuse a device that is mounted, whole or in part.
+
+    Raises:
+        TierwiseError: naming where.
+    """
+    block = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    parts = [block, *(file.parent for file in block.glob("*/partition"))]
+    numbers = {(part / "dev").read_text("ascii").strip() for part in parts}
+    for mount in mounts.mounts():
+        if f"{mount.device[0]}:{mount.device[1]}" in numbers or mount.source == str(path):
+            raise TierwiseError(f"{path} is mounted at {mount.point}", "unmount it, or name that directory")
+
+
+def _whole_disk(link: Path) -> Path | None:
+    """The disk of a partition; queues belong to disks."""
+    if not link.exists():
+        return None
+    block = link.resolve()
+    return block.parent if (block / "partition").exists() else block
+
+
+def _is_virtual(block: Path | None, model: str | None) -> bool:
+    if block is None:
+        return False
+    driver = block / "device/driver"
+    known = driver.resolve().name in _VIRTUAL_DRIVERS if driver.exists() else False
+    vendor = _read(block, "device/vendor") or ""
+    return known or any(word in f"{vendor} {model or ''}".lower() for word in _VIRTUAL_MODELS)
+
+
+def _read(block: Path, attribute: str) -> str | None:
+    try:
+        return (block / attribute).read_text("ascii").strip() or None
+    except OSError:
+        return None
+
+
+def _file_system(path: Path) -> str:
+    containing = [mount for mount in mounts.mounts() if path.is_relative_to(mount.point)]
+    deepest = max(len(mount.point.parts) for mount in containing)
+    return [mount.file_system for mount in containing if len(mount.point.parts) == deepest][-1]
