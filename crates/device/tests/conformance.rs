@@ -33,6 +33,11 @@ conformance_of! {
     disk_of_the_papers: "hdd-10k-18g-fc";
     sata_ssd: "ssd-sata-dc";
     nvme_ssd: "ssd-nvme-dc";
+    consumer_sata_ssd: "ssd-sata-consumer";
+    consumer_nvme_ssd: "ssd-nvme-consumer";
+    xpoint_ssd: "ssd-optane";
+    first_sata_ssd: "ssd-sata-slc-2008";
+    first_pcie_ssd: "ssd-pcie-slc-2008";
     dram_ssd: "ssd-dram-fc";
     no_delay: "zero";
     volume_that_merges: "volume-aws-gp3";

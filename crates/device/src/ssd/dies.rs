@@ -156,18 +156,18 @@ impl Dies {
             let sectors = end
                 .min((stripe + 1) * self.stripe_sectors)
                 .saturating_sub(from);
-            done = done.max(self.transfer(die, at, sensed, sectors));
+            done = done.max(self.transfer(die, at + read_ns, sensed, sectors));
         }
         done
     }
 
-    /// When the die's channel has moved `sectors` that are there at `ready`; in order of arrival by its total
-    /// work only, so that a slow read does not hold back what is ready before it.
-    fn transfer(&mut self, die: u64, at: Nanos, ready: Nanos, sectors: u64) -> Nanos {
+    /// When the die's channel has moved `sectors` that are there at `ready`, and no earlier than `least`; in
+    /// order of arrival by its total work only, so that a slow read does not hold back what is ready before it.
+    fn transfer(&mut self, die: u64, least: Nanos, ready: Nanos, sectors: u64) -> Nanos {
         let channel = (die % self.channel_free.len() as u64) as usize;
         let duration = (sectors as f64 * self.sector_ns) as Nanos;
         let free = &mut self.channel_free[channel];
-        *free = at.max(*free) + duration;
+        *free = least.max(*free) + duration;
         (*free).max(ready + duration)
     }
 }

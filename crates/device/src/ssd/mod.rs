@@ -9,11 +9,13 @@
 mod buffer;
 mod dies;
 mod ftl;
+mod history;
 mod log;
 mod params;
 mod slc;
 
 pub use ftl::{CleaningParams, uniform_write_amplification};
+pub use history::{Window, overwrite_history};
 pub use params::SsdParams;
 pub use slc::SlcParams;
 
