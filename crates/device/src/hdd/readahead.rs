@@ -180,9 +180,13 @@ impl ReadCache {
         let turn = (self.on_arrival && !read.sequential)
             .then(|| read.turn(mechanics))
             .flatten();
-        let limit = self
-            .first_limit(read, mechanics)
-            .min(start + self.segment_sectors);
+        // A read that fills the segment by itself has left it, for what follows, by the time it is sent.
+        let room = if read.sectors < self.segment_sectors {
+            start + self.segment_sectors
+        } else {
+            end + self.segment_sectors
+        };
+        let limit = self.first_limit(read, mechanics).min(room);
         if limit > end || turn.is_some() {
             let (place, begin) = read.behind(limit > end, mechanics);
             self.stream = Some(Stream {
