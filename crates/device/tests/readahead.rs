@@ -1,45 +1,21 @@
 //! When a disk reads ahead and what it keeps, checked by which reads need the medium.
 
-use tierwise_device::{Driver, Nanos, Op, Profile, Request};
+#[path = "support/disk.rs"]
+mod disk;
+
+use disk::{OUTER_CYLINDER, profile, request};
+use tierwise_device::{Driver, Nanos, Op};
 
 const SECTORS: u32 = 8;
-/// First sector of a track in the middle of the disk's only zone.
-const TRACK: u64 = 200 * 100_000;
+/// First sector of a track in the middle of the disk's outer zone.
+const TRACK: u64 = 200 * 50_000;
 const IDLE_NS: Nanos = 50_000_000;
 
-fn profile(mode: &str, settle_us: u32) -> Profile {
-    let text = format!(
-        "kind = \"hdd\"\nsummary = \"made up for tests\"\nwrite_cache = false\n\
-         [mechanics]\nrpm = 6000\nsurfaces = 2\nhead_switch_us = 1000\nwrite_settle_us = 0\n\
-         read_settle_us = {settle_us}\nserpentine = false\n\
-         [seek]\ncurve = \"table\"\ntable_us = [[1, 1000], [100000, 10000]]\n\
-         [[zones]]\nfirst_cylinder = 0\ncylinders = 100000\nsectors_per_track = 200\ntrack_skew_sectors = 30\n\
-         cylinder_skew_sectors = 30\n\
-         [cache]\nsegments = 4\nsegment_sectors = 400\nreadahead_sectors = 200\nwrite_sectors = 100\n\
-         write_segments = 1\n{mode}\n\
-         [bus]\nsector_us = 10\n\
-         [queue]\ndepth = 1\npolicy = \"fcfs\"\nage_limit_us = 1e6\n\
-         [overhead]\nread_hit_after_read_us = 100\nread_hit_after_write_us = 100\nread_miss_after_read_us = 0\n\
-         read_miss_after_write_us = 0\nwrite_hit_after_read_us = 100\nwrite_hit_after_write_us = 100\n\
-         write_miss_after_read_us = 100\nwrite_miss_after_write_us = 100\nread_completion_us = 0\n\
-         write_completion_us = 0\nflush_us = 0\n\
-         [source]\nmechanics = \"made up for tests\"\nseek = \"made up for tests\"\nzones = \"made up for tests\"\ncache = \"made up for tests\"\nbus = \"made up for tests\"\n\
-         queue = \"made up for tests\"\noverhead = \"made up for tests\"\n"
-    );
-    Profile::parse(&text, "test").expect("a valid profile")
-}
-
 /// Whether each of the reads, with idle time between them, is a hit: overhead and bus, no mechanics.
-fn hits(mode: &str, idle_ns: Nanos, sectors: &[u64]) -> Vec<bool> {
-    let mut driver = Driver::new(profile(mode, 0).build(1));
+fn hits(mode: &[(&str, &str)], idle_ns: Nanos, sectors: &[u64]) -> Vec<bool> {
+    let mut driver = Driver::new(profile(mode).build(1));
     let mut serve = |&sector: &u64| {
-        let (op, sectors, fua) = (Op::Read, SECTORS, false);
-        let service = driver.serve(Request {
-            op,
-            sector,
-            sectors,
-            fua,
-        });
+        let service = driver.serve(request(Op::Read, sector, SECTORS));
         driver.run_until(driver.now() + idle_ns);
         service == 100_000 + 10_000 * u64::from(SECTORS)
     };
@@ -49,8 +25,8 @@ fn hits(mode: &str, idle_ns: Nanos, sectors: &[u64]) -> Vec<bool> {
 #[test]
 fn a_disk_that_waits_for_a_sequence_reads_ahead_behind_its_second_read() {
     let run = [TRACK, TRACK + 8, TRACK + 16, TRACK + 24];
-    assert_eq!(hits("", IDLE_NS, &run), [false, true, true, true]);
-    let adaptive = "readahead_if_sequential = true";
+    assert_eq!(hits(&[], IDLE_NS, &run), [false, true, true, true]);
+    let adaptive = &[("readahead_if_sequential", "true")];
     assert_eq!(hits(adaptive, IDLE_NS, &run), [false, false, true, true]);
     let gaps = [TRACK, TRACK + 16, TRACK + 32, TRACK + 48];
     assert_eq!(hits(adaptive, IDLE_NS, &gaps), [false; 4]);
@@ -58,18 +34,18 @@ fn a_disk_that_waits_for_a_sequence_reads_ahead_behind_its_second_read() {
 
 #[test]
 fn reading_on_arrival_keeps_the_whole_track_after_a_turn_and_no_more() {
-    let mode = "read_on_arrival = true";
+    let mode = &[("read_on_arrival", "true")];
     let middle = TRACK + 100;
     let around = [middle, TRACK, TRACK + 192, TRACK + 200];
     assert_eq!(hits(mode, IDLE_NS, &around), [false, true, true, false]);
     let before = [middle, TRACK - 8];
     assert_eq!(hits(mode, IDLE_NS, &before), [false, false]);
-    assert_eq!(hits("", IDLE_NS, &[middle, TRACK]), [false, false]);
+    assert_eq!(hits(&[], IDLE_NS, &[middle, TRACK]), [false, false]);
 }
 
 #[test]
 fn what_has_not_passed_yet_is_not_in_the_buffer() {
-    let mode = "read_on_arrival = true";
+    let mode = &[("read_on_arrival", "true")];
     let backwards = [TRACK + 8, TRACK];
     let soon = |place: u64| hits(mode, 1, &[TRACK + place, TRACK + place - 8])[1];
     let kept = (8..190).step_by(8).filter(|&place| soon(place)).count();
@@ -84,17 +60,64 @@ fn what_has_not_passed_yet_is_not_in_the_buffer() {
 fn settling_delays_a_miss_on_the_track_of_the_one_before() {
     // Two reads of one track, forward by half a turn and a little: settling takes longer than that.
     let second = |settle_us| {
-        let none = "readahead_if_sequential = true";
-        let mut driver = Driver::new(profile(none, settle_us).build(1));
-        let read = |sector| Request {
-            op: Op::Read,
-            sector,
-            sectors: SECTORS,
-            fua: false,
-        };
-        driver.serve(read(TRACK));
-        driver.serve(read(TRACK + 110))
+        let mode = [
+            ("readahead_if_sequential", "true"),
+            ("read_settle_us", settle_us),
+        ];
+        let mut driver = Driver::new(profile(&mode).build(1));
+        driver.serve(request(Op::Read, TRACK, SECTORS));
+        driver.serve(request(Op::Read, TRACK + 110, SECTORS))
     };
     let turn_ns = 10_000_000;
-    assert_eq!(second(6_000), second(0) + turn_ns);
+    assert_eq!(second("6000"), second("0") + turn_ns);
+}
+
+#[test]
+fn reading_ahead_ends_where_the_mode_says() {
+    // From the middle of a cylinder's first track, of 200 sectors.
+    let cylinder = TRACK / OUTER_CYLINDER * OUTER_CYLINDER;
+    let hit = |mode: &str, sector: u64| {
+        let mode = &[("readahead_to", mode), ("readahead_sectors", "400")];
+        hits(mode, IDLE_NS, &[cylinder + 100, cylinder + sector])[1]
+    };
+    let ends = |mode| [192, 200, 392, 400].map(|sector| hit(mode, sector));
+    assert_eq!(ends("\"track\""), [true, false, false, false]);
+    assert_eq!(ends("\"cylinder\""), [true, true, true, false]);
+    assert_eq!(ends("\"segment\""), [true, true, true, true]);
+}
+
+#[test]
+fn a_write_takes_only_its_own_sectors_out_of_a_segment() {
+    let read = |sector| {
+        let mut driver = Driver::new(profile(&[]).build(1));
+        driver.serve(request(Op::Read, TRACK, 100));
+        driver.run_until(driver.now() + IDLE_NS);
+        driver.serve(request(Op::Write, TRACK + 80, 10));
+        driver.serve(request(Op::Read, sector, SECTORS))
+    };
+    let hit_ns = 100_000 + 10_000 * u64::from(SECTORS);
+    // The read went on to 300; 90 to 300 is the longer part, and what was written is kept too.
+    assert_eq!(read(TRACK + 120), hit_ns);
+    assert_eq!(read(TRACK + 80), hit_ns);
+    assert!(
+        read(TRACK + 78) > hit_ns,
+        "sectors on both sides of an edge"
+    );
+    assert!(read(TRACK + 20) > hit_ns, "the shorter part");
+}
+
+#[test]
+fn a_hit_elsewhere_takes_the_longer_of_both_overheads() {
+    let mode = [
+        ("read_hit_after_read_us", "100"),
+        ("read_hit_after_write_us", "300"),
+    ];
+    let second = |sector| {
+        let mut driver = Driver::new(profile(&mode).build(1));
+        driver.serve(request(Op::Read, TRACK, SECTORS));
+        driver.run_until(driver.now() + IDLE_NS);
+        driver.serve(request(Op::Read, sector, SECTORS))
+    };
+    assert_eq!(second(TRACK + 8), 180_000);
+    assert_eq!(second(TRACK + 16), 380_000);
 }

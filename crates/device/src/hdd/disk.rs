@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use super::flush::Flushes;
 use super::mechanics::{Arm, Mechanics};
 use super::params::{HddParams, OverheadParams};
 use super::queue::{Queue, Waiting};
@@ -15,16 +16,20 @@ use crate::{Completion, Device, Nanos, Op, Request, RequestId};
 #[derive(Clone, Debug)]
 pub(super) struct Job {
     pub(super) end: Nanos,
-    pub(super) writes_back: bool,
+    pub(super) work: Work,
     /// The sectors it moves between medium and buffer.
     pub(super) sectors: Range<u64>,
 }
 
-/// A flush that waits for the write cache.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PendingFlush {
-    pub(super) id: RequestId,
-    pub(super) last_write: u64,
+/// For whom the mechanism works.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// A command from the queue.
+    Command,
+    /// The write cache.
+    WriteBack,
+    /// A flush that nothing else may overtake, with the cache written back.
+    Flush(RequestId),
 }
 
 /// The model of a hard disk.
@@ -41,7 +46,7 @@ pub struct Disk {
     pub(super) writes: WriteCache,
     /// Writes that wait for room in the write cache.
     pub(super) blocked: VecDeque<(RequestId, Request)>,
-    pub(super) flushes: VecDeque<PendingFlush>,
+    pub(super) flushes: Flushes,
     /// End of the command before, if that was a write.
     pub(super) last_write_end: Option<u64>,
     /// End of the command before, if that was a read.
@@ -65,12 +70,21 @@ impl Disk {
             reads: ReadCache::new(&params.cache),
             writes: WriteCache::new(params),
             blocked: VecDeque::with_capacity(RESERVED),
-            flushes: VecDeque::with_capacity(RESERVED),
+            flushes: Flushes::new(params.queue.flush_drains),
             last_write_end: None,
             last_read_end: None,
             wrote_back: false,
             bus_free: 0,
             due: DueList::new(),
+        }
+    }
+
+    pub(super) fn take(&mut self, now: Nanos, id: RequestId, request: Request) {
+        match request.op {
+            Op::Read => self.read(now, id, request),
+            Op::Write => self.write(now, id, request),
+            Op::Flush => self.flush(now, id),
+            Op::Discard => self.due.push(now + self.overhead.flush_ns, id),
         }
     }
 
@@ -152,15 +166,6 @@ impl Disk {
         }
     }
 
-    fn flush(&mut self, now: Nanos, id: RequestId) {
-        let last_write = self.writes.latest();
-        if self.writes.is_durable(last_write) {
-            self.due.push(now + self.overhead.flush_ns, id);
-        } else {
-            self.flushes.push_back(PendingFlush { id, last_write });
-        }
-    }
-
     fn waiting(
         &self,
         now: Nanos,
@@ -208,13 +213,12 @@ impl Disk {
 
 impl Device for Disk {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
-        match request.op {
-            Op::Read => self.read(now, id, request),
-            Op::Write => self.write(now, id, request),
-            Op::Flush => self.flush(now, id),
-            Op::Discard => self.due.push(now + self.overhead.flush_ns, id),
+        if self.flushes.holds_back() {
+            self.flushes.held.push_back((id, request));
+        } else {
+            self.take(now, id, request);
+            self.dispatch(now);
         }
-        self.dispatch(now);
     }
 
     fn next_event(&self) -> Option<Nanos> {

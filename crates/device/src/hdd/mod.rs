@@ -9,6 +9,7 @@
 
 mod disk;
 mod fetched;
+mod flush;
 mod geometry;
 mod import;
 mod mechanics;
@@ -23,6 +24,6 @@ mod zones;
 
 pub use disk::Disk;
 pub use import::{ImportError, ImportFile, import};
-pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, ReadaheadEnd};
+pub use params::{CacheParams, HddParams, OverheadParams, QueueParams, QueuePolicy, ReadaheadEnd};
 pub use seek::SeekCurve;
 pub use zones::ZoneParams;

@@ -91,10 +91,24 @@ pub struct OverheadParams {
 pub struct QueueParams {
     /// Commands the drive chooses among; later ones wait in order of arrival.
     pub depth: u32,
-    /// Whether the drive serves the command with the shortest positioning time, rather than the oldest.
-    pub shortest_positioning_first: bool,
+    /// Which command the drive serves next.
+    pub policy: QueuePolicy,
     /// A command older than this is served next.
     pub age_limit_ns: Nanos,
+    /// Whether a flush holds back every command that comes after it until it ends, as one that cannot be queued
+    /// (ATA) does; otherwise the others go on while it waits.
+    pub flush_drains: bool,
+}
+
+/// How the drive chooses among queued commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueuePolicy {
+    /// The oldest.
+    Fcfs,
+    /// The one the fewest cylinders away.
+    Sstf,
+    /// The one whose first sector is reached first.
+    Sptf,
 }
 
 impl HddParams {
@@ -226,8 +240,14 @@ impl QueueParams {
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
         let params = Self {
             depth: section.integer("depth", 1..=1024)? as u32,
-            shortest_positioning_first: section.word("policy", &["fcfs", "sptf"])? == "sptf",
+            policy: match section.word("policy", &["fcfs", "sstf", "sptf"])? {
+                "sstf" => QueuePolicy::Sstf,
+                "sptf" => QueuePolicy::Sptf,
+                _ => QueuePolicy::Fcfs,
+            },
             age_limit_ns: section.micros("age_limit_us", 1.0..=1e9)?,
+            flush_drains: section.has("flush")
+                && section.word("flush", &["queued", "drain"])? == "drain",
         };
         section.finish()?;
         Ok(params)

@@ -1,13 +1,13 @@
 //! The command queue: what the drive serves next.
 //!
-//! First come, first served; or shortest positioning time first, with an age limit so that none starves
-//! (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
+//! First come, first served; or shortest seek or shortest positioning time first, with an age limit so that none
+//! starves (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
 
 use std::collections::VecDeque;
 
 use super::geometry::Place;
 use super::mechanics::{Arm, Mechanics};
-use super::params::QueueParams;
+use super::params::{QueueParams, QueuePolicy};
 use crate::due::RESERVED;
 use crate::{Nanos, Request, RequestId};
 
@@ -73,20 +73,24 @@ impl Queue {
             .taken
             .front()
             .map_or(0, |waiting| now.saturating_sub(waiting.arrived));
-        if !self.params.shortest_positioning_first
+        let policy = self.params.policy;
+        if policy == QueuePolicy::Fcfs
             || oldest_age > self.params.age_limit_ns
             || self.taken.len() < 2
         {
             return 0;
         }
-        let reach = |waiting: &Waiting| {
-            mechanics.reach(now.max(waiting.ready), arm, &waiting.place, waiting.write)
+        let cost = |waiting: &Waiting| match policy {
+            QueuePolicy::Sptf => {
+                mechanics.reach(now.max(waiting.ready), arm, &waiting.place, waiting.write)
+            }
+            _ => Nanos::from(arm.cylinder.abs_diff(waiting.place.cylinder)),
         };
         let nearest = self
             .taken
             .iter()
             .enumerate()
-            .min_by_key(|(_, waiting)| reach(waiting));
+            .min_by_key(|(_, waiting)| cost(waiting));
         nearest.map_or(0, |(index, _)| index)
     }
 }

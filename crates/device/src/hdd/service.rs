@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::disk::{Disk, Job};
+use super::disk::{Disk, Job, Work};
 use super::fetched::Fetched;
 use super::queue::Waiting;
 use super::readahead::Lookup;
@@ -22,11 +22,13 @@ impl Disk {
     /// Gives the mechanism work if it has none.
     pub(super) fn dispatch(&mut self, now: Nanos) {
         while self.job.is_none() {
-            let urgent = !self.flushes.is_empty() || (!self.blocked.is_empty() && !self.wrote_back);
+            let waited_for = !self.flushes.is_empty() || !self.blocked.is_empty();
+            let urgent = waited_for && !self.wrote_back;
             if (urgent || self.queue.is_empty()) && self.write_back(now) {
                 return;
             }
             let Some(waiting) = self.queue.pop(now, self.arm, &self.mechanics) else {
+                self.start_flush(now);
                 return;
             };
             self.serve(now, &waiting);
@@ -50,7 +52,7 @@ impl Disk {
         match self.reads.look_up(now, sector, end, &self.mechanics) {
             Lookup::Hit => self.reply_read(waiting.early.max(now), waiting.id, &waiting.request),
             Lookup::Stream(at) => {
-                self.start(at, false, sector..end);
+                self.start(at, Work::Command, sector..end);
                 self.reply_media(waiting, waiting.early, at);
             }
             Lookup::Miss => {
@@ -72,7 +74,7 @@ impl Disk {
                     sequential: waiting.sequential,
                 };
                 self.reads.insert(&fetched, &self.mechanics);
-                self.start(at, false, sector..end);
+                self.start(at, Work::Command, sector..end);
                 self.reply_media(waiting, begin, at);
             }
         }
@@ -97,7 +99,7 @@ impl Disk {
         self.arm = arm;
         let end = sector + u64::from(sectors);
         self.reads.keep_written(sector, end);
-        self.start(at, false, sector..end);
+        self.start(at, Work::Command, sector..end);
         self.due
             .push(at + self.overhead.write_completion_ns, waiting.id);
     }
@@ -121,17 +123,13 @@ impl Disk {
         let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
         self.arm = arm;
         self.reads.keep_written(dirty.sector, dirty.end);
-        self.start(at, true, dirty.sector..dirty.end);
+        self.start(at, Work::WriteBack, dirty.sector..dirty.end);
         self.wrote_back = true;
         true
     }
 
-    fn start(&mut self, end: Nanos, writes_back: bool, sectors: Range<u64>) {
-        self.job = Some(Job {
-            end,
-            writes_back,
-            sectors,
-        });
+    fn start(&mut self, end: Nanos, work: Work, sectors: Range<u64>) {
+        self.job = Some(Job { end, work, sectors });
     }
 
     /// Ends reading ahead; the arm is then where that had come to.
@@ -143,17 +141,14 @@ impl Disk {
 
     /// Ends a job, which is no longer the disk's, and starts the next.
     pub(super) fn finish(&mut self, job: &Job) {
-        if job.writes_back {
-            self.writes.finish();
-            while let Some(flush) = self
-                .flushes
-                .front()
-                .filter(|flush| self.writes.is_durable(flush.last_write))
-            {
-                self.due.push(job.end + self.overhead.flush_ns, flush.id);
-                self.flushes.pop_front();
+        match job.work {
+            Work::Command => {}
+            Work::WriteBack => {
+                self.writes.finish();
+                self.end_queued_flushes(job.end);
+                self.accept(job.end);
             }
-            self.accept(job.end);
+            Work::Flush(id) => self.end_flush(job.end, id),
         }
         self.dispatch(job.end);
     }
