@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tierwise import lab
 from tierwise.host import clean
-from tierwise.host.disk import list_disks
+from tierwise.host.disk import DiskStats, EmulatedDisk, list_disks
 
 pytestmark = pytest.mark.privileged
 
@@ -71,11 +72,22 @@ def test_a_killed_study_leaves_nothing(run_dir: Path, tmp_path: Path, how: signa
     assert not list(run_dir.glob("*.json"))
 
 
-def test_a_dead_device_fails_its_run_and_the_study_goes_on(run_dir: Path, tmp_path: Path) -> None:
+def kill_server(disk: DiskStats) -> None:
+    subprocess.run(["kill", "-9", str(disk.server_pid)], check=True)
+
+
+def fail_device(disk: DiskStats) -> None:
+    EmulatedDisk.find(disk.name).fail(after_requests=20)
+
+
+@pytest.mark.parametrize("strike", [kill_server, fail_device])
+def test_a_dead_device_fails_its_run_and_the_study_goes_on(
+    run_dir: Path, tmp_path: Path, strike: Callable[[DiskStats], None]
+) -> None:
     process = start(tmp_path, seconds=4, repeats=2)
-    server = await_measuring(tmp_path)
+    log_disk = await_measuring(tmp_path)
     time.sleep(1)
-    subprocess.run(["kill", "-9", str(server)], check=True)
+    strike(log_disk)
     assert process.wait(timeout=120) == 0
     results = lab.results_in(tmp_path / "results" / "crash" / lab.LATEST)
     assert [result.status for result in results] == ["failed", "ok"], results
@@ -83,12 +95,13 @@ def test_a_dead_device_fails_its_run_and_the_study_goes_on(run_dir: Path, tmp_pa
     assert not users_of(run_dir)
 
 
-def await_measuring(tmp_path: Path) -> int:
-    """Pid of the log disk's server, once the server writes to it at the model's pace."""
+def await_measuring(tmp_path: Path) -> DiskStats:
+    """The log's disk, once something writes to it at the model's pace."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for disk in list_disks():
-            if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.elapsed_s < 2:
-                return disk.server_pid
+            # Only what is answered at the model's pace can be late; tables are loaded without.
+            if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.lateness:
+                return disk
         time.sleep(0.1)
     raise AssertionError(f"the study never got to its measured phase: {(tmp_path / 'said').read_text()}")
