@@ -180,6 +180,7 @@ impl World {
         );
         let nothing_kept = report.kept_sectors == 0 && report.torn_writes == 0;
         assert!(keep_random.is_some() || nothing_kept, "{report:?}");
+        let mut kept = 0;
         for sector in 0..SECTORS {
             let found = self.content(sector);
             let history = &mut self.history[sector];
@@ -202,6 +203,7 @@ impl World {
             };
             *history = vec![certain];
         }
+        assert_eq!(report.kept_sectors, kept);
         self.fail_what_is_in_flight();
     }
 
