@@ -5,7 +5,7 @@ mod flash;
 
 use flash::{Random, WORN, amplification, overwrite, ssd, units};
 use tierwise_device::ssd::{Ssd, uniform_write_amplification};
-use tierwise_device::{Device, Precondition};
+use tierwise_device::{Device, Precondition, Written};
 
 const HOT_SHARE: f64 = 0.2;
 
@@ -60,5 +60,18 @@ fn static_data_that_lies_mixed_in_locks_spare_space_up() {
             assert!(after_wear > uniform, "{after_wear} against {uniform}");
             assert!(every_fifth > 1.5 * apart, "{every_fifth} against {apart}");
         }
+    }
+}
+
+/// A handful of hot units have all the spare space: cleaning finds blocks with nothing left to move.
+#[test]
+fn a_tiny_hot_part_costs_nothing() {
+    for active_share in [1e-9, 1e-5, 1e-3] {
+        let mut device = device(0.28, false, Precondition::Random { active_share });
+        let hot = ((units(&device) as f64 * active_share) as u64).max(1);
+        let mut random = Random(2);
+        overwrite(&mut device, 0, 300_000, || random.below(hot));
+        let measured = amplification(Written::default(), device.written());
+        assert!(measured < 1.01, "{active_share}: {measured}");
     }
 }

@@ -9,20 +9,20 @@ const STEPS: u32 = 60;
 /// Sources: Xiang and Kurkoski, "An improved analytic expression for write amplification in NAND flash", ICNC
 /// 2012; Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012.
 pub fn uniform_write_amplification(spare_share: f64) -> f64 {
-    1.0 / (1.0 - victim_valid_share(1.0 + spare_share))
+    -1.0 / (-decay(1.0 + spare_share)).exp_m1()
 }
 
-/// Share of valid units in the blocks that cleaning takes, where there are `space` slots for each valid unit.
+/// By how many decay times the share of valid units falls from the write of a block to its cleaning, where
+/// there are `space` slots, more than 1, for each valid unit.
 ///
-/// Blocks are written at an even rate and each loses a valid unit in proportion to those it has. So if x is
-/// the share left when a block is cleaned, a block has lost −ln x of a decay time on its way, and the mean
-/// over all blocks, (1 − x) / −ln x, must be 1 / space. Then x = −W₀(−space·e^{−space}) / space.
-pub(super) fn victim_valid_share(space: f64) -> f64 {
-    let excess = |share: f64| space * (1.0 - share) + share.ln();
-    let (mut low, mut high) = (f64::MIN_POSITIVE, 1.0 / space);
+/// Blocks are written at an even rate, and each loses valid units in proportion to those it has. So the mean
+/// share over blocks of all ages is (1 − e^{−decay}) / decay, and it must be 1 / space. The share that is left
+/// is then −W₀(−space·e^{−space}) / space.
+pub(super) fn decay(space: f64) -> f64 {
+    let (mut low, mut high) = (space.ln(), space);
     for _ in 0..STEPS {
         let middle = (low + high) / 2.0;
-        if excess(middle) < 0.0 {
+        if -space * (-middle).exp_m1() > middle {
             low = middle;
         } else {
             high = middle;

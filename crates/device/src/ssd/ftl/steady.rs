@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::amplification::victim_valid_share;
+use super::amplification::decay;
 use super::{Ftl, HOST, RESERVE};
 
 impl Ftl {
@@ -37,8 +37,9 @@ impl Ftl {
         let mut units: Vec<u32> = (0..active as u32).collect();
         random.shuffle(&mut units);
         let space = sealed as f64 * f64::from(self.block_units) / active as f64;
-        let share = victim_valid_share(space);
-        let counts = self.valid_counts(share, sealed, active, &mut random);
+        let decay = decay(space);
+        let share = (-decay).exp();
+        let counts = self.valid_counts(decay, sealed, active, &mut random);
         let mut units = units.into_iter();
         for count in counts {
             units
@@ -52,11 +53,10 @@ impl Ftl {
     }
 
     /// Valid units of `blocks` blocks, the youngest first, `total` in all.
-    fn valid_counts(&self, share: f64, blocks: usize, total: u64, random: &mut Random) -> Vec<u32> {
+    fn valid_counts(&self, decay: f64, blocks: usize, total: u64, random: &mut Random) -> Vec<u32> {
         let size = f64::from(self.block_units);
-        let decay = -share.ln();
         let edge = |block: usize| (-decay * block as f64 / blocks as f64).exp();
-        let least = (share * size) as u32;
+        let least = ((-decay).exp() * size) as u32;
         let mut counts: Vec<u32> = (0..blocks)
             .map(|block| {
                 let mean = (edge(block) - edge(block + 1)) * blocks as f64 / decay;
