@@ -19,7 +19,7 @@ LAYERS: list[set[str]] = [
     {"measurements"},
     {"results"},
     {"expression", "generators", "workload_spec"},
-    {"placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
+    {"drive_files", "placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
     {"host"},
     {"engines"},
     {"probe", "probing", "storage", "run", "lab"},

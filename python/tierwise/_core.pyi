@@ -7,6 +7,7 @@ __all__ = [
     "ProbeTarget",
     "Profile",
     "__version__",
+    "import_drive",
     "load_tables",
     "parse_profile",
     "probe_engine",
@@ -34,6 +35,7 @@ class Profile:
     @property
     def sources(self) -> list[tuple[str, str]]: ...
 
+def import_drive(geometry: str, seek: str) -> str: ...
 def parse_profile(text: str, file: str, library: Mapping[str, str]) -> Profile: ...
 
 @final

@@ -1,6 +1,7 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
 mod disk;
+mod import;
 mod interrupt;
 mod load;
 mod probe;
@@ -15,6 +16,9 @@ mod _core {
 
     #[pymodule_export]
     use super::disk::serve_disk;
+
+    #[pymodule_export]
+    use super::import::import_drive;
 
     #[pymodule_export]
     use super::load::{PostgresClients, load_tables, split_statements, statement_parameters};

@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 
 from tierwise import profiles
+from tierwise.cli.device_import import import_
 
 _GB = 1e9
 
 app = typer.Typer(no_args_is_help=True, help="Look at one device profile.")
+app.command("import")(import_)
 
 
 def devices() -> None:
