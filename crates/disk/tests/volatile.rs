@@ -188,6 +188,7 @@ impl World {
                 .iter()
                 .rposition(|write| write.durable)
                 .expect("the first is");
+            kept += u64::from(found != history[durable].number);
             let mut allowed =
                 history[durable..]
                     .iter()
