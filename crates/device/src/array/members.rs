@@ -30,9 +30,7 @@ impl Members {
             }
         };
         Self {
-            devices: (0..members as u64)
-                .map(|member| params.member.build(seed_of(member)))
-                .collect(),
+            devices: params.member.build_each((0..members as u64).map(seed_of)),
             next: Tournament::new(members),
             busy: vec![0; members],
             position: vec![0; members],

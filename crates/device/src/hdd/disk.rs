@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::flush::Flushes;
 use super::mechanics::{Arm, Mechanics};
@@ -59,8 +60,13 @@ pub struct Disk {
 impl Disk {
     /// A disk at rest with empty caches; the seed sets the platter's angle at time 0.
     pub fn new(params: &HddParams, seed: u64) -> Self {
+        Self::sharing(params, seed, params.seek_ns())
+    }
+
+    /// As [`Disk::new`], with the table of [`HddParams::seek_ns`], which other disks use too.
+    pub(crate) fn sharing(params: &HddParams, seed: u64, seek_ns: Arc<[u32]>) -> Self {
         Self {
-            mechanics: Mechanics::new(params, scatter(seed)),
+            mechanics: Mechanics::new(params, scatter(seed), seek_ns),
             overhead: params.overhead.clone(),
             bus_sector_ns: params.bus_sector_ns,
             write_cache_on: params.write_cache,
@@ -159,7 +165,8 @@ impl Disk {
             let before = self.follows_write(&request);
             self.last_write_end = Some(request.sector + u64::from(request.sectors));
             let overhead = self.overhead.write_ns[0][before];
-            self.writes.add(&request);
+            let place = self.mechanics.geometry.locate(request.sector);
+            self.writes.add(&request, place);
             let received = self.occupy_bus(now + overhead, request.sectors);
             self.due
                 .push(received + self.overhead.write_completion_ns, id);

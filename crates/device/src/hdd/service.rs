@@ -111,14 +111,13 @@ impl Disk {
         }
         self.halt(now);
         let (mechanics, arm) = (&self.mechanics, self.arm);
-        let reach = |dirty: &Dirty| {
-            mechanics.reach(now, arm, &mechanics.geometry.locate(dirty.sector), true)
+        let nearest = |all: &[Dirty]| {
+            mechanics.reached_first(arm, all.iter().map(|dirty| (now, &dirty.place, true)))
         };
-        let nearest = |all: &[Dirty]| (0..all.len()).min_by_key(|&index| reach(&all[index]));
         let Some(dirty) = self.writes.start(nearest) else {
             return false;
         };
-        let place = mechanics.geometry.locate(dirty.sector);
+        let place = dirty.place;
         let begin = mechanics.reach(now, arm, &place, true);
         let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
         self.arm = arm;

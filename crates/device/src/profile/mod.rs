@@ -101,6 +101,16 @@ impl Profile {
         }
     }
 
+    /// Builds one model for each seed; what they have in common and never changes is held once.
+    pub(crate) fn build_each(&self, seeds: impl Iterator<Item = u64>) -> Vec<Box<dyn Device>> {
+        let Params::Hdd(params) = &self.params else {
+            return seeds.map(|seed| self.build(seed)).collect();
+        };
+        let seek_ns = params.seek_ns();
+        let disk = |seed| Box::new(Disk::sharing(params, seed, seek_ns.clone())) as Box<dyn Device>;
+        seeds.map(disk).collect()
+    }
+
     /// `hdd`, `ssd`, `ram`, `volume` or `array`.
     pub fn kind(&self) -> &'static str {
         match self.params {
