@@ -36,6 +36,12 @@ impl Blocks {
             .map(|(&valid, _)| valid)
     }
 
+    /// Valid units of every block.
+    #[cfg(test)]
+    pub(super) fn valid_counts(&self) -> &Vec<u32> {
+        &self.valid
+    }
+
     /// Counts a unit written to an open block.
     pub(super) fn validate(&mut self, block: u32) {
         self.valid[block as usize] += 1;

@@ -9,6 +9,8 @@ mod blocks;
 mod params;
 mod sample;
 mod steady;
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
