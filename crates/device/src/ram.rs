@@ -8,7 +8,7 @@
 
 use crate::due::DueList;
 use crate::profile::{Section, SectionResult};
-use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES};
+use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES, Written};
 
 /// Parameters of [`Ram`].
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +52,7 @@ pub struct Ram {
     params: RamParams,
     link_free: Nanos,
     due: DueList,
+    written: Written,
 }
 
 impl Ram {
@@ -61,6 +62,7 @@ impl Ram {
             params,
             link_free: 0,
             due: DueList::new(),
+            written: Written::default(),
         }
     }
 
@@ -73,6 +75,8 @@ impl Ram {
 
 impl Device for Ram {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        self.written.host_sectors += request.written_sectors();
+        self.written.medium_sectors += request.written_sectors();
         let at = match request.op {
             Op::Read => self.transfer(now, request.sectors) + self.params.read_latency_ns,
             Op::Write => self.transfer(now, request.sectors) + self.params.write_latency_ns,
@@ -92,5 +96,9 @@ impl Device for Ram {
 
     fn capacity_sectors(&self) -> u64 {
         self.params.capacity_bytes / SECTOR_BYTES
+    }
+
+    fn written(&self) -> Written {
+        self.written
     }
 }

@@ -35,6 +35,17 @@ pub struct Request {
     pub fua: bool,
 }
 
+impl Request {
+    /// Sectors that it writes.
+    pub fn written_sectors(&self) -> u64 {
+        if self.op == Op::Write {
+            u64::from(self.sectors)
+        } else {
+            0
+        }
+    }
+}
+
 /// A request that is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

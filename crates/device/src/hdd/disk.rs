@@ -11,7 +11,7 @@ use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
 use super::writeback::WriteCache;
 use crate::due::{DueList, RESERVED};
-use crate::{Completion, Device, Nanos, Op, Request, RequestId};
+use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written};
 
 /// What the mechanism is doing.
 #[derive(Clone, Debug)]
@@ -55,6 +55,7 @@ pub struct Disk {
     pub(super) wrote_back: bool,
     pub(super) bus_free: Nanos,
     pub(super) due: DueList,
+    pub(super) written: Written,
 }
 
 impl Disk {
@@ -82,6 +83,7 @@ impl Disk {
             wrote_back: false,
             bus_free: 0,
             due: DueList::new(),
+            written: Written::default(),
         }
     }
 
@@ -220,6 +222,7 @@ impl Disk {
 
 impl Device for Disk {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        self.written.host_sectors += request.written_sectors();
         if self.flushes.holds_back() {
             self.flushes.held.push_back((id, request));
         } else {
@@ -247,6 +250,10 @@ impl Device for Disk {
 
     fn capacity_sectors(&self) -> u64 {
         self.mechanics.geometry.capacity()
+    }
+
+    fn written(&self) -> Written {
+        self.written
     }
 }
 

@@ -99,6 +99,7 @@ impl Disk {
         self.arm = arm;
         let end = sector + u64::from(sectors);
         self.reads.keep_written(sector, end);
+        self.written.medium_sectors += end - sector;
         self.start(at, Work::Command, sector..end);
         self.due
             .push(at + self.overhead.write_completion_ns, waiting.id);
@@ -122,6 +123,7 @@ impl Disk {
         let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
         self.arm = arm;
         self.reads.keep_written(dirty.sector, dirty.end);
+        self.written.medium_sectors += dirty.end - dirty.sector;
         self.start(at, Work::WriteBack, dirty.sector..dirty.end);
         self.wrote_back = true;
         true
