@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use serde::Serialize;
-use tierwise_device::{Device, Nanos, Precondition, Profile};
+use tierwise_device::{Device, Nanos, Params, Precondition, Profile, Request};
 use tierwise_pattern::Pattern;
 
 use crate::{Limited, Limits, Pace, Report, SimulateError, run};
@@ -16,8 +16,15 @@ const LOG_RECORD: u32 = 8192;
 const DEEP: u32 = 32;
 const SEQUENTIAL_DEPTH: u32 = 8;
 
+/// In so many parts at most caches are filled; the first whose writes reach the medium is the last.
+const SETTLING_PARTS: u64 = 32;
+/// Time in which the buckets of a volume run dry that bound its rates from one second to the next.
+const VOLUME_SETTLING_NS: Nanos = 1_000_000_000;
+/// Writes to the medium for each of the host's, below which writes are going to a cache that still has room.
+const SETTLED: f64 = 0.9;
+
 /// Figures of a device that has been in use for long; see [`summarize`].
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Reads of 1 MiB in sequence, 8 outstanding, in 10^6 bytes per second.
     pub sequential_read_mb_per_s: f64,
@@ -33,78 +40,145 @@ pub struct Summary {
     pub random_write_qd32_iops: f64,
     /// Mean time of appending 8 KiB and flushing, in microseconds.
     pub write_flush_us: f64,
+    /// Whether some writes were still going to a cache with room, so that more of them would be slower.
+    pub cached_writes: bool,
 }
 
 /// Measures a device by short runs on its model: sequential figures after every sector was written once in order,
-/// the others in the steady state of random writes (for a volume: its credits spent). Each kind of write first
-/// fills the caches in front of the medium.
+/// the others in the steady state of random writes; a volume has spent its credits for both. Writes first fill
+/// caches, of up to 1 GiB at random and 8 GiB in sequence.
 ///
 /// # Errors
 /// None that a valid profile can cause.
 pub fn summarize(profile: &Profile) -> Result<Summary, SimulateError> {
-    let mut sequential = Bench::new(profile, Precondition::Sequential);
-    let mut random = Bench::new(profile, Precondition::Random { active_share: 1.0 });
-    let append = Pattern {
-        flush_every: 1,
-        ..Pattern::write(false, LOG_RECORD)
+    let used = Precondition::Random { active_share: 1.0 };
+    let filled = match profile.params() {
+        Params::Volume(_) => used,
+        _ => Precondition::Sequential,
     };
+    let mut random = Bench::new(profile, used);
     let read = Pattern::read(true, RANDOM);
     let write = Pattern::write(true, RANDOM);
+    let random_read_qd32_iops = random.measure(read.with_depth(DEEP), RANDOM_RUN)?.iops;
+    let random_read_iops = random.measure(read, RANDOM_RUN)?.iops;
+    let write_flush_us = write_flush_us(&random.measure(log_append(), LOG_RUN)?);
+    let random_write_qd32_iops = random.measure(write.with_depth(DEEP), RANDOM_RUN)?.iops;
+    let random_write_iops = random.measure(write, RANDOM_RUN)?.iops;
+
+    let mut sequential = Bench::new(profile, filled);
     let in_sequence = |pattern: Pattern| pattern.with_depth(SEQUENTIAL_DEPTH);
+    let read = in_sequence(Pattern::read(false, SEQUENTIAL));
+    let write = in_sequence(Pattern::write(false, SEQUENTIAL));
     Ok(Summary {
-        sequential_read_mb_per_s: sequential
-            .measure(in_sequence(Pattern::read(false, SEQUENTIAL)))?
-            .mb_per_s,
-        sequential_write_mb_per_s: sequential
-            .measure(in_sequence(Pattern::write(false, SEQUENTIAL)))?
-            .mb_per_s,
-        random_read_iops: random.measure(read)?.iops,
-        random_read_qd32_iops: random.measure(read.with_depth(DEEP))?.iops,
-        write_flush_us: write_flush_us(&random.measure(append)?),
-        random_write_iops: random.measure(write)?.iops,
-        random_write_qd32_iops: random.measure(write.with_depth(DEEP))?.iops,
+        sequential_read_mb_per_s: sequential.measure(read, SEQUENTIAL_RUN)?.mb_per_s,
+        sequential_write_mb_per_s: sequential.measure(write, SEQUENTIAL_RUN)?.mb_per_s,
+        random_read_iops,
+        random_read_qd32_iops,
+        random_write_iops,
+        random_write_qd32_iops,
+        write_flush_us,
+        cached_writes: random.cached || sequential.cached,
     })
+}
+
+fn log_append() -> Pattern {
+    Pattern {
+        flush_every: 1,
+        ..Pattern::write(false, LOG_RECORD)
+    }
 }
 
 fn write_flush_us(report: &Report) -> f64 {
     report.ops.values().map(|op| op.latency.mean_us).sum()
 }
 
+/// How many requests are measured, and in parts of how many more a device settles before that.
+#[derive(Clone, Copy)]
+struct Length {
+    measured: u64,
+    settling_part: u64,
+}
+
+const RANDOM_RUN: Length = Length {
+    measured: 1024,
+    settling_part: 8192,
+};
+const SEQUENTIAL_RUN: Length = Length {
+    measured: 256,
+    settling_part: 256,
+};
+const LOG_RUN: Length = Length {
+    measured: 256,
+    settling_part: 64,
+};
+
 /// A device under measurement, and its time.
 struct Bench {
     device: Box<dyn Device>,
     now: Nanos,
+    /// Of the requests, another for each pattern: none shall find what the one before has read.
+    seed: u64,
+    settling_ns: Nanos,
+    cached: bool,
 }
 
 impl Bench {
     fn new(profile: &Profile, precondition: Precondition) -> Self {
         let mut device = profile.build(0);
         device.precondition(precondition);
-        Self { device, now: 0 }
+        Self {
+            device,
+            now: 0,
+            seed: 0,
+            settling_ns: match profile.params() {
+                Params::Volume(_) => VOLUME_SETTLING_NS,
+                _ => 0,
+            },
+            cached: false,
+        }
     }
 
     /// Lets a pattern settle, then measures it.
-    fn measure(&mut self, pattern: Pattern) -> Result<Report, SimulateError> {
-        let mut requests = pattern.requests(self.device.capacity_sectors(), 0);
-        let mut part = |count: u64, longest_ns: Nanos| {
-            let report = run(
-                &mut *self.device,
-                &mut Limited::new(&mut requests, count, pattern.think_ns),
-                Pace::Closed {
-                    depth: pattern.depth,
-                },
-                Limits {
-                    start_ns: self.now,
-                    until_ns: self.now + longest_ns,
-                },
-                None,
-            )?;
-            self.now = report.end_ns;
-            Ok(report)
-        };
-        part(1024, 1_000_000_000)?;
-        part(1024, 1_000_000_000)
+    fn measure(&mut self, pattern: Pattern, length: Length) -> Result<Report, SimulateError> {
+        self.seed += 1;
+        let settled_ns = self.now + self.settling_ns;
+        let mut requests = pattern.requests(self.device.capacity_sectors(), self.seed);
+        for _ in 0..SETTLING_PARTS {
+            let report = self.run(&mut requests, pattern.depth, length.settling_part)?;
+            if is_settled(&report) && self.now >= settled_ns {
+                break;
+            }
+        }
+        let report = self.run(&mut requests, pattern.depth, length.measured)?;
+        self.cached |= !is_settled(&report);
+        Ok(report)
     }
+
+    fn run(
+        &mut self,
+        requests: impl Iterator<Item = Request>,
+        depth: u32,
+        count: u64,
+    ) -> Result<Report, SimulateError> {
+        let report = run(
+            &mut *self.device,
+            &mut Limited::new(requests, count, 0),
+            Pace::Closed { depth },
+            Limits {
+                start_ns: self.now,
+                ..Limits::default()
+            },
+            None,
+        )?;
+        self.now = report.end_ns;
+        Ok(report)
+    }
+}
+
+fn is_settled(report: &Report) -> bool {
+    report
+        .write_amplification
+        .is_none_or(|amplification| amplification >= SETTLED)
 }
 
 /// The figures of each profile, in their order, measured on as many threads as asked for.
