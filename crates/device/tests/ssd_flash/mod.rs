@@ -47,16 +47,18 @@ write_cache_kib = "made for the test"
 cleaning = "made for the test"
 "#;
 
-/// The small device, with texts of its profile replaced.
-pub fn ssd(changes: &[(&str, &str)]) -> Ssd {
-    let text = changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
+/// The small device's profile, with texts replaced.
+pub fn text(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(PROFILE.to_owned(), |text, (old, new)| {
         assert!(text.contains(old), "no {old} in the profile");
         text.replace(old, new)
-    });
-    match Profile::parse(&text, "test.toml")
-        .expect("a valid profile")
-        .params()
-    {
+    })
+}
+
+/// The small device, with texts of its profile replaced.
+pub fn ssd(changes: &[(&str, &str)]) -> Ssd {
+    let profile = Profile::parse(&text(changes), "test.toml").expect("a valid profile");
+    match profile.params() {
         Params::Ssd(params) => Ssd::new(params.clone()),
         _ => unreachable!("the profile is of an SSD"),
     }
