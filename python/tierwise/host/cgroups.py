@@ -1,5 +1,8 @@
 """Control groups: one for each process that tierwise starts, and memory of their own for disk servers.
 
+A process's group is one of block I/O too. A loop device has a worker for each such group, and the root's for
+flushes, which come from none: in the root group reads and writes would wait behind every flush.
+
 Both are used where the machine has them and the caller may make them, and done without elsewhere.
 """
 
@@ -33,19 +36,30 @@ def _memory() -> Path | None:
     return None
 
 
+def _block_io() -> Path | None:
+    """Mount point of a hierarchy of its own for block I/O; elsewhere the unified one has that controller."""
+    return ROOT / "blkio" if (ROOT / "blkio" / "cgroup.procs").exists() else None
+
+
 def _make(hierarchy: Path | None, name: str) -> Path | None:
     """Make a group, or give ``None`` where that is not possible."""
     if hierarchy is None or os.geteuid() != 0:
         return None
     try:
         (hierarchy / PARENT).mkdir(exist_ok=True)
-        with contextlib.suppress(OSError):
-            if hierarchy == _memory() == _unified():
-                (hierarchy / PARENT / "cgroup.subtree_control").write_text("+memory")
+        if hierarchy == _unified():
+            _pass_on(hierarchy / PARENT, ["io", *(["memory"] if hierarchy == _memory() else [])])
         (hierarchy / PARENT / name).mkdir(exist_ok=True)
     except OSError:
         return None
     return hierarchy / PARENT / name
+
+
+def _pass_on(group: Path, controllers: list[str]) -> None:
+    """Let the groups within a group have controllers, as far as it has them itself."""
+    for controller in controllers:
+        with contextlib.suppress(OSError):
+            (group / "cgroup.subtree_control").write_text(f"+{controller}")
 
 
 def _remove(hierarchy: Path | None, name: str) -> None:
@@ -76,6 +90,14 @@ def make_process_group(name: str) -> int | None:
     return None if group is None else os.open(group / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
 
 
+def enter_block_io_group(name: str, pid: int) -> None:
+    """Move a process that was just started, with what it will fork, to a group for block I/O of that name."""
+    group = _make(_block_io(), name)
+    if group is not None:
+        with contextlib.suppress(OSError):
+            (group / "cgroup.procs").write_text(str(pid))
+
+
 def process_group_members(name: str) -> list[int]:
     """Pids in the group of that name, zombies included; none if there is no such group."""
     unified = _unified()
@@ -88,8 +110,9 @@ def process_group_members(name: str) -> list[int]:
 
 
 def remove_process_group(name: str) -> None:
-    """Remove the group of a process that has ended."""
-    _remove(_unified(), name)
+    """Remove the groups of a process that has ended."""
+    for hierarchy in (_unified(), _block_io()):
+        _remove(hierarchy, name)
 
 
 def enter_server_groups(name: str) -> None:

@@ -115,6 +115,7 @@ def start(
     finally:
         if group is not None:
             os.close(group)
+    cgroups.enter_block_io_group(unique, popen.pid)
     return Process(entry.update(pid=popen.pid), popen)
 
 
