@@ -3,6 +3,8 @@
 //! The rotation phase follows from absolute time alone, so lateness of the caller is absorbed by the platter,
 //! as in a real drive.
 
+use std::sync::Arc;
+
 use super::geometry::{Angle, Geometry, Place, TURN};
 use super::params::HddParams;
 use crate::Nanos;
@@ -58,7 +60,8 @@ pub(crate) struct Mechanics {
     speed: Angle,
     phase: Angle,
     gap_angle: Angle,
-    seek_ns: Vec<u32>,
+    /// Time by distance; disks of one kind share the table, so that it stays in the processor's cache.
+    seek_ns: Arc<[u32]>,
     head_switch_ns: Nanos,
     settle_ns: i64,
     read_settle_ns: Nanos,
@@ -66,14 +69,10 @@ pub(crate) struct Mechanics {
 }
 
 impl Mechanics {
-    /// `phase` is the platter's angle at time 0.
-    pub(crate) fn new(params: &HddParams, phase: Angle) -> Self {
+    /// `phase` is the platter's angle at time 0, `seek_ns` the table of [`HddParams::seek_ns`].
+    pub(crate) fn new(params: &HddParams, phase: Angle, seek_ns: Arc<[u32]>) -> Self {
         let geometry = Geometry::new(params);
         let turn_ns = 60e9 / params.rpm;
-        let cylinders = params
-            .zones
-            .last()
-            .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
         let speed = TURN / turn_ns;
         let mut mechanics = Self {
             geometry,
@@ -81,7 +80,7 @@ impl Mechanics {
             speed: speed as Angle,
             phase,
             gap_angle: (speed * GAP_NS as f64) as Angle,
-            seek_ns: params.seek.by_distance(cylinders),
+            seek_ns,
             head_switch_ns: params.head_switch_ns,
             settle_ns: params.write_settle_ns,
             read_settle_ns: params.read_settle_ns,
@@ -163,6 +162,26 @@ impl Mechanics {
     pub(crate) fn reach(&self, at: Nanos, arm: Arm, place: &Place, write: bool) -> Nanos {
         let there = at + self.move_ns(arm, place, write);
         there + self.wait_ns(there, place.angle)
+    }
+
+    /// Which of several places the heads reach first, the first of equals. Each comes with the time from which it
+    /// can be sought and whether it is to be written.
+    pub(crate) fn reached_first<'a>(
+        &self,
+        arm: Arm,
+        places: impl Iterator<Item = (Nanos, &'a Place, bool)>,
+    ) -> Option<usize> {
+        let (mut first, mut earliest) = (None, Nanos::MAX);
+        for (index, (at, place, write)) in places.enumerate() {
+            let there = at + self.move_ns(arm, place, write);
+            if there < earliest {
+                let reached = there + self.wait_ns(there, place.angle);
+                if reached < earliest {
+                    (first, earliest) = (Some(index), reached);
+                }
+            }
+        }
+        first
     }
 
     /// When `sectors` from `sector` at `place` have passed, having begun at `begin`; and where the arm is then.
