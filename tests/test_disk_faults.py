@@ -278,6 +278,27 @@ def test_bad_options(mount_dir: Path, arguments: list[str], named: str) -> None:
     assert traces(NAME, mount_dir) == []
 
 
+@pytest.mark.parametrize("kind", ["hdd", "ssd", "ram", "array", "volume"])
+def test_every_kind_of_device_is_served_preloaded_and_cut(mount_dir: Path, kind: str) -> None:
+    name = next(name for name in profiles.names() if profiles.load(name).kind == kind)
+    parts = [Partition("data", 128 * MIB)]
+    with EmulatedDisk.up(NAME, profiles.load(name), parts, mount_dir, precondition="sequential") as disk:
+        disk.set_timing(False)
+        (mount_dir / "data" / "loaded").write_bytes(b"l" * MIB)
+        os.sync()
+        disk.set_timing(True)
+        disk.reset_stats()
+        os.close(flushed_file(mount_dir / "data", b"a" * 65536))
+        os.fsync(directory := os.open(mount_dir / "data", os.O_RDONLY))
+        os.close(directory)
+        latency = disk.stats().partitions["data"].write_latency
+        assert latency is not None and latency.count > 0
+        assert disk.stats().errors == 0
+        disk.cut(keep_random=True)
+        assert (mount_dir / "data" / "loaded").read_bytes() == b"l" * MIB
+        assert (mount_dir / "data" / "file").read_bytes() == b"a" * 65536
+
+
 def test_the_kernel_is_told_which_devices_rotate() -> None:
     loaded = [profiles.load(name) for name in profiles.names()]
     for profile in loaded:
