@@ -87,6 +87,31 @@ fn reading_ahead_ends_where_the_mode_says() {
 }
 
 #[test]
+fn a_stream_from_the_track_before_is_read_ahead_to_the_end_of_the_next_track() {
+    let cylinder = TRACK / OUTER_CYLINDER * OUTER_CYLINDER;
+    let mode = &[("readahead_to", "\"track\""), ("readahead_sectors", "400")];
+    // The first read crosses from the cylinder's first track to its second.
+    let hit = |sector: u64| hits(mode, IDLE_NS, &[cylinder + 196, cylinder + sector])[1];
+    assert_eq!([392, 400, 592, 600].map(hit), [true, true, true, false]);
+}
+
+#[test]
+fn a_read_partly_in_the_buffer_waits_for_its_command_before_the_head_moves_on() {
+    let service = |miss_us| {
+        let mode = [
+            ("readahead_to", "\"track\""),
+            ("read_miss_after_read_us", miss_us),
+        ];
+        let mut driver = Driver::new(profile(&mode).build(1));
+        driver.serve(request(Op::Read, TRACK + 100, SECTORS));
+        driver.run_until(driver.now() + IDLE_NS);
+        driver.serve(request(Op::Read, TRACK + 196, SECTORS))
+    };
+    let turn_ns = 10_000_000;
+    assert_eq!(service("9999"), service("0") + turn_ns);
+}
+
+#[test]
 fn a_write_takes_only_its_own_sectors_out_of_a_segment() {
     let read = |sector| {
         let mut driver = Driver::new(profile(&[]).build(1));

@@ -3,8 +3,6 @@
 //! The rotation phase follows from absolute time alone, so lateness of the caller is absorbed by the platter,
 //! as in a real drive.
 
-use std::sync::Arc;
-
 use super::geometry::{Angle, Geometry, Place, TURN};
 use super::params::HddParams;
 use crate::Nanos;
@@ -42,15 +40,6 @@ struct Rate {
     cylinder_gap_ns: [Nanos; 2],
 }
 
-/// Sectors that pass the head in order, gaps between tracks included.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Passing {
-    pub(crate) sector: u64,
-    pub(crate) place: Place,
-    /// When that sector begins to pass.
-    pub(crate) begin: Nanos,
-}
-
 /// Moving parts and the platter's phase.
 #[derive(Debug)]
 pub(crate) struct Mechanics {
@@ -60,8 +49,7 @@ pub(crate) struct Mechanics {
     speed: Angle,
     phase: Angle,
     gap_angle: Angle,
-    /// Time by distance; disks of one kind share the table, so that it stays in the processor's cache.
-    seek_ns: Arc<[u32]>,
+    seek_ns: Vec<u32>,
     head_switch_ns: Nanos,
     settle_ns: i64,
     read_settle_ns: Nanos,
@@ -69,10 +57,14 @@ pub(crate) struct Mechanics {
 }
 
 impl Mechanics {
-    /// `phase` is the platter's angle at time 0, `seek_ns` the table of [`HddParams::seek_ns`].
-    pub(crate) fn new(params: &HddParams, phase: Angle, seek_ns: Arc<[u32]>) -> Self {
+    /// `phase` is the platter's angle at time 0.
+    pub(crate) fn new(params: &HddParams, phase: Angle) -> Self {
         let geometry = Geometry::new(params);
         let turn_ns = 60e9 / params.rpm;
+        let cylinders = params
+            .zones
+            .last()
+            .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
         let speed = TURN / turn_ns;
         let mut mechanics = Self {
             geometry,
@@ -80,7 +72,7 @@ impl Mechanics {
             speed: speed as Angle,
             phase,
             gap_angle: (speed * GAP_NS as f64) as Angle,
-            seek_ns,
+            seek_ns: params.seek.by_distance(cylinders),
             head_switch_ns: params.head_switch_ns,
             settle_ns: params.write_settle_ns,
             read_settle_ns: params.read_settle_ns,
@@ -164,26 +156,6 @@ impl Mechanics {
         there + self.wait_ns(there, place.angle)
     }
 
-    /// Which of several places the heads reach first, the first of equals. Each comes with the time from which it
-    /// can be sought and whether it is to be written.
-    pub(crate) fn reached_first<'a>(
-        &self,
-        arm: Arm,
-        places: impl Iterator<Item = (Nanos, &'a Place, bool)>,
-    ) -> Option<usize> {
-        let (mut first, mut earliest) = (None, Nanos::MAX);
-        for (index, (at, place, write)) in places.enumerate() {
-            let there = at + self.move_ns(arm, place, write);
-            if there < earliest {
-                let reached = there + self.wait_ns(there, place.angle);
-                if reached < earliest {
-                    (first, earliest) = (Some(index), reached);
-                }
-            }
-        }
-        first
-    }
-
     /// When `sectors` from `sector` at `place` have passed, having begun at `begin`; and where the arm is then.
     #[inline]
     pub(crate) fn pass(
@@ -237,29 +209,31 @@ impl Mechanics {
         }
     }
 
-    /// Where the sectors that have passed by `now` end, those from `from` on up to `limit`; and the track that the
-    /// head is on then. One step for each track.
-    pub(crate) fn passed(&self, from: Passing, limit: u64, now: Nanos) -> (u64, Passing) {
-        let mut track = from;
+    /// How many of `sectors` from `sector` at `place` have passed by `now`, having begun at `begin`; and where
+    /// the arm is then. One step for each track.
+    pub(crate) fn passed(
+        &self,
+        begin: Nanos,
+        sector: u64,
+        place: Place,
+        sectors: u64,
+        now: Nanos,
+    ) -> (u64, Arm) {
+        let (mut at, mut place, mut count) = (begin, place, 0);
         loop {
-            let here = (limit - track.sector).min(track.place.left_on_track);
-            let end = track.begin + self.sectors_ns(track.place.zone, here);
+            let here = (sectors - count).min(place.left_on_track);
+            let end = at + self.sectors_ns(place.zone, here);
+            let arm = Arm::from(&place);
             if now < end {
-                let time = now.saturating_sub(track.begin);
-                let part = self.sectors_in(track.place.zone, time).min(here);
-                return (track.sector + part, track);
+                let part = self.sectors_in(place.zone, now.saturating_sub(at));
+                return (count + part.min(here), arm);
             }
-            let sector = track.sector + here;
-            if sector == limit || sector >= self.geometry.capacity() {
-                return (sector, track);
+            count += here;
+            if count == sectors || sector + count >= self.geometry.capacity() {
+                return (count, arm);
             }
-            let place = self.geometry.locate(sector);
-            let begin = self.reach(end, Arm::from(&track.place), &place, false);
-            track = Passing {
-                sector,
-                place,
-                begin,
-            };
+            place = self.geometry.locate(sector + count);
+            at = self.reach(end, arm, &place, false);
         }
     }
 

@@ -3,7 +3,8 @@
 //! Growth is never simulated sector by sector: how far it has come is worked out when someone asks.
 
 use super::fetched::Fetched;
-use super::mechanics::{Arm, Mechanics, Passing};
+use super::geometry::Place;
+use super::mechanics::{Arm, Mechanics};
 use super::params::{CacheParams, ReadaheadEnd};
 use super::segments::Segments;
 use crate::Nanos;
@@ -12,8 +13,10 @@ use crate::Nanos;
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     segment: usize,
-    /// The track that the head was on when last asked: the stretch from there on.
-    from: Passing,
+    /// First sector of the stretch, where it is and when it began to pass.
+    sector: u64,
+    place: Place,
+    begin: Nanos,
     /// End of the stretch.
     limit: u64,
     /// When the head will have been on the track for a whole turn, and the track's first sector.
@@ -61,6 +64,7 @@ impl ReadCache {
     pub(crate) fn look_up(
         &mut self,
         now: Nanos,
+        ready: Nanos,
         sector: u64,
         end: u64,
         mechanics: &Mechanics,
@@ -71,7 +75,7 @@ impl ReadCache {
         };
         match self.stream {
             Some(stream) if stream.segment == index => {
-                self.read_on(stream, now, sector, end, mechanics)
+                self.read_on(stream, ready, sector, end, mechanics)
             }
             _ if end <= self.segments.end(index) => {
                 self.segments.touch(index);
@@ -94,7 +98,7 @@ impl ReadCache {
         let wanted = if self.on_arrival {
             track_end(end, mechanics)
         } else {
-            self.limit(end, mechanics)
+            self.limit(self.segments.start(stream.segment), end, mechanics)
         };
         let limit = wanted.max(stream.limit);
         let stopped = have == stream.limit && limit > have;
@@ -111,40 +115,54 @@ impl ReadCache {
         if end <= have {
             return Lookup::Hit;
         }
-        let (at, _) = pass_to(end, &stream.from, mechanics);
+        let (at, _) = mechanics.pass(
+            stream.begin,
+            stream.sector,
+            &stream.place,
+            end - stream.sector,
+            false,
+        );
         Lookup::Stream(at)
     }
 
-    fn limit(&self, end: u64, mechanics: &Mechanics) -> u64 {
+    /// Where reading ahead ends behind `end`, in a segment that holds what is before it from `first` on.
+    fn limit(&self, first: u64, end: u64, mechanics: &Mechanics) -> u64 {
         let bound = match self.readahead_to {
             ReadaheadEnd::Segment => mechanics.geometry.capacity(),
-            ReadaheadEnd::Track => track_end(end, mechanics),
+            ReadaheadEnd::Track => self.stream_end(first, end, mechanics),
             ReadaheadEnd::Cylinder => mechanics.geometry.cylinder_end(end - 1),
         };
-        (end + self.readahead_sectors).min(bound)
+        (end + self.readahead_sectors.min(self.segment_sectors)).min(bound)
+    }
+
+    /// End of the track, or of the next one if the segment came from the track before.
+    fn stream_end(&self, first: u64, end: u64, mechanics: &Mechanics) -> u64 {
+        let here = track_end(end, mechanics);
+        let place = mechanics.geometry.locate(first);
+        if first + place.left_on_track < end && here < mechanics.geometry.capacity() {
+            track_end(here + 1, mechanics)
+        } else {
+            here
+        }
     }
 
     /// Brings the growing segment up to date; returns where the head is.
     #[inline]
     fn grow(&mut self, now: Nanos, mechanics: &Mechanics) -> Option<Arm> {
         let stream = self.stream?;
-        if now <= stream.from.begin {
-            return Some(Arm::from(&stream.from.place));
+        if now <= stream.begin {
+            return Some(Arm::from(&stream.place));
         }
-        let (passed, track) = mechanics.passed(stream.from, stream.limit, now);
-        // The next question starts from here: a long stream is not gone through from its beginning again.
-        self.stream = Some(Stream {
-            from: track,
-            ..stream
-        });
-        let end = self.segments.end(stream.segment).max(passed);
+        let want = stream.limit - stream.sector;
+        let (count, arm) = mechanics.passed(stream.begin, stream.sector, stream.place, want, now);
+        let end = self.segments.end(stream.segment).max(stream.sector + count);
         self.segments
             .extend(stream.segment, end, self.segment_sectors, end);
         if let Some((_, start)) = stream.turn.filter(|&(at, _)| at <= now) {
             self.segments
                 .reach_back(stream.segment, start, self.segment_sectors);
         }
-        Some(Arm::from(&track.place))
+        Some(arm)
     }
 
     /// Ends the growth because the head is needed elsewhere; returns where the head is at `now`.
@@ -175,41 +193,34 @@ impl ReadCache {
         let turn = (self.on_arrival && !read.sequential)
             .then(|| read.turn(mechanics))
             .flatten();
-        // A read that fills the segment by itself has left it, for what follows, by the time it is sent.
-        let room = if read.sectors < self.segment_sectors {
-            start + self.segment_sectors
-        } else {
-            end + self.segment_sectors
-        };
-        let limit = self.first_limit(read, mechanics).min(room);
+        let limit = self.first_limit(read, start, mechanics);
         if limit > end || turn.is_some() {
             let (place, begin) = read.behind(limit > end, mechanics);
             self.stream = Some(Stream {
                 segment,
-                from: Passing {
-                    sector: end,
-                    place,
-                    begin,
-                },
+                sector: end,
+                place,
+                begin,
                 limit: limit.max(end),
                 turn,
             });
         }
     }
 
-    /// Where reading ahead ends behind a read: with reading on arrival at the end of the track, or of the next
-    /// one for the second of two reads in sequence.
-    fn first_limit(&self, read: &Fetched<'_>, mechanics: &Mechanics) -> u64 {
+    /// Where reading ahead ends behind a read: with reading on arrival, where the segment that begins at `start` is
+    /// full, at the end of the track, or of the next one for the second of two reads in sequence.
+    fn first_limit(&self, read: &Fetched<'_>, start: u64, mechanics: &Mechanics) -> u64 {
         let end = read.sector + read.sectors;
         if !self.on_arrival {
-            return self.limit(end, mechanics);
+            return self.limit(read.sector, end, mechanics);
         }
         let here = track_end(end, mechanics);
-        if read.sequential && here < mechanics.geometry.capacity() {
+        let there = if read.sequential && here < mechanics.geometry.capacity() {
             track_end(here + 1, mechanics)
         } else {
             here
-        }
+        };
+        there.min(start + self.segment_sectors)
     }
 
     /// `sector..end` was written from the buffer and stays there.
@@ -243,23 +254,21 @@ impl ReadCache {
 
 /// The stream had come to its end and the head waited there: it must wait for the next sector to pass.
 fn resume(stream: Stream, now: Nanos, have: u64, mechanics: &Mechanics) -> Stream {
-    let (ended, arm) = pass_to(have, &stream.from, mechanics);
+    let (ended, arm) = mechanics.pass(
+        stream.begin,
+        stream.sector,
+        &stream.place,
+        have - stream.sector,
+        false,
+    );
     let place = mechanics.geometry.locate(have);
     Stream {
-        from: Passing {
-            sector: have,
-            place,
-            begin: mechanics.reach(now.max(ended), arm, &place, false),
-        },
+        sector: have,
+        place,
+        begin: mechanics.reach(now.max(ended), arm, &place, false),
         turn: None,
         ..stream
     }
-}
-
-/// When the sector before `end` has passed, and where the arm is then.
-fn pass_to(end: u64, from: &Passing, mechanics: &Mechanics) -> (Nanos, Arm) {
-    let sectors = end - from.sector;
-    mechanics.pass(from.begin, from.sector, &from.place, sectors, false)
 }
 
 /// End of the track that holds the sector before `end`.

@@ -29,6 +29,10 @@ impl Segments {
         pairs.map(reaches).position(|reaches| reaches)
     }
 
+    pub(crate) fn start(&self, index: usize) -> u64 {
+        self.starts[index]
+    }
+
     pub(crate) fn end(&self, index: usize) -> u64 {
         self.starts[index].wrapping_add(self.lengths[index])
     }

@@ -49,7 +49,10 @@ impl Disk {
             sector, sectors, ..
         } = waiting.request;
         let end = sector + u64::from(sectors);
-        match self.reads.look_up(now, sector, end, &self.mechanics) {
+        match self
+            .reads
+            .look_up(now, now.max(waiting.ready), sector, end, &self.mechanics)
+        {
             Lookup::Hit => self.reply_read(waiting.early.max(now), waiting.id, &waiting.request),
             Lookup::Stream(at) => {
                 self.start(at, Work::Command, sector..end);
@@ -99,7 +102,6 @@ impl Disk {
         self.arm = arm;
         let end = sector + u64::from(sectors);
         self.reads.keep_written(sector, end);
-        self.written.medium_sectors += end - sector;
         self.start(at, Work::Command, sector..end);
         self.due
             .push(at + self.overhead.write_completion_ns, waiting.id);
@@ -112,18 +114,18 @@ impl Disk {
         }
         self.halt(now);
         let (mechanics, arm) = (&self.mechanics, self.arm);
-        let nearest = |all: &[Dirty]| {
-            mechanics.reached_first(arm, all.iter().map(|dirty| (now, &dirty.place, true)))
+        let reach = |dirty: &Dirty| {
+            mechanics.reach(now, arm, &mechanics.geometry.locate(dirty.sector), true)
         };
+        let nearest = |all: &[Dirty]| (0..all.len()).min_by_key(|&index| reach(&all[index]));
         let Some(dirty) = self.writes.start(nearest) else {
             return false;
         };
-        let place = dirty.place;
+        let place = mechanics.geometry.locate(dirty.sector);
         let begin = mechanics.reach(now, arm, &place, true);
         let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
         self.arm = arm;
         self.reads.keep_written(dirty.sector, dirty.end);
-        self.written.medium_sectors += dirty.end - dirty.sector;
         self.start(at, Work::WriteBack, dirty.sector..dirty.end);
         self.wrote_back = true;
         true

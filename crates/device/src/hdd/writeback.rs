@@ -1,6 +1,5 @@
 //! Writes that were reported when they reached the cache and are not yet on the medium.
 
-use super::geometry::Place;
 use super::params::HddParams;
 use crate::Request;
 
@@ -9,8 +8,6 @@ use crate::Request;
 pub(crate) struct Dirty {
     pub(crate) sector: u64,
     pub(crate) end: u64,
-    /// Where the first of them lies.
-    pub(crate) place: Place,
     /// Number of the last write in it, for flushes.
     pub(crate) last_write: u64,
 }
@@ -52,8 +49,7 @@ impl WriteCache {
         self.dirty.iter().any(|dirty| dirty.end == request.sector)
     }
 
-    /// Adds a write whose first sector lies at `place`.
-    pub(crate) fn add(&mut self, request: &Request, place: Place) {
+    pub(crate) fn add(&mut self, request: &Request) {
         self.writes += 1;
         let (sector, end) = (request.sector, request.sector + u64::from(request.sectors));
         let last_write = self.writes;
@@ -70,7 +66,6 @@ impl WriteCache {
             self.dirty.push(Dirty {
                 sector,
                 end,
-                place,
                 last_write,
             });
         }
