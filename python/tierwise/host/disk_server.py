@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -42,13 +43,23 @@ def await_socket(server: subprocess.Popen[bytes], control_socket: Path, log: Pat
         TierwiseError: beginning with ``what``, with the last line of the log, if it ends instead.
     """
     deadline = time.monotonic() + _STARTS_WITHIN_S
-    while not control_socket.exists():
+    while not _listens(control_socket):
         if server.poll() is not None:
             said = log.read_text(encoding="utf-8").strip().splitlines() or ["it said nothing"]
             raise TierwiseError(f"{what}: {said[-1]}", "see tierwise doctor")
         if time.monotonic() > deadline:
             raise TierwiseError(f"{what}: its server does not start", "see tierwise doctor")
         time.sleep(0.005)
+
+
+def _listens(control_socket: Path) -> bool:
+    """Whether somebody does; the file alone is there a moment earlier."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(control_socket))
+    except OSError:
+        return False
+    return True
 
 
 def find(config: Path) -> list[int]:
