@@ -19,7 +19,7 @@ struct Sheet {
 const WORN: Precondition = Precondition::Random { active_share: 1.0 };
 const FRESH: Precondition = Precondition::Fresh;
 
-const SHEETS: [Sheet; 7] = [
+const SHEETS: [Sheet; 8] = [
     Sheet {
         profile: "ssd-sata-dc",
         lines: [500.0, 410.0, 75_000.0, 11_000.0],
@@ -31,6 +31,13 @@ const SHEETS: [Sheet; 7] = [
         profile: "ssd-nvme-dc",
         lines: [3200.0, 2000.0, 637_000.0, 81_500.0],
         alone: [12_987.0, 0.0],
+        state: WORN,
+        depth: 256,
+    },
+    Sheet {
+        profile: "ssd-nvme-dc-2020",
+        lines: [6500.0, 3500.0, 900_000.0, 200_000.0],
+        alone: [0.0, 0.0],
         state: WORN,
         depth: 256,
     },
