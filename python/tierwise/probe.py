@@ -12,7 +12,7 @@ from random import Random
 
 from tierwise import _core
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, machine
+from tierwise.host import ledger, machine, priority
 from tierwise.measurements import FlushCheck, FlushTimes, PatternResult, Record
 from tierwise.probing import trouble
 from tierwise.probing.disk_fit import fit_disk
@@ -133,6 +133,7 @@ def probe(path: Path, options: Options, say: Say = lambda _: None) -> ProbeRepor
 def opened(place: Place, options: Options, say: Say) -> Iterator[tuple[_core.ProbeTarget, Path | None]]:
     """What is measured: a filled file of our own, gone afterwards, or the device itself."""
     with ExitStack() as undo:
+        undo.enter_context(priority.raised())
         file = None
         if place.is_device:
             target = _device(place, options)
@@ -140,6 +141,7 @@ def opened(place: Place, options: Options, say: Say) -> Iterator[tuple[_core.Pro
             size_bytes = choose_size_bytes(place, options.size_bytes, DEFAULT_SIZE_BYTES)
             file = undo.enter_context(ledger.directory("tierwise-probe", parent=place.path)) / FILE
             target = _core.ProbeTarget.create(str(file), size_bytes, options.engine)
+        undo.callback(target.close)
         if options.fill or file is not None:
             say(f"filling {target.size_bytes >> 20} MiB")
             target.fill()

@@ -1,6 +1,7 @@
 //! Measuring a real device.
 
 use std::path::Path;
+use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -15,7 +16,8 @@ use crate::interrupt::{interruptible, user_error};
 /// A file of the probe's own, or a block device that nobody uses.
 #[pyclass(frozen, module = "tierwise._core")]
 pub struct ProbeTarget {
-    target: Target,
+    target: RwLock<Option<Target>>,
+    size_bytes: u64,
     engine: Engine,
 }
 
@@ -37,7 +39,7 @@ impl ProbeTarget {
 
     #[getter]
     fn size_bytes(&self) -> u64 {
-        self.target.size_bytes()
+        self.size_bytes
     }
 
     #[getter]
@@ -45,17 +47,22 @@ impl ProbeTarget {
         self.engine.name()
     }
 
+    /// Let go of it; what is asked of it afterwards is an error.
+    fn close(&self) {
+        *self.target.write().expect("no holder panics") = None;
+    }
+
     /// Write it whole.
     fn fill(&self, py: Python<'_>) -> PyResult<()> {
-        run(py, |stop| fill(&self.target, self.engine, stop))
+        self.run(py, |target, stop| fill(target, self.engine, stop))
     }
 
     /// Serve a pattern for a time; gives JSON.
     fn measure(&self, py: Python<'_>, pattern: &str, seconds: f64, seed: u64) -> PyResult<String> {
         let pattern = Pattern::parse(pattern).map_err(|error| user_error(py, &error, error.fix))?;
         let time = duration(seconds)?;
-        let measured = run(py, |stop| {
-            measure(&self.target, self.engine, &pattern, seed, time, stop)
+        let measured = self.run(py, |target, stop| {
+            measure(target, self.engine, &pattern, seed, time, stop)
         })?;
         serde_json::to_string(&measured).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
@@ -71,8 +78,8 @@ impl ProbeTarget {
         let requests = requests.iter().map(request).collect::<PyResult<Vec<_>>>()?;
         let time = duration(seconds)?;
         let limit = Limit { depth, time };
-        let done = run(py, |stop| {
-            trace(&self.target, self.engine, &requests, limit, stop)
+        let done = self.run(py, |target, stop| {
+            trace(target, self.engine, &requests, limit, stop)
         })?;
         Ok(done
             .iter()
@@ -94,7 +101,26 @@ impl ProbeTarget {
             Some(other) => return Err(PyValueError::new_err(format!("no engine {other:?}"))),
         };
         let target = target.map_err(|error| user_error(py, &error, error.fix()))?;
-        Ok(Self { target, engine })
+        Ok(Self {
+            size_bytes: target.size_bytes(),
+            target: RwLock::new(Some(target)),
+            engine,
+        })
+    }
+
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Target, &AtomicBool) -> Result<T, ProbeError> + Send,
+    ) -> PyResult<T> {
+        let stop = AtomicBool::new(false);
+        let held = self.target.read().expect("no holder panics");
+        let target = held
+            .as_ref()
+            .ok_or_else(|| PyValueError::new_err("the target is closed"))?;
+        let set = || stop.store(true, Ordering::Relaxed);
+        interruptible(py, set, || work(target, &stop))?
+            .map_err(|error| user_error(py, &error, error.fix()))
     }
 }
 
@@ -102,15 +128,6 @@ impl ProbeTarget {
 #[pyfunction]
 pub fn probe_engine() -> &'static str {
     Engine::best().name()
-}
-
-fn run<T: Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&AtomicBool) -> Result<T, ProbeError> + Send,
-) -> PyResult<T> {
-    let stop = AtomicBool::new(false);
-    interruptible(py, || stop.store(true, Ordering::Relaxed), || work(&stop))?
-        .map_err(|error| user_error(py, &error, error.fix()))
 }
 
 fn duration(seconds: f64) -> PyResult<Duration> {

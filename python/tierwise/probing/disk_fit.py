@@ -1,15 +1,11 @@
 """A hard disk's parameters from times alone: rotation, zones, seeks, overheads, write cache.
 
-- Rotation: the same block written and flushed over and over takes a revolution each time. Where a cache
-  answers, the spread of random reads gives it: rotational latency is even over a revolution.
+- Rotation: see :mod:`tierwise.probing.rotation`; seeks: see :mod:`tierwise.probing.seek_fit`.
 - Media rate: reads in sequence, several at a time; the median step from one completion to the next is
   free of track switches as long as a block is far shorter than a track. What the quickest of the long
   steps take more is skew; slower ones have missed a turn.
-- Seeks: random reads at known distances. Their time is overhead, seek, rotational latency (half a
-  revolution on average) and transfer; the seek is fitted as ``c + a·√x + b·x`` over the share ``x`` of
-  the stroke (the form of Lee and Katz, SIGMETRICS 1993), ``a`` and ``b`` not negative, by least squares.
-  Bytes become cylinders through the media rates. A read that misses by more than a revolution was
-  disturbed and is left out.
+- Overhead: a read that the cache serves. Write cache: whether a random write ends before the medium can
+  have turned to its place.
 """
 
 from __future__ import annotations
@@ -22,15 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tierwise import _core
-from tierwise.probing.samples import Request, at_random, cycles_us, rewrites, settle, times_us
+from tierwise.probing.rotation import REVOLUTIONS_US, revolutions_us
+from tierwise.probing.samples import at_random, flush_ends_us, rewrites, settle, times_us
+from tierwise.probing.seek_fit import fit_seeks, random_reads
 from tierwise.statistics import Interval, median_interval
 
 ZONES = 6
 _BLOCK_BYTES = 4096
-_REVOLUTIONS_US = (3_900.0, 17_200.0)
-"""Of disks that turn 15,385 to 3,488 times a minute."""
-_NEAR_BYTES = 32 << 20
-"""Nearer reads may lie on one cylinder, where there is no seek."""
 _FEWEST_BLOCKS = 8
 
 Floats = NDArray[np.float64]
@@ -71,39 +65,30 @@ class DiskFit:
     rewrites_seen: bool
 
 
-@dataclass(frozen=True)
-class _Seeks:
-    single_us: float
-    average_us: float
-    full_us: float
-    reads: int
-    read_mean_us: float
-    spread_revolution_us: float
-
-
 def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Random) -> DiskFit:
     """Measure and fit a disk in about ``seconds``."""
     settle(target, random)
-    cycles = [_rewrite_us(target, 0.1 * seconds / repeats) for _ in range(repeats)]
+    ends_us = [_rewrite_ends_us(target, 0.05 * seconds / repeats) for _ in range(repeats)]
     overhead_us = _overhead_us(target, random)
     rates, switch_us = _media_rates(target, 0.16 * seconds, repeats)
-    guess_us = min(max(statistics.median(cycles), _REVOLUTIONS_US[0]), _REVOLUTIONS_US[1])
-    reads = _random_reads(target, 0.56 * seconds, random)
-    seeks = _fit_seeks(reads, target.size_bytes, rates, overhead_us, guess_us)
-    revolutions = _revolutions_us(cycles, seeks.spread_revolution_us)
+    reads = random_reads(target, 0.56 * seconds, random)
+    middles = [statistics.median(rate) for rate in rates]
+    spread_us = fit_seeks(reads, target.size_bytes, middles, None).spread_us
+    revolutions = revolutions_us(ends_us, spread_us)
+    revolution_us = statistics.median(revolutions or [spread_us])
+    seeks = fit_seeks(reads, target.size_bytes, middles, revolution_us)
     writes_us = times_us(target, at_random(target, "W", _BLOCK_BYTES, random), 0.08 * seconds)
-    revolution_us = statistics.median(revolutions or [seeks.spread_revolution_us])
     cached = statistics.median(writes_us) < revolution_us / 3
-    rpm = median_interval([60e6 / one for one in revolutions or [seeks.spread_revolution_us]])
+    rpm = median_interval([60e6 / one for one in revolutions or [spread_us]])
     return DiskFit(
         rpm=rpm,
         media_mb_per_s=[median_interval(rate) for rate in rates],
         skew_share=min(switch_us / revolution_us, 0.5),
-        single_us=seeks.single_us,
-        average_us=seeks.average_us,
-        full_us=seeks.full_us,
+        single_us=max(seeks.single_us - overhead_us, 1.0),
+        average_us=max(seeks.average_us - overhead_us, 1.0),
+        full_us=max(seeks.full_us - overhead_us, 1.0),
         overhead_us=overhead_us,
-        write_settle_us=0.0 if cached else max(statistics.mean(writes_us) - seeks.read_mean_us, 0.0),
+        write_settle_us=0.0 if cached else max(statistics.median(writes_us) - seeks.read_median_us, 0.0),
         write_cache=cached,
         write_hit_us=statistics.median(writes_us) if cached else overhead_us,
         span_bytes=target.size_bytes,
@@ -112,21 +97,13 @@ def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Ra
     )
 
 
-def _rewrite_us(target: _core.ProbeTarget, seconds: float) -> float:
-    """The usual time to write a block again, without those that missed one turn or more."""
-    cycles = np.array(cycles_us(target, rewrites(), seconds))
-    return float(np.median(cycles[cycles < 1.5 * np.quantile(cycles, 0.2)]))
-
-
-def _revolutions_us(cycles: list[float], spread_us: float) -> list[float]:
-    """Cycles of rewriting, divided by the whole number of revolutions that fits the spread of reads best."""
-    least, most = _REVOLUTIONS_US
-    found = []
-    for cycle in cycles:
-        fitting = [cycle / turns for turns in (1, 2, 3) if least <= cycle / turns <= most]
-        if fitting:
-            found.append(min(fitting, key=lambda one: abs(one / spread_us - 1)))
-    return found if len(found) == len(cycles) else []
+def _rewrite_ends_us(target: _core.ProbeTarget, seconds: float) -> Floats:
+    """When rewrites of one block ended: without flushes, or with them where a cache takes the writes."""
+    block = [("W", 0, _BLOCK_BYTES)] * 1000
+    ends_us = np.array([end_ns for _, _, end_ns in target.trace(block, 1, seconds)]) / 1e3
+    if len(ends_us) > 1 and float(np.median(np.diff(ends_us))) > REVOLUTIONS_US[0] / 2:
+        return ends_us
+    return flush_ends_us(target, rewrites(), seconds)
 
 
 def _overhead_us(target: _core.ProbeTarget, random: Random) -> float:
@@ -158,7 +135,7 @@ def _block_bytes(target: _core.ProbeTarget, seconds: float) -> int:
     block = 128 << 10
     while block > 16 << 10:
         step_us = float(np.median(_sequence(target, 0, block, seconds)))
-        if step_us < _REVOLUTIONS_US[0] / 6:
+        if step_us < REVOLUTIONS_US[0] / 6:
             break
         block //= 2
     return block
@@ -174,79 +151,3 @@ def _sequence(target: _core.ProbeTarget, start: int, block: int, seconds: float)
     ends_us = np.sort(np.array([end_ns for _, _, end_ns in done], dtype=np.float64)) / 1e3
     steps_us: Floats = np.diff(ends_us)[3:]
     return steps_us
-
-
-@dataclass(frozen=True)
-class _Reads:
-    starts: Floats
-    """First byte of each."""
-    times_us: Floats
-
-
-def _random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> _Reads:
-    """Reads one at a time, half of them anywhere, half at a distance that is even on a logarithmic scale."""
-    blocks = target.size_bytes // _BLOCK_BYTES
-    places, here = [], 0
-    for number in range(20_000):
-        if number % 2:
-            here = random.randrange(blocks)
-        else:
-            reach = (
-                int(np.exp(random.uniform(np.log(_NEAR_BYTES), np.log(target.size_bytes)))) // _BLOCK_BYTES
-            )
-            here = (here + random.choice((-1, 1)) * reach) % blocks
-        places.append(here * _BLOCK_BYTES)
-    requests: list[Request] = [("R", place, _BLOCK_BYTES) for place in places]
-    found = times_us(target, requests, seconds)
-    return _Reads(np.array(places[: len(found)], dtype=np.float64), np.array(found))
-
-
-def _fit_seeks(
-    reads: _Reads, size_bytes: int, rates: list[list[float]], overhead_us: float, revolution_us: float
-) -> _Seeks:
-    """Least squares over the reads, twice: the second time without those that were disturbed."""
-    distance = np.abs(np.diff(_stroke(reads.starts, rates, size_bytes)))
-    time_us = reads.times_us[1:] - overhead_us
-    wide = distance * size_bytes > _NEAR_BYTES
-    distance, time_us = distance[wide], time_us[wide]
-    for _ in range(3):
-        base, root, slope = _least_squares(distance, time_us)
-        rest_us = time_us - (base + root * np.sqrt(distance) + slope * distance)
-        kept = np.abs(rest_us) < 0.65 * revolution_us
-        distance, time_us = distance[kept], time_us[kept]
-    spread_us = float(np.std(rest_us[kept])) * 12**0.5
-    single_us = max(base - revolution_us / 2, 1.0)
-    return _Seeks(
-        single_us=single_us,
-        average_us=single_us + root * 8 / 15 + slope / 3,
-        full_us=single_us + root + slope,
-        reads=len(time_us),
-        read_mean_us=overhead_us + base + root * 8 / 15 + slope / 3,
-        spread_revolution_us=min(max(spread_us, _REVOLUTIONS_US[0]), _REVOLUTIONS_US[1]),
-    )
-
-
-def _least_squares(distance: Floats, time_us: Floats) -> tuple[float, float, float]:
-    """Base, factor of the root and slope, the last two not negative."""
-    best = (float(np.mean(time_us)), 0.0, 0.0)
-    best_error = float("inf")
-    for columns in ((True, True), (True, False), (False, True), (False, False)):
-        parts = [np.ones_like(distance), np.sqrt(distance), distance]
-        used = [0, *(number for number, on in enumerate(columns, start=1) if on)]
-        solved, *_ = np.linalg.lstsq(
-            np.stack([parts[number] for number in used], axis=1), time_us, rcond=None
-        )
-        factors = np.zeros(3)
-        factors[used] = solved
-        error = float(np.sum((time_us - sum(f * p for f, p in zip(factors, parts, strict=True))) ** 2))
-        if (factors[1:] >= 0).all() and error < best_error:
-            best, best_error = (float(factors[0]), float(factors[1]), float(factors[2])), error
-    return best
-
-
-def _stroke(starts: Floats, rates: list[list[float]], size_bytes: int) -> Floats:
-    """Share of the stroke at which each byte lies: slow zones hold fewer bytes on a cylinder."""
-    weights = np.array([1 / statistics.median(rate) for rate in rates])
-    shares = np.concatenate([[0.0], np.cumsum(weights) / np.sum(weights)])
-    found: Floats = np.interp(starts, np.linspace(0, size_bytes, len(rates) + 1), shares)
-    return found

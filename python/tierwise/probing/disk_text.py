@@ -94,7 +94,9 @@ def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
         "mechanics.rpm": origin.source(f"{rotation} ({interval_text(fit.rpm)})"),
         "mechanics.surfaces": "estimated: not seen; seeks are fitted over the stroke, whatever the heads",
         "mechanics.head_switch_us": origin.source("time lost at the end of a track in sequential reads"),
-        "mechanics.write_settle_us": origin.source("mean random write less mean read; 0 with a write cache"),
+        "mechanics.write_settle_us": origin.source(
+            "median random write less median read; 0 with a write cache"
+        ),
         "zones": origin.source(
             f"rate of sequential reads free of track switches, {ZONES} places; at the ends, MB/s ({rates}); "
             "cylinders follow from the size of what was probed"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tierwise import _core
 from tierwise.measurements import FlushTimes, PatternResult
@@ -26,6 +28,7 @@ CRYSTALDISKMARK = {
 _FLUSH_CYCLES = 400
 _REST_S = 0.1
 _LONGEST_REST_S = 2.0
+_PATIENCE_S = 60.0
 
 
 def one_pattern(target: _core.ProbeTarget, pattern: str, seconds: float, seed: int) -> PatternResult:
@@ -125,7 +128,7 @@ def rewrites() -> list[Request]:
 
 def times_us(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> list[float]:
     """Time of each request, one at a time, in their order; as many as there was time for, at least one."""
-    done = target.trace(requests, 1, seconds) or target.trace(requests[:1], 1, 60)
+    done = target.trace(requests, 1, seconds) or target.trace(requests[:1], 1, _PATIENCE_S)
     return [(end_ns - start_ns) / 1e3 for _, start_ns, end_ns in done]
 
 
@@ -136,16 +139,12 @@ def one_median(target: _core.ProbeTarget, requests: Sequence[Request], seconds: 
 
 def cycle_median(target: _core.ProbeTarget, pairs: Sequence[Request], seconds: float) -> float:
     """Median time from one flush to the next, in µs: a write and its flush, with nothing left out."""
-    return statistics.median(cycles_us(target, pairs, seconds))
+    return float(np.median(np.diff(flush_ends_us(target, pairs, seconds))))
 
 
-def cycles_us(target: _core.ProbeTarget, pairs: Sequence[Request], seconds: float) -> list[float]:
-    """Time from each flush to the next, at least one."""
-    ends_ns = _flush_ends_ns(target.trace(pairs, 1, seconds))
-    if len(ends_ns) < 2:
-        ends_ns = _flush_ends_ns(target.trace(pairs[:4], 1, 60))
-    return [(later - sooner) / 1e3 for sooner, later in pairwise(ends_ns)]
-
-
-def _flush_ends_ns(done: Sequence[tuple[int, int, int]]) -> list[int]:
-    return [end_ns for number, _, end_ns in done if number % 2]
+def flush_ends_us(target: _core.ProbeTarget, pairs: Sequence[Request], seconds: float) -> NDArray[np.float64]:
+    """When each flush of alternate writes and flushes ended, two or more, in µs."""
+    done = target.trace(pairs, 1, seconds)
+    if len(done) < 4:
+        done = target.trace(pairs[:4], 1, _PATIENCE_S)
+    return np.array([end_ns for number, _, end_ns in done if number % 2], dtype=np.float64) / 1e3

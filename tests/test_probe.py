@@ -1,0 +1,152 @@
+"""The probe on this machine's own storage: what it measures, refuses and leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tierwise import _core, profiles
+from tierwise.cli import app
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger
+from tierwise.host.clean import clean
+from tierwise.probe import Options, ProbeReport, probe
+from tierwise.probing.place import choose_size_bytes, look
+from tierwise.probing.samples import CRYSTALDISKMARK, interleaved
+
+MIB = 1 << 20
+QUICK = Options(seconds=5, size_bytes=32 * MIB, repeats=2)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> ProbeReport:
+    directory = tmp_path_factory.mktemp("probed")
+    (directory / "precious").write_text("mine")
+    found = probe(directory, QUICK)
+    assert [path.name for path in directory.iterdir()] == ["precious"]
+    assert (directory / "precious").read_text() == "mine"
+    return found
+
+
+def test_every_line_is_measured_as_often_as_asked(report: ProbeReport) -> None:
+    assert set(report.patterns) == set(CRYSTALDISKMARK.values())
+    for name, results in report.patterns.items():
+        assert len(results) == QUICK.repeats
+        for one in results:
+            kind, other = (one.read, one.write) if "read" in name else (one.write, one.read)
+            assert kind is not None and kind.count == one.requests > 0 and other is None
+
+
+def test_rates_and_latencies_agree(report: ProbeReport) -> None:
+    """Little's law: rate × latency is the depth, less the time that handing over the next ones takes."""
+    for name, results in report.patterns.items():
+        depth = int(name.split("-q")[1].split("t")[0])
+        for one in results:
+            latency = one.read or one.write
+            assert latency is not None
+            assert 0.5 * depth < one.rate_per_s * latency.mean_us / 1e6 < 1.01 * depth, name
+
+
+def test_profile_is_accepted_and_names_its_measurements(report: ProbeReport, tmp_path: Path) -> None:
+    assert report.profile is not None
+    profile = profiles.parse(report.profile, tmp_path / "fitted.toml")
+    assert profile.capacity_bytes <= QUICK.size_bytes
+    for key, source in profile.sources.items():
+        assert source.startswith(("measured: tierwise probe", "estimated: ")), key
+    assert any("95 % interval" in source for source in profile.sources.values())
+
+
+def test_both_engines_measure(tmp_path: Path) -> None:
+    for engine in ("io_uring", "threads"):
+        if engine == "io_uring" and _core.probe_engine() != engine:
+            pytest.skip("this kernel gives no ring")
+        target = _core.ProbeTarget.create(str(tmp_path / engine), 4 * MIB, engine)
+        target.fill()
+        measured = json.loads(target.measure("mixed70-4k-qd4", 0.1, 1))
+        assert measured["read"]["count"] > measured["write"]["count"] > 0
+
+
+def test_reads_come_before_writes_in_every_repeat() -> None:
+    from random import Random
+
+    names = list(CRYSTALDISKMARK.values())
+    order = list(interleaved(names, 3, Random(1)))
+    for start in (0, 8, 16):
+        block = order[start : start + 8]
+        assert sorted(block) == sorted(names)
+        assert all("read" in name for name in block[:4])
+    assert order[:8] != order[8:16]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["/proc/self/nothing"], "No such file"),
+        (["/proc"], "no room"),
+        (["/dev/null"], "not a directory"),
+        ([".", "--time", "1"], "--time 1 is too short"),
+        ([".", "--size", "4096T"], "no room for"),
+        ([".", "--size", "1M"], "no room for 1 MiB"),
+        ([".", "--size", "much"], "--size"),
+        ([".", "--engine", "magic", "--size", "16M"], "--engine: 'magic'"),
+        ([".", "--pattern", "randread-5q", "--size", "16M", "--time", "5"], "randread-5q"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["probe", *arguments])
+    assert isinstance(result.exception, TierwiseError)
+    assert message in str(result.exception) and "\n" not in str(result.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_is_told_from_storage() -> None:
+    shared = Path("/dev/shm")
+    if not shared.is_dir() or look(shared).file_system != "tmpfs":
+        pytest.skip("no tmpfs here")
+    place = look(shared)
+    assert place.memory and place.block is None and place.write_cache is None
+
+
+def test_default_size_leaves_room(tmp_path: Path) -> None:
+    place = look(tmp_path)
+    assert choose_size_bytes(place, None, 64 * MIB) == 64 * MIB
+    with pytest.raises(TierwiseError, match="no room for"):
+        choose_size_bytes(place, 1 << 60, 64 * MIB)
+
+
+def start_probe(directory: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tierwise", "probe", str(directory), "--size", "32M", "--time", "60"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while not list(directory.glob("*/probe")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    return process
+
+
+def test_ctrl_c_leaves_nothing(run_dir: Path, tmp_path: Path) -> None:
+    process = start_probe(tmp_path)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=20)
+    assert list(tmp_path.iterdir()) == [] and not ledger.entries()
+
+
+def test_a_killed_probe_is_cleaned_up(run_dir: Path, tmp_path: Path) -> None:
+    process = start_probe(tmp_path)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(timeout=20)
+    assert len(list(tmp_path.iterdir())) == 1
+    assert len(clean()) == 1
+    assert list(tmp_path.iterdir()) == [] and not ledger.entries()
