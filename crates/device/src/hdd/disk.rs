@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::flush::Flushes;
 use super::mechanics::{Arm, Mechanics};
@@ -10,7 +11,7 @@ use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
 use super::writeback::WriteCache;
 use crate::due::{DueList, RESERVED};
-use crate::{Completion, Device, Nanos, Op, Request, RequestId};
+use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written};
 
 /// What the mechanism is doing.
 #[derive(Clone, Debug)]
@@ -54,13 +55,19 @@ pub struct Disk {
     pub(super) wrote_back: bool,
     pub(super) bus_free: Nanos,
     pub(super) due: DueList,
+    pub(super) written: Written,
 }
 
 impl Disk {
     /// A disk at rest with empty caches; the seed sets the platter's angle at time 0.
     pub fn new(params: &HddParams, seed: u64) -> Self {
+        Self::sharing(params, seed, params.seek_ns())
+    }
+
+    /// As [`Disk::new`], with the table of [`HddParams::seek_ns`], which other disks use too.
+    pub(crate) fn sharing(params: &HddParams, seed: u64, seek_ns: Arc<[u32]>) -> Self {
         Self {
-            mechanics: Mechanics::new(params, scatter(seed)),
+            mechanics: Mechanics::new(params, scatter(seed), seek_ns),
             overhead: params.overhead.clone(),
             bus_sector_ns: params.bus_sector_ns,
             write_cache_on: params.write_cache,
@@ -76,6 +83,7 @@ impl Disk {
             wrote_back: false,
             bus_free: 0,
             due: DueList::new(),
+            written: Written::default(),
         }
     }
 
@@ -159,7 +167,8 @@ impl Disk {
             let before = self.follows_write(&request);
             self.last_write_end = Some(request.sector + u64::from(request.sectors));
             let overhead = self.overhead.write_ns[0][before];
-            self.writes.add(&request);
+            let place = self.mechanics.geometry.locate(request.sector);
+            self.writes.add(&request, place);
             let received = self.occupy_bus(now + overhead, request.sectors);
             self.due
                 .push(received + self.overhead.write_completion_ns, id);
@@ -213,6 +222,7 @@ impl Disk {
 
 impl Device for Disk {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        self.written.host_sectors += request.written_sectors();
         if self.flushes.holds_back() {
             self.flushes.held.push_back((id, request));
         } else {
@@ -240,6 +250,10 @@ impl Device for Disk {
 
     fn capacity_sectors(&self) -> u64 {
         self.mechanics.geometry.capacity()
+    }
+
+    fn written(&self) -> Written {
+        self.written
     }
 }
 

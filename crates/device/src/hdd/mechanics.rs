@@ -3,6 +3,8 @@
 //! The rotation phase follows from absolute time alone, so lateness of the caller is absorbed by the platter,
 //! as in a real drive.
 
+use std::sync::Arc;
+
 use super::geometry::{Angle, Geometry, Place, TURN};
 use super::params::HddParams;
 use crate::Nanos;
@@ -40,6 +42,15 @@ struct Rate {
     cylinder_gap_ns: [Nanos; 2],
 }
 
+/// Sectors that pass the head in order, gaps between tracks included.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passing {
+    pub(crate) sector: u64,
+    pub(crate) place: Place,
+    /// When that sector begins to pass.
+    pub(crate) begin: Nanos,
+}
+
 /// Moving parts and the platter's phase.
 #[derive(Debug)]
 pub(crate) struct Mechanics {
@@ -49,7 +60,8 @@ pub(crate) struct Mechanics {
     speed: Angle,
     phase: Angle,
     gap_angle: Angle,
-    seek_ns: Vec<u32>,
+    /// Time by distance; disks of one kind share the table, so that it stays in the processor's cache.
+    seek_ns: Arc<[u32]>,
     head_switch_ns: Nanos,
     settle_ns: i64,
     read_settle_ns: Nanos,
@@ -57,14 +69,10 @@ pub(crate) struct Mechanics {
 }
 
 impl Mechanics {
-    /// `phase` is the platter's angle at time 0.
-    pub(crate) fn new(params: &HddParams, phase: Angle) -> Self {
+    /// `phase` is the platter's angle at time 0, `seek_ns` the table of [`HddParams::seek_ns`].
+    pub(crate) fn new(params: &HddParams, phase: Angle, seek_ns: Arc<[u32]>) -> Self {
         let geometry = Geometry::new(params);
         let turn_ns = 60e9 / params.rpm;
-        let cylinders = params
-            .zones
-            .last()
-            .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
         let speed = TURN / turn_ns;
         let mut mechanics = Self {
             geometry,
@@ -72,7 +80,7 @@ impl Mechanics {
             speed: speed as Angle,
             phase,
             gap_angle: (speed * GAP_NS as f64) as Angle,
-            seek_ns: params.seek.by_distance(cylinders),
+            seek_ns,
             head_switch_ns: params.head_switch_ns,
             settle_ns: params.write_settle_ns,
             read_settle_ns: params.read_settle_ns,
@@ -156,6 +164,26 @@ impl Mechanics {
         there + self.wait_ns(there, place.angle)
     }
 
+    /// Which of several places the heads reach first, the first of equals. Each comes with the time from which it
+    /// can be sought and whether it is to be written.
+    pub(crate) fn reached_first<'a>(
+        &self,
+        arm: Arm,
+        places: impl Iterator<Item = (Nanos, &'a Place, bool)>,
+    ) -> Option<usize> {
+        let (mut first, mut earliest) = (None, Nanos::MAX);
+        for (index, (at, place, write)) in places.enumerate() {
+            let there = at + self.move_ns(arm, place, write);
+            if there < earliest {
+                let reached = there + self.wait_ns(there, place.angle);
+                if reached < earliest {
+                    (first, earliest) = (Some(index), reached);
+                }
+            }
+        }
+        first
+    }
+
     /// When `sectors` from `sector` at `place` have passed, having begun at `begin`; and where the arm is then.
     #[inline]
     pub(crate) fn pass(
@@ -209,31 +237,29 @@ impl Mechanics {
         }
     }
 
-    /// How many of `sectors` from `sector` at `place` have passed by `now`, having begun at `begin`; and where
-    /// the arm is then. One step for each track.
-    pub(crate) fn passed(
-        &self,
-        begin: Nanos,
-        sector: u64,
-        place: Place,
-        sectors: u64,
-        now: Nanos,
-    ) -> (u64, Arm) {
-        let (mut at, mut place, mut count) = (begin, place, 0);
+    /// Where the sectors that have passed by `now` end, those from `from` on up to `limit`; and the track that the
+    /// head is on then. One step for each track.
+    pub(crate) fn passed(&self, from: Passing, limit: u64, now: Nanos) -> (u64, Passing) {
+        let mut track = from;
         loop {
-            let here = (sectors - count).min(place.left_on_track);
-            let end = at + self.sectors_ns(place.zone, here);
-            let arm = Arm::from(&place);
+            let here = (limit - track.sector).min(track.place.left_on_track);
+            let end = track.begin + self.sectors_ns(track.place.zone, here);
             if now < end {
-                let part = self.sectors_in(place.zone, now.saturating_sub(at));
-                return (count + part.min(here), arm);
+                let time = now.saturating_sub(track.begin);
+                let part = self.sectors_in(track.place.zone, time).min(here);
+                return (track.sector + part, track);
             }
-            count += here;
-            if count == sectors || sector + count >= self.geometry.capacity() {
-                return (count, arm);
+            let sector = track.sector + here;
+            if sector == limit || sector >= self.geometry.capacity() {
+                return (sector, track);
             }
-            place = self.geometry.locate(sector + count);
-            at = self.reach(end, arm, &place, false);
+            let place = self.geometry.locate(sector);
+            let begin = self.reach(end, Arm::from(&track.place), &place, false);
+            track = Passing {
+                sector,
+                place,
+                begin,
+            };
         }
     }
 

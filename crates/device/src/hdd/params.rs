@@ -1,5 +1,7 @@
 //! Parameters of the hard disk and how a profile gives them.
 
+use std::sync::Arc;
+
 use super::seek::SeekCurve;
 use super::zones::ZoneParams;
 use crate::Nanos;
@@ -143,6 +145,13 @@ impl HddParams {
             ));
         }
         Ok(params)
+    }
+
+    /// Seek time for every distance, in nanoseconds.
+    pub(crate) fn seek_ns(&self) -> Arc<[u32]> {
+        let last = self.zones.last();
+        let cylinders = last.map_or(0, |zone| zone.first_cylinder + zone.cylinders);
+        self.seek.by_distance(cylinders)
     }
 
     /// Sectors that hold data.

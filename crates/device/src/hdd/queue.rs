@@ -80,17 +80,18 @@ impl Queue {
         {
             return 0;
         }
-        let cost = |waiting: &Waiting| match policy {
-            QueuePolicy::Sptf => {
-                mechanics.reach(now.max(waiting.ready), arm, &waiting.place, waiting.write)
-            }
-            _ => Nanos::from(arm.cylinder.abs_diff(waiting.place.cylinder)),
+        let taken = self.taken.iter();
+        let chosen = if policy == QueuePolicy::Sptf {
+            let places =
+                taken.map(|waiting| (now.max(waiting.ready), &waiting.place, waiting.write));
+            mechanics.reached_first(arm, places)
+        } else {
+            let distance = |waiting: &Waiting| arm.cylinder.abs_diff(waiting.place.cylinder);
+            let nearest = taken
+                .enumerate()
+                .min_by_key(|(_, waiting)| distance(waiting));
+            nearest.map(|(index, _)| index)
         };
-        let nearest = self
-            .taken
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, waiting)| cost(waiting));
-        nearest.map_or(0, |(index, _)| index)
+        chosen.unwrap_or(0)
     }
 }

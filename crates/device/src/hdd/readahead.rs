@@ -3,8 +3,7 @@
 //! Growth is never simulated sector by sector: how far it has come is worked out when someone asks.
 
 use super::fetched::Fetched;
-use super::geometry::Place;
-use super::mechanics::{Arm, Mechanics};
+use super::mechanics::{Arm, Mechanics, Passing};
 use super::params::{CacheParams, ReadaheadEnd};
 use super::segments::Segments;
 use crate::Nanos;
@@ -13,10 +12,8 @@ use crate::Nanos;
 #[derive(Clone, Copy, Debug)]
 struct Stream {
     segment: usize,
-    /// First sector of the stretch, where it is and when it began to pass.
-    sector: u64,
-    place: Place,
-    begin: Nanos,
+    /// The track that the head was on when last asked: the stretch from there on.
+    from: Passing,
     /// End of the stretch.
     limit: u64,
     /// When the head will have been on the track for a whole turn, and the track's first sector.
@@ -115,13 +112,7 @@ impl ReadCache {
         if end <= have {
             return Lookup::Hit;
         }
-        let (at, _) = mechanics.pass(
-            stream.begin,
-            stream.sector,
-            &stream.place,
-            end - stream.sector,
-            false,
-        );
+        let (at, _) = pass_to(end, &stream.from, mechanics);
         Lookup::Stream(at)
     }
 
@@ -150,19 +141,23 @@ impl ReadCache {
     #[inline]
     fn grow(&mut self, now: Nanos, mechanics: &Mechanics) -> Option<Arm> {
         let stream = self.stream?;
-        if now <= stream.begin {
-            return Some(Arm::from(&stream.place));
+        if now <= stream.from.begin {
+            return Some(Arm::from(&stream.from.place));
         }
-        let want = stream.limit - stream.sector;
-        let (count, arm) = mechanics.passed(stream.begin, stream.sector, stream.place, want, now);
-        let end = self.segments.end(stream.segment).max(stream.sector + count);
+        let (passed, track) = mechanics.passed(stream.from, stream.limit, now);
+        // The next question starts from here: a long stream is not gone through from its beginning again.
+        self.stream = Some(Stream {
+            from: track,
+            ..stream
+        });
+        let end = self.segments.end(stream.segment).max(passed);
         self.segments
             .extend(stream.segment, end, self.segment_sectors, end);
         if let Some((_, start)) = stream.turn.filter(|&(at, _)| at <= now) {
             self.segments
                 .reach_back(stream.segment, start, self.segment_sectors);
         }
-        Some(arm)
+        Some(Arm::from(&track.place))
     }
 
     /// Ends the growth because the head is needed elsewhere; returns where the head is at `now`.
@@ -198,9 +193,11 @@ impl ReadCache {
             let (place, begin) = read.behind(limit > end, mechanics);
             self.stream = Some(Stream {
                 segment,
-                sector: end,
-                place,
-                begin,
+                from: Passing {
+                    sector: end,
+                    place,
+                    begin,
+                },
                 limit: limit.max(end),
                 turn,
             });
@@ -254,21 +251,23 @@ impl ReadCache {
 
 /// The stream had come to its end and the head waited there: it must wait for the next sector to pass.
 fn resume(stream: Stream, now: Nanos, have: u64, mechanics: &Mechanics) -> Stream {
-    let (ended, arm) = mechanics.pass(
-        stream.begin,
-        stream.sector,
-        &stream.place,
-        have - stream.sector,
-        false,
-    );
+    let (ended, arm) = pass_to(have, &stream.from, mechanics);
     let place = mechanics.geometry.locate(have);
     Stream {
-        sector: have,
-        place,
-        begin: mechanics.reach(now.max(ended), arm, &place, false),
+        from: Passing {
+            sector: have,
+            place,
+            begin: mechanics.reach(now.max(ended), arm, &place, false),
+        },
         turn: None,
         ..stream
     }
+}
+
+/// When the sector before `end` has passed, and where the arm is then.
+fn pass_to(end: u64, from: &Passing, mechanics: &Mechanics) -> (Nanos, Arm) {
+    let sectors = end - from.sector;
+    mechanics.pass(from.begin, from.sector, &from.place, sectors, false)
 }
 
 /// End of the track that holds the sector before `end`.

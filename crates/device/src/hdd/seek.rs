@@ -4,6 +4,8 @@
 //! (IEEE Computer 27(3), 1994), `a + b·√d` for short and `c + e·d` for long seeks; the curve of Lee and Katz
 //! (SIGMETRICS 1993), `a·√(d−1) + b·(d−1) + c`, from the three times of a specification sheet.
 
+use std::sync::Arc;
+
 use crate::Nanos;
 use crate::profile::{Problem, Section, SectionResult};
 
@@ -87,7 +89,7 @@ impl SeekCurve {
     }
 
     /// Seek time for every distance from 0 to `cylinders`, in nanoseconds: one look-up per request.
-    pub(crate) fn by_distance(&self, cylinders: u32) -> Vec<u32> {
+    pub(crate) fn by_distance(&self, cylinders: u32) -> Arc<[u32]> {
         let time = |distance| (self.time_us(f64::from(distance)) * 1e3).round() as Nanos as u32;
         std::iter::once(0)
             .chain((1..=cylinders).map(time))

@@ -102,6 +102,7 @@ impl Disk {
         self.arm = arm;
         let end = sector + u64::from(sectors);
         self.reads.keep_written(sector, end);
+        self.written.medium_sectors += end - sector;
         self.start(at, Work::Command, sector..end);
         self.due
             .push(at + self.overhead.write_completion_ns, waiting.id);
@@ -114,18 +115,18 @@ impl Disk {
         }
         self.halt(now);
         let (mechanics, arm) = (&self.mechanics, self.arm);
-        let reach = |dirty: &Dirty| {
-            mechanics.reach(now, arm, &mechanics.geometry.locate(dirty.sector), true)
+        let nearest = |all: &[Dirty]| {
+            mechanics.reached_first(arm, all.iter().map(|dirty| (now, &dirty.place, true)))
         };
-        let nearest = |all: &[Dirty]| (0..all.len()).min_by_key(|&index| reach(&all[index]));
         let Some(dirty) = self.writes.start(nearest) else {
             return false;
         };
-        let place = mechanics.geometry.locate(dirty.sector);
+        let place = dirty.place;
         let begin = mechanics.reach(now, arm, &place, true);
         let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
         self.arm = arm;
         self.reads.keep_written(dirty.sector, dirty.end);
+        self.written.medium_sectors += dirty.end - dirty.sector;
         self.start(at, Work::WriteBack, dirty.sector..dirty.end);
         self.wrote_back = true;
         true

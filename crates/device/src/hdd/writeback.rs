@@ -1,5 +1,6 @@
 //! Writes that were reported when they reached the cache and are not yet on the medium.
 
+use super::geometry::Place;
 use super::params::HddParams;
 use crate::Request;
 
@@ -8,6 +9,8 @@ use crate::Request;
 pub(crate) struct Dirty {
     pub(crate) sector: u64,
     pub(crate) end: u64,
+    /// Where the first of them lies.
+    pub(crate) place: Place,
     /// Number of the last write in it, for flushes.
     pub(crate) last_write: u64,
 }
@@ -49,7 +52,8 @@ impl WriteCache {
         self.dirty.iter().any(|dirty| dirty.end == request.sector)
     }
 
-    pub(crate) fn add(&mut self, request: &Request) {
+    /// Adds a write whose first sector lies at `place`.
+    pub(crate) fn add(&mut self, request: &Request, place: Place) {
         self.writes += 1;
         let (sector, end) = (request.sector, request.sector + u64::from(request.sectors));
         let last_write = self.writes;
@@ -66,6 +70,7 @@ impl WriteCache {
             self.dirty.push(Dirty {
                 sector,
                 end,
+                place,
                 last_write,
             });
         }
