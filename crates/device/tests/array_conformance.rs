@@ -2,6 +2,7 @@
 //! without a controller.
 
 mod array_support;
+mod shipped;
 
 use array_support::{array, request};
 use proptest::prelude::*;
@@ -101,6 +102,30 @@ proptest! {
         let written = device.written();
         if let Some(copies) = case.copies {
             prop_assert_eq!(written.medium_sectors, copies * written.host_sectors);
+        }
+    }
+}
+
+/// Arrays that ship, as whole: few cases, since each builds up to a hundred disks.
+#[test]
+fn shipped_arrays_conform() {
+    for name in [
+        "array-raid0-12x-hdd-10k-fc",
+        "array-raid0-2x-hdd-7k2-sata-2009",
+        "array-raid0-100x-hdd-15k-sas",
+        "array-raid0-12x-ssd-sata-slc-2008",
+        "array-raid0-4x-ssd-pcie-slc-2008",
+        "array-raid1-2x-ssd-nvme-dc",
+        "array-raid5-7x-hdd-7k2-200g-ata",
+        "array-raid5-8x-hdd-10k-sas",
+        "array-raid10-8x-hdd-7k2-20t-nearline",
+    ] {
+        let profile = shipped::profile(name);
+        let capacity = profile.build(0).capacity_sectors();
+        for (seed, space) in [(1, capacity), (2, 20_000)] {
+            let arrivals = conformance::arrivals(seed, 200, space);
+            conformance::check(|| profile.build(seed), &arrivals)
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
         }
     }
 }
