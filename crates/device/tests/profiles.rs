@@ -113,7 +113,7 @@ fn an_impossible_value_is_named_with_its_range() {
         "{error}"
     );
     let error = refusal(&text_of("hdd-7k2").replace("policy = \"sptf\"", "policy = \"scan\""));
-    assert!(error.fix.contains("fcfs, sptf"), "{}", error.fix);
+    assert!(error.fix.contains("fcfs, sstf, sptf"), "{}", error.fix);
 }
 
 #[test]
