@@ -22,7 +22,7 @@ LAYERS: list[set[str]] = [
     {"drive_files", "placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
     {"host"},
     {"engines"},
-    {"probe", "probing", "storage", "run", "lab"},
+    {"probe", "probing", "storage", "run", "pattern_run", "lab"},
     {"report"},
     {"cli", "__main__"},
 ]

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tierwise import _core, engines
+from tierwise import _core, engines, pattern_run
 from tierwise.engines.base import Engine, EngineCounters
 from tierwise.errors import TierwiseError
 from tierwise.host import machine
 from tierwise.plan import RunPlan
 from tierwise.results import CpuUse, EngineInfo, Latency, RunResult, WaitProfile, WorkloadInfo
+from tierwise.roles import Role
 from tierwise.storage import Counted, Storage, open_storage
 from tierwise.study import Study
 from tierwise.workload import Workload
@@ -55,6 +56,8 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
     Raises:
         TierwiseError: if the run cannot be prepared, which is the user's to mend.
     """
+    if study.patterns:
+        return _execute_patterns(study, plan, study_seed, say)
     workload = Workload.load(study.workload)
     with ExitStack() as undo:
         engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
@@ -63,7 +66,8 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
         undo.enter_context(engine)
         say("loading")
         _load(engine, storage, workload, study, plan.seed)
-        record = _record(study, plan, study_seed, engine, storage)
+        info = EngineInfo(name=engine.name, version=engine.version(), settings=engine.settings())
+        record = _record(study, plan, study_seed, info, storage)
         say("measuring")
         try:
             measured = _measure(engine, storage, workload, study, plan)
@@ -72,6 +76,35 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
             problems = [str(error), *([cause] if cause else [])]
             return record.model_copy(update={"status": "failed", "problems": problems})
         return _completed(record, measured)
+
+
+def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult:
+    """The same for a study of a device alone: a file in place of a database."""
+    with ExitStack() as undo:
+        say("making devices")
+        storage = open_storage(study, plan, {Role.DATA}, undo)
+        say("filling")
+        target = pattern_run.prepare(storage, undo)
+        record = _record(study, plan, study_seed, pattern_run.engine_info(), storage)
+        say("measuring")
+        try:
+            measured = pattern_run.measure(study, plan, storage, target)
+        except TierwiseError as error:
+            return record.model_copy(update={"status": "failed", "problems": [str(error)]})
+        return record.model_copy(
+            update={
+                "status": "invalid" if measured.storage.problems else "ok",
+                "problems": measured.storage.problems,
+                "devices": measured.storage.devices,
+                "elapsed_s": measured.elapsed_s,
+                "transactions": measured.requests,
+                "rate_per_s": measured.requests / measured.elapsed_s,
+                "errors": 0,
+                "io": measured.storage.io,
+                "patterns": measured.patterns,
+                "flush": measured.flush,
+            }
+        )
 
 
 def _load(engine: Engine, storage: Storage, workload: Workload, study: Study, seed: int) -> None:
@@ -105,7 +138,7 @@ def _measure(engine: Engine, storage: Storage, workload: Workload, study: Study,
     return Measured(load, after.since(before), sampler.engine_cpu_s, waits, counted, busy_s)
 
 
-def _record(study: Study, plan: RunPlan, study_seed: int, engine: Engine, storage: Storage) -> RunResult:
+def _record(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, storage: Storage) -> RunResult:
     """The record of a run that is about to be measured: its conditions."""
     return RunResult(
         study=study.name,
@@ -117,7 +150,7 @@ def _record(study: Study, plan: RunPlan, study_seed: int, engine: Engine, storag
         started_at=datetime.now(UTC),
         status="ok",
         machine=machine.describe(),
-        engine=EngineInfo(name=engine.name, version=engine.version(), settings=engine.settings()),
+        engine=engine,
         workload=WorkloadInfo(
             name=study.workload,
             scale=study.scale,

@@ -25,6 +25,8 @@ from tierwise.results import PaperValue
 from tierwise.roles import Role
 from tierwise.units import parse_size_bytes
 
+FILE_ENGINE = "file"
+"""Stands for no database: access patterns on a file."""
 _GIB = 1 << 30
 _DEFAULT_SIZES = {Role.LOG: 2 * _GIB, Role.DATA: 2 * _GIB}
 _OTHER_SIZE_BYTES = _GIB
@@ -38,6 +40,8 @@ class Study(BaseModel):
     """Engines × workload × placements × repeats, and what a paper found.
 
     ``sizes`` gives each role's partition of an emulated device; memory is used only for what is written.
+    ``patterns`` names access patterns that are run on a file, one after the other in ``seconds`` together, in
+    place of a database: a study of devices, whose engine is called ``file``.
     With ``caches`` cold, the server is restarted and the page cache dropped before the warm-up; warm, both
     are as loading left them.
     """
@@ -52,6 +56,7 @@ class Study(BaseModel):
     clients: PositiveInt
     transactions: PositiveInt | None = None
     seconds: PositiveFloat | None = None
+    patterns: list[str] = []
     warmup_transactions: int = Field(ge=0)
     caches: Literal["cold", "warm"] = "cold"
     repeats: PositiveInt
@@ -145,6 +150,15 @@ def _require_consistent(study: Study, file: str) -> None:
             )
     if (study.transactions is None) == (study.seconds is None):
         raise TierwiseError(f"{file}: transactions and seconds", "give one of the two")
+    if bool(study.patterns) != (study.engines == [FILE_ENGINE]):
+        raise TierwiseError(
+            f'{file}: engines and patterns: patterns run on the engine "{FILE_ENGINE}" and on no other',
+            f'write engines = ["{FILE_ENGINE}"] with patterns, or another engine without',
+        )
+    if study.patterns and study.seconds is None:
+        raise TierwiseError(
+            f"{file}: seconds: patterns run for a time", "give seconds in place of transactions"
+        )
     for name, device in study.devices.items():
         if (device.profile is None) == (device.path is None):
             raise TierwiseError(f"{file}: devices.{name}", "give either profile or path")
