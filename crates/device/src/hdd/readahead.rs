@@ -217,7 +217,13 @@ impl ReadCache {
         } else {
             here
         };
-        there.min(start + self.segment_sectors)
+        // A read that fills the segment by itself has left it, for what follows, by the time it is sent.
+        let kept = if read.sectors < self.segment_sectors {
+            start
+        } else {
+            end
+        };
+        there.min(kept + self.segment_sectors)
     }
 
     /// `sector..end` was written from the buffer and stays there.
