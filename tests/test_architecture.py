@@ -20,6 +20,7 @@ LAYERS: list[set[str]] = [
     {"results"},
     {"expression", "generators", "workload_spec"},
     {"drive_files", "placement", "profiles", "workload", "study", "plan", "statistics", "wait_sampling"},
+    {"device_summary", "simulation"},
     {"host"},
     {"engines"},
     {"probe", "probing", "storage", "run", "pattern_run", "lab"},

@@ -6,6 +6,7 @@ mod interrupt;
 mod load;
 mod probe;
 mod profile;
+mod simulate;
 
 use pyo3::prelude::*;
 
@@ -28,6 +29,9 @@ mod _core {
 
     #[pymodule_export]
     use super::profile::{PyProfile, parse_profile};
+
+    #[pymodule_export]
+    use super::simulate::{simulate_device, summarize_devices};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,6 +10,12 @@ use tierwise_device::{Library, Profile};
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
 pub struct PyProfile(Profile);
 
+impl PyProfile {
+    pub(crate) fn profile(&self) -> &Profile {
+        &self.0
+    }
+}
+
 #[pymethods]
 impl PyProfile {
     #[getter]

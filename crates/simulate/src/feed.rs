@@ -1,6 +1,7 @@
 //! Where requests come from, in batches, so that reading them is not counted as simulating them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tierwise_device::{Nanos, Request};
 
@@ -59,6 +60,21 @@ impl<I: Iterator<Item = Request>> Source for Limited<I> {
             arrival_ns: 0,
             measured_ns: None,
         }))
+    }
+}
+
+/// A source that ends early once somebody asks for it.
+pub(crate) struct Stoppable<'a> {
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) stop: &'a AtomicBool,
+}
+
+impl Source for Stoppable<'_> {
+    fn next(&mut self) -> Result<Option<Asked>, SimulateError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        self.source.next()
     }
 }
 

@@ -1,11 +1,13 @@
 //! What a caller wants simulated, as data.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use serde::Deserialize;
 use tierwise_device::{Device, Precondition, Profile};
 use tierwise_pattern::Pattern;
 
+use crate::feed::Stoppable;
 use crate::{Column, Limited, Limits, Pace, Report, SimulateError, Source, TimesFile, Trace, run};
 
 const COUNT_DEFAULT: u64 = 100_000;
@@ -37,22 +39,28 @@ pub struct Job {
 }
 
 impl Job {
-    /// Simulates it on a device of this profile.
+    /// Simulates it on a device of this profile; `stop` ends it soon, with what was simulated until then.
     ///
     /// # Errors
     /// Options that contradict each other or make no sense; files that cannot be read, written or understood.
-    pub fn run(&self, profile: &Profile) -> Result<Report, SimulateError> {
+    pub fn run(&self, profile: &Profile, stop: &AtomicBool) -> Result<Report, SimulateError> {
         self.check()?;
         let precondition = parse_precondition(self.precondition.as_deref().unwrap_or("fresh"))?;
         let mut device = profile.build(self.seed);
-        let (mut source, pace) = self.source(device.capacity_sectors())?;
+        let (source, pace) = self.source(device.capacity_sectors())?;
         device.precondition(precondition);
         let limits = Limits {
             until_ns: self.virtual_s.map_or(u64::MAX, |s| (s * 1e9) as u64),
             ..Limits::default()
         };
         let mut times = self.times.as_deref().map(TimesFile::create).transpose()?;
-        run(&mut *device, &mut *source, pace, limits, times.as_mut())
+        run(
+            &mut *device,
+            &mut Stoppable { source, stop },
+            pace,
+            limits,
+            times.as_mut(),
+        )
     }
 
     fn check(&self) -> Result<(), SimulateError> {

@@ -17,7 +17,7 @@ const DEEP: u32 = 32;
 const SEQUENTIAL_DEPTH: u32 = 8;
 
 /// In so many parts at most caches are filled; the first whose writes reach the medium is the last.
-const SETTLING_PARTS: u64 = 32;
+const SETTLING_PARTS: u64 = 16;
 /// Time in which the buckets of a volume run dry that bound its rates from one second to the next.
 const VOLUME_SETTLING_NS: Nanos = 1_000_000_000;
 /// Writes to the medium for each of the host's, below which writes are going to a cache that still has room.
@@ -46,7 +46,7 @@ pub struct Summary {
 
 /// Measures a device by short runs on its model: sequential figures after every sector was written once in order,
 /// the others in the steady state of random writes; a volume has spent its credits for both. Writes first fill
-/// caches, of up to 1 GiB at random and 8 GiB in sequence.
+/// caches, of up to 512 MiB at random and 4 GiB in sequence.
 ///
 /// # Errors
 /// None that a valid profile can cause.

@@ -3,11 +3,14 @@
 mod support;
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 
 use tierwise_simulate::{Job, SimulateError};
 
 fn refused(job: &Job) -> SimulateError {
-    let error = job.run(&support::memory()).expect_err("bad input");
+    let error = job
+        .run(&support::memory(), &AtomicBool::new(false))
+        .expect_err("bad input");
     assert!(
         !error.message.contains('\n') && !error.fix.is_empty(),
         "{error}"

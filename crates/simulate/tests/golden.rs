@@ -6,6 +6,7 @@ mod drives;
 mod support;
 
 use std::fs;
+use std::sync::atomic::AtomicBool;
 
 use tierwise_device::Nanos;
 use tierwise_simulate::Job;
@@ -43,7 +44,7 @@ fn measured_drives_give_the_same_times_as_their_replay() {
         };
         let profile = drives::import(&drive);
         let compared = job
-            .run(&profile)
+            .run(&profile, &AtomicBool::new(false))
             .expect("measured requests")
             .compared
             .expect("measured times");

@@ -3,6 +3,7 @@
 mod support;
 
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -15,14 +16,14 @@ fn close(found: f64, expected: f64) -> bool {
 fn of_file(content: &str, job: Job) -> Report {
     let requests = Some(support::file(content.as_bytes()));
     Job { requests, ..job }
-        .run(&support::memory())
+        .run(&support::memory(), &AtomicBool::new(false))
         .expect("a valid file")
 }
 
 fn of_preset(name: &str, job: Job) -> Report {
     let preset = Some(name.to_owned());
     Job { preset, ..job }
-        .run(&support::memory())
+        .run(&support::memory(), &AtomicBool::new(false))
         .expect("a valid preset")
 }
 
@@ -128,7 +129,7 @@ fn a_compressed_file_is_read_too() {
         requests,
         ..Job::default()
     }
-    .run(&support::memory())
+    .run(&support::memory(), &AtomicBool::new(false))
     .expect("a valid file");
     assert_eq!(report.latency.count, 1);
 }

@@ -1,0 +1,50 @@
+//! Device models on virtual time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use tierwise_device::Profile;
+use tierwise_simulate::{Job, SimulateError, summarize_all};
+
+use crate::interrupt::{interruptible, user_error};
+use crate::profile::PyProfile;
+
+/// Simulate a job, given as JSON; gives its report as JSON.
+#[pyfunction]
+pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResult<String> {
+    let job: Job = serde_json::from_str(job).map_err(internal)?;
+    let stop = AtomicBool::new(false);
+    let end = || stop.store(true, Ordering::Relaxed);
+    let report = interruptible(py, end, || job.run(profile.profile(), &stop))?;
+    json(&report.map_err(|error| refusal(py, &error))?)
+}
+
+/// Measure devices by short simulations; gives a JSON list of figures in their order.
+#[pyfunction]
+pub fn summarize_devices(
+    py: Python<'_>,
+    profiles: Vec<Py<PyProfile>>,
+    threads: usize,
+) -> PyResult<String> {
+    let profiles: Vec<Profile> = profiles
+        .iter()
+        .map(|profile| profile.get().profile().clone())
+        .collect();
+    let summaries = py.detach(|| summarize_all(&profiles, threads));
+    let summaries: Result<Vec<_>, _> = summaries.into_iter().collect();
+    json(&summaries.map_err(|error| refusal(py, &error))?)
+}
+
+fn refusal(py: Python<'_>, error: &SimulateError) -> PyErr {
+    user_error(py, &error.message, &error.fix)
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(internal)
+}
+
+fn internal(error: serde_json::Error) -> PyErr {
+    PyRuntimeError::new_err(error.to_string())
+}
