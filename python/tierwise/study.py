@@ -78,9 +78,16 @@ class Study(BaseModel):
         return hashlib.sha256(runs.encode()).hexdigest()[:16]
 
     def on_own_storage(self, directory: Path) -> Study:
-        """The same study with ``directory``, on the machine's own storage, in place of every device."""
+        """The same study with ``directory``, on the machine's own storage, in place of every device.
+
+        A study of devices then has that one alone.
+        """
         own = {name: DeviceSpec(path=str(directory)) for name in self.devices}
-        return self.model_copy(update={"devices": own})
+        if not self.patterns:
+            return self.model_copy(update={"devices": own})
+        only = Placement(name="own-storage", default=self.placements[self.baseline].default)
+        update = {"devices": own, "placements": {only.name: only}, "baseline": only.name}
+        return self.model_copy(update=update)
 
 
 def names() -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.errors import TierwiseError
+from tierwise.report.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.conditions import Conditions, conditions_of
 from tierwise.report.moves import Speaker
 from tierwise.report.paper import PaperRow, paper_rows
@@ -27,6 +28,8 @@ class Comparison(Record):
     rows: list[Row]
     first: str | None
     """The placement to begin with, if any is significantly faster than the baseline."""
+    benchmark: Benchmark | None = None
+    """Of a study that measured devices rather than a database."""
     words: Words
     paper: list[PaperRow]
     validity: Validity
@@ -80,6 +83,12 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:
         {name: kind for row in rows for name, kind in row.summary.device_kinds.items()},
         {role for run in runs for role in run.role_devices},
     )
+    benchmark = benchmark_of(by_placement, info.seed)
+    words = (
+        benchmark_words(benchmark, runs)
+        if benchmark
+        else put_into_words(Facts(rows, first, workload, info.baseline, measure), speaker)
+    )
     return Comparison(
         engine=runs[0].engine.name,
         engine_version=runs[0].engine.version,
@@ -89,7 +98,8 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:
         baseline=info.baseline,
         rows=rows,
         first=first.placement if first else None,
-        words=put_into_words(Facts(rows, first, workload, info.baseline, measure), speaker),
+        benchmark=benchmark,
+        words=words,
         paper=paper_rows([row.summary for row in rows], info),
         validity=validity_of(by_placement),
     )

@@ -94,6 +94,13 @@ def ratio_span(interval: Interval) -> str:
     return span(ratio(interval.low), ratio(interval.high))
 
 
+def number_span(interval: Interval) -> str:
+    """The interval of a plain number, or nothing when there is none."""
+    if interval.low is None or interval.high is None:
+        return ""
+    return f"{significant(interval.low)}{_EN_DASH}{significant(interval.high)}"
+
+
 def percent_span(interval: Interval) -> str:
     """The interval of a share, or nothing when there is none."""
     if interval.low is None or interval.high is None:

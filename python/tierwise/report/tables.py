@@ -9,6 +9,7 @@ from rich.text import Text
 
 from tierwise.report import numbers
 from tierwise.report.answer import Answer, Comparison
+from tierwise.report.benchmark import Benchmark
 from tierwise.report.page import unfinished
 from tierwise.report.rows import Row
 from tierwise.statistics import Interval, Verdict
@@ -43,6 +44,25 @@ def comparison_table(comparison: Comparison) -> Table:
     return table
 
 
+def benchmark_table(benchmark: Benchmark) -> Table:
+    """One row for each pattern on each device."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("pattern", "device"):
+        table.add_column(name, overflow="fold")
+    for name in ("MB/s", "requests/s", "p50\nlatency", "p99\nlatency"):
+        table.add_column(name, justify="right", no_wrap=True, vertical="top")
+    for row in benchmark.rows:
+        table.add_row(
+            row.title,
+            row.placement,
+            _estimate(row.mb_per_s, numbers.significant, numbers.number_span),
+            _estimate(row.rate, numbers.significant, numbers.number_span),
+            numbers.microseconds(row.p50_us),
+            numbers.microseconds(row.p99_us),
+        )
+    return table
+
+
 def _comparison(comparison: Comparison, labelled: bool) -> list[Table | Text]:
     words = comparison.words
     sentences = " ".join(part for part in (words.others, words.evidence) if part)
@@ -52,6 +72,8 @@ def _comparison(comparison: Comparison, labelled: bool) -> list[Table | Text]:
     for caveat in words.caveats:
         text.append(f"\n{caveat}", style="yellow")
     title = [Text(f"\n{comparison.label}", style="bold")] if labelled else []
+    if comparison.benchmark:
+        return [*title, benchmark_table(comparison.benchmark), text]
     return [*title, comparison_table(comparison), text]
 
 

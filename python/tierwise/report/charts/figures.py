@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import altair as alt
 
 from tierwise.report.answer import Comparison
+from tierwise.report.charts.benchmark import described_patterns, patterns_chart
 from tierwise.report.charts.checks import described_order, described_paper, order_chart, paper_chart
 from tierwise.report.charts.comparison import (
     described_level,
@@ -39,6 +40,9 @@ class Figure:
         return chart
 
 
+_BENCHMARK: dict[str, tuple[Draw, Callable[[Comparison], str]]] = {
+    "patterns": (patterns_chart, described_patterns),
+}
 _FIGURES: dict[str, tuple[Draw, Callable[[Comparison], str]]] = {
     "elapsed": (level_chart, lambda comparison: described_level(comparison.rows)),
     "speedup": (speedup_chart, lambda comparison: described_speedup(comparison.rows)),
@@ -53,7 +57,8 @@ _FIGURES: dict[str, tuple[Draw, Callable[[Comparison], str]]] = {
 def figures_of(comparison: Comparison) -> dict[str, Figure]:
     """Name -> figure, of those that the results can fill."""
     found = {}
-    for name, (draw, describe) in _FIGURES.items():
+    figures = _BENCHMARK if comparison.benchmark else _FIGURES
+    for name, (draw, describe) in figures.items():
         if draw(comparison, _PROBE) is not None:
             found[name] = Figure(name, describe(comparison), comparison, draw)
     return found

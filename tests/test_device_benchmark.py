@@ -1,0 +1,117 @@
+"""A study of devices: patterns in place of a database, from the file to the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tierwise import lab, study
+from tierwise.cli.progress import LabProgress
+from tierwise.cli.report import read_answer, write_report
+from tierwise.errors import TierwiseError
+from tierwise.plan import plan_runs
+from tierwise.report.benchmark import title_of
+from tierwise.report.tables import benchmark_table
+from tierwise.results import RunResult, read_results
+
+PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
+TEXT = f"""
+name = "small-benchmark"
+question = "What does it give?"
+engines = ["file"]
+workload = "patterns"
+clients = 1
+seconds = 1.5
+warmup_transactions = 0
+repeats = 2
+baseline = "one"
+patterns = {PATTERNS}
+[sizes]
+data = "64M"
+[devices.one]
+profile = "ssd-nvme-dc"
+[devices.two]
+profile = "hdd-7k2"
+[placements.one]
+default = "one"
+[placements.two]
+default = "two"
+"""
+
+
+def finished(chosen: study.Study, out: Path) -> tuple[Path, list[RunResult]]:
+    with LabProgress(Console(quiet=True)) as progress:
+        directory = lab.run_study(chosen, out, progress, seed=3)
+    return directory, read_results(directory / lab.RESULTS_FILE)
+
+
+@pytest.fixture(scope="module")
+def on_own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunResult]]:
+    directory = tmp_path_factory.mktemp("own")
+    (directory / "device").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("tierwise.pattern_run.FILE_BYTES", 32 << 20)
+        found = finished(study.parse(TEXT, "s.toml").on_own_storage(directory / "device"), directory)
+    assert list((directory / "device").iterdir()) == []
+    return found
+
+
+def test_own_storage_is_one_device(on_own: tuple[Path, list[RunResult]]) -> None:
+    _, results = on_own
+    assert [run.run_id for run in results] == ["file/own-storage/0", "file/own-storage/1"]
+    for run in results:
+        assert run.status == "ok" and list(run.patterns) == PATTERNS
+        assert run.flush is not None and run.flush.reasons
+        assert run.transactions == sum(one.requests for one in run.patterns.values())
+        mixed = run.patterns["mixed70-4k-qd4"]
+        assert mixed.read is not None and mixed.write is not None
+
+
+def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> None:
+    directory, _ = on_own
+    page = write_report(directory).read_text("utf-8")
+    for pattern in PATTERNS:
+        assert title_of(pattern) in page
+    assert "Does a flush reach the medium?" in page and "Log wait" not in page
+    (comparison,) = read_answer(directory).comparisons
+    assert comparison.benchmark is not None
+    assert benchmark_table(comparison.benchmark).row_count == len(PATTERNS)
+    assert comparison.words.finding.startswith("own-storage: ")
+    assert any("fewer than 5 repeats" in caveat for caveat in comparison.words.caveats)
+
+
+@pytest.mark.privileged
+def test_emulated_devices_differ_as_their_profiles_do(tmp_path: Path) -> None:
+    _, results = finished(study.parse(TEXT.replace("repeats = 2", "repeats = 1"), "s.toml"), tmp_path)
+    rates = {run.placement: run.patterns["rnd4k-q1t1-write"].rate_per_s for run in results}
+    assert rates["two"] < 200, "a disk without a write cache writes once in half a turn and a seek"
+    assert rates["one"] > 2 * rates["two"]
+    verdicts = {run.placement: run.flush.verdict for run in results if run.flush}
+    assert verdicts["two"] == "honest"
+
+
+def test_order_is_planned_like_any_other(tmp_path: Path) -> None:
+    runs = plan_runs(study.parse(TEXT, "s.toml"), 1)
+    assert {run.run_id for run in runs} == {f"file/{p}/{r}" for p in ("one", "two") for r in (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "named"),
+    [
+        ('engines = ["file"]', 'engines = ["postgres"]', "engines and patterns"),
+        (f"patterns = {PATTERNS}", "", "engines and patterns"),
+        ("seconds = 1.5", "transactions = 5", "seconds: patterns run for a time"),
+    ],
+)
+def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
+    with pytest.raises(TierwiseError, match=f"s.toml: .*{named}|s.toml: {named}"):
+        study.parse(TEXT.replace(old, new), "s.toml")
+
+
+def test_an_unknown_pattern_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierwise.pattern_run.FILE_BYTES", 16 << 20)
+    text = TEXT.replace("'mixed70-4k-qd4'", "'sideways-4k'").replace("repeats = 2", "repeats = 1")
+    _, results = finished(study.parse(text, "s.toml").on_own_storage(tmp_path), tmp_path)
+    assert results[0].status == "failed" and "sideways-4k" in results[0].problems[0]
