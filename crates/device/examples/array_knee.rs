@@ -1,51 +1,30 @@
 //! Prints what a host sees that sends random 8 KiB writes at a fixed rate, second by second, as CSV.
 //!
-//! `cargo run --release -p tierwise-device --example array_knee -- FOLDER NAME WRITES_PER_S SECONDS`
-//!
-//! `FOLDER` holds the profile `NAME.toml` and those that it names.
+//! `cargo run --release -p tierwise-device --example array_knee -- PROFILE WRITES_PER_S SECONDS`
+
+#[path = "../tests/shipped/mod.rs"]
+mod shipped;
 
 use std::error::Error;
-use std::fs;
 
-use tierwise_device::{Device, Library, Nanos, Op, Profile, Request};
+use tierwise_device::{Device, Nanos, Op, Profile, Request};
 
 const SECTORS: u32 = 16;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, name, rate, seconds] = &arguments[..] else {
-        return Err("usage: array_knee FOLDER NAME WRITES_PER_S SECONDS".into());
+    let [name, rate, seconds] = &arguments[..] else {
+        return Err("usage: array_knee PROFILE WRITES_PER_S SECONDS".into());
     };
-    let profile = Profile::parse_with(
-        &fs::read_to_string(format!("{folder}/{name}.toml"))?,
-        name,
-        &library(folder)?,
-    )?;
+    let profile = shipped::profile(name);
     let gap_ns = (1e9 / rate.parse::<f64>()?) as Nanos;
-    println!("profile,offered_per_s,seconds,done_per_s,mean_ms");
+    println!("offered_per_s,seconds,done_per_s,mean_ms");
     let seconds: usize = seconds.parse()?;
     for (second, (done, total_ns)) in (0..).zip(by_second(&profile, gap_ns, seconds)) {
         let mean_ms = total_ns as f64 / 1e6 / done.max(1) as f64;
-        println!("{name},{rate},{second},{done},{mean_ms:.4}");
+        println!("{rate},{second},{done},{mean_ms:.4}");
     }
     Ok(())
-}
-
-fn library(folder: &str) -> Result<Library, Box<dyn Error>> {
-    let mut texts = std::collections::BTreeMap::new();
-    for file in fs::read_dir(folder)? {
-        let file = file?.path();
-        if let Some(name) = file
-            .file_stem()
-            .filter(|_| file.extension().is_some_and(|e| e == "toml"))
-        {
-            texts.insert(
-                name.to_string_lossy().into_owned(),
-                fs::read_to_string(&file)?,
-            );
-        }
-    }
-    Ok(Library::new(texts))
 }
 
 /// For each second: how many writes completed, and the sum of their times.

@@ -145,6 +145,7 @@ fn rebuild_s(priority: &str, host: bool) -> f64 {
         }
     }
     assert_eq!(device.written().medium_sectors, 480_000, "the whole member");
+    println!("rebuilt in {} s", now as f64 / 1e9);
     now as f64 / 1e9
 }
 

@@ -17,6 +17,7 @@ fn disk() -> Profile {
 /// Asserts that `value` is `expected` within a share `bound` of it.
 fn assert_near(what: &str, value: f64, expected: f64, bound: f64) {
     let off = value / expected - 1.0;
+    println!("{what}: {value:.1}, expected {expected:.1}, off by {off:+.4}");
     assert!(
         off.abs() <= bound,
         "{what}: {value}, expected {expected}, off by {off:+.3}"
@@ -35,7 +36,7 @@ fn a_stripe_reads_as_much_as_its_members_together() {
     let one = rate(&disk(), Op::Read, PAGE_SECTORS, 32, 4_000);
     let stripe = array(DISK, "raid0", 4, "stripe_kib = 64\n");
     let four = rate(&stripe, Op::Read, PAGE_SECTORS, 128, 16_000);
-    assert_near("four members", four, 4.0 * one, 0.04);
+    assert_near("reads/s of four members", four, 4.0 * one, 0.04);
 }
 
 /// Reads go to the copy with fewer commands, so two members read as much as two disks; 5 % as above.
@@ -49,7 +50,7 @@ fn a_mirror_reads_from_both_copies() {
         32,
         8_000,
     );
-    assert_near("two copies", two, 2.0 * one, 0.05);
+    assert_near("reads/s of two copies", two, 2.0 * one, 0.05);
 }
 
 /// Members that turn together do everything alike.
@@ -80,7 +81,7 @@ fn an_uncoupled_mirror_writes_in_the_longer_of_two_waits() {
         (1..=150).map(mean).sum::<f64>() / 150.0
     };
     let longer = mean_over_arrays("") - mean_over_arrays("coupled = true\n");
-    assert_near("difference", longer, TURN_NS / 6.0, 0.12);
+    assert_near("ns longer, two waits", longer, TURN_NS / 6.0, 0.12);
 }
 
 /// Data and parity lie at the same place of two members, whose arms stand alike at the start. Both are read, and
@@ -113,7 +114,7 @@ fn an_uncoupled_small_write_takes_the_longer_read_and_a_turn() {
     let mirror = array(DISK, "raid1", 2, "");
     let small = mean(&raid5, raid5.capacity_bytes() / 512);
     let both = mean(&mirror, mirror.capacity_bytes() / 512);
-    assert_near("small write", small, both + TURN_NS, 0.04);
+    assert_near("ns of a small write", small, both + TURN_NS, 0.04);
 }
 
 /// A whole stripe is written without reads, one part to each member: as much data a second as one member fewer
@@ -130,7 +131,7 @@ fn whole_stripes_are_written_at_the_rate_of_all_members_but_one() {
     let raid5 = array(DISK, "raid5", 7, "stripe_kib = 64\ncoupled = true\n");
     let seven = sequential(&raid5, 6 * 2048);
     println!("one disk writes {one:.1} MB/s, seven in RAID 5 {seven:.1}");
-    assert_near("MB/s", seven, 6.0 * one, 0.01);
+    assert_near("MB/s of whole stripes", seven, 6.0 * one, 0.01);
 }
 
 /// A read of what was on the failed member takes one of each of the others, so each read is on average
@@ -144,7 +145,7 @@ fn a_degraded_array_reads_half_as_much() {
     };
     let whole = rate("stripe_kib = 64\n");
     let degraded = rate("stripe_kib = 64\nfailed_members = 1\n");
-    assert_near("reads/s", degraded, whole / 2.0, 0.05);
+    assert_near("reads/s, degraded", degraded, whole / 2.0, 0.05);
 }
 
 /// What a read of the failed member takes: with members that serve everything at the same time, as long as any
@@ -159,7 +160,12 @@ fn a_degraded_read_waits_for_the_slowest_of_the_others() {
         times.sum::<f64>() / 399.0
     };
     let longer = mean(0) - mean(1);
-    assert_near("difference", longer, TURN_NS * (6.0 / 7.0 - 0.5), 0.08);
+    assert_near(
+        "ns longer, six waits",
+        longer,
+        TURN_NS * (6.0 / 7.0 - 0.5),
+        0.08,
+    );
 }
 
 #[test]
