@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
-import json
 import mmap
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from disk_files import error_of, flushed_file, read_sector, write_without_flush
 from test_disk import NAME, append, traces
-from typer.testing import CliRunner
 
 from tierwise import profiles
-from tierwise.cli import app
 from tierwise.errors import TierwiseError
+from tierwise.host import disk_place, disk_teardown, loop
 from tierwise.host.disk import EmulatedDisk, Faults, Partition
 from tierwise.host.disk_place import rotates
 
@@ -41,43 +38,6 @@ def disk(mount_dir: Path) -> Iterator[EmulatedDisk]:
     with EmulatedDisk.up(NAME, profiles.load(VOLATILE), TWO, mount_dir) as up:
         yield up
     assert traces(NAME, mount_dir) == []
-
-
-def write_without_flush(descriptor: int, data: bytes, offset: int) -> None:
-    """Write to the device and wait until it has completed, but send no flush."""
-    os.pwrite(descriptor, data, offset)
-    wait, write = 1 | 4, 2
-    libc = ctypes.CDLL(None, use_errno=True)
-    status = libc.sync_file_range(
-        descriptor, ctypes.c_int64(offset), ctypes.c_int64(len(data)), ctypes.c_uint(wait | write)
-    )
-    assert status == 0, os.strerror(ctypes.get_errno())
-
-
-def flushed_file(directory: Path, data: bytes) -> int:
-    descriptor = os.open(directory / "file", os.O_RDWR | os.O_CREAT)
-    os.pwrite(descriptor, data, 0)
-    os.fsync(descriptor)
-    return descriptor
-
-
-def read_sector(disk: EmulatedDisk, partition: str, sector: int) -> bytes:
-    """Read 4 KiB from the block device, past every cache."""
-    descriptor = os.open(disk.stats().partitions[partition].loop, os.O_RDONLY | os.O_DIRECT)
-    try:
-        with mmap.mmap(-1, 4096) as buffer:
-            os.preadv(descriptor, [buffer], sector * 512)
-            return bytes(buffer)
-    finally:
-        os.close(descriptor)
-
-
-def error_of(action: Callable[[], object]) -> int | None:
-    try:
-        action()
-    except OSError as error:
-        return error.errno
-    return None
 
 
 def test_a_cut_takes_what_was_not_flushed_and_nothing_else(disk: EmulatedDisk) -> None:
@@ -117,6 +77,32 @@ def test_who_had_a_file_open_gets_errors_for_good(disk: EmulatedDisk) -> None:
     assert error_of(lambda: os.fsync(descriptor)) == errno.EIO
     (disk.mounts["data"] / "new").write_bytes(b"c")
     assert (disk.mounts["data"] / "file").read_bytes() == b"a" * 4096
+    os.close(descriptor)
+
+
+def test_a_cut_that_ended_half_way_is_finished_by_the_next(disk: EmulatedDisk) -> None:
+    os.close(flushed_file(disk.mounts["data"], b"a" * 4096))
+    for steps in range(2):
+        disk.cut(remount=False)
+        disk_place.let_go(disk_teardown.home_of(NAME), disk.entry.facts["partitions"])
+        if steps:
+            disk_place.attach_again(disk_teardown.home_of(NAME), disk.entry.facts["partitions"], True)
+        assert not disk.mounts["data"].is_mount()
+        disk.cut()
+        assert disk.mounts["data"].is_mount() and disk.mounts["log"].is_mount()
+    # And the fixture takes down one that was not finished.
+    disk.cut(remount=False)
+    disk_place.let_go(disk_teardown.home_of(NAME), disk.entry.facts["partitions"])
+
+
+def test_who_keeps_a_cut_disk_from_going_down_is_named(
+    disk: EmulatedDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    descriptor = flushed_file(disk.mounts["data"], b"a" * 4096)
+    disk.cut()
+    monkeypatch.setattr(loop, "_GONE_AFTER_S", 0.2)
+    with pytest.raises(TierwiseError, match=rf"loop\d+ in use by {os.getpid()} \("):
+        disk.down()
     os.close(descriptor)
 
 
@@ -205,77 +191,6 @@ def test_faults_from_the_start(mount_dir: Path) -> None:
     with EmulatedDisk.up(NAME, profile, parts, mount_dir, precondition="random", faults=faults) as disk:
         assert error_of(lambda: read_sector(disk, "data", 200_000)) == errno.EIO
         assert disk.stats().errors == 1
-
-
-def test_bad_arguments(disk: EmulatedDisk) -> None:
-    calls: list[tuple[Callable[[], None], str]] = [
-        (lambda: disk.slow(0.5, 1), "factor of 0.5"),
-        (lambda: disk.slow(2, float("nan")), "slow for nan s"),
-        (lambda: disk.fail(after_s=-1), "after -1 s"),
-        (lambda: disk.fail(after_requests=-1), "after -1 requests"),
-        (lambda: disk.fail(after_s=1, after_requests=1), "not both"),
-        (lambda: disk.make_unreadable(5, 4), "sectors 5-4"),
-        (lambda: disk.make_unreadable(0, 131_072, "log"), "use 0-131071"),
-        (lambda: disk.make_unreadable(0, 1, "swap"), "no partition 'swap': use log, data"),
-    ]
-    for call, named in calls:
-        with pytest.raises(TierwiseError, match=named):
-            call()
-    assert error_of(lambda: read_sector(disk, "log", 0)) is None
-
-
-def run(*arguments: str) -> Any:
-    return CliRunner().invoke(app, ["disk", *arguments])
-
-
-def test_command_line(mount_dir: Path) -> None:
-    def succeed(*arguments: str) -> str:
-        result = run(*arguments)
-        assert result.exit_code == 0, result
-        return result.output
-
-    where = ["--size", "64M", "--mount", str(mount_dir)]
-    succeed("up", NAME, "--profile", VOLATILE, *where, "--lies", "--unreadable", "90000-90007")
-    try:
-        disk = EmulatedDisk.find(NAME)
-        time.sleep(2.1)
-        (mount_dir / "file").write_bytes(b"x" * 10_000)
-        os.sync()
-        assert json.loads(succeed("cut", NAME, "--json"))["lost_sectors"] > 20
-        assert not (mount_dir / "file").exists()
-        assert "sectors: " in succeed("cut", NAME, "--keep-random", "--seed", "7")
-        assert error_of(lambda: read_sector(disk, "disk", 90_000)) == errno.EIO
-        succeed("unreadable", NAME, "--sectors", "8-15")
-        succeed("slow", NAME, "--factor", "2", "--for", "1")
-        assert error_of(lambda: read_sector(disk, "disk", 8)) == errno.EIO
-        succeed("fail", NAME)
-        assert error_of(lambda: read_sector(disk, "disk", 1024)) == errno.EIO
-    finally:
-        succeed("down", NAME)
-    assert traces(NAME, mount_dir) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["fail", "nothing"], "no disk 'nothing'"),
-        (["fail", "nothing", "--after", "soon"], "--after 'soon'"),
-        (["unreadable", "nothing", "--sectors", "9-3"], "--sectors '9-3'"),
-        (["up", NAME, "--lies"], "no volatile write cache"),
-        (["up", NAME, "--precondition", "worn"], "'worn'"),
-        (["up", NAME, "--fail-after", "3 parsecs"], "--fail-after '3 parsecs'"),
-        (["up", NAME, "--unreadable", "0-131072"], "use 0-131071"),
-        (["up", NAME, "--slow-factor", "0"], "factor of 0"),
-    ],
-    ids=str,
-)
-def test_bad_options(mount_dir: Path, arguments: list[str], named: str) -> None:
-    settings = ["--profile", "ram", "--size", "64M", "--mount", str(mount_dir)]
-    result = run(*arguments, *(settings if arguments[0] == "up" else []))
-    # The command line's main function prints such an error as one line.
-    assert isinstance(result.exception, TierwiseError), result
-    assert named in str(result.exception) and "\n" not in str(result.exception)
-    assert traces(NAME, mount_dir) == []
 
 
 @pytest.mark.parametrize("kind", ["hdd", "ssd", "ram", "array", "volume"])

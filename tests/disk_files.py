@@ -1,0 +1,48 @@
+"""Files and sectors of an emulated disk, read and written past what the kernel caches."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tierwise.host.disk import EmulatedDisk
+
+
+def write_without_flush(descriptor: int, data: bytes, offset: int) -> None:
+    """Write to the device and wait until it has completed, but send no flush."""
+    os.pwrite(descriptor, data, offset)
+    wait, write = 1 | 4, 2
+    libc = ctypes.CDLL(None, use_errno=True)
+    status = libc.sync_file_range(
+        descriptor, ctypes.c_int64(offset), ctypes.c_int64(len(data)), ctypes.c_uint(wait | write)
+    )
+    assert status == 0, os.strerror(ctypes.get_errno())
+
+
+def flushed_file(directory: Path, data: bytes) -> int:
+    descriptor = os.open(directory / "file", os.O_RDWR | os.O_CREAT)
+    os.pwrite(descriptor, data, 0)
+    os.fsync(descriptor)
+    return descriptor
+
+
+def read_sector(disk: EmulatedDisk, partition: str, sector: int) -> bytes:
+    """Read 4 KiB from the block device, past every cache."""
+    descriptor = os.open(disk.stats().partitions[partition].loop, os.O_RDONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, 4096) as buffer:
+            os.preadv(descriptor, [buffer], sector * 512)
+            return bytes(buffer)
+    finally:
+        os.close(descriptor)
+
+
+def error_of(action: Callable[[], object]) -> int | None:
+    try:
+        action()
+    except OSError as error:
+        return error.errno
+    return None
