@@ -73,8 +73,10 @@ pub(super) struct Overheads {
     pub(super) write_completion: f64,
 }
 
-/// Times in milliseconds that a drive of any age stays below.
-const TIME_MS: RangeInclusive<f64> = 0.0..=100.0;
+/// Times in milliseconds that a drive of any age stays below. What others fitted may come out a little below 0.
+const TIME_MS: RangeInclusive<f64> = -10.0..=100.0;
+/// Angles in sectors, of any turn.
+const ANGLE: RangeInclusive<f64> = -1e6..=1e6;
 
 impl Drive {
     pub(super) fn parse(geometry: &str) -> Result<Self, ImportError> {
@@ -96,7 +98,7 @@ impl Drive {
         within(
             "mechanics.write_settle_ms",
             self.mechanics.write_settle_ms,
-            -5.0..=50.0,
+            TIME_MS,
         )?;
         if self.zones.is_empty() {
             return Err(ImportError::geometry("zones: empty, give at least one"));
@@ -111,7 +113,6 @@ impl Drive {
 
 impl Zone {
     fn check(&self, index: usize) -> Result<(), ImportError> {
-        let turn = self.sectors_per_track;
         for (field, value, range) in [
             ("first_cylinder", self.first_cylinder, 0.0..=1e7),
             (
@@ -119,14 +120,10 @@ impl Zone {
                 self.last_cylinder,
                 self.first_cylinder..=1e7,
             ),
-            ("sectors_per_track", turn, 8.0..=1e5),
-            ("first_sector_offset", self.first_sector_offset, 0.0..=turn),
-            ("track_skew_sectors", self.track_skew_sectors, 0.0..=turn),
-            (
-                "cylinder_skew_sectors",
-                self.cylinder_skew_sectors,
-                0.0..=turn,
-            ),
+            ("sectors_per_track", self.sectors_per_track, 8.0..=1e5),
+            ("first_sector_offset", self.first_sector_offset, ANGLE),
+            ("track_skew_sectors", self.track_skew_sectors, ANGLE),
+            ("cylinder_skew_sectors", self.cylinder_skew_sectors, ANGLE),
             ("spare_sectors", self.spare_sectors, 0.0..=1e9),
             ("slips", self.slips, 0.0..=1e9),
         ] {

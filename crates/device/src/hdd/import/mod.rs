@@ -68,6 +68,9 @@ fn seek_rows(seek: &str) -> Result<Vec<(f64, f64)>, ImportError> {
         }
         let fault = |what: &str| ImportError::seek(format!("line {}: {what}: {line}", index + 1));
         let row = seek_row(line).ok_or_else(|| fault("not `distance,milliseconds`"))?;
+        if row == (0.0, 0.0) {
+            continue;
+        }
         if !(1.0..=1e7).contains(&row.0) || !(0.0..=1e3).contains(&row.1) {
             return Err(fault(
                 "distance must be 1 to 1e7 cylinders, time 0 to 1000 ms",

@@ -27,7 +27,7 @@ fn mechanics(drive: &Drive, seek: &[(f64, f64)], out: &mut String) {
         drive.cache.fast_write_level > 0.0,
         m.rpm,
         drive.surfaces,
-        m.head_switch_ms * 1e3,
+        m.head_switch_ms.max(0.0) * 1e3,
         // A negative time to settle comes of a fit elsewhere, not of a head that arrives before it left.
         m.write_settle_ms.max(0.0) * 1e3,
         rules::read_settle_ms(seek) * 1e3,
@@ -51,11 +51,15 @@ fn zones(drive: &Drive, out: &mut String) {
             zone.sectors_per_track,
             spares(zone, unit),
             if index == 0 { beyond } else { 0.0 },
-            zone.first_sector_offset,
-            zone.track_skew_sectors,
-            zone.cylinder_skew_sectors,
+            within_turn(zone.first_sector_offset, zone),
+            within_turn(zone.track_skew_sectors, zone),
+            within_turn(zone.cylinder_skew_sectors, zone),
         );
     }
+}
+
+fn within_turn(sectors: f64, zone: &Zone) -> f64 {
+    sectors.rem_euclid(zone.sectors_per_track)
 }
 
 fn spares(zone: &Zone, unit: SpareUnit) -> String {
@@ -113,7 +117,7 @@ fn overheads(drive: &Drive, out: &mut String) {
         ("read_completion", over.read_completion),
         ("write_completion", over.write_completion),
     ] {
-        let _ = writeln!(out, "{key}_us = {:.1}", time_ms * 1e3);
+        let _ = writeln!(out, "{key}_us = {:.1}", time_ms.max(0.0) * 1e3);
     }
     out.push_str("flush_us = 0\n");
 }

@@ -60,10 +60,12 @@ pub(super) fn readahead_to(cache: &Cache) -> &'static str {
     }
 }
 
-/// Mode 0 does not read ahead.
+/// Mode 0 does not read ahead; in the others a largest length of 0 means the segment's, as in DiskSim.
 pub(super) fn readahead_sectors(cache: &Cache) -> f64 {
     if cache.continuous_read == 0.0 {
         0.0
+    } else if cache.readahead_max_sectors == 0.0 {
+        cache.segment_sectors
     } else {
         cache.readahead_max_sectors
     }

@@ -101,3 +101,25 @@ fn faults_name_the_field_or_the_line() {
         "line 2: no seek time in the table"
     );
 }
+
+#[test]
+fn what_others_fitted_below_nothing_is_nothing_and_angles_are_within_a_turn() {
+    let sound = geometry(20_000, 0, 0);
+    let odd = sound
+        .replace("\"first_sector_offset\": 0", "\"first_sector_offset\": -3")
+        .replace("\"track_skew_sectors\": 7", "\"track_skew_sectors\": 57")
+        .replace(
+            "\"Read completion overhead\": 0",
+            "\"Read completion overhead\": -0.1",
+        )
+        .replace(
+            "\"readahead_max_sectors\": 32",
+            "\"readahead_max_sectors\": 0",
+        );
+    let params = imported(&odd);
+    let zone = &params.zones[0];
+    assert_eq!((zone.offset_sectors, zone.track_skew_sectors), (47.0, 7.0));
+    assert_eq!(params.overhead.read_completion_ns, 0);
+    assert_eq!(params.cache.readahead_sectors, 64);
+    assert!(import(&sound, &SEEK.replace("ms\n", "ms\n0,0\n")).is_ok());
+}
