@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::disk::{Disk, Job, Work};
 use super::fetched::Fetched;
+use super::geometry::Place;
 use super::queue::Waiting;
 use super::readahead::Lookup;
-use super::writeback::Dirty;
 use crate::{Nanos, Request};
 
 impl Disk {
@@ -115,13 +115,12 @@ impl Disk {
         }
         self.halt(now);
         let (mechanics, arm) = (&self.mechanics, self.arm);
-        let nearest = |all: &[Dirty]| {
-            mechanics.reached_first(arm, all.iter().map(|dirty| (now, &dirty.place, true)))
+        let nearest = |places: &[Place]| {
+            mechanics.reached_first(arm, places.iter().map(|place| (now, place, true)))
         };
-        let Some(dirty) = self.writes.start(nearest) else {
+        let Some((dirty, place)) = self.writes.start(nearest) else {
             return false;
         };
-        let place = dirty.place;
         let begin = mechanics.reach(now, arm, &place, true);
         let (at, arm) = mechanics.pass(begin, dirty.sector, &place, dirty.end - dirty.sector, true);
         self.arm = arm;

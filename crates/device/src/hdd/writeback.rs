@@ -9,8 +9,6 @@ use crate::Request;
 pub(crate) struct Dirty {
     pub(crate) sector: u64,
     pub(crate) end: u64,
-    /// Where the first of them lies.
-    pub(crate) place: Place,
     /// Number of the last write in it, for flushes.
     pub(crate) last_write: u64,
 }
@@ -19,6 +17,8 @@ pub(crate) struct Dirty {
 #[derive(Debug)]
 pub(crate) struct WriteCache {
     dirty: Vec<Dirty>,
+    /// Where the first sector of each lies: apart, since most searches need the sectors only.
+    places: Vec<Place>,
     /// The stretch that the mechanism is writing: still takes room, no longer grows.
     writing: Option<Dirty>,
     sectors_max: u64,
@@ -32,6 +32,7 @@ impl WriteCache {
         let stretches_max = params.cache.write_segments as usize;
         Self {
             dirty: Vec::with_capacity(stretches_max),
+            places: Vec::with_capacity(stretches_max),
             writing: None,
             sectors_max: u64::from(params.cache.write_sectors),
             stretches_max,
@@ -70,9 +71,9 @@ impl WriteCache {
             self.dirty.push(Dirty {
                 sector,
                 end,
-                place,
                 last_write,
             });
+            self.places.push(place);
         }
     }
 
@@ -84,14 +85,15 @@ impl WriteCache {
             .any(|dirty| dirty.sector <= sector && end <= dirty.end)
     }
 
-    /// Starts writing the stretch that `choose` picks.
+    /// Starts writing the stretch that `choose` picks by the places where they begin.
     pub(crate) fn start(
         &mut self,
-        choose: impl FnOnce(&[Dirty]) -> Option<usize>,
-    ) -> Option<Dirty> {
-        let index = choose(&self.dirty)?;
-        self.writing = Some(self.dirty.remove(index));
-        self.writing
+        choose: impl FnOnce(&[Place]) -> Option<usize>,
+    ) -> Option<(Dirty, Place)> {
+        let index = choose(&self.places)?;
+        let dirty = self.dirty.remove(index);
+        self.writing = Some(dirty);
+        Some((dirty, self.places.remove(index)))
     }
 
     /// The stretch being written is on the medium.
