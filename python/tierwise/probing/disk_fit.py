@@ -26,6 +26,8 @@ from tierwise.statistics import Interval, median_interval
 ZONES = 6
 _BLOCK_BYTES = 4096
 _FEWEST_BLOCKS = 8
+_FIRST_WRITES = 12
+"""So many writes any cache has room for."""
 
 Floats = NDArray[np.float64]
 
@@ -77,20 +79,22 @@ def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Ra
     revolutions = revolutions_us(ends_us, spread_us)
     revolution_us = statistics.median(revolutions or [spread_us])
     seeks = fit_seeks(reads, target.size_bytes, middles, revolution_us)
+    outside_us = overhead_us + _BLOCK_BYTES / statistics.median(middles)
+    settle(target, random)
     writes_us = times_us(target, at_random(target, "W", _BLOCK_BYTES, random), 0.08 * seconds)
-    cached = statistics.median(writes_us) < revolution_us / 3
+    cached = statistics.median(writes_us[:_FIRST_WRITES]) < revolution_us / 3
     rpm = median_interval([60e6 / one for one in revolutions or [spread_us]])
     return DiskFit(
         rpm=rpm,
         media_mb_per_s=[median_interval(rate) for rate in rates],
         skew_share=min(switch_us / revolution_us, 0.5),
-        single_us=max(seeks.single_us - overhead_us, 1.0),
-        average_us=max(seeks.average_us - overhead_us, 1.0),
-        full_us=max(seeks.full_us - overhead_us, 1.0),
+        single_us=max(seeks.single_us - outside_us, 1.0),
+        average_us=max(seeks.average_us - outside_us, 1.0),
+        full_us=max(seeks.full_us - outside_us, 1.0),
         overhead_us=overhead_us,
         write_settle_us=0.0 if cached else max(statistics.median(writes_us) - seeks.read_median_us, 0.0),
         write_cache=cached,
-        write_hit_us=statistics.median(writes_us) if cached else overhead_us,
+        write_hit_us=statistics.median(writes_us[:_FIRST_WRITES]) if cached else overhead_us,
         span_bytes=target.size_bytes,
         seeks=seeks.reads,
         rewrites_seen=bool(revolutions),

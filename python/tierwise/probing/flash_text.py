@@ -25,8 +25,8 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool) -> str:
         "channels": (
             fit.units,
             origin.source(
-                f"random 4 KiB reads a second at depth 64 ({interval_text(fit.read_iops, 0)}) times read_us, "
-                "corrected for idle units"
+                f"random 4 KiB reads a second at depth 64 ({interval_text(fit.read_iops, 0)}), "
+                "the highest times read_us, corrected for idle units"
             ),
         ),
         "stripe_kib": (

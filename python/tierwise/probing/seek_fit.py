@@ -39,7 +39,10 @@ class Reads:
 
 @dataclass(frozen=True)
 class Seeks:
-    """Seeks with the command's overhead, in µs; ``spread_us`` is a revolution by the spread of the reads."""
+    """Seeks with the command's overhead and the transfer, in µs.
+
+    ``spread_us`` is a revolution by the spread of the reads.
+    """
 
     single_us: float
     average_us: float
