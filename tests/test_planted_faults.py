@@ -155,3 +155,9 @@ def test_a_planted_fault_is_seen(copy: Path, fault: Fault) -> None:
     finally:
         source.write_text(right, "utf-8")
     assert "test result: FAILED. 0 passed; 1 failed" in faulty.stdout, faulty.stdout + faulty.stderr
+
+
+def test_the_page_lists_every_fault_and_its_test() -> None:
+    page = (ROOT / "docs" / "models.md").read_text("utf-8")
+    rows = [f"| {fault.name} | `{fault.file}` | `{fault.target}`: `{fault.test}` |" for fault in FAULTS]
+    assert not [row for row in rows if row not in page]
