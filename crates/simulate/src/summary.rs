@@ -1,6 +1,7 @@
 //! A few figures of a device, measured on its model as one would measure a real one.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use serde::Serialize;
@@ -64,6 +65,8 @@ pub fn summarize(profile: &Profile) -> Result<Summary, SimulateError> {
     let write_flush_us = write_flush_us(&random.measure(log_append(), LOG_RUN)?);
     let random_write_qd32_iops = random.measure(write.with_depth(DEEP), RANDOM_RUN)?.iops;
     let random_write_iops = random.measure(write, RANDOM_RUN)?.iops;
+    let cached = random.cached;
+    drop(random); // so that the second device can have its memory
 
     let mut sequential = Bench::new(profile, filled);
     let in_sequence = |pattern: Pattern| pattern.with_depth(SEQUENTIAL_DEPTH);
@@ -77,7 +80,7 @@ pub fn summarize(profile: &Profile) -> Result<Summary, SimulateError> {
         random_write_iops,
         random_write_qd32_iops,
         write_flush_us,
-        cached_writes: random.cached || sequential.cached,
+        cached_writes: cached || sequential.cached,
     })
 }
 
@@ -183,11 +186,15 @@ fn is_settled(report: &Report) -> bool {
 
 /// The figures of each profile, in their order, measured on as many threads as asked for.
 pub fn summarize_all(profiles: &[Profile], threads: usize) -> Vec<Result<Summary, SimulateError>> {
-    let next = Mutex::new(0..profiles.len());
+    let next = AtomicUsize::new(0);
     let found = Mutex::new(vec![None; profiles.len()]);
+    let take = || {
+        let index = next.fetch_add(1, Ordering::Relaxed);
+        Some((index, profiles.get(index)?))
+    };
     let work = || {
-        while let Some(index) = lock(&next).next() {
-            let summary = summarize(&profiles[index]);
+        while let Some((index, profile)) = take() {
+            let summary = summarize(profile);
             lock(&found)[index] = Some(summary);
         }
     };
