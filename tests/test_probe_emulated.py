@@ -94,7 +94,7 @@ def test_a_disk_is_found_again(tmp_path: Path) -> None:
 
     def attempt() -> None:
         with whole_device(profile, tmp_path) as device:
-            report = probe(device, Options(seconds=12, repeats=3, destroy=True, fill=False))
+            report = probe(device, Options(seconds=10, repeats=3, destroy=True, fill=False))
         found = read_back(report, tmp_path)
         assert found["kind"] == "hdd" and found["write_cache"] is False
         assert found["mechanics"]["rpm"] == within_a_tenth(true["mechanics"]["rpm"])
@@ -123,7 +123,7 @@ def test_a_write_cache_is_seen(tmp_path: Path) -> None:
             whole_device(profile, tmp_path) as device,
             opened(look(device), options, lambda _: None) as (target, _),
         ):
-            fit = fit_disk(target, 5, 2, Random(1))
+            fit = fit_disk(target, 4, 2, Random(1))
         assert fit.write_cache
         assert fit.rpm.estimate == within_a_tenth(10_000)
 
@@ -140,7 +140,7 @@ def test_an_ssd_is_found_again(tmp_path: Path) -> None:
             disk.set_timing(False)
             report = probe(
                 tmp_path / "mount",
-                Options(seconds=8, size_bytes=32 * MIB, repeats=3),
+                Options(seconds=7, size_bytes=32 * MIB, repeats=3),
                 lambda phase: disk.set_timing(not phase.startswith("filling")),
             )
         found = read_back(report, tmp_path)

@@ -6,8 +6,8 @@
   the latency are taken, an estimate.
 - Units in parallel: random reads at depth 64. Reads fall on ``c`` units at random, which leaves some
   idle; with ``n`` readers and a constant service time ``s`` the rate is about ``c/s · n/(n + 0.6·c)``
-  (found by simulating closed queues of 4 to 48 units: within 3 %), solved for ``c``, with the highest rate of the
-  repeats, for a busy host only takes away.
+  (found by simulating closed queues of 4 to 48 units: within 3 %), solved for ``c``, with the highest
+  rate of the repeats, for a busy host only takes away.
 - Link: the highest rate of large requests, either way.
 - Program time: random writes at depth 64 on a file that has been written whole, times the units.
 - Flush: with nothing to write; and whether it waits for more after a write.
