@@ -128,3 +128,15 @@ fn a_queued_flush_lets_queued_commands_between_its_writes() {
     );
     assert!(drained[4] < drained[5]);
 }
+
+/// Whoever reorders must not lose a turn by it: the next read in sequence needs no positioning.
+#[test]
+fn reads_in_sequence_are_not_reordered() {
+    let read = |index: u64| request(Op::Read, index * 64, 64);
+    let requests: Vec<Request> = (0..200).map(read).collect();
+    for policy in ["\"sstf\"", "\"sptf\""] {
+        let changes = [("policy", policy), ("depth", "8")];
+        let order = order(&changes, &requests);
+        assert!(order.is_sorted(), "{policy}: {order:?}");
+    }
+}

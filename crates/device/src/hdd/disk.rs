@@ -52,6 +52,8 @@ pub struct Disk {
     pub(super) last_write_end: Option<u64>,
     /// End of the command before, if that was a read.
     pub(super) last_read_end: Option<u64>,
+    /// End of the read that the head is on, or reads ahead behind.
+    pub(super) read_to: Option<u64>,
     pub(super) wrote_back: bool,
     pub(super) bus_free: Nanos,
     pub(super) due: DueList,
@@ -80,6 +82,7 @@ impl Disk {
             flushes: Flushes::new(params.queue.flush_drains),
             last_write_end: None,
             last_read_end: None,
+            read_to: None,
             wrote_back: false,
             bus_free: 0,
             due: DueList::new(),

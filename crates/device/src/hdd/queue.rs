@@ -58,14 +58,33 @@ impl Queue {
         self.taken.is_empty()
     }
 
-    /// Removes the command to serve next, for an arm free at `now`.
-    pub(crate) fn pop(&mut self, now: Nanos, arm: Arm, mechanics: &Mechanics) -> Option<Waiting> {
-        let index = self.choose(now, arm, mechanics);
+    /// Removes the command to serve next, for an arm free at `now`; `read_to` is the end of the read that the head
+    /// is on, or reads ahead behind.
+    pub(crate) fn pop(
+        &mut self,
+        now: Nanos,
+        arm: Arm,
+        read_to: Option<u64>,
+        mechanics: &Mechanics,
+    ) -> Option<Waiting> {
+        let index = self
+            .continuing(read_to)
+            .unwrap_or_else(|| self.choose(now, arm, mechanics));
         let chosen = self.taken.remove(index)?;
         if let Some(next) = self.behind.pop_front() {
             self.taken.push_back(next);
         }
         Some(chosen)
+    }
+
+    /// A read that goes on where the head is, which takes no positioning at all.
+    fn continuing(&self, read_to: Option<u64>) -> Option<usize> {
+        if self.params.policy == QueuePolicy::Fcfs {
+            return None;
+        }
+        let sector = read_to?;
+        let goes_on = |waiting: &Waiting| waiting.request.sector == sector && !waiting.write;
+        self.taken.iter().position(goes_on)
     }
 
     fn choose(&self, now: Nanos, arm: Arm, mechanics: &Mechanics) -> usize {

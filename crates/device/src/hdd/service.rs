@@ -27,7 +27,8 @@ impl Disk {
             if (urgent || self.queue.is_empty()) && self.write_back(now) {
                 return;
             }
-            let Some(waiting) = self.queue.pop(now, self.arm, &self.mechanics) else {
+            let next = self.queue.pop(now, self.arm, self.read_to, &self.mechanics);
+            let Some(waiting) = next else {
                 self.start_flush(now);
                 return;
             };
@@ -81,6 +82,7 @@ impl Disk {
                 self.reply_media(waiting, begin, at);
             }
         }
+        self.read_to = Some(end);
     }
 
     fn write_medium(&mut self, now: Nanos, waiting: &Waiting) {
@@ -137,6 +139,7 @@ impl Disk {
 
     /// Ends reading ahead; the arm is then where that had come to.
     fn halt(&mut self, now: Nanos) {
+        self.read_to = None;
         if let Some(arm) = self.reads.stop(now, &self.mechanics) {
             self.arm = arm;
         }
