@@ -58,7 +58,13 @@ def fio_mb_per_s(file: Path, title: str, seconds: float) -> float:
     command = [
         *("fio", "--name=probe", f"--filename={file}", f"--size={SIZE_BYTES}", "--direct=1"),
         *("--ioengine=io_uring", f"--rw={mode}", f"--bs={FIO_SIZES[kind]}", f"--iodepth={depth}"),
-        *("--norandommap", "--randrepeat=0", "--time_based", f"--runtime={seconds}", "--output-format=json"),
+        *(
+            "--norandommap",
+            "--randrepeat=0",
+            "--time_based",
+            f"--runtime={round(seconds * 1000)}ms",
+            "--output-format=json",
+        ),
     ]
     output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return float(json.loads(output)["jobs"][0][direction]["bw_bytes"]) / 1e6
