@@ -25,6 +25,7 @@ class Fault:
     right: str
     wrong: str
     target: str
+    """File of ``tests``, or ``lib`` for a test beside the source."""
     test: str
 
 
@@ -70,6 +71,22 @@ FAULTS = [
         "computed_and_replayed_steady_states_meet_the_closed_form",
     ),
     Fault(
+        "cleaning loses a unit",
+        "ssd/ftl/mod.rs",
+        "self.place(unit - 1, self.moved_to);",
+        "self.place((unit - 1).max(1), self.moved_to);",
+        "lib",
+        "ssd::ftl::tests::map_and_blocks_agree",
+    ),
+    Fault(
+        "an erase takes no time",
+        "ssd/ftl/params.rs",
+        'erase_ns: table.micros("erase_us", 0.0..=1e6)?,',
+        'erase_ns: 0 * table.micros("erase_us", 0.0..=1e6)?,',
+        "ssd_timing",
+        "some_reads_meet_an_erase",
+    ),
+    Fault(
         "a discard leaves the data valid",
         "ssd/ftl/mod.rs",
         "self.slots[unit as usize] = NOTHING;\n        }\n    }\n\n    /// Units moved for",
@@ -102,6 +119,14 @@ FAULTS = [
         "ios_above_the_limit_wait_for_their_second",
     ),
     Fault(
+        "credits are never spent",
+        "volume/mod.rs",
+        "credits.take(at, sectors);",
+        "credits.take(at, sectors - sectors);",
+        "volume_profiles",
+        "credits_end_at_the_computed_second_and_come_back_while_idle",
+    ),
+    Fault(
         "a link has no limit",
         "ram.rs",
         "let start = from.max(self.link_free);",
@@ -130,10 +155,11 @@ def copy() -> Path:
 
 def run_test(copy: Path, fault: Fault) -> subprocess.CompletedProcess[str]:
     """The test that is to see a fault, built with the dependencies that the real tests were built with."""
+    where = ["--lib"] if fault.target == "lib" else ["--test", fault.target]
     return subprocess.run(
         [
             *("cargo", "test", "--offline", "--quiet", "--target-dir", str(ROOT / "target")),
-            *("-p", "tierwise-device", "--test", fault.target, "--", "--exact", fault.test),
+            *("-p", "tierwise-device", *where, "--", "--exact", fault.test),
         ],
         cwd=copy,
         capture_output=True,

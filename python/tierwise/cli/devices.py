@@ -78,6 +78,6 @@ def _cells(summary: DeviceSummary) -> list[str]:
         f"{figures.random_read_iops:,.0f} / {figures.random_read_qd32_iops:,.0f}",
         f"{figures.random_write_iops:,.0f} / {figures.random_write_qd32_iops:,.0f}{mark}",
         f"{figures.write_flush_us / 1e3:,.3f}",
-        "" if price is None else f"{price:.3f}",
+        "" if price is None else f"{price:.3g}",
         f"{summary.sources.sourced_share:.0%}",
     ]
