@@ -125,7 +125,6 @@ def _file_of(name_or_path: str) -> Path:
     path = Path(name_or_path)
     if path.suffix == ".toml" or len(path.parts) > 1:
         return path
-    near = difflib.get_close_matches(name_or_path, names(), n=3, cutoff=0.4) or names()
-    raise TierwiseError(
-        f"unknown profile {name_or_path!r}", f"use one of {', '.join(near)}, or a path to a TOML file"
-    )
+    near = difflib.get_close_matches(name_or_path, names(), n=3, cutoff=0.4)
+    known = f"use one of {', '.join(near)}" if near else "use one that tierwise devices lists"
+    raise TierwiseError(f"unknown profile {name_or_path!r}", f"{known}, or a path to a TOML file")
