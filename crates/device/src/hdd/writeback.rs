@@ -79,10 +79,8 @@ impl WriteCache {
 
     /// Whether a read can be served from here.
     pub(crate) fn holds(&self, sector: u64, end: u64) -> bool {
-        self.dirty
-            .iter()
-            .chain(&self.writing)
-            .any(|dirty| dirty.sector <= sector && end <= dirty.end)
+        let inside = |dirty: &Dirty| dirty.sector <= sector && end <= dirty.end;
+        self.writing.as_ref().is_some_and(inside) || self.dirty.iter().any(inside)
     }
 
     /// Starts writing the stretch that `choose` picks by the places where they begin.
@@ -114,9 +112,7 @@ impl WriteCache {
 
     /// Whether every write up to number `write` is on the medium.
     pub(crate) fn is_durable(&self, write: u64) -> bool {
-        self.dirty
-            .iter()
-            .chain(&self.writing)
-            .all(|dirty| dirty.last_write > write)
+        let later = |dirty: &Dirty| dirty.last_write > write;
+        self.writing.as_ref().is_none_or(later) && self.dirty.iter().all(later)
     }
 }
