@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::random::{GOLDEN_GAMMA, Xorshift};
 use crate::{Completion, Device, Nanos, Op, Request, RequestId};
 
 /// A request and the time since the one before it.
@@ -170,13 +171,8 @@ impl Trace {
 /// Pseudo-random arrivals over a device of `capacity_sectors`, the same for the same seed: all operations,
 /// runs and random places, bursts and pauses.
 pub fn arrivals(seed: u64, count: usize, capacity_sectors: u64) -> Vec<Arrival> {
-    let mut state = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut next = move |below: u64| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state % below
-    };
+    let mut random = Xorshift(seed.wrapping_add(GOLDEN_GAMMA));
+    let mut next = move |below: u64| random.draw() % below;
     let mut sector = 0;
     let mut arrival = || {
         let longest = if next(16) == 0 { 2048 } else { 64 };

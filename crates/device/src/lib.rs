@@ -13,6 +13,7 @@ mod due;
 pub mod hdd;
 pub mod profile;
 pub mod ram;
+pub mod random;
 mod request;
 pub mod ssd;
 mod state;

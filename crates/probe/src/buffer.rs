@@ -3,6 +3,8 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::slice;
 
+use tierwise_device::random::{GOLDEN_GAMMA, mix};
+
 /// Suits every device: none has a logical block above a page.
 const ALIGN_BYTES: usize = 4096;
 
@@ -91,14 +93,9 @@ impl Drop for Buffers {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): one good random word for each number.
+/// One good random word for each number.
 fn splitmix(number: u64) -> u64 {
-    let mut word = number
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .wrapping_add(0x9e37_79b9_7f4a_7c15);
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
+    mix(number.wrapping_mul(GOLDEN_GAMMA).wrapping_add(GOLDEN_GAMMA))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::runs::{NONE, Runs};
 use super::slab::Slab;
 use crate::Nanos;
+use crate::random::GOLDEN_GAMMA;
 
 /// Dirty sectors of one line, gathered since the line was last destaged.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +237,7 @@ impl Hasher for LineHasher {
     }
 
     fn write_u64(&mut self, line: u64) {
-        let product = line.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let product = line.wrapping_mul(GOLDEN_GAMMA);
         self.0 = product ^ (product >> 32);
     }
 

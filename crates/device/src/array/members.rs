@@ -3,6 +3,7 @@
 use super::params::ArrayParams;
 use super::tournament::Tournament;
 use crate::due::RESERVED;
+use crate::random::GOLDEN_GAMMA;
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, Written};
 
 /// Devices that work at the same time.
@@ -26,7 +27,7 @@ impl Members {
             if params.coupled {
                 seed
             } else {
-                seed ^ (member + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                seed ^ (member + 1).wrapping_mul(GOLDEN_GAMMA)
             }
         };
         Self {

@@ -11,7 +11,7 @@ use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
 use super::writeback::WriteCache;
 use crate::due::{DueList, RESERVED};
-use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written};
+use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};
 
 /// What the mechanism is doing.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl Disk {
     /// As [`Disk::new`], with the table of [`HddParams::seek_ns`], which other disks use too.
     pub(crate) fn sharing(params: &HddParams, seed: u64, seek_ns: Arc<[u32]>) -> Self {
         Self {
-            mechanics: Mechanics::new(params, scatter(seed), seek_ns),
+            mechanics: Mechanics::new(params, random::mix(seed), seek_ns),
             overhead: params.overhead.clone(),
             bus_sector_ns: params.bus_sector_ns,
             write_cache_on: params.write_cache,
@@ -258,12 +258,4 @@ impl Device for Disk {
     fn written(&self) -> Written {
         self.written
     }
-}
-
-/// Spreads a seed over 64 bits (the finalizer of SplitMix64); 0 stays 0.
-fn scatter(seed: u64) -> u64 {
-    let mut bits = seed;
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }

@@ -1,5 +1,6 @@
 //! Throughput and latency over written volume: where the cliff lies that cleaning makes.
 
+use crate::random::{GOLDEN_GAMMA, Xorshift};
 use crate::{Completion, Device, Nanos, Op, Request, SECTOR_BYTES};
 
 /// Sectors of each write.
@@ -38,7 +39,7 @@ pub fn overwrite_history(
 struct Writer<'a> {
     device: &'a mut dyn Device,
     now: Nanos,
-    state: u64,
+    random: Xorshift,
     written: u64,
     /// When each outstanding write was submitted, by its id.
     submitted: Vec<Nanos>,
@@ -50,7 +51,7 @@ impl<'a> Writer<'a> {
         let mut writer = Self {
             device,
             now: 0,
-            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            random: Xorshift(seed.wrapping_mul(GOLDEN_GAMMA) | 1),
             written: 0,
             submitted: vec![0; depth.max(1) as usize],
             completions: Vec::with_capacity(depth as usize),
@@ -60,14 +61,11 @@ impl<'a> Writer<'a> {
     }
 
     fn submit(&mut self, id: u64) {
-        self.state ^= self.state << 13;
-        self.state ^= self.state >> 7;
-        self.state ^= self.state << 17;
         let places = self.device.capacity_sectors() / u64::from(WRITE_SECTORS);
-        let place = (u128::from(self.state) * u128::from(places)) >> 64;
+        let place = self.random.below(places);
         let request = Request {
             op: Op::Write,
-            sector: place as u64 * u64::from(WRITE_SECTORS),
+            sector: place * u64::from(WRITE_SECTORS),
             sectors: WRITE_SECTORS,
             fua: false,
         };

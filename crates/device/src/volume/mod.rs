@@ -22,6 +22,7 @@ use run::Run;
 use slots::Slots;
 
 use crate::due::DueList;
+use crate::random::SplitMix;
 use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
 };
@@ -32,7 +33,7 @@ pub struct Volume {
     params: VolumeParams,
     read: Latency,
     write: Latency,
-    random: u64,
+    random: SplitMix,
     io: Bucket,
     throughput: Bucket,
     credits: Option<Bucket>,
@@ -53,7 +54,7 @@ impl Volume {
         Self {
             read: Latency::new(&params.read),
             write: Latency::new(&params.write),
-            random: seed,
+            random: SplitMix::new(seed),
             io: steady(params.iops),
             throughput: steady(params.sectors_per_s()),
             credits: params
@@ -72,7 +73,7 @@ impl Volume {
     /// When a read or write completes.
     fn transfer(&mut self, now: Nanos, request: &Request) -> Nanos {
         let is_write = request.op == Op::Write;
-        let random = self.next_random();
+        let random = self.random.draw();
         let count = self.runs[usize::from(is_write)].count(&self.params.count, now, request);
         let begun = self.begin(now, count, request.sectors);
         let latency = if is_write { &self.write } else { &self.read };
@@ -109,15 +110,6 @@ impl Volume {
         self.io.take(at, count);
         self.throughput.take(at, sectors);
         at
-    }
-
-    /// The next number of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-    fn next_random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 }
 

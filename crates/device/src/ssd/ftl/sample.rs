@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use crate::random::GOLDEN_GAMMA;
+
 /// Most units tracked: 16 MiB of map.
 const MOST_TRACKED: u64 = 1 << 22;
 
@@ -54,7 +56,7 @@ impl Sample {
 
     /// Where in its group the tracked unit lies.
     fn place(self, group: u64) -> u64 {
-        let hash = group.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let hash = group.wrapping_mul(GOLDEN_GAMMA);
         let hash = (hash ^ (hash >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 40;
         hash & (self.units_per_tracked() - 1)
     }

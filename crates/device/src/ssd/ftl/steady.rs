@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::amplification::decay;
 use super::{Ftl, HOST, RESERVE};
+use crate::random::{GOLDEN_GAMMA, Xorshift};
 
 impl Ftl {
     /// Writes an empty device once, in order.
@@ -33,7 +34,7 @@ impl Ftl {
             self.seal_and_open(HOST);
         }
         let sealed = self.free.len() - RESERVE;
-        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let mut random = Random(Xorshift(GOLDEN_GAMMA));
         let mut units: Vec<u32> = (0..active as u32).collect();
         random.shuffle(&mut units);
         let space = sealed as f64 * f64::from(self.block_units) / active as f64;
@@ -85,15 +86,12 @@ impl Ftl {
     }
 }
 
-/// Marsaglia's xorshift: the same sequence every time.
-struct Random(u64);
+/// What a worn device leaves to chance: the same every time.
+struct Random(Xorshift);
 
 impl Random {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((u128::from(self.0) * u128::from(end)) >> 64) as u64
+        self.0.below(end)
     }
 
     /// About a standard normal value: the sum of twelve uniform ones.

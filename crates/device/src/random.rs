@@ -1,0 +1,49 @@
+//! Chance from a seed: the same seed, the same sequence.
+
+/// What SplitMix64 adds to its state each time: 2⁶⁴ over the golden ratio.
+pub const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Spreads a number over 64 bits: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). 0 stays 0.
+pub fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+/// SplitMix64: good bits from any seed.
+#[derive(Clone, Debug)]
+pub struct SplitMix(u64);
+
+impl SplitMix {
+    /// The sequence of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    #[inline]
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(GOLDEN_GAMMA);
+        mix(self.0)
+    }
+}
+
+/// Marsaglia's xorshift: less good, and faster. A state of 0 gives nothing else.
+#[derive(Clone, Debug)]
+pub(crate) struct Xorshift(pub(crate) u64);
+
+impl Xorshift {
+    /// The next number.
+    #[inline]
+    pub(crate) fn draw(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// The next number, scaled to lie below `end`.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
+    }
+}
