@@ -1,4 +1,7 @@
-"""Draw docs/models/*.svg: the models against measured drives, closed forms and documented limits."""
+"""Draw the charts of docs/models.md: the models against measured drives, closed forms and documented limits.
+
+The cliff and the knee are drawn from docs/*.csv, which the examples of crates/device print.
+"""
 
 import csv
 import gzip
@@ -15,7 +18,8 @@ from tierwise.profiles import Profile
 from tierwise.simulation import Job, simulate
 
 ROOT = Path(__file__).parents[1]
-CHARTS = ROOT / "docs" / "models"
+DOCS = ROOT / "docs"
+CHARTS = DOCS / "models"
 GOLDEN = ROOT.parent / "shared" / "golden" / "hdd"
 POINTS = 100
 """Of a distribution's curve."""
@@ -38,6 +42,8 @@ def main() -> None:
         credits = [row for name in ("volume-aws-st1", "volume-aws-sc1") for row in throughput(name, times)]
     throughput_chart(credits).save(CHARTS / "volume-credits.svg")
     amplification_chart(list(amplification())).save(CHARTS / "ssd-write-amplification.svg")
+    cliff_chart(printed("ssd-cliff")).save(DOCS / "ssd-cliff.svg")
+    knee_chart(printed("array-knee")).save(DOCS / "array-knee.svg")
 
 
 def service(drive: Path, times: Path) -> Iterator[Row]:
@@ -146,6 +152,31 @@ def amplification_chart(rows: list[Row]) -> alt.LayerChart:
     points = base.mark_point(filled=True, size=50).transform_filter("datum.source != 'closed form'")
     both: alt.LayerChart = (line + points).properties(width=560, height=200)
     return both
+
+
+def printed(example: str) -> alt.InlineData:
+    """What an example printed."""
+    return alt.InlineData((DOCS / f"{example}.csv").read_text(), format=alt.CsvDataFormat(type="csv"))
+
+
+def cliff_chart(data: alt.InlineData) -> alt.VConcatChart:
+    """Throughput above, 99th percentile of latency below, over written volume; a colour a device."""
+    written = alt.X("written_gb:Q", title="written, GB")
+    base = alt.Chart(data).mark_line(strokeWidth=1.5).properties(width=560, height=170)
+    colour = alt.Color("device:N", title=None, legend=alt.Legend(orient="top"))
+    rate = base.encode(written, alt.Y("mb_per_s:Q", title="MB/s").scale(type="log"), colour)
+    p99 = base.encode(written, alt.Y("p99_us:Q", title="99th percentile, µs").scale(type="log"), colour)
+    return alt.vconcat(rate, p99)
+
+
+def knee_chart(data: alt.InlineData) -> alt.HConcatChart:
+    """Writes completed a second and their mean time, over time; a colour a rate of arrival."""
+    colour = alt.Color("offered_per_s:N", title="writes offered a second")
+    base = alt.Chart(data).mark_line(strokeWidth=1.5).properties(width=300, height=180)
+    time = alt.X("seconds:Q", title="time, s")
+    done = base.encode(time, alt.Y("done_per_s:Q", title="writes completed a second"), colour)
+    mean = base.encode(time, alt.Y("mean_ms:Q", title="mean time, ms").scale(type="log"), colour)
+    return alt.hconcat(done, mean)
 
 
 if __name__ == "__main__":
