@@ -41,6 +41,10 @@ SCHEMA = [
 ]
 
 
+class BrokenPromiseError(Exception):
+    """What was found cannot have come from whole transactions: damage, which only a lying disk may do."""
+
+
 @dataclass
 class Books:
     """What clients tried to commit, and what the server told them was."""
@@ -87,7 +91,7 @@ class Cluster:
             self.engine.crash_stop()
             self.engine.start()
             cut.lost = self._lost()
-        except (TierwiseError, psycopg.Error, OSError) as error:
+        except (TierwiseError, psycopg.Error, OSError, BrokenPromiseError) as error:
             cut.damage = str(error)
         self.disk.set_timing(True)
         return cut
@@ -98,11 +102,12 @@ class Cluster:
             rows = connection.execute("SELECT client, number, body FROM done").fetchall()
             totals = dict(connection.execute("SELECT client, commits FROM total").fetchall())
         found = {(client, number) for client, number, _ in rows}
-        assert found <= self.books.tried, f"nobody tried to commit {found - self.books.tried}"
-        for client, number, body in rows:
-            assert body == _body(client, number), "a row has another body"
-        for client, commits in totals.items():
-            assert commits == sum(who == client for who, _ in found), "a transaction is there by half"
+        if not found <= self.books.tried:
+            raise BrokenPromiseError(f"nobody tried to commit {found - self.books.tried}")
+        if any(body != _body(client, number) for client, number, body in rows):
+            raise BrokenPromiseError("a row has another body")
+        if any(commits != sum(who == client for who, _ in found) for client, commits in totals.items()):
+            raise BrokenPromiseError("a transaction is there by half")
         lost = self.books.acknowledged - found
         self.books = Books(tried=set(found), acknowledged=set(found))
         return len(lost)
