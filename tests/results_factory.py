@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from tierwise.results import (
+    Counters,
     CpuUse,
     DeviceInfo,
     EngineInfo,
@@ -153,9 +154,7 @@ def _measured(make: Make) -> dict[str, object]:
             engine_s=3.1, clients_s=0.4, disks_s=0.2 + make.elapsed_s * 0.01, other_s=make.elapsed_s * 0.02
         ),
         "io": _io(make, log_on_disk),
-        "log_bytes": 9_400_000,
-        "buffer_hits": 412_000,
-        "buffer_misses": 1_900,
+        "counters": Counters(log_bytes=9_400_000, logical_reads=413_900, pages_read=1_900),
         "waits": waits,
         "elapsed_without_log_wait_s": make.elapsed_s * (1 - log_share),
     }

@@ -14,7 +14,8 @@ from tierwise.errors import TierwiseError
 from tierwise.plan import plan_runs
 from tierwise.report.benchmark import title_of
 from tierwise.report.tables import benchmark_table
-from tierwise.results import RunResult, read_results
+from tierwise.result_files import read_results
+from tierwise.results import RunResult
 
 PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
 TEXT = f"""

@@ -81,7 +81,8 @@ def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_pa
         assert result.engine.settings["shared_buffers"] == "16MB"
         assert result.waits
         assert sum(share.share for share in result.waits.shares.values()) == pytest.approx(1)
-        assert result.log_bytes
+        assert result.counters
+        assert result.counters.log_bytes
         assert result.cpu
     assert duckdb.read_parquet(str(directory / lab.PARQUET_FILE)).count("*").fetchall() == [(4,)]
     assert not list(own.iterdir())

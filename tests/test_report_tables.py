@@ -16,7 +16,8 @@ from tierwise.cli import report
 from tierwise.errors import TierwiseError
 from tierwise.report.answer import build_answer
 from tierwise.report.tables import answer_tables
-from tierwise.results import RunResult, StudyInfo, append_result, write_study_info
+from tierwise.result_files import append_result, write_study_info
+from tierwise.results import RunResult, StudyInfo
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 

@@ -2,7 +2,8 @@
 
 from tierwise.errors import TierwiseError
 from tierwise.placement import DeviceSpec, Placement
-from tierwise.results import RunResult, read_results
+from tierwise.result_files import read_results
+from tierwise.results import RunResult
 from tierwise.roles import Role
 
 __all__ = ["DeviceSpec", "Placement", "Role", "RunResult", "TierwiseError", "read_results"]

@@ -9,15 +9,14 @@ from typing import Protocol
 
 from tierwise.errors import TierwiseError
 from tierwise.plan import RunPlan, plan_runs
-from tierwise.results import (
-    RunResult,
-    StudyInfo,
+from tierwise.result_files import (
     append_result,
     read_results,
     read_study_info,
     write_parquet,
     write_study_info,
 )
+from tierwise.results import RunResult, StudyInfo
 from tierwise.run import execute
 from tierwise.study import Study
 

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tierwise import _core, engines, pattern_run
-from tierwise.engines.base import Engine, EngineCounters
+from tierwise import engines, pattern_run
+from tierwise.counters import Counters
+from tierwise.engines.base import Engine
 from tierwise.errors import TierwiseError
 from tierwise.host import machine
 from tierwise.plan import RunPlan
@@ -29,7 +30,7 @@ class Measured:
 
     load: dict[str, Any]
     """As the clients report it: times, counts and latencies."""
-    engine: EngineCounters
+    engine: Counters
     engine_sampling_cpu_s: float
     """CPU that the engine spent on being sampled, part of its own figure."""
     waits: WaitProfile | None
@@ -112,7 +113,7 @@ def _load(engine: Engine, storage: Storage, workload: Workload, study: Study, se
     engine.init(storage.places)
     engine.start()
     engine.execute_schema(workload.schema)
-    _core.load_tables(engine.dsn(), workload.to_json(study.scale), seed)
+    engine.load_tables(workload.to_json(study.scale), seed)
     engine.execute_schema(workload.after_load)
     engine.checkpoint()
     if study.caches == "cold":
@@ -121,7 +122,7 @@ def _load(engine: Engine, storage: Storage, workload: Workload, study: Study, se
 
 
 def _measure(engine: Engine, storage: Storage, workload: Workload, study: Study, plan: RunPlan) -> Measured:
-    clients = _core.PostgresClients(engine.dsn(), workload.to_json(study.scale), study.clients, plan.seed)
+    clients = engine.clients(workload.to_json(study.scale), study.clients, plan.seed)
     if study.warmup_transactions:
         clients.run(study.warmup_transactions, None)
     sampler = engine.sampler()
@@ -182,9 +183,7 @@ def _completed(record: RunResult, measured: Measured) -> RunResult:
             "latency": {name: Latency.model_validate(one) for name, one in load["latency"].items()},
             "cpu": _cpu_use(measured),
             "io": measured.storage.io,
-            "log_bytes": measured.engine.log_bytes,
-            "buffer_hits": measured.engine.buffer_hits,
-            "buffer_misses": measured.engine.buffer_misses,
+            "counters": measured.engine,
             "waits": waits,
             "elapsed_without_log_wait_s": projection_s(elapsed_s, waits) if waits else None,
         }

@@ -14,7 +14,7 @@ from tierwise.report.answer import Answer, build_answer
 from tierwise.report.charts import WIDE, figures_of, to_png
 from tierwise.report.page import render_page
 from tierwise.report.tables import answer_tables
-from tierwise.results import read_results, read_study_info
+from tierwise.result_files import read_results, read_study_info
 
 REPORT_FILE = "report.html"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping
 
-from tierwise.engines.base import Engine, EngineCounters
+from tierwise.engines.base import Clients, Engine, Limits
 from tierwise.engines.postgres import PostgresEngine
 from tierwise.engines.postgres_binaries import embedded, system
 from tierwise.errors import TierwiseError
 
-__all__ = ["Engine", "EngineCounters", "create", "names"]
+__all__ = ["Clients", "Engine", "Limits", "create", "names"]
 
 _ENGINES: Mapping[str, Callable[[str, Mapping[str, str]], Engine]] = {
     "postgres": lambda name, settings: PostgresEngine(name, embedded(), settings),

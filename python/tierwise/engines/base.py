@@ -6,38 +6,54 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self
 
+from tierwise.counters import Counters, SpaceUse
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
 from tierwise.wait_sampling import WaitSampler
 
 
 @dataclass(frozen=True)
-class EngineCounters:
-    """Totals since the server was started; ``None`` is what the engine cannot tell."""
+class Limits:
+    """Resources that an engine sizes itself for, unless its settings say otherwise."""
 
-    cpu_s: float | None
-    """CPU seconds of the server and all its processes, ended ones included."""
-    log_bytes: int | None
-    """Bytes of log generated since the database was made."""
-    buffer_hits: int | None
-    """Pages found in the engine's own buffer."""
-    buffer_misses: int | None
-    """Pages that the engine had to ask the operating system for."""
-
-    def since(self, before: EngineCounters) -> EngineCounters:
-        """What happened between two readings of one server."""
-        return EngineCounters(
-            cpu_s=None if self.cpu_s is None or before.cpu_s is None else self.cpu_s - before.cpu_s,
-            log_bytes=_difference(self.log_bytes, before.log_bytes),
-            buffer_hits=_difference(self.buffer_hits, before.buffer_hits),
-            buffer_misses=_difference(self.buffer_misses, before.buffer_misses),
-        )
+    memory_bytes: int | None = None
+    """Of the server's processes together, their page cache included."""
+    parallelism: int | None = None
+    """Processes or threads that may work on one statement."""
 
 
-def _difference(now: int | None, before: int | None) -> int | None:
-    return None if now is None or before is None else now - before
+class Confinement(Protocol):
+    """Whatever holds a server's processes within limits of the machine's."""
+
+    def confine(self, pid: int) -> None:
+        """Bring a process in; what it forks from then on is in as well."""
+
+
+class Clients(Protocol):
+    """Connected clients of one program, ready to run again and again."""
+
+    def run(
+        self,
+        transactions: int | None = None,
+        seconds: float | None = None,
+        *,
+        transaction: str | None = None,
+        cap_s: float | None = None,
+    ) -> str:
+        """Run up to a number of transactions in all or for a time; gives the report as JSON.
+
+        Args:
+            transaction: run this one alone, as a lap does, in place of the mix.
+            cap_s: stop what has not ended by then; the report says ``capped``.
+        """
+
+    def reconnect(self) -> None:
+        """Close every session and open new ones: what a session caches is gone."""
+
+    def close(self) -> None:
+        """End the sessions."""
 
 
 class Engine(ABC):
@@ -51,7 +67,17 @@ class Engine(ABC):
     roles: ClassVar[frozenset[Role]]
     """The roles that the engine can put in a place of their own."""
 
+    dialect: ClassVar[str]
+    """The language of its statements: one that sqlglot knows, or ``objects``."""
+
+    gaps: ClassVar[Mapping[str, str]] = {}
+    """What the engine cannot do, each with the reason."""
+
     name: str
+    limits: Limits = Limits()
+    """Set before :meth:`init`."""
+    confinement: Confinement | None = None
+    """Set before :meth:`start`; each start brings the new server's process in."""
 
     @abstractmethod
     def init(self, places: Mapping[Role, Path]) -> None:
@@ -89,12 +115,31 @@ class Engine(ABC):
         """Write all that is dirty to the devices, so that what follows starts from rest."""
 
     @abstractmethod
-    def dsn(self) -> str:
-        """Where clients connect, in the form that the engine's load driver takes."""
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Connect so many clients that run the transactions of a program."""
 
     @abstractmethod
-    def counters(self) -> EngineCounters:
-        """Read the counters; subtract two readings with :meth:`EngineCounters.since`."""
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """Fill the tables of a program; gives the number of rows."""
+
+    @abstractmethod
+    def role_of(self, path: Path) -> Role | None:
+        """Role of one of the engine's files by the engine's own rules, wherever the file lies.
+
+        ``None`` for what is no part of the database: programs, sockets, the server's own log.
+        """
+
+    @abstractmethod
+    def processes(self) -> list[int]:
+        """Pids of all processes that do the engine's work now; none while it is down."""
+
+    @abstractmethod
+    def counters(self) -> Counters:
+        """Read the counters; subtract two readings with :meth:`Counters.since`."""
+
+    def space(self) -> SpaceUse | None:
+        """Space that the database takes now; ``None`` if the engine cannot tell."""
+        return None
 
     @abstractmethod
     def settings(self) -> dict[str, str]:
@@ -126,6 +171,11 @@ class Engine(ABC):
     @abstractmethod
     def directories(self) -> Mapping[Role, Path]:
         """Where the files of each placed role are, once there is a database."""
+
+    def _confine(self) -> None:
+        """Bring a server that has just been started into its confinement, if it has one."""
+        if self.confinement is not None and self.server_pid is not None:
+            self.confinement.confine(self.server_pid)
 
     def require_placeable(self, places: Mapping[Role, Path]) -> None:
         """Refuse places for roles that the engine cannot put anywhere, and places that are not there.

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar
 
-from tierwise.engines.base import Engine, EngineCounters
+from tierwise import _core
+from tierwise.counters import Counters
+from tierwise.engines.base import Clients, Engine
 from tierwise.engines.postgres_binaries import Binaries
 from tierwise.engines.postgres_server import SUPERUSER, PostgresServer
 from tierwise.engines.postgres_waits import PostgresWaitProbe
@@ -37,6 +39,7 @@ class PostgresEngine(Engine):
     """
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM})
+    dialect: ClassVar = "postgres"
 
     def __init__(
         self,
@@ -88,6 +91,7 @@ class PostgresEngine(Engine):
         """Start postgres and wait until it answers."""
         if not self.running:
             self._known_server().start(self.directories[Role.SYSTEM], self._all_settings(), self._timeout_s)
+            self._confine()
 
     def stop(self) -> None:
         """Fast shutdown: sessions are ended, a checkpoint is written."""
@@ -133,13 +137,29 @@ class PostgresEngine(Engine):
         """Keywords and values, as libpq and tokio-postgres read them."""
         return self._known_server().dsn
 
-    def counters(self) -> EngineCounters:
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Clients over the Unix socket, on threads of this process."""
+        return _core.PostgresClients(self.dsn(), program_json, clients, seed)
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """COPY over several connections."""
+        return _core.load_tables(self.dsn(), program_json, seed)
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the directory of the placed role that the file is in."""
+        return next((role for role, made in self.directories.items() if made in path.parents), None)
+
+    def processes(self) -> list[int]:
+        """The postmaster and its children."""
+        return [] if self._server is None else self._server.pids()
+
+    def counters(self) -> Counters:
         """Buffer counts of a session that is still connected may be up to a second old."""
         server = self._known_server()
         server.query("SELECT pg_stat_force_next_flush()")
         log_bytes, hits, misses = server.query(_COUNTERS)[0]
-        return EngineCounters(
-            cpu_s=server.cpu_s(), log_bytes=log_bytes, buffer_hits=hits, buffer_misses=misses
+        return Counters(
+            cpu_s=server.cpu_s(), log_bytes=log_bytes, logical_reads=hits + misses, pages_read=misses
         )
 
     def settings(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 import psycopg
 
 from tierwise.engines.postgres_binaries import Binaries
@@ -144,6 +145,14 @@ class PostgresServer:
         except psycopg.Error as error:
             message = (self._control.broken and self.failure()) or str(error).splitlines()[0]
             raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+
+    def pids(self) -> list[int]:
+        """Pids of the postmaster and its children; none while it is down."""
+        if self.pid is None:
+            return []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return [self.pid, *(child.pid for child in psutil.Process(self.pid).children(recursive=True))]
+        return []
 
     def cpu_s(self) -> float | None:
         """CPU seconds of all its processes since its start, ended ones included."""

@@ -105,7 +105,7 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         client_wait_share=interval(lambda run: _share(run, ("client",))),
         projection_s=interval(lambda run: run.elapsed_without_log_wait_s),
         cpu_s=interval(lambda run: run.cpu.engine_s if run.cpu else None),
-        log_bytes=interval(lambda run: run.log_bytes),
+        log_bytes=interval(lambda run: run.counters.log_bytes if run.counters else None),
         sampling_error=max(
             (share.sampling_error for run in valid if run.waits for share in run.waits.shares.values()),
             default=None,
