@@ -1,0 +1,79 @@
+"""The parent's end of the wire to an embedded engine's worker: requests out, answers in, from any thread."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import socket
+import threading
+from concurrent.futures import Future
+from typing import Any
+
+from tierwise.errors import TierwiseError
+
+
+class WorkerLink:
+    """One connection to one worker. Requests may overlap: each answer carries the number of its request."""
+
+    def __init__(self, name: str, connection: socket.socket) -> None:
+        """Take over the connection.
+
+        Args:
+            name: of the engine, for messages.
+        """
+        self._name = name
+        self._connection = connection
+        self._numbers = itertools.count()
+        self._waiting: dict[int, Future[Any]] = {}
+        self._lock = threading.Lock()
+        self._open = True
+        threading.Thread(target=self._receive, name="worker-link", daemon=True).start()
+
+    @property
+    def open(self) -> bool:
+        """Whether the worker is still at the other end."""
+        return self._open
+
+    def call(self, request: str, **arguments: Any) -> Any:
+        """Send one request and wait for its answer, however long that takes.
+
+        Raises:
+            TierwiseError: what the worker says went wrong, or that it has ended.
+        """
+        number, answer = next(self._numbers), Future[Any]()
+        line = json.dumps({"number": number, "request": request, "arguments": arguments}) + "\n"
+        with self._lock:
+            if not self._open:
+                raise self._ended()
+            self._waiting[number] = answer
+            try:
+                self._connection.sendall(line.encode())
+            except OSError:
+                raise self._ended() from None
+        return answer.result()
+
+    def close(self) -> None:
+        """Hang up, on which the worker exits."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
+
+    def _receive(self) -> None:
+        with contextlib.suppress(OSError, ValueError), self._connection.makefile("rb") as lines:
+            for line in lines:
+                self._deliver(json.loads(line))
+        with self._lock:
+            self._open = False
+        for answer in self._waiting.values():
+            answer.set_exception(self._ended())
+
+    def _deliver(self, reply: dict[str, Any]) -> None:
+        answer = self._waiting.pop(reply["number"])
+        if problem := reply.get("problem"):
+            answer.set_exception(TierwiseError(*problem))
+        else:
+            answer.set_result(reply["result"])
+
+    def _ended(self) -> TierwiseError:
+        return TierwiseError(f"engine {self._name} has ended", "start it again, and see its log")

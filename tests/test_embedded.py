@@ -1,0 +1,153 @@
+"""Embedded engines: the worker, the wire to it, and what happens when either end dies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from embedded_toy import ToyEngine, toy_path
+from engine_contract import ledger_names
+
+from tierwise.engines.base import Limits
+from tierwise.errors import TierwiseError
+from tierwise.host import clean, ledger
+from tierwise.roles import Role
+
+
+@pytest.fixture(autouse=True)
+def findable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", toy_path())
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[ToyEngine]:
+    before = ledger_names()
+    with ToyEngine("toy") as made:
+        made.limits = Limits(memory_bytes=1 << 20)
+        made.init({Role.SYSTEM: tmp_path})
+        made.start()
+        yield made
+    assert ledger_names() == before
+    assert not list(tmp_path.iterdir())
+
+
+def put(engine: ToyEngine, key: str) -> None:
+    engine.execute_schema([(Role.DATA, f"put {key}")])
+
+
+def kept(engine: ToyEngine) -> int | None:
+    return engine.counters().commits
+
+
+def test_a_request_reaches_the_adapter_and_its_answer_comes_back(engine: ToyEngine) -> None:
+    put(engine, "a")
+    counters, space = engine.counters(), engine.space()
+    assert counters.commits == 1
+    assert counters.cpu_s is not None and counters.cpu_s > 0
+    assert space is not None and space.rows == 1
+    assert engine.settings()["memory"] == str(1 << 20)
+    assert engine.processes() == [engine.server_pid]
+
+
+def test_requests_of_several_threads_overlap(engine: ToyEngine) -> None:
+    waits = [
+        threading.Thread(target=engine.execute_schema, args=([(Role.DATA, "wait 0.5")],)) for _ in range(8)
+    ]
+    for wait in waits:
+        wait.start()
+    time.sleep(0.2)
+    assert engine.ask("look", word="ja")["threads"] >= 9
+    for wait in waits:
+        wait.join()
+
+
+def test_a_failure_is_one_line_and_the_worker_goes_on(engine: ToyEngine) -> None:
+    with pytest.raises(TierwiseError, match="engine toy: this is wrong: ") as caught:
+        engine.execute_schema([(Role.DATA, "fail")])
+    assert "\n" not in str(caught.value)
+    put(engine, "a")
+    assert kept(engine) == 1
+
+
+def test_an_orderly_stop_closes_the_database_and_a_crash_does_not(engine: ToyEngine) -> None:
+    put(engine, "a")
+    engine.stop()
+    assert not engine.running
+    engine.start()
+    put(engine, "lost")
+    engine.crash_stop()
+    assert not engine.running
+    engine.start()
+    assert kept(engine) == 1
+    engine.restart_cold()
+    assert kept(engine) == 1
+
+
+def test_a_worker_that_ends_by_itself_is_told_to_all_who_wait(engine: ToyEngine) -> None:
+    heard: list[TierwiseError] = []
+
+    def wait() -> None:
+        try:
+            engine.execute_schema([(Role.DATA, "wait 60")])
+        except TierwiseError as error:
+            heard.append(error)
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    time.sleep(0.2)
+    with pytest.raises(TierwiseError, match="engine toy has ended"):
+        engine.execute_schema([(Role.DATA, "crash")])
+    waiting.join(5)
+    assert "engine toy has ended" in heard[0].message
+    assert engine.failure() == "engine toy has ended"
+    with pytest.raises(TierwiseError, match="engine toy has ended"):
+        put(engine, "a")
+    engine.start()
+    put(engine, "a")
+
+
+def test_a_bad_setting_leaves_nothing(tmp_path: Path) -> None:
+    before = ledger_names()
+    with pytest.raises(TierwiseError, match="engine toy cannot start: setting broken is bad"):
+        ToyEngine("toy", {"broken": "1"}).init({Role.SYSTEM: tmp_path})
+    with pytest.raises(TierwiseError, match="setting directory belongs to tierwise"):
+        ToyEngine("toy", {"directory": "/"})
+    assert ledger_names() == before
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_adapter_that_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ToyEngine, "adapter", "embedded_nowhere:Adapter")
+    with pytest.raises(TierwiseError, match=r"cannot start: ModuleNotFoundError: .*embedded_nowhere"):
+        ToyEngine("toy").init({Role.SYSTEM: tmp_path})
+
+
+def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ToyEngine, "package", "no-such-library")
+    with pytest.raises(TierwiseError, match="not installed: pip install no-such-library"):
+        ToyEngine("toy")
+
+
+def test_the_worker_exits_when_its_owner_is_killed(tmp_path: Path) -> None:
+    script = f"""
+import os, pathlib
+from embedded_toy import ToyEngine
+from tierwise.roles import Role
+engine = ToyEngine("toy")
+engine.init({{Role.SYSTEM: pathlib.Path({str(tmp_path)!r})}})
+engine.start()
+print(engine.server_pid, flush=True)
+os.kill(os.getpid(), 9)
+"""
+    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    deadline_s = time.monotonic() + 10
+    while ledger.Identity.of(int(told.stdout)) is not None:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.02)
+    clean.clean()
+    assert not list(tmp_path.iterdir())
