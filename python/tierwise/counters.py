@@ -65,16 +65,17 @@ class SpaceUse(Record):
 class RoleProof(Record):
     """Evidence that one role's files were on the device that the placement names.
 
-    ``share`` is ``reached_bytes / written_bytes``, at most 1: what the device's own counters saw of what the
-    engine says it wrote for the role. Files that were created and deleted before the kernel wrote them out
-    reach no device, so only a log, which is flushed, must have a share near 1.
+    ``share`` is ``reached_bytes / written_bytes``, at most 1. Where the engine counts what it writes for the
+    role (log, temporary files), both are of the measured phase; for any other role ``written_bytes`` is what
+    its files hold on disk in the end, and ``reached_bytes`` all since the device was made. Files that were
+    deleted before the kernel wrote them out reach no device, so only a log, which is flushed, must have a
+    share near 1.
     """
 
     device: str
-    reached_bytes: int
-    """Written to the role's partition, by the device's counters."""
+    reached_bytes: int | None = None
+    """Written to the role's partition, or to a whole real device, by the kernel's counters of it."""
     written_bytes: int | None = None
-    """Written for the role, by the engine's counters."""
     share: float | None = None
     files: int
     """Files of the role that were seen, open or on disk."""

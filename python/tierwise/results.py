@@ -88,6 +88,9 @@ class RunResult(Record):
     role_devices: dict[Role, str]
 
     elapsed_s: float | None = None
+    """Of the measured phase, or of its timed laps together; absent if one of these was capped."""
+    elapsed_at_least_s: float | None = None
+    """In place of ``elapsed_s`` where a timed lap was capped: the whole would have taken longer."""
     transactions: int | None = None
     rate_per_s: float | None = None
     errors: int | None = None
@@ -140,6 +143,8 @@ class StudyInfo(Record):
     """In the order that the study declares; reports keep it."""
     sweep: dict[str, list[str]] = {}
     """Settings that are swept, each with its values, least resources first."""
+    skipped: dict[str, str] = {}
+    """Placements that the engine cannot honour, each with the reason."""
     repeats: int | None = None
     """Planned for each placement, so that a report of an unfinished study can say so."""
     seed: int
