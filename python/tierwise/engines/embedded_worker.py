@@ -13,7 +13,6 @@ import itertools
 import json
 import os
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -143,7 +142,6 @@ def main() -> None:
     connection.connect(arguments.socket)
     with contextlib.suppress(OSError):
         serve(Worker(adapter), connection)
-    sys.stderr.flush()
     os._exit(0)
 
 
