@@ -6,15 +6,32 @@ import difflib
 from collections.abc import Callable, Mapping
 
 from tierwise.engines.base import Clients, Engine, Limits
-from tierwise.engines.postgres import PostgresEngine
-from tierwise.engines.postgres_binaries import embedded, system
 from tierwise.errors import TierwiseError
 
 __all__ = ["Clients", "Engine", "Limits", "create", "names"]
 
+
+# Each imports its module when it is asked for: the worker of an embedded engine lives within the memory that
+# is measured, and needs none of the others.
+
+
+def _postgres(name: str, settings: Mapping[str, str]) -> Engine:
+    from tierwise.engines.postgres import PostgresEngine
+    from tierwise.engines.postgres_binaries import embedded
+
+    return PostgresEngine(name, embedded(), settings)
+
+
+def _postgres_system(name: str, settings: Mapping[str, str]) -> Engine:
+    from tierwise.engines.postgres import PostgresEngine
+    from tierwise.engines.postgres_binaries import system
+
+    return PostgresEngine(name, system(), settings)
+
+
 _ENGINES: Mapping[str, Callable[[str, Mapping[str, str]], Engine]] = {
-    "postgres": lambda name, settings: PostgresEngine(name, embedded(), settings),
-    "postgres-system": lambda name, settings: PostgresEngine(name, system(), settings),
+    "postgres": _postgres,
+    "postgres-system": _postgres_system,
 }
 
 

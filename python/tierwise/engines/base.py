@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from tierwise.counters import Counters, SpaceUse
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
-from tierwise.wait_sampling import WaitSampler
+
+if TYPE_CHECKING:
+    from tierwise.wait_sampling import WaitSampler
 
 
 @dataclass(frozen=True)
