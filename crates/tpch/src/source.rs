@@ -1,0 +1,107 @@
+//! What is asked for: a table, or its refresh sets, at one size.
+
+use crate::error::TpchError;
+use crate::keys::{RefreshKeys, SETS_MAX};
+use crate::lines::Lines;
+use crate::table::Table;
+
+pub(crate) const SCALE_FACTOR_MIN: f64 = 0.001;
+pub(crate) const SCALE_FACTOR_MAX: f64 = 1000.0;
+/// Rows that the generator counts by and makes at a time: half a megabyte of text.
+const BATCH_ROWS: u64 = 1000;
+
+/// A table at one scale factor, or the rows that refresh sets will insert into it.
+#[derive(Clone, Copy, Debug)]
+pub struct Source {
+    pub(crate) table: Table,
+    pub(crate) scale_factor: f64,
+    pub(crate) refresh_sets: Option<u32>,
+}
+
+impl Source {
+    /// The rows that are loaded.
+    ///
+    /// # Errors
+    /// If the scale factor is not between 0.001 and 1000.
+    pub fn table(table: Table, scale_factor: f64) -> Result<Self, TpchError> {
+        if !(SCALE_FACTOR_MIN..=SCALE_FACTOR_MAX).contains(&scale_factor) {
+            return Err(TpchError::ScaleFactor(scale_factor));
+        }
+        Ok(Self {
+            table,
+            scale_factor,
+            refresh_sets: None,
+        })
+    }
+
+    /// The rows that the first `sets` refresh sets insert.
+    ///
+    /// # Errors
+    /// If the table is not refreshed, or not that often.
+    pub fn refresh(table: Table, scale_factor: f64, sets: u32) -> Result<Self, TpchError> {
+        let source = Self::table(table, scale_factor)?;
+        if !matches!(table, Table::Orders | Table::LineItem) {
+            return Err(TpchError::NotRefreshed(table));
+        }
+        if !(1..=SETS_MAX).contains(&sets) {
+            return Err(TpchError::Sets(sets));
+        }
+        Ok(Self {
+            refresh_sets: Some(sets),
+            ..source
+        })
+    }
+
+    /// Which table.
+    pub fn of(&self) -> Table {
+        self.table
+    }
+
+    /// Number of rows; about that of lineitem, whose orders have 1 to 7.
+    pub fn rows(&self) -> u64 {
+        let counted = match self.refresh_sets {
+            None => self.table.counted_rows(self.scale_factor),
+            Some(sets) => u64::from(sets) * self.refreshed_orders(),
+        };
+        counted * self.table.rows_each()
+    }
+
+    /// Orders that each refresh set inserts and deletes: 1500 a scale factor (clause 2.5.2).
+    pub fn refreshed_orders(&self) -> u64 {
+        Table::Orders.counted_rows(self.scale_factor) / u64::from(SETS_MAX)
+    }
+
+    /// What the refresh pair `set` inserts and deletes, counted from 1.
+    ///
+    /// # Errors
+    /// If there is no such pair.
+    pub fn refresh_keys(&self, set: u32) -> Result<RefreshKeys, TpchError> {
+        if !(1..=SETS_MAX).contains(&set) {
+            return Err(TpchError::Sets(set));
+        }
+        Ok(RefreshKeys::new(set, self.refreshed_orders()))
+    }
+
+    /// The text of one of `parts` parts; all parts together are the table, whatever their number.
+    ///
+    /// # Errors
+    /// If there is no such part.
+    pub fn lines(&self, part: u32, parts: u32) -> Result<Lines, TpchError> {
+        if !(1..=parts).contains(&part) {
+            return Err(TpchError::Part { part, parts });
+        }
+        let batches = self.batches();
+        let bound = |part: u32| (u64::from(batches) * u64::from(part) / u64::from(parts)) as u32;
+        Ok(Lines::new(*self, bound(part - 1)..bound(part)))
+    }
+
+    /// Pieces that rows are made in.
+    pub(crate) fn batches(&self) -> u32 {
+        let batches = match (self.refresh_sets, self.table) {
+            (Some(sets), _) => u64::from(sets),
+            (None, Table::Region | Table::Nation) => 1,
+            (None, table) => table.counted_rows(self.scale_factor).div_ceil(BATCH_ROWS),
+        };
+        batches.max(1) as u32
+    }
+}
