@@ -139,7 +139,7 @@ def test_a_role_holds_until_the_next(write: Write) -> None:
         ("= :id", "= :key", "steps.0.sql uses the unknown parameter :key"),
         ("= :id", "= 1", "parameters.id is used by no statement"),
         ("sql = ", 'draw = ["x"]\nsql = ', "steps.0.draw names 'x'"),
-        ("sql = ", 'repeat = "x"\nsql = ', "steps.0.repeat names the unknown parameter 'x'"),
+        ("sql = ", 'repeat = "x"\nsql = ', "steps.0.repeat: 'x' names the unknown 'x'"),
         ("sql = ", "repeat = 0\nsql = ", "steps.0.repeat is 0"),
         ("sql = ", 'file = "x.sql"\nsql = ', "transactions.read.steps.0"),
         ('"SELECT * FROM t WHERE id = :id"', '"-- nothing"', "transactions.read.steps.0 holds no statement"),

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
+
+from tierwise.strict_model import STRICT, Name
 
 Whole = int | str
 """A whole number or an expression for one."""
@@ -18,7 +20,7 @@ Evaluate = Callable[[str, Whole], int]
 
 
 class _Generator(BaseModel):
-    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, strict=True)
+    model_config = STRICT
 
     expressions: ClassVar[tuple[str, ...]] = ()
     """Fields that hold expressions."""
@@ -148,6 +150,16 @@ class Choice(_Generator):
         return super().resolve(evaluate)
 
 
+class Label(_Generator):
+    """A prefix and what another generator drew last: ``Pilot_17``; letters may be made capital."""
+
+    kind: Literal["label"]
+    prefix: str
+    of: Name
+    upper: bool = False
+    whole = False
+
+
 Generator = Annotated[
-    Uniform | Zipf | NuRand | Sequence | Counter | Text | Uuid | Choice, Field(discriminator="kind")
+    Uniform | Zipf | NuRand | Sequence | Counter | Text | Uuid | Choice | Label, Field(discriminator="kind")
 ]

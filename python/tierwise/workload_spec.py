@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from tierwise import _core
-from tierwise.generators import Counter, Generator, Sequence, Whole
-
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+from tierwise.generators import Counter, Generator, Label, Sequence, Whole
+from tierwise.object_operations import ObjectKind, ObjectOperation
+from tierwise.program import Before
+from tierwise.strict_model import STRICT, Name
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, strict=True)
+    model_config = STRICT
 
 
 class Table(_Spec):
@@ -25,12 +26,19 @@ class Table(_Spec):
 
 
 class Step(_Spec):
-    """Statements, repeated together. ``draw`` names the parameters drawn anew in each repetition."""
+    """Statements, or an operation on objects, repeated together.
+
+    ``draw`` names the parameters drawn anew in each repetition. ``sum`` is what the step adds to the
+    checksum: a column of each row returned, a parameter (``:name``) once per repetition, or the number of
+    ``rows``.
+    """
 
     sql: str | list[str] = []
     file: str | None = None
-    repeat: int | str = 1
+    operation: ObjectOperation | None = Field(default=None, alias="object")
+    repeat: Whole = 1
     draw: list[str] = []
+    sum: str | None = Field(default=None, pattern=r"^:?[A-Za-z_][A-Za-z0-9_]*$")
 
 
 class Transaction(_Spec):
@@ -41,48 +49,117 @@ class Transaction(_Spec):
     steps: list[Step] = Field(min_length=1)
 
 
+class LapSpec(_Spec):
+    """A transaction run ``count`` times in all by ``clients`` clients, after the laps above it."""
+
+    name: Name
+    transaction: str | None = None
+    count: Whole = 1
+    clients: Whole = 1
+    before: list[Before] = []
+    checksum: Whole | None = None
+    timed: bool = True
+    capped: bool = True
+
+    @property
+    def runs(self) -> str:
+        """Name of the transaction."""
+        return self.transaction or self.name
+
+
 class WorkloadSpec(_Spec):
-    """What workload.toml holds."""
+    """What workload.toml holds. ``program`` names code that makes what no transaction can say."""
 
     summary: str
     clients: PositiveInt = 1
     think_ms: NonNegativeFloat = 0.0
     constants: dict[Name, Whole | float] = {}
+    objects: dict[Name, ObjectKind] = {}
     tables: dict[Name, Table] = {}
     parameters: dict[Name, Generator] = {}
-    transactions: dict[str, Transaction] = Field(min_length=1)
+    transactions: dict[str, Transaction] = {}
+    laps: list[LapSpec] = []
+    program: Literal["dss"] | None = None
+    options: dict[str, Any] = {}
+    pgbench: list[str] = []
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """What does not fit together, each with its fix; steps hold single statements by now."""
         if "scale" in self.constants:
             yield "constants.scale", "choose another name; a study gives the scale"
-        used: set[str] = set()
+        if bool(self.transactions) == bool(self.program):
+            yield "transactions: needs either these or a program", "write [transactions.NAME]"
+        for kind_name, kind in self.objects.items():
+            if problem := kind.problem():
+                yield f"objects.{kind_name} {problem[0]}", problem[1]
         for name, transaction in self.transactions.items():
             if name == "all":
                 yield "transactions.all", "choose another name; results use this one for all transactions"
             for number, step in enumerate(transaction.steps):
-                where = f"transactions.{name}.steps.{number}"
-                yield from _step_contradictions(self, step, where)
-                used |= {str(step.repeat), *_bound(step)}
+                yield from _step_contradictions(self, step, f"transactions.{name}.steps.{number}")
+        yield from self._parameter_contradictions()
+        for name, table in self.tables.items():
+            yield from _column_contradictions(f"tables.{name}.columns", table.columns)
+        yield from self._lap_contradictions()
+
+    def _parameter_contradictions(self) -> Iterator[tuple[str, str]]:
+        steps = [step for transaction in self.transactions.values() for step in transaction.steps]
+        used = {name for step in steps for name in (str(step.repeat), *bound(step))}
+        used |= {step.sum.removeprefix(":") for step in steps if step.sum}
+        used |= {one.of for name, one in self.parameters.items() if isinstance(one, Label) and name in used}
         for name in self.parameters:
             if name not in used:
                 yield f"parameters.{name} is used by no statement", "use it as :" + name + ", or remove it"
-        for name, table in self.tables.items():
-            for column, generator in table.columns.items():
-                if isinstance(generator, Sequence):
-                    where = f"tables.{name}.columns.{column}"
-                    yield f"{where}: a sequence", "use a counter for the number of the row"
+        yield from _label_contradictions("parameters", self.parameters)
+
+    def _lap_contradictions(self) -> Iterator[tuple[str, str]]:
+        seen: set[str] = set()
+        for number, lap in enumerate(self.laps):
+            where = f"laps.{number} ({lap.name})"
+            if lap.name in seen:
+                yield f"{where}: the name is taken", "give each lap a name of its own"
+            if lap.runs not in self.transactions:
+                yield (
+                    f"{where} runs the unknown transaction {lap.runs!r}",
+                    "use one of " + ", ".join(self.transactions),
+                )
+            elif lap.checksum is not None and not any(one.sum for one in self.transactions[lap.runs].steps):
+                yield f"{where}: checksum, but no step of {lap.runs} has a sum", "give one of them a sum"
+            seen.add(lap.name)
+        for name in self.transactions:
+            if self.laps and name not in {lap.runs for lap in self.laps}:
+                yield f"transactions.{name} is run by no lap", "add a lap that runs it, or remove it"
+
+
+def _column_contradictions(where: str, columns: dict[str, Generator]) -> Iterator[tuple[str, str]]:
+    for column, generator in columns.items():
+        if isinstance(generator, Sequence):
+            yield f"{where}.{column}: a sequence", "use a counter for the number of the row"
+    yield from _label_contradictions(where, columns)
+
+
+def _label_contradictions(where: str, generators: dict[str, Generator]) -> Iterator[tuple[str, str]]:
+    for name, generator in generators.items():
+        if isinstance(generator, Label):
+            source = generators.get(generator.of)
+            if source is None or isinstance(source, Label):
+                others = [other for other, one in generators.items() if not isinstance(one, Label)]
+                yield f"{where}.{name}.of names {generator.of!r}", f"use one of {', '.join(others) or 'none'}"
 
 
 def _step_contradictions(spec: WorkloadSpec, step: Step, where: str) -> Iterator[tuple[str, str]]:
     known = ", ".join(spec.parameters) or "none"
-    bound = _bound(step)
-    for name in sorted(bound - spec.parameters.keys()):
+    here = bound(step)
+    for name in sorted(here - spec.parameters.keys()):
         yield (
             f"{where}.sql uses the unknown parameter :{name}",
             f"declare it under [parameters] (there: {known})",
         )
-    for name in sorted(set(step.draw) - bound):
+    summed = step.sum.removeprefix(":") if step.sum and step.sum.startswith(":") else None
+    if summed is not None and summed not in spec.parameters:
+        yield f"{where}.sum names the unknown parameter {summed!r}", f"use one of {known}"
+    behind = {one.of for name in here if isinstance(one := spec.parameters.get(name), Label)}
+    for name in sorted(set(step.draw) - here - behind - {summed}):
         yield (
             f"{where}.draw names {name!r}, which no statement of the step uses",
             "use it there, or remove it",
@@ -90,19 +167,15 @@ def _step_contradictions(spec: WorkloadSpec, step: Step, where: str) -> Iterator
     if isinstance(step.repeat, int):
         if step.repeat < 1:
             yield f"{where}.repeat is {step.repeat}", "repeat at least once, or remove the step"
-    elif step.repeat not in spec.parameters:
+        return
+    generator = spec.parameters.get(step.repeat)
+    if generator is not None and (not generator.whole or isinstance(generator, Counter)):
         yield (
-            f"{where}.repeat names the unknown parameter {step.repeat!r}",
-            f"use a whole number or one of {known}",
+            f"{where}.repeat: {step.repeat} draws no number of repetitions",
+            "use for example a uniform generator",
         )
-    else:
-        generator = spec.parameters[step.repeat]
-        if not generator.whole or isinstance(generator, Counter):
-            yield (
-                f"{where}.repeat: {step.repeat} draws no number of repetitions",
-                "use for example a uniform generator",
-            )
 
 
-def _bound(step: Step) -> set[str]:
+def bound(step: Step) -> set[str]:
+    """Names of the parameters in a step's statements."""
     return {name for sql in step.sql for name in _core.statement_parameters(sql)}

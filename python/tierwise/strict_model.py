@@ -1,0 +1,13 @@
+"""How everything that a data file may say is validated."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+STRICT = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, strict=True)
+"""Fields of exactly the declared types, none unknown, none changed afterwards."""
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+"""Letters, digits and ``_``, not a digit first."""

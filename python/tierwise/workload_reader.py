@@ -1,0 +1,129 @@
+"""Reading a workload's folder: its files, checked, with every statement inline and single."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tierwise import _core
+from tierwise.errors import TierwiseError
+from tierwise.object_operations import ObjectKind
+from tierwise.program import RoleSql
+from tierwise.roles import Role
+from tierwise.workload_spec import Step, WorkloadSpec
+
+WORKLOAD_FILE = "workload.toml"
+SCHEMA_FILE = "schema.sql"
+AFTER_LOAD_FILE = "after_load.sql"
+
+_ROLE_MARKER = re.compile(r"^--\s*role:\s*(\S+)\s*$", re.MULTILINE)
+
+
+def read_spec(folder: Path) -> WorkloadSpec:
+    """What the folder's workload.toml says.
+
+    Raises:
+        TierwiseError: naming the file and field that is not valid.
+    """
+    file = str(folder / WORKLOAD_FILE)
+    try:
+        spec = WorkloadSpec.model_validate(tomllib.loads(read_text(folder / WORKLOAD_FILE)))
+    except tomllib.TOMLDecodeError as error:
+        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise TierwiseError(
+            f"{file}: {field}: {first['msg']}", "mend that field; see docs/workloads.md"
+        ) from error
+    spec = _with_sql_inline(spec, folder)
+    for problem, fix in spec.contradictions():
+        raise TierwiseError(f"{file}: {problem}", fix)
+    return spec
+
+
+def read_schema(folder: Path, spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
+    """Statements to run before the load phase and behind it; those of objects are derived from their fields.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    schema_file, after_load_file = folder / SCHEMA_FILE, folder / AFTER_LOAD_FILE
+    if spec.objects:
+        for file in (schema_file, after_load_file):
+            if file.exists():
+                raise TierwiseError(f"{file}: the workload declares objects", "remove the file, or [objects]")
+        return [statement for name, kind in spec.objects.items() for statement in kind.tables(name)], []
+    if spec.program and not schema_file.exists():
+        return [], []
+    after_load = role_sql(after_load_file) if after_load_file.exists() else []
+    return role_sql(schema_file), after_load
+
+
+def role_sql(path: Path) -> RoleSql:
+    """Statements of a script; a line ``-- role: data`` says the role of all that follow.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    sections = _ROLE_MARKER.split(read_text(path))
+    if _core.split_statements(sections[0]):
+        raise TierwiseError(f"{path}: a statement before the first role", "begin with a line '-- role: data'")
+    result: RoleSql = []
+    for name, script in zip(sections[1::2], sections[2::2], strict=True):
+        if name not in list(Role):
+            raise TierwiseError(f"{path}: unknown role {name!r}", f"use one of {', '.join(Role)}")
+        result += [(Role(name), statement) for statement in _core.split_statements(script)]
+    return result
+
+
+def read_text(path: Path) -> str:
+    """Text of one of a workload's files.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        problem = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise TierwiseError(
+            f"{path}: {problem}", "a workload is a folder of readable files; see docs/workloads.md"
+        ) from error
+
+
+def _with_sql_inline(spec: WorkloadSpec, folder: Path) -> WorkloadSpec:
+    """The same with single statements in place of scripts, files' names and operations on objects."""
+    transactions = {}
+    for name, transaction in spec.transactions.items():
+        steps = [
+            step.model_copy(update={"sql": _statements(step, spec, folder, f"transactions.{name}.steps.{i}")})
+            for i, step in enumerate(transaction.steps)
+        ]
+        transactions[name] = transaction.model_copy(update={"steps": steps})
+    return spec.model_copy(update={"transactions": transactions})
+
+
+def _statements(step: Step, spec: WorkloadSpec, folder: Path, field: str) -> list[str]:
+    where = f"{folder / WORKLOAD_FILE}: {field}"
+    if [bool(step.sql), step.file is not None, step.operation is not None].count(True) != 1:
+        raise TierwiseError(where, "give one of sql, file and object")
+    if step.operation is not None:
+        return [_object_sql(step, spec.objects, where)]
+    scripts = [step.sql] if isinstance(step.sql, str) else step.sql
+    if step.file is not None:
+        scripts = [read_text(folder / step.file)]
+    single = [one for text in scripts for one in _core.split_statements(text)]
+    if not single:
+        raise TierwiseError(f"{where} holds no statement", "write one, or remove the step")
+    return single
+
+
+def _object_sql(step: Step, kinds: dict[str, ObjectKind], where: str) -> str:
+    assert step.operation is not None
+    for problem, fix in step.operation.problems(kinds):
+        raise TierwiseError(f"{where}.object: {problem}", fix)
+    return step.operation.sql(kinds[step.operation.kind])
