@@ -1,298 +1,297 @@
-"""The contract of ``tierwise.engines.base.Engine``, on every engine."""
+"""The contract of ``tierwise.engines.base.Engine`` on a running database, one for all tests of an engine.
+
+Every test finds it with ``ROWS`` rows at least, numbered from 1, and leaves it running.
+"""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import contextlib
+import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from engine_cases import CASES
 from engine_contract import (
-    CASES,
-    FILL,
+    BODY_BYTES,
     ROWS,
-    SCHEMA,
     EngineCase,
+    Load,
     bytes_under,
     files_under,
     ledger_names,
     open_directory,
     places_in,
     resident_pages,
+    rows_of,
 )
 
-from tierwise import engines
+from tierwise.counters import Counters
 from tierwise.engines.base import Engine
 from tierwise.errors import TierwiseError
-from tierwise.host import clean, ledger
 from tierwise.roles import Role
 from tierwise.wait_sampling import CLASSES
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
-def case(request: pytest.FixtureRequest) -> EngineCase:
-    chosen: EngineCase = request.param
-    assert chosen.gaps.keys() <= globals().keys(), "a gap names no test"
-    if reason := chosen.gaps.get(request.node.originalname) or chosen.missing():
+@dataclass
+class Served:
+    """A database that runs, each of its roles in a place of its own, and what filling it did."""
+
+    case: EngineCase
+    engine: Engine
+    directory: Path
+    filling: Counters
+    grown: dict[Role, int]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
+def served(request: pytest.FixtureRequest) -> Iterator[Served]:
+    case: EngineCase = request.param
+    if reason := case.missing():
         pytest.skip(reason)
-    return chosen
+    held = ledger_names()
+    with open_directory() as directory:
+        with case.create(plain=False) as engine:
+            engine.init(places_in(directory, engine.roles))
+            engine.start()
+            yield _fill(case, engine, directory)
+        assert ledger_names() == held
+        assert not files_under(directory)
 
 
-@pytest.fixture
-def directory() -> Iterator[Path]:
-    with open_directory() as path:
-        yield path
+def _fill(case: EngineCase, engine: Engine, directory: Path) -> Served:
+    sizes = {role: bytes_under(path) for role, path in engine.directories.items()}
+    before = engine.counters()
+    case.fill(engine)
+    grown = {role: bytes_under(path) - sizes[role] for role, path in engine.directories.items()}
+    return Served(case, engine, directory, engine.counters().since(before), grown)
 
 
-@pytest.fixture
-def engine(case: EngineCase, directory: Path) -> Iterator[Engine]:
-    """A started engine, each of its roles in a place of its own; it must leave nothing behind."""
-    before = ledger_names()
-    with engines.create(case.name) as made:
-        made.init(places_in(directory, made.roles))
-        made.start()
-        yield made
-    assert ledger_names() == before
-    assert not files_under(directory)
+@pytest.fixture(autouse=True)
+def gap(request: pytest.FixtureRequest, served: Served) -> None:
+    """A declared gap skips its test, with the engine's own reason."""
+    if reason := served.case.reason(request.node.originalname):
+        pytest.skip(reason)
 
 
-def fill(engine: Engine, rows: int = ROWS) -> None:
-    engine.execute_schema([*SCHEMA, (Role.DATA, FILL.format(rows=rows))])
-    engine.checkpoint()
-
-
-def count(case: EngineCase, engine: Engine) -> int:
-    with case.connect(engine) as run:
-        return int(run("SELECT count(*) FROM item")[0][0])
-
-
-def test_each_role_has_a_new_directory_under_its_place(engine: Engine, directory: Path) -> None:
-    assert engine.directories.keys() == engine.roles
-    for role, made in engine.directories.items():
-        assert made.parent == directory / role
+def test_each_role_has_a_new_directory_under_its_place(served: Served) -> None:
+    assert served.engine.directories.keys() == served.engine.roles
+    for role, made in served.engine.directories.items():
+        assert made.parent == served.directory / role
         assert sorted(path.name for path in made.parent.iterdir()) == sorted([made.name, "lost+found"])
 
 
-def test_what_a_statement_creates_goes_to_its_role(engine: Engine) -> None:
-    before = {role: bytes_under(path) for role, path in engine.directories.items()}
-    fill(engine)
-    grown = {role: bytes_under(path) - before[role] for role, path in engine.directories.items()}
-    assert grown[Role.DATA] > ROWS * 50
-    assert grown[Role.INDEX] > ROWS * 50
-    assert grown[Role.SYSTEM] < ROWS * 10
+def test_each_role_is_placed_or_a_gap(served: Served) -> None:
+    assert {role for role in Role if role in served.engine.gaps} == set(Role) - served.engine.roles
+    assert all(served.engine.gaps.values())
 
 
-def test_all_roles_may_share_a_place(case: EngineCase, directory: Path) -> None:
-    with engines.create(case.name) as engine:
-        engine.init(dict.fromkeys(engine.roles, directory))
-        engine.start()
-        fill(engine, rows=10)
-        assert count(case, engine) == 10
+def test_what_a_statement_creates_goes_to_its_role(served: Served) -> None:
+    for role in {Role.DATA, Role.INDEX} & served.engine.roles:
+        assert served.grown[role] > ROWS * BODY_BYTES / 2, role
+    assert served.grown[Role.SYSTEM] < ROWS * 20
 
 
-def test_only_the_system_must_have_a_place(case: EngineCase, directory: Path) -> None:
-    with engines.create(case.name) as engine:
-        engine.init({Role.SYSTEM: directory})
-        engine.start()
-        fill(engine, rows=10)
-        assert count(case, engine) == 10
+def test_every_file_has_the_role_of_its_place(served: Served) -> None:
+    for role, directory in served.engine.directories.items():
+        found = {path: served.engine.role_of(path) for path in files_under(directory)}
+        assert not {path for path, told in found.items() if told not in (role, None)}, role
+        if role in (Role.LOG, Role.DATA, Role.INDEX, Role.SYSTEM):
+            assert role in found.values(), role
+    assert served.engine.role_of(Path("/proc/self/exe").resolve()) is None
 
 
-def test_a_role_that_cannot_be_placed_is_refused(case: EngineCase, directory: Path) -> None:
-    engine = engines.create(case.name)
-    foreign = next(role for role in Role if role not in engine.roles)
-    with pytest.raises(TierwiseError, match=f"engine {case.name} cannot place the role {foreign}") as caught:
-        engine.init({Role.SYSTEM: directory, foreign: directory})
-    assert all(role in caught.value.fix for role in engine.roles)
-    assert not list(directory.iterdir())
+def test_a_file_elsewhere_keeps_its_role(served: Served) -> None:
+    """So a file that went astray is found: its role is not that of the directory where it lies."""
+    for role in served.engine.directories.keys() - {Role.SYSTEM}:
+        other = served.engine.directories[Role.SYSTEM] / "astray"
+        directory = served.engine.directories[role]
+        for path in files_under(directory):
+            if served.engine.role_of(path) == role:
+                assert served.engine.role_of(other / path.relative_to(directory)) == role, path
 
 
-def test_a_place_that_is_not_there_is_refused(case: EngineCase, directory: Path) -> None:
-    with pytest.raises(TierwiseError, match="nowhere is not a directory"):
-        engines.create(case.name).init({Role.SYSTEM: directory / "nowhere"})
+def test_settings_and_limits_reach_the_server(served: Served) -> None:
+    name, _, shown = served.case.setting
+    settings = served.engine.settings()
+    assert settings[name] == shown
+    assert {name: settings[name] for name in served.case.shown_limits} == served.case.shown_limits
+    if not served.case.shown_limits:
+        assert {"memory", "parallelism"} <= served.engine.gaps.keys()
+    assert served.engine.version()[0].isdecimal()
 
 
-def test_the_system_needs_a_place(case: EngineCase, directory: Path) -> None:
-    with pytest.raises(TierwiseError, match="no place for the role system"):
-        engines.create(case.name).init({Role.DATA: directory})
+def test_counters_grow_with_the_work(served: Served) -> None:
+    done = served.filling
+    assert not {name for name, value in done if (value is None) != (name in served.engine.gaps)}
+    assert done.log_bytes is None or done.log_bytes > ROWS * BODY_BYTES / 2
+    assert done.logical_reads is None or done.logical_reads > ROWS / 1000
+    assert done.cpu_s is None or 0.02 < done.cpu_s < 60
+    assert done.commits is None or 0 < done.commits < ROWS
+    for name, value in done:
+        assert value is None or value >= 0, name
 
 
-def test_an_orderly_stop_keeps_what_was_done(case: EngineCase, engine: Engine) -> None:
-    fill(engine, rows=100)
+def test_the_processes_are_those_of_the_server(served: Served) -> None:
+    pids = served.engine.processes()
+    assert served.engine.server_pid in pids
+    assert all(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert os.getpid() not in pids
+
+
+def test_space_is_what_the_rows_need(served: Served) -> None:
+    space = served.engine.space()
+    assert (space is None) == ("space" in served.engine.gaps)
+    if space is not None:
+        assert ROWS * BODY_BYTES / 4 < space.reserved_bytes < ROWS * BODY_BYTES * 20
+        assert (space.data_bytes or 0) + (space.index_bytes or 0) <= space.reserved_bytes
+        assert space.rows is None or ROWS * 0.8 < space.rows < ROWS * 1.2
+
+
+def test_a_lap_adds_up_what_its_steps_return(served: Served) -> None:
+    first = ROWS + 1
+    with Load(served.case, served.engine, clients=2, first=first) as load:
+        inserted = load.lap("insert", transactions=10)
+        assert inserted["checksum"] == sum(range(first, first + 10))
+        assert inserted["rows"] == inserted["transactions"] == 10
+        assert not inserted["capped"]
+    with Load(served.case, served.engine, first=first) as load:
+        assert load.lap("get")["checksum"] == first
+        load.clients.reconnect()
+        assert load.lap("update")["checksum"] == 1
+    with Load(served.case, served.engine, first=first) as load:
+        assert load.lap("delete", transactions=10)["rows"] == 10
+    assert rows_of(served.case, served.engine) == ROWS
+
+
+def test_a_capped_statement_is_stopped_and_its_session_goes_on(served: Served) -> None:
+    name, transactions = served.case.statements.endless
+    with Load(served.case, served.engine) as load:
+        began_s = time.monotonic()
+        assert load.lap(name, transactions, cap_s=0.3)["capped"]
+        assert 0.2 < time.monotonic() - began_s < 20
+        lap = load.lap("get")
+    assert (lap["checksum"], lap["capped"]) == (1, False)
+
+
+def test_a_wrong_statement_is_one_line(served: Served) -> None:
+    with pytest.raises(TierwiseError, match="nowhere") as caught:
+        served.engine.execute_schema([served.case.statements.wrong])
+    assert "\n" not in str(caught.value)
+
+
+def test_idle_sessions_wait_for_their_client(served: Served) -> None:
+    nobody = served.engine.sampler()
+    nobody.start()
+    time.sleep(0.3)
+    assert nobody.stop() is None
+    assert nobody.failure is None
+
+    sampler = served.engine.sampler()
+    with Load(served.case, served.engine, clients=2) as load:
+        load.lap("get", transactions=2)
+        sampler.start()
+        time.sleep(1)
+        profile = sampler.stop()
+    assert profile is not None
+    assert profile.samples == 2 * profile.ticks
+    assert profile.shares["client"].share > 0.9
+    assert 0 < sampler.own_cpu_s < 0.5
+
+
+def test_the_shares_of_a_wait_profile_add_up(served: Served) -> None:
+    sampler = served.engine.sampler()
+    with Load(served.case, served.engine, clients=2) as load:
+        sampler.start()
+        for _ in range(3):
+            load.lap(served.case.statements.endless[0], 1_000_000, cap_s=0.3)
+        profile = sampler.stop()
+    assert profile is not None and sampler.failure is None
+    assert set(profile.shares) == set(CLASSES)
+    assert sum(part.share for part in profile.shares.values()) == pytest.approx(1)
+    assert profile.shares["cpu"].share > 0.05
+    assert profile.rate_hz > 20
+
+
+def test_a_cold_restart_empties_both_caches(served: Served) -> None:
+    """A session may hand in its counts some time after its work."""
+    engine, table = served.engine, served.engine.directories[Role.DATA]
     engine.stop()
-    assert not engine.running
-    engine.stop()
-    engine.start()
-    engine.start()
-    assert count(case, engine) == 100
-
-
-def test_a_crash_loses_nothing_that_was_committed(case: EngineCase, engine: Engine) -> None:
-    fill(engine, rows=100)
-    with case.connect(engine) as run:
-        run("INSERT INTO item VALUES (101, 'after the checkpoint')")
-        engine.crash_stop()
-    assert not engine.running
-    engine.crash_stop()
-    engine.start()
-    assert count(case, engine) == 101
-
-
-def test_a_cold_restart_empties_the_page_cache(case: EngineCase, engine: Engine) -> None:
-    fill(engine)
-    engine.stop()
-    table = engine.directories[Role.DATA]
     for file in files_under(table):
         file.read_bytes()
     assert resident_pages(table) > 100
     engine.start()
     engine.restart_cold()
     assert engine.running
-    assert resident_pages(table) == 0
-    assert count(case, engine) == ROWS
-
-
-def test_counters_grow_with_the_work(case: EngineCase, engine: Engine) -> None:
+    assert resident_pages(table) < 100
     before = engine.counters()
-    fill(engine)
-    done = engine.counters().since(before)
-    for name, value in done:
-        assert value is None or value >= 0, name
-    assert done.log_bytes is None or done.log_bytes > ROWS * 50
-    assert done.logical_reads is None or done.logical_reads > ROWS / 100
-    assert done.cpu_s is None or 0.05 < done.cpu_s < 60
-
-
-def test_reads_from_a_cold_buffer_are_misses(case: EngineCase, engine: Engine) -> None:
-    """A session may hand in its counts some time after its work."""
-    fill(engine)
-    engine.restart_cold()
-    before = engine.counters()
-    assert count(case, engine) == ROWS
+    assert rows_of(served.case, engine) == ROWS
     deadline_s = time.monotonic() + 10
-    while (engine.counters().since(before).pages_read or 0) < 100:
-        assert time.monotonic() < deadline_s, engine.counters().since(before)
+    while _read_bytes(done := engine.counters().since(before)) < ROWS * BODY_BYTES / 4:
+        assert time.monotonic() < deadline_s, done
         time.sleep(0.1)
 
 
-def test_settings_reach_the_server_and_are_recorded(case: EngineCase, directory: Path) -> None:
-    name, value, shown = case.setting
-    with engines.create(case.name, {name: value}) as engine:
-        engine.init({Role.SYSTEM: directory})
-        engine.start()
-        assert engine.settings()[name] == shown
-        assert len(engine.settings()) > 20
-        assert engine.version()[0].isdecimal()
+def _read_bytes(done: Counters) -> float:
+    """Infinite if the engine cannot tell."""
+    return float("inf") if done.pages_read is None else done.pages_read * (done.page_bytes or 0)
 
 
-@pytest.mark.parametrize("fault", ["unknown", "value"])
-def test_a_bad_setting_is_named(case: EngineCase, directory: Path, fault: str) -> None:
-    name, value = case.bad_value if fault == "value" else (case.bad_value[0] + "x", "1")
-    before = ledger_names()
-    with pytest.raises(TierwiseError, match=f"setting {name}") as caught:
-        engines.create(case.name, {name: value}).init({Role.SYSTEM: directory})
-    assert "\n" not in str(caught.value)
-    if fault == "unknown":
-        assert case.bad_value[0] in caught.value.fix
-    assert ledger_names() == before
-    assert not list(directory.iterdir())
-
-
-def test_a_statement_for_a_server_that_is_down_is_refused(engine: Engine) -> None:
-    engine.stop()
+def test_an_orderly_stop_keeps_what_was_done(served: Served) -> None:
+    served.engine.stop()
+    assert not served.engine.running
+    assert served.engine.processes() == []
     with pytest.raises(TierwiseError, match="does not run"):
-        engine.execute_schema(SCHEMA)
+        served.engine.execute_schema(served.case.statements.schema)
+    served.engine.stop()
+    served.engine.start()
+    served.engine.start()
+    assert rows_of(served.case, served.engine) == ROWS
 
 
-def test_a_wrong_statement_is_one_line(engine: Engine) -> None:
-    with pytest.raises(TierwiseError, match="nowhere") as caught:
-        engine.execute_schema([(Role.DATA, "INSERT INTO nowhere VALUES (1)")])
-    assert "\n" not in str(caught.value)
+@pytest.mark.parametrize("end", ["crash_stop", "kill"])
+def test_a_crash_loses_nothing_that_was_acknowledged(served: Served, end: str) -> None:
+    engine, before = served.engine, rows_of(served.case, served.engine)
+    with Load(served.case, engine, first=before + 1) as load:
+        acknowledged = load.lap("insert", transactions=5)["rows"]
+        working = threading.Thread(target=_work_until_it_ends, args=(load,))
+        working.start()
+        time.sleep(0.1)
+        _end(engine, end)
+        working.join()
+    assert not engine.running
+    engine.crash_stop()
+    engine.start()
+    assert rows_of(served.case, engine) >= before + acknowledged
 
 
-def test_the_sampler_sees_sessions_of_the_load_alone(case: EngineCase, engine: Engine) -> None:
-    idle = engine.sampler()
-    idle.start()
-    time.sleep(0.3)
-    assert idle.stop() is None
-    assert idle.failure is None
-
-    sampler = engine.sampler()
-    with case.connect(engine) as first, case.connect(engine) as second:
-        first("SELECT 1"), second("SELECT 1")
-        sampler.start()
-        time.sleep(1.5)
-        profile = sampler.stop()
-    assert profile is not None
-    assert profile.rate_hz >= 50
-    assert profile.samples == 2 * profile.ticks
-    assert set(profile.shares) == set(CLASSES)
-    assert profile.shares["client"].share > 0.9
-    assert 0 < sampler.own_cpu_s < 0.5
+def _work_until_it_ends(load: Load) -> None:
+    with contextlib.suppress(TierwiseError):
+        load.lap("insert", transactions=1_000_000, cap_s=20)
 
 
-def test_a_sampler_outlived_by_its_engine_says_so(case: EngineCase, engine: Engine) -> None:
-    sampler = engine.sampler()
+def _end(engine: Engine, how: str) -> None:
+    if how == "crash_stop":
+        engine.crash_stop()
+        return
+    for pid in engine.processes():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    deadline_s = time.monotonic() + 10
+    while engine.running and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+
+
+def test_a_sampler_outlived_by_its_engine_says_so(served: Served) -> None:
+    sampler = served.engine.sampler()
     sampler.start()
     time.sleep(0.1)
-    engine.crash_stop()
+    served.engine.crash_stop()
     time.sleep(0.2)
     assert sampler.stop() is None
     assert sampler.failure is not None
-
-
-def test_a_full_device_is_one_line(case: EngineCase, directory: Path, small_device: Path) -> None:
-    before = ledger_names()
-    with engines.create(case.name) as engine:
-        engine.init({Role.SYSTEM: directory, Role.DATA: small_device})
-        engine.start()
-        with pytest.raises(TierwiseError, match="No space left on device") as caught:
-            fill(engine, rows=2_000_000)
-        assert "space" in caught.value.fix
-        assert "\n" not in str(caught.value)
-    with pytest.raises(TierwiseError, match="No space left on device"):
-        engines.create(case.name).init({Role.SYSTEM: small_device})
-    assert ledger_names() == before
-
-
-@pytest.fixture
-def small_device() -> Iterator[Path]:
-    """A file system of 8 MiB."""
-    with open_directory() as path:
-        mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=8m,mode=755", "tierwise-test", path],
-            capture_output=True,
-            check=False,
-        )
-        if mounted.returncode:
-            pytest.skip("cannot mount a small file system: needs root")
-        try:
-            yield path
-        finally:
-            subprocess.run(["umount", path], check=True)
-
-
-def test_a_killed_owner_leaves_only_what_the_ledger_names(case: EngineCase, directory: Path) -> None:
-    script = f"""
-import os, pathlib
-from tierwise import engines
-from tierwise.roles import Role
-engine = engines.create({case.name!r})
-engine.init(dict.fromkeys(engine.roles, pathlib.Path({str(directory)!r})))
-engine.start()
-print(engine.server_pid, flush=True)
-os.kill(os.getpid(), 9)
-"""
-    told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    server_pid = int(told.stdout)
-    assert Path(f"/proc/{server_pid}").exists()
-    clean.clean()
-    assert ledger.Identity.of(server_pid) is None
-    assert not list(directory.iterdir())
-
-
-def test_an_unknown_engine_is_named_with_its_neighbour() -> None:
-    with pytest.raises(TierwiseError, match="engine 'postgress' is unknown: did you mean postgres"):
-        engines.create("postgress")
+    served.engine.start()

@@ -25,11 +25,11 @@ from tierwise.roles import Role
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
 ROOT = Path(__file__).parents[1]
 AS_A_USER = (
-    "test_what_a_statement_creates_goes_to_its_role",
-    "test_a_crash_loses_nothing_that_was_committed",
-    "test_a_cold_restart_empties_the_page_cache",
-    "test_counters_grow_with_the_work",
-    "test_a_killed_owner_leaves_only_what_the_ledger_names",
+    "contract.py::test_what_a_statement_creates_goes_to_its_role[postgres]",
+    "contract.py::test_a_crash_loses_nothing_that_was_acknowledged[postgres-kill]",
+    "contract.py::test_a_cold_restart_empties_both_caches[postgres]",
+    "contract.py::test_counters_grow_with_the_work[postgres]",
+    "lifecycle.py::test_a_killed_owner_leaves_only_what_the_ledger_names[postgres]",
 )
 
 
@@ -124,7 +124,7 @@ def test_called_by_a_user_the_server_is_that_user() -> None:
     site = Path(pytest.__file__).parents[1]
     if python is None or any(users.unreachable_part(path, nobody) for path in (ROOT / "tests", site)):
         pytest.skip("nobody can enter neither this interpreter nor this checkout")
-    chosen = [f"tests/test_engine_contract.py::{name}[postgres]" for name in AS_A_USER]
+    chosen = [f"tests/test_engine_{name}" for name in AS_A_USER]
     done = subprocess.run(
         [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen],
         cwd=ROOT,

@@ -1,0 +1,17 @@
+"""PostgreSQL, the embedded one and the system's."""
+
+from engine_contract import EngineCase
+
+CASES = [
+    EngineCase(
+        name,
+        setting=("work_mem", "3MB", "3MB"),
+        bad_value=("shared_buffers", "many"),
+        shown_limits={
+            "shared_buffers": "96MB",
+            "effective_cache_size": "288MB",
+            "max_parallel_workers_per_gather": "1",
+        },
+    )
+    for name in ("postgres", "postgres-system")
+]
