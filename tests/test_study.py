@@ -62,7 +62,7 @@ def test_order_is_random() -> None:
         ("clients = 1", "clients = 0", "clients"),
         ("clients = 1", "client = 1", "client"),
         ('profile = "ram"', "", "devices.d"),
-        ("transactions = 10", "", "transactions and seconds"),
+        ("transactions = 10", "transactions = 10\nseconds = 1", "transactions and seconds"),
         ('question = "?"', "question =", "s.toml"),
     ],
 )

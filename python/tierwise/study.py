@@ -1,93 +1,23 @@
-"""Studies: a question, as data."""
+"""Studies: a question, as data. Read, and checked for what contradicts itself."""
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PositiveFloat,
-    PositiveInt,
-    ValidationError,
-)
+from pydantic import ValidationError
 
+from tierwise import sweep
 from tierwise.errors import TierwiseError
-from tierwise.placement import DeviceSpec, Placement
-from tierwise.results import PaperValue
-from tierwise.roles import Role
-from tierwise.units import parse_size_bytes
+from tierwise.study_spec import Overrides, Study
+
+__all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]
 
 FILE_ENGINE = "file"
 """Stands for no database: access patterns on a file."""
-_GIB = 1 << 30
-_DEFAULT_SIZES = {Role.LOG: 2 * _GIB, Role.DATA: 2 * _GIB}
-_OTHER_SIZE_BYTES = _GIB
-
-
-def _size(value: object) -> object:
-    return parse_size_bytes(value, "size") if isinstance(value, str) else value
-
-
-class Study(BaseModel):
-    """Engines × workload × placements × repeats, and what a paper found.
-
-    ``sizes`` gives each role's partition of an emulated device; memory is used only for what is written.
-    ``patterns`` names access patterns that are run on a file, one after the other in ``seconds`` together, in
-    place of a database: a study of devices, whose engine is called ``file``.
-    With ``caches`` cold, the server is restarted and the page cache dropped before the warm-up; warm, both
-    are as loading left them.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    question: str
-    engines: list[str] = Field(min_length=1)
-    workload: str
-    scale: PositiveFloat = 1.0
-    clients: PositiveInt
-    transactions: PositiveInt | None = None
-    seconds: PositiveFloat | None = None
-    patterns: list[str] = []
-    warmup_transactions: int = Field(ge=0)
-    caches: Literal["cold", "warm"] = "cold"
-    repeats: PositiveInt
-    baseline: str
-    devices: dict[str, DeviceSpec]
-    placements: dict[str, Placement]
-    sizes: dict[Role, Annotated[PositiveInt, BeforeValidator(_size)]] = {}
-    settings: dict[str, dict[str, str]] = {}
-    notes: list[str] = []
-    paper: list[PaperValue] = []
-
-    def size_bytes(self, role: Role) -> int:
-        """Size of the partition for ``role``."""
-        return self.sizes.get(role, _DEFAULT_SIZES.get(role, _OTHER_SIZE_BYTES))
-
-    def fingerprint(self) -> str:
-        """Changes when anything that affects the runs changes; a study resumes only under the same one."""
-        runs = self.model_dump_json(exclude={"question", "notes", "paper", "repeats"})
-        return hashlib.sha256(runs.encode()).hexdigest()[:16]
-
-    def on_own_storage(self, directory: Path) -> Study:
-        """The same study with ``directory``, on the machine's own storage, in place of every device.
-
-        A study of devices then has that one alone.
-        """
-        own = {name: DeviceSpec(path=str(directory)) for name in self.devices}
-        if not self.patterns:
-            return self.model_copy(update={"devices": own})
-        only = Placement(name="own-storage", default=self.placements[self.baseline].default)
-        update = {"devices": own, "placements": {only.name: only}, "baseline": only.name}
-        return self.model_copy(update=update)
 
 
 def names() -> list[str]:
@@ -148,27 +78,45 @@ def _with_names(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _require_consistent(study: Study, file: str) -> None:
     for placement in study.placements.values():
         placement.require_known(study.devices, file)
-    named = {"baseline": study.baseline} | {f"paper.{i}": f.placement for i, f in enumerate(study.paper)}
-    for field, placement_name in named.items():
-        if placement_name not in study.placements:
-            raise TierwiseError(
-                f"{file}: {field} names the unknown placement {placement_name!r}",
+    for problem, fix in (*_unknown_names(study), *_contradictions(study)):
+        raise TierwiseError(f"{file}: {problem}", fix)
+
+
+def _unknown_names(study: Study) -> Iterator[tuple[str, str]]:
+    """Names of placements, variants and swept settings that the study does not define."""
+    placements = {"baseline": study.baseline} | {f"paper.{i}": f.placement for i, f in enumerate(study.paper)}
+    for part, overrides in (("quick", study.quick), ("paper_scale", study.paper_scale)):
+        placements |= {f"{part}.placements.{name}": name for name in overrides.placements or ()}
+    for field, name in placements.items():
+        if name not in study.placements:
+            yield (
+                f"{field} names the unknown placement {name!r}",
                 f"use one of {', '.join(study.placements)}",
             )
-    if (study.transactions is None) == (study.seconds is None):
-        raise TierwiseError(f"{file}: transactions and seconds", "give one of the two")
+    for name in study.sweep.variant:
+        if name not in study.variants:
+            known = ", ".join(study.variants) or "none"
+            yield f"sweep.variant names {name!r}", f"define it under [variants] (there: {known})"
+    swept = sweep.values(study.sweep)
+    for number, figure in enumerate(study.paper):
+        for name in figure.setting.keys() - swept.keys():
+            known = ", ".join(swept) or "none"
+            yield f"paper.{number}.setting names {name!r}, which is not swept", f"use one of these: {known}"
+
+
+def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
+    if study.transactions is not None and study.seconds is not None:
+        yield "transactions and seconds", "give one of the two, or none for a workload of laps"
     if bool(study.patterns) != (study.engines == [FILE_ENGINE]):
-        raise TierwiseError(
-            f'{file}: engines and patterns: patterns run on the engine "{FILE_ENGINE}" and on no other',
+        yield (
+            f'engines and patterns: patterns run on the engine "{FILE_ENGINE}" and on no other',
             f'write engines = ["{FILE_ENGINE}"] with patterns, or another engine without',
         )
     if study.patterns and study.seconds is None:
-        raise TierwiseError(
-            f"{file}: seconds: patterns run for a time", "give seconds in place of transactions"
-        )
+        yield "seconds: patterns run for a time", "give seconds"
     for name, device in study.devices.items():
         if (device.profile is None) == (device.path is None):
-            raise TierwiseError(f"{file}: devices.{name}", "give either profile or path")
+            yield f"devices.{name}", "give either profile or path"
 
 
 def _read(path: Path) -> str:

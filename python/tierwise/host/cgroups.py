@@ -115,6 +115,29 @@ def remove_process_group(name: str) -> None:
         _remove(hierarchy, name)
 
 
+def limits_memory() -> bool:
+    """Whether there is a memory controller."""
+    return _memory() is not None
+
+
+def make_memory_group(name: str) -> Path | None:
+    """Make a group of the memory controller alone, or ``None`` where it is part of the unified hierarchy."""
+    hierarchy = _memory()
+    return None if hierarchy == _unified() else _make(hierarchy, name)
+
+
+def remove_memory_group(name: str) -> None:
+    """Remove such a group; nothing may run in it."""
+    _remove(_memory(), name)
+
+
+def unified_group_of(pid: int) -> Path:
+    """The group of a process in the unified hierarchy, which must be there."""
+    lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
+    relative = next(line.removeprefix("0::/") for line in lines if line.startswith("0::/"))
+    return (_unified() or ROOT) / relative
+
+
 def enter_server_groups(name: str) -> None:
     """Move the calling process, a disk server, out of its starter's groups into groups of its own.
 

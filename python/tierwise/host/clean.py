@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, mounts, processes
+from tierwise.host import ledger, memory_limit, mounts, processes
 from tierwise.host.disk_teardown import take_down
 
 
@@ -47,6 +47,7 @@ def _remove_directory(entry: ledger.Entry) -> None:
 
 _UNDO: dict[ledger.Kind, Callable[[ledger.Entry], None]] = {
     "process": processes.end,
+    "limit": memory_limit.remove,
     "disk": take_down,
     "directory": _remove_directory,
 }

@@ -40,6 +40,12 @@ def tree_cpu_s(root_pid: int) -> float | None:
     return sum(table[pid].own_ticks + table[pid].reaped_ticks for pid in tree) * _TICK_S
 
 
+def tree(root_pid: int) -> set[int]:
+    """Pids of a process and its live descendants; none if it is gone."""
+    table = _table()
+    return _descendants(root_pid, table) if root_pid in table else set()
+
+
 def _descendants(root_pid: int, table: dict[int, _Usage]) -> set[int]:
     tree = {root_pid}
     while more := {pid for pid, usage in table.items() if usage.parent in tree} - tree:
