@@ -46,7 +46,7 @@ def database(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
 
 def fill(engine: Engine, workload: Workload, seed: int = 1) -> int:
     engine.execute_schema(workload.schema)
-    rows = _core.load_tables(engine.dsn(), workload.to_json(SCALE), seed)
+    rows = _core.load_tables("postgres", engine.dsn(), workload.to_json(SCALE), seed)
     engine.execute_schema(workload.after_load)
     return rows
 
@@ -75,7 +75,7 @@ def test_order_entry_from_load_to_latency(engine: Engine, database: psycopg.Conn
     assert rows == sum(tables.values())
     assert one(database, "SELECT count(*) FROM orders JOIN order_line ON ol_order = o_id") == 10000
 
-    clients = _core.PostgresClients(engine.dsn(), workload.to_json(SCALE), 10, 5)
+    clients = _core.Clients("postgres", engine.dsn(), workload.to_json(SCALE), 10, 5)
     clients.run(transactions=50)
     orders, payments = (
         one(database, "SELECT count(*) FROM orders"),
@@ -105,7 +105,7 @@ def test_new_clients_go_on_where_earlier_ones_stopped(
     workload = Workload.load("order_entry")
     fill(engine, workload)
     for _ in range(2):
-        _core.PostgresClients(engine.dsn(), workload.to_json(SCALE), 3, 5).run(transactions=60)
+        _core.Clients("postgres", engine.dsn(), workload.to_json(SCALE), 3, 5).run(transactions=60)
     assert one(database, "SELECT max(o_id) - count(*) FROM orders") < 60
 
 
@@ -128,7 +128,7 @@ def test_single_commit_commits_every_transaction(engine: Engine, database: psyco
     fill(engine, workload)
     before = one(database, "SELECT pg_current_xact_id()::text::bigint")
     report = json.loads(
-        _core.PostgresClients(engine.dsn(), workload.to_json(SCALE), 1, 5).run(transactions=200)
+        _core.Clients("postgres", engine.dsn(), workload.to_json(SCALE), 1, 5).run(transactions=200)
     )
     assert report["transactions"] == 200
     assert one(database, "SELECT pg_current_xact_id()::text::bigint") - before >= 200
@@ -146,11 +146,11 @@ def test_values_reach_columns_of_any_type(engine: Engine, database: psycopg.Conn
     generators["f"] = {"kind": "uuid"}
     generators["g"] = {"kind": "choice", "values": ["2003-05-17"], "weights": None}
     insert = simple("INSERT INTO t VALUES (:a, :b, :c, :d, :e, :f, :g, :h)", generators)
-    _core.PostgresClients(engine.dsn(), insert, 1, 1).run(transactions=1)
+    _core.Clients("postgres", engine.dsn(), insert, 1, 1).run(transactions=1)
 
     columns = [{"name": name, "generator": one} for name, one in sorted(generators.items())]
     table = json.loads(insert) | {"tables": [{"name": "t", "rows": 1, "columns": columns}]}
-    assert _core.load_tables(engine.dsn(), json.dumps(table), 1) == 1
+    assert _core.load_tables("postgres", engine.dsn(), json.dumps(table), 1) == 1
 
     row = "a = 7 AND b = 7 AND c = 0.5 AND d = 7 AND e = E'it''s\\t\\\\.' AND g = '2003-05-17' AND h = 7"
     assert one(database, f"SELECT count(*) FROM t WHERE {row} AND f IS NOT NULL") == 2
@@ -164,7 +164,7 @@ def test_deadlocks_are_retried_and_counted(engine: Engine, database: psycopg.Con
     update = "UPDATE t SET n = n + 1 WHERE id = :{}"
     steps = [{"repeat": 1, "draw": [], "sql": [update.format("a"), update.format("b")]}]
     workload = simple("", {"a": coin, "b": coin}, autocommit=False, steps=steps)
-    report = json.loads(_core.PostgresClients(engine.dsn(), workload, 4, 1).run(transactions=2000))
+    report = json.loads(_core.Clients("postgres", engine.dsn(), workload, 4, 1).run(transactions=2000))
     database.execute("ALTER SYSTEM RESET deadlock_timeout")
     database.execute("SELECT pg_reload_conf()")
     assert report["retries"] > 0
@@ -172,7 +172,7 @@ def test_deadlocks_are_retried_and_counted(engine: Engine, database: psycopg.Con
 
 
 def test_sessions_carry_the_name_of_the_clients(engine: Engine, database: psycopg.Connection[Any]) -> None:
-    clients = _core.PostgresClients(engine.dsn(), simple("SELECT 1"), 3, 1)
+    clients = _core.Clients("postgres", engine.dsn(), simple("SELECT 1"), 3, 1)
     named = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tierwise-client'"
     assert one(database, named) == 3
     del clients
@@ -188,21 +188,21 @@ def test_sessions_carry_the_name_of_the_clients(engine: Engine, database: psycop
 def test_a_failing_statement_is_named(engine: Engine, sql: str, message: str) -> None:
     zero = {"zero": {"kind": "uniform", "low": 0, "high": 0}} if ":zero" in sql else {}
     with pytest.raises(TierwiseError) as raised:
-        _core.PostgresClients(engine.dsn(), simple(sql, zero), 2, 1).run(transactions=10)
+        _core.Clients("postgres", engine.dsn(), simple(sql, zero), 2, 1).run(transactions=10)
     assert message in raised.value.message
 
 
 def test_bad_addresses(engine: Engine) -> None:
     with pytest.raises(TierwiseError, match="database address"):
-        _core.PostgresClients("nonsense", simple("SELECT 1"), 1, 1)
+        _core.Clients("postgres", "nonsense", simple("SELECT 1"), 1, 1)
     with pytest.raises(TierwiseError, match=r"client 0 cannot connect.*No such file"):
-        _core.PostgresClients("host=/nowhere user=me", simple("SELECT 1"), 1, 1)
+        _core.Clients("postgres", "host=/nowhere user=me", simple("SELECT 1"), 1, 1)
     with pytest.raises(TierwiseError, match=r"cannot connect: .*too many clients"):
-        _core.PostgresClients(engine.dsn(), simple("SELECT 1"), 1000, 1)
+        _core.Clients("postgres", engine.dsn(), simple("SELECT 1"), 1000, 1)
 
 
 def test_a_run_survives_neither_its_server_nor_hangs(engine: Engine) -> None:
-    clients = _core.PostgresClients(engine.dsn(), simple("SELECT 1"), 4, 1)
+    clients = _core.Clients("postgres", engine.dsn(), simple("SELECT 1"), 4, 1)
     crash = threading.Timer(0.5, engine.crash_stop)
     crash.start()
     try:
@@ -219,7 +219,7 @@ def test_ctrl_c_ends_a_run_whose_server_does_not_answer(engine: Engine, tmp_path
     program = tmp_path / "run.py"
     program.write_text(
         "from tierwise import _core\n"
-        f"clients = _core.PostgresClients({engine.dsn()!r}, {simple('SELECT pg_sleep(600)')!r}, 2, 1)\n"
+        f"clients = _core.Clients('postgres', {engine.dsn()!r}, {simple('SELECT pg_sleep(600)')!r}, 2, 1)\n"
         "print('running', flush=True)\n"
         "clients.run(transactions=4)\n"
     )

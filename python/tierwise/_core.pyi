@@ -1,9 +1,9 @@
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self, final
 
 __version__: str
 __all__ = [
-    "PostgresClients",
+    "Clients",
     "ProbeTarget",
     "Profile",
     "__version__",
@@ -16,6 +16,10 @@ __all__ = [
     "split_statements",
     "statement_parameters",
     "summarize_devices",
+    "tpch_columns",
+    "tpch_refresh_keys",
+    "tpch_rows",
+    "write_tpch",
 ]
 
 def serve_disk(config: str) -> None: ...
@@ -41,11 +45,30 @@ def import_drive(geometry: str, seek: str) -> str: ...
 def parse_profile(text: str, file: str, library: Mapping[str, str]) -> Profile: ...
 
 @final
-class PostgresClients:
-    def __new__(cls, dsn: str, workload_json: str, clients: int, seed: int) -> Self: ...
-    def run(self, transactions: int | None = None, seconds: float | None = None) -> str: ...
+class Clients:
+    def __new__(
+        cls, driver: str, address: object, program_json: str, clients: int, seed: int
+    ) -> Self: ...
+    def run(
+        self,
+        transactions: int | None = None,
+        seconds: float | None = None,
+        *,
+        transaction: str | None = None,
+        cap_s: float | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> str: ...
+    def reconnect(self) -> None: ...
+    def close(self) -> None: ...
 
-def load_tables(dsn: str, workload_json: str, seed: int) -> int: ...
+def load_tables(
+    driver: str,
+    address: object,
+    program_json: str,
+    seed: int,
+    *,
+    progress: Callable[[int], None] | None = None,
+) -> int: ...
 def split_statements(script: str) -> list[str]: ...
 def statement_parameters(statement: str) -> list[str]: ...
 
@@ -69,3 +92,9 @@ class ProbeTarget:
 def probe_engine() -> str: ...
 def simulate_device(profile: Profile, job: str) -> str: ...
 def summarize_devices(profiles: Sequence[Profile], threads: int) -> str: ...
+def tpch_columns(table: str) -> list[str]: ...
+def tpch_refresh_keys(scale_factor: float, set: int) -> tuple[int, int, int, int]: ...
+def tpch_rows(table: str, scale_factor: float, refresh_sets: int | None = None) -> int: ...
+def write_tpch(
+    table: str, scale_factor: float, part: int, parts: int, path: str, refresh_sets: int | None = None
+) -> int: ...

@@ -17,6 +17,16 @@ pub fn interruptible<T: Send>(
     stop: impl Fn(),
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
+    watched(py, || Ok(()), stop, work)
+}
+
+/// The same; `tell` is called again and again meanwhile, and its exceptions end the work too.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    mut tell: impl FnMut() -> PyResult<()>,
+    stop: impl Fn(),
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
     let (sender, receiver) = sync_channel::<()>(0);
     let receiver = Mutex::new(receiver);
     let (result, signal) = thread::scope(|scope| {
@@ -33,7 +43,7 @@ pub fn interruptible<T: Send>(
         let mut signal = Ok(());
         while py.detach(poll) == Err(RecvTimeoutError::Timeout) {
             if signal.is_ok() {
-                signal = py.check_signals().inspect_err(|_| stop());
+                signal = (py.check_signals().and_then(|()| tell())).inspect_err(|_| stop());
             }
         }
         (

@@ -1,12 +1,14 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
 mod disk;
+mod drivers;
 mod import;
 mod interrupt;
 mod load;
 mod probe;
 mod profile;
 mod simulate;
+mod tpch;
 
 use pyo3::prelude::*;
 
@@ -22,7 +24,7 @@ mod _core {
     use super::import::import_drive;
 
     #[pymodule_export]
-    use super::load::{PostgresClients, load_tables, split_statements, statement_parameters};
+    use super::load::{PyClients, load_tables, split_statements, statement_parameters};
 
     #[pymodule_export]
     use super::probe::{ProbeTarget, probe_engine};
@@ -32,6 +34,9 @@ mod _core {
 
     #[pymodule_export]
     use super::simulate::{simulate_device, summarize_devices};
+
+    #[pymodule_export]
+    use super::tpch::{tpch_columns, tpch_refresh_keys, tpch_rows, write_tpch};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,76 +1,101 @@
 //! Clients and the filling of tables.
 
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use tierwise_load::postgres::{PostgresClient, PostgresConnector};
-use tierwise_load::{Limit, LoadError, Plan, Pool, Stop, Workload, fill, sql};
+use tierwise_load::{Clients, Control, Limit, LoadError, Plan, Task, Workload, sql};
 
+use crate::drivers;
 use crate::interrupt;
 
-/// Closed-loop clients of a PostgreSQL server.
-#[pyclass(frozen, module = "tierwise._core")]
-pub struct PostgresClients(Mutex<Pool<PostgresClient>>);
+/// How often a caller hears how far the work is.
+const PROGRESS_EVERY: Duration = Duration::from_secs(1);
+
+/// Closed-loop clients of a database.
+#[pyclass(frozen, name = "Clients", module = "tierwise._core")]
+pub struct PyClients(Mutex<Box<dyn Clients>>);
 
 #[pymethods]
-impl PostgresClients {
+impl PyClients {
     #[new]
     fn new(
         py: Python<'_>,
-        dsn: &str,
-        workload_json: &str,
+        driver: &str,
+        address: &Bound<'_, PyAny>,
+        program_json: &str,
         clients: usize,
         seed: u64,
     ) -> PyResult<Self> {
-        let connect = |stop: &Stop| {
-            let plan = Plan::new(&Workload::parse(workload_json)?)?;
-            Pool::connect(&PostgresConnector::new(dsn)?, plan, clients, seed, stop)
+        let driver = drivers::open(driver, address)?;
+        let connect = |control: &Control| {
+            let plan = Plan::new(&Workload::parse(program_json)?)?;
+            driver.connect(plan, clients, seed, control)
         };
-        Ok(Self(Mutex::new(interruptible(py, connect)?)))
+        Ok(Self(Mutex::new(interruptible(py, None, connect)?)))
     }
 
     /// Run up to a number of transactions in all, or for a time in seconds.
-    #[pyo3(signature = (transactions=None, seconds=None))]
+    #[pyo3(signature = (transactions=None, seconds=None, *, transaction=None, cap_s=None, progress=None))]
     fn run(
         &self,
         py: Python<'_>,
         transactions: Option<u64>,
         seconds: Option<f64>,
+        transaction: Option<&str>,
+        cap_s: Option<f64>,
+        progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let limit = match (transactions, seconds) {
             (Some(count), None) => Limit::Transactions(count),
-            (None, Some(seconds)) => Limit::Time(
-                Duration::try_from_secs_f64(seconds)
-                    .map_err(|error| PyValueError::new_err(error.to_string()))?,
-            ),
+            (None, Some(seconds)) => Limit::Time(duration(seconds)?),
             _ => {
                 return Err(PyRuntimeError::new_err(
                     "give either transactions or seconds",
                 ));
             }
         };
-        let report = interruptible(py, |stop| {
-            self.0
-                .lock()
-                .expect("a run does not panic")
-                .run(limit, stop)
-        })?;
+        let task = Task {
+            limit,
+            transaction,
+            cap: cap_s.map(duration).transpose()?,
+        };
+        let report = interruptible(py, progress, |control| self.locked().run(task, control))?;
         serde_json::to_string(&report).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// Give every client a new connection.
+    fn reconnect(&self, py: Python<'_>) -> PyResult<()> {
+        interruptible(py, None, |control| self.locked().reconnect(control))
+    }
+
+    /// Give the connections up.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.locked().close());
     }
 }
 
-/// Fill the tables of a workload in PostgreSQL; returns the number of rows.
+impl PyClients {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Box<dyn Clients>> {
+        self.0.lock().expect("a run does not panic")
+    }
+}
+
+/// Fill the tables of a workload; returns the number of rows.
 #[pyfunction]
-pub fn load_tables(py: Python<'_>, dsn: &str, workload_json: &str, seed: u64) -> PyResult<u64> {
-    interruptible(py, |stop| {
-        fill(
-            &PostgresConnector::new(dsn)?,
-            &Workload::parse(workload_json)?,
-            seed,
-            stop,
-        )
+#[pyo3(signature = (driver, address, program_json, seed, *, progress=None))]
+pub fn load_tables(
+    py: Python<'_>,
+    driver: &str,
+    address: &Bound<'_, PyAny>,
+    program_json: &str,
+    seed: u64,
+    progress: Option<&Bound<'_, PyAny>>,
+) -> PyResult<u64> {
+    let driver = drivers::open(driver, address)?;
+    interruptible(py, progress, |control| {
+        driver.load(&Workload::parse(program_json)?, seed, control)
     })
 }
 
@@ -86,12 +111,25 @@ pub fn statement_parameters(statement: &str) -> Vec<String> {
     sql::Template::parse(statement).names().to_vec()
 }
 
-/// Work that a [`Stop`] ends, interrupted by Ctrl-C.
+fn duration(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Work that a [`Control`] ends, interrupted by Ctrl-C; `progress` is called with how much is done.
 fn interruptible<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&Stop) -> Result<T, LoadError> + Send,
+    progress: Option<&Bound<'_, PyAny>>,
+    work: impl FnOnce(&Control) -> Result<T, LoadError> + Send,
 ) -> PyResult<T> {
-    let stop = Stop::default();
-    interrupt::interruptible(py, || stop.set(), || work(&stop))?
+    let control = Control::default();
+    let mut told = Instant::now();
+    let tell = || {
+        if let Some(progress) = progress.filter(|_| told.elapsed() >= PROGRESS_EVERY) {
+            told = Instant::now();
+            progress.call1((control.done(),))?;
+        }
+        Ok(())
+    };
+    interrupt::watched(py, tell, || control.stop(), || work(&control))?
         .map_err(|error| interrupt::user_error(py, &error, error.fix()))
 }

@@ -1,6 +1,7 @@
 //! What an engine must be able to do: one file each implements these two traits.
 
 use std::future::Future;
+use std::time::Duration;
 
 use crate::error::LoadError;
 use crate::fill::Rows;
@@ -11,6 +12,10 @@ use crate::value::Value;
 pub trait Connector: Send + Sync {
     /// A connection.
     type Client: Client;
+
+    /// Whether calls of a client hold up their thread until the engine is done, so that each client needs a
+    /// thread of its own.
+    const BLOCKING: bool = false;
 
     /// Open one.
     fn connect(&self) -> impl Future<Output = Result<Self::Client, Failure>> + Send;
@@ -31,12 +36,13 @@ pub trait Client: Send + 'static {
     /// Begin a transaction.
     fn begin(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Run a prepared statement and read its result to the end.
+    /// Run a prepared statement and read its result to the end, adding up the column `sum` if one is named.
     fn execute(
         &mut self,
         statement: usize,
         arguments: Arguments<'_>,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+        sum: Option<&str>,
+    ) -> impl Future<Output = Result<Outcome, Failure>> + Send;
 
     /// Commit, durably.
     fn commit(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
@@ -46,6 +52,29 @@ pub trait Client: Send + 'static {
 
     /// Add rows to a table as fast as the engine can; returns how many.
     fn append(&mut self, rows: Rows) -> impl Future<Output = Result<u64, Failure>> + Send;
+
+    /// From now on stop each statement that takes longer, which then fails as `capped`; `None`: let all run.
+    fn set_cap(
+        &mut self,
+        cap: Option<Duration>,
+    ) -> impl Future<Output = Result<(), Failure>> + Send;
+}
+
+/// What a statement did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Rows returned or changed.
+    pub rows: u64,
+    /// The column asked for, added up over all rows; null counts as 0, and too great a sum wraps around.
+    pub sum: i64,
+}
+
+impl Outcome {
+    /// Add what another statement did.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
 }
 
 /// What an engine said instead of a result.
@@ -55,9 +84,33 @@ pub struct Failure {
     pub message: String,
     /// The transaction was chosen to give way (deadlock, serialization) and may be tried again.
     pub retry: bool,
+    /// The statement was stopped because its time was over.
+    pub capped: bool,
 }
 
 impl Failure {
+    /// A failure that trying again does not mend.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            retry: false,
+            capped: false,
+        }
+    }
+
+    /// A statement that was stopped because its time was over.
+    pub fn capped(message: impl Into<String>) -> Self {
+        Self {
+            capped: true,
+            ..Self::new(message)
+        }
+    }
+
+    /// The result has no column to add up.
+    pub fn no_column(name: &str) -> Self {
+        Self::new(format!("the result has no column {name:?} to add up"))
+    }
+
     pub(crate) fn in_statement(self, context: &str, sql: &str) -> LoadError {
         LoadError::Statement {
             context: context.to_owned(),

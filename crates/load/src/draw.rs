@@ -1,38 +1,13 @@
 //! Generators of values, deterministic by seed.
 
-use std::fmt::Write;
-
 use rand::distr::uniform::Uniform;
 use rand::distr::weighted::WeightedIndex;
-use rand::{Rng, SeedableRng};
 use rand_distr::{Distribution, Zipf};
-use rand_xoshiro::Xoshiro256PlusPlus;
 
+use crate::label::Label;
+use crate::random::{Random, random, write_text, write_uuid};
 use crate::value::Value;
 use crate::workload::GeneratorSpec;
-
-/// The source of randomness: fast, and the same on every machine.
-pub type Random = Xoshiro256PlusPlus;
-
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-const BITS_PER_CHARACTER: usize = 6;
-const CHARACTERS_PER_WORD: usize = 64 / BITS_PER_CHARACTER;
-
-/// An independent stream for each `purpose`, such as a client and the number of its run.
-pub fn random(seed: u64, purpose: &[u64]) -> Random {
-    let mixed = purpose
-        .iter()
-        .fold(seed, |state, part| mix(mix(state) ^ part));
-    Random::seed_from_u64(mixed)
-}
-
-/// The finaliser of splitmix64: every bit of the input changes half the bits of the output.
-fn mix(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// Who draws.
 #[derive(Clone, Copy, Debug)]
@@ -64,8 +39,10 @@ enum Kind {
         c: i64,
     },
     Sequence {
+        first: i64,
         next: i64,
         step: i64,
+        restarts: bool,
     },
     Counter {
         start: i64,
@@ -78,14 +55,21 @@ enum Kind {
         values: Vec<Value>,
         index: WeightedIndex<f64>,
     },
+    Label(Label),
 }
 
 impl Generator {
-    /// Prepare to draw. `used` is the greatest number that a sequence finds in use, if it asked.
+    /// Prepare to draw. `used` is the greatest number that a sequence finds in use, if it asked; `position`
+    /// tells where among the values that one of another name stands.
     ///
     /// # Errors
-    /// Says which bound is impossible.
-    pub fn new(spec: &GeneratorSpec, context: Context, used: Option<i64>) -> Result<Self, String> {
+    /// Says which bound is impossible, or which name is unknown.
+    pub fn new(
+        spec: &GeneratorSpec,
+        context: Context,
+        used: Option<i64>,
+        position: impl Fn(&str) -> Option<usize>,
+    ) -> Result<Self, String> {
         let kind = match spec {
             &GeneratorSpec::Uniform { low, high } => Kind::Uniform(between(low, high)?),
             &GeneratorSpec::Zipf {
@@ -99,9 +83,11 @@ impl Generator {
                 Kind::Zipf { low, ranks }
             }
             &GeneratorSpec::Nurand { a, low, high } => nurand(a, low, high, context.seed)?,
-            &GeneratorSpec::Sequence { start, global, .. } => {
-                sequence(start, global, context, used)
-            }
+            GeneratorSpec::Sequence {
+                start,
+                global,
+                after,
+            } => sequence(*start, *global, after.is_none(), context, used),
             &GeneratorSpec::Counter {
                 start,
                 divide,
@@ -122,12 +108,18 @@ impl Generator {
             ),
             GeneratorSpec::Uuid => Kind::Uuid,
             GeneratorSpec::Choice { values, weights } => choice(values, weights.as_deref())?,
+            GeneratorSpec::Label { prefix, of, upper } => {
+                let of =
+                    position(of).ok_or_else(|| format!("of names {of:?}, which is unknown"))?;
+                Kind::Label(Label::new(prefix, of, *upper))
+            }
         };
         Ok(Self(kind))
     }
 
-    /// Draw a value into `out`. `ordinal` is the number, from 0, of the row or of the repetition.
-    pub fn draw(&mut self, random: &mut Random, ordinal: u64, out: &mut Value) {
+    /// Draw a value into `values[slot]`. `ordinal` is the number, from 0, of the row or of the repetition.
+    pub fn draw(&mut self, random: &mut Random, ordinal: u64, values: &mut [Value], slot: usize) {
+        let out = &mut values[slot];
         match &mut self.0 {
             Kind::Uniform(range) => *out = Value::Int(range.sample(random)),
             Kind::Zipf { low, ranks } => *out = Value::Int(*low + ranks.sample(random) as i64 - 1),
@@ -141,7 +133,7 @@ impl Generator {
                 let mixed = a.sample(random) | range.sample(random);
                 *out = Value::Int((mixed + *c) % *size + *low);
             }
-            Kind::Sequence { next, step } => {
+            Kind::Sequence { next, step, .. } => {
                 *out = Value::Int(*next);
                 *next += *step;
             }
@@ -158,6 +150,20 @@ impl Generator {
             }
             Kind::Uuid => write_uuid(random, out.text_mut()),
             Kind::Choice { values, index } => out.clone_from(&values[index.sample(random)]),
+            Kind::Label(label) => label.write(values, slot),
+        }
+    }
+
+    /// Begin anew, if it is a sequence of this client's own that did not ask what is in use.
+    pub fn restart(&mut self) {
+        if let Kind::Sequence {
+            first,
+            next,
+            restarts: true,
+            ..
+        } = &mut self.0
+        {
+            *next = *first;
         }
     }
 }
@@ -181,18 +187,24 @@ fn nurand(a: i64, low: i64, high: i64, seed: u64) -> Result<Kind, String> {
     })
 }
 
-fn sequence(start: i64, global: bool, context: Context, used: Option<i64>) -> Kind {
-    let first = used.map_or(start, |used| start.max(used + 1));
-    if global {
-        Kind::Sequence {
-            next: first + context.client as i64,
-            step: context.clients as i64,
-        }
+fn sequence(
+    start: i64,
+    global: bool,
+    fixed_start: bool,
+    context: Context,
+    used: Option<i64>,
+) -> Kind {
+    let start = used.map_or(start, |used| start.max(used + 1));
+    let (offset, step) = if global {
+        (context.client as i64, context.clients as i64)
     } else {
-        Kind::Sequence {
-            next: first,
-            step: 1,
-        }
+        (0, 1)
+    };
+    Kind::Sequence {
+        first: start + offset,
+        next: start + offset,
+        step,
+        restarts: fixed_start && !global,
     }
 }
 
@@ -211,23 +223,4 @@ fn choice(values: &[Value], weights: Option<&[f64]>) -> Result<Kind, String> {
         values: values.to_vec(),
         index,
     })
-}
-
-fn write_text(random: &mut Random, length: usize, out: &mut String) {
-    let mut left = length;
-    while left > 0 {
-        let mut word = random.next_u64();
-        for _ in 0..left.min(CHARACTERS_PER_WORD) {
-            out.push(ALPHABET[(word % ALPHABET.len() as u64) as usize] as char);
-            word >>= BITS_PER_CHARACTER;
-        }
-        left = left.saturating_sub(CHARACTERS_PER_WORD);
-    }
-}
-
-fn write_uuid(random: &mut Random, out: &mut String) {
-    let (high, low) = (random.next_u64(), random.next_u64());
-    let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0x0fff);
-    let (d, e) = (low >> 48 & 0x3fff | 0x8000, low & 0xffff_ffff_ffff);
-    write!(out, "{a:08x}-{b:04x}-4{c:03x}-{d:04x}-{e:012x}").expect("a String takes any text");
 }

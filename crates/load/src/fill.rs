@@ -5,17 +5,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::client::{Client, Connector};
-use crate::draw::{Context, Generator, Random, random};
+use crate::control::Control;
+use crate::draw::{Context, Generator};
 use crate::error::LoadError;
-use crate::pool::{Stop, cores};
+use crate::label;
+use crate::pool::cores;
+use crate::random::{Random, random};
 use crate::value::Value;
 use crate::worker::new_runtime;
 use crate::workload::{Table, Workload};
 
 /// Rows that one connection appends at a time. Fixed, so that the rows do not depend on the connections.
 const ROWS_PER_PIECE: u64 = 1_000_000;
-/// Rows between two looks at the request to stop.
-const STOP_CHECK_ROWS: u64 = 4096;
+/// Rows between two looks at the control: to tell how far the work is, and whether it has to stop.
+const CONTROL_ROWS: u64 = 4096;
 
 /// Fill the tables of a workload; returns the number of rows.
 ///
@@ -27,13 +30,13 @@ pub fn fill<K: Connector>(
     connector: &K,
     workload: &Workload,
     seed: u64,
-    stop: &Stop,
+    control: &Control,
 ) -> Result<u64, LoadError> {
-    let pieces = Mutex::new(pieces(workload, seed, stop)?);
+    let pieces = Mutex::new(pieces(workload, seed, control)?);
     let connections = cores().min(pieces.lock().expect("just made").len());
     let rows = AtomicU64::new(0);
     let append = |client| {
-        let appended = append_pieces(connector, client, &pieces, stop);
+        let appended = append_pieces(connector, client, &pieces, control);
         // Whoever fails takes the rest of the work away from the others.
         if appended.is_err() {
             pieces.lock().expect("no panic under the lock").clear();
@@ -50,7 +53,7 @@ pub fn fill<K: Connector>(
             .into_iter()
             .try_for_each(|thread| thread.join().expect("a filling thread does not panic"))
     })?;
-    if stop.is_set() {
+    if control.is_stopped() {
         Err(LoadError::Stopped)
     } else {
         Ok(rows.into_inner())
@@ -61,7 +64,7 @@ fn append_pieces<K: Connector>(
     connector: &K,
     client: usize,
     pieces: &Mutex<Vec<Rows>>,
-    stop: &Stop,
+    control: &Control,
 ) -> Result<u64, LoadError> {
     let next = || pieces.lock().expect("no panic under the lock").pop();
     new_runtime()?.block_on(async {
@@ -71,7 +74,7 @@ fn append_pieces<K: Connector>(
             message: failure.message,
         })?;
         let mut appended = 0;
-        while let Some(rows) = next().filter(|_| !stop.is_set()) {
+        while let Some(rows) = next().filter(|_| !control.is_stopped()) {
             let table = rows.table.name.clone();
             let done = connection.append(rows).await;
             appended +=
@@ -82,12 +85,18 @@ fn append_pieces<K: Connector>(
 }
 
 /// All the work, the largest piece last, where it is taken from first.
-fn pieces(workload: &Workload, seed: u64, stop: &Stop) -> Result<Vec<Rows>, LoadError> {
+fn pieces(workload: &Workload, seed: u64, control: &Control) -> Result<Vec<Rows>, LoadError> {
     let mut pieces = Vec::new();
     for (number, table) in workload.tables.iter().enumerate() {
         let starts = (0..table.rows).step_by(ROWS_PER_PIECE as usize);
         for first in starts {
-            pieces.push(Rows::new(table, number as u64, first, seed, stop.clone())?);
+            pieces.push(Rows::new(
+                table,
+                number as u64,
+                first,
+                seed,
+                control.clone(),
+            )?);
         }
     }
     pieces.sort_by_key(|piece| (piece.end - piece.next) * piece.table.columns.len() as u64);
@@ -98,11 +107,15 @@ fn pieces(workload: &Workload, seed: u64, stop: &Stop) -> Result<Vec<Rows>, Load
 pub struct Rows {
     table: Table,
     generators: Vec<Generator>,
+    /// Columns in the order in which they are drawn: labels come last.
+    order: Vec<usize>,
     random: Random,
     values: Vec<Value>,
     next: u64,
     end: u64,
-    stop: Stop,
+    /// Rows that the control does not know of yet.
+    untold: u64,
+    control: Control,
 }
 
 impl Rows {
@@ -111,29 +124,38 @@ impl Rows {
         number: u64,
         first: u64,
         seed: u64,
-        stop: Stop,
+        control: Control,
     ) -> Result<Self, LoadError> {
+        let columns = &table.columns;
+        let in_table = |problem| LoadError::Workload(format!("tables.{}.{problem}", table.name));
+        label::check(
+            columns
+                .iter()
+                .map(|one| (one.name.as_str(), &one.generator)),
+        )
+        .map_err(|problem| in_table(format!("columns: {problem}")))?;
         let context = Context {
             seed,
             client: 0,
             clients: 1,
         };
-        let generators = table.columns.iter().map(|column| {
-            Generator::new(&column.generator, context, None).map_err(|problem| {
-                LoadError::Workload(format!(
-                    "tables.{}.columns.{}: {problem}",
-                    table.name, column.name
-                ))
-            })
+        let position = |name: &str| columns.iter().position(|one| one.name == name);
+        let generators = columns.iter().map(|column| {
+            Generator::new(&column.generator, context, None, position)
+                .map_err(|problem| in_table(format!("columns.{}: {problem}", column.name)))
         });
+        let mut order: Vec<_> = (0..columns.len()).collect();
+        order.sort_by_key(|&column| columns[column].generator.source().is_some());
         Ok(Self {
             generators: generators.collect::<Result<_, _>>()?,
+            order,
             random: random(seed, &[number, first]),
-            values: vec![Value::Int(0); table.columns.len()],
+            values: vec![Value::Int(0); columns.len()],
             next: first,
             end: table.rows.min(first + ROWS_PER_PIECE),
+            untold: 0,
             table: table.clone(),
-            stop,
+            control,
         })
     }
 
@@ -149,14 +171,19 @@ impl Rows {
 
     /// Make the next row; `None` at the end, or when the caller wants to stop.
     pub fn next_row(&mut self) -> Option<&[Value]> {
-        let stopped = self.next.is_multiple_of(STOP_CHECK_ROWS) && self.stop.is_set();
-        if self.next == self.end || stopped {
-            return None;
+        let is_end = self.next == self.end;
+        if is_end || self.untold == CONTROL_ROWS {
+            self.control.add_done(std::mem::take(&mut self.untold));
+            if is_end || self.control.is_stopped() {
+                return None;
+            }
         }
-        for (generator, value) in self.generators.iter_mut().zip(&mut self.values) {
-            generator.draw(&mut self.random, self.next, value);
+        for &column in &self.order {
+            let generator = &mut self.generators[column];
+            generator.draw(&mut self.random, self.next, &mut self.values, column);
         }
         self.next += 1;
+        self.untold += 1;
         Some(&self.values)
     }
 }

@@ -3,27 +3,39 @@
 //! [`Workload`] is what is done; [`Client`] is how one engine does it; [`Pool`] owns threads, time and
 //! histograms. Of the engines only [`postgres`] knows anything about PostgreSQL.
 
+mod cap;
 mod client;
 mod clock;
+mod control;
 mod draw;
+mod driver;
 mod error;
 mod fill;
+mod label;
 mod plan;
 mod pool;
 pub mod postgres;
+mod random;
 mod report;
 mod session;
 pub mod sql;
+mod tally;
+mod transaction;
 mod value;
 mod worker;
 mod workload;
 
-pub use client::{Arguments, Client, Connector, Failure};
-pub use draw::{Context, Generator, Random, random};
+pub use client::{Arguments, Client, Connector, Failure, Outcome};
+pub use control::{Control, Limit, Task};
+pub use draw::{Context, Generator};
+pub use driver::{Clients, Driver};
 pub use error::LoadError;
 pub use fill::{Rows, fill};
 pub use plan::Plan;
-pub use pool::{Limit, Pool, Stop};
+pub use pool::Pool;
+pub use random::{Random, random};
 pub use report::Report;
 pub use value::Value;
-pub use workload::{Column, GeneratorSpec, Parameter, Repeat, Step, Table, Transaction, Workload};
+pub use workload::{
+    Column, GeneratorSpec, Parameter, Repeat, Step, Sum, Table, Transaction, Workload,
+};

@@ -3,10 +3,11 @@
 use rand_distr::Distribution;
 use rand_distr::weighted::WeightedIndex;
 
-use crate::draw::Random;
 use crate::error::LoadError;
+use crate::label;
+use crate::random::Random;
 use crate::sql::Template;
-use crate::workload::{GeneratorSpec, Parameter, Repeat, Step, Transaction, Workload};
+use crate::workload::{GeneratorSpec, Parameter, Repeat, Step, Sum, Transaction, Workload};
 
 /// What every client of a pool shares.
 #[derive(Debug)]
@@ -42,6 +43,14 @@ pub(crate) struct PlannedStep {
     /// Parameters drawn in each repetition.
     pub draw: Vec<usize>,
     pub statements: Vec<usize>,
+    pub sum: Option<PlannedSum>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum PlannedSum {
+    Column(String),
+    Parameter(usize),
+    Rows,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +69,9 @@ impl Plan {
         let mix = WeightedIndex::new(weights).map_err(|error| {
             LoadError::Workload(format!("weights of the transactions: {error}"))
         })?;
+        let named = workload.parameters.iter();
+        label::check(named.map(|one| (one.name.as_str(), &one.generator)))
+            .map_err(|problem| LoadError::Workload(format!("parameters: {problem}")))?;
         let mut plan = Self {
             parameters: workload.parameters.clone(),
             statements: Vec::new(),
@@ -77,6 +89,24 @@ impl Plan {
     /// Which transaction comes next.
     pub(crate) fn choose(&self, random: &mut Random) -> usize {
         self.mix.sample(random)
+    }
+
+    /// The number of a transaction.
+    ///
+    /// # Errors
+    /// If there is none of this name.
+    pub(crate) fn number_of(&self, transaction: &str) -> Result<usize, LoadError> {
+        let mut names = self.transactions.iter().map(|one| one.name.as_str());
+        names
+            .position(|name| name == transaction)
+            .ok_or_else(|| LoadError::Workload(format!("there is no transaction {transaction:?}")))
+    }
+
+    /// Whether a run of one transaction, or of the mix, gives a checksum.
+    pub(crate) fn has_sum(&self, only: Option<usize>) -> bool {
+        let mut run = (self.transactions.iter().enumerate())
+            .filter(|(number, _)| only.is_none_or(|only| only == *number));
+        run.any(|(_, one)| one.steps.iter().any(|step| step.sum.is_some()))
     }
 
     fn compile(&mut self, transaction: &Transaction) -> Result<PlannedTransaction, LoadError> {
@@ -97,41 +127,55 @@ impl Plan {
     }
 
     fn compile_step(&mut self, step: &Step) -> Result<PlannedStep, String> {
-        let mut draw = step
-            .draw
-            .iter()
-            .map(|name| self.slot(name))
-            .collect::<Result<Vec<_>, _>>()?;
+        let slots = |names: &[String]| -> Result<Vec<usize>, String> {
+            names.iter().map(|name| self.slot(name)).collect()
+        };
+        let drawn = slots(&step.draw)?;
         let repeat = match &step.repeat {
             Repeat::Count(count) => PlannedRepeat::Count(*count),
             Repeat::Parameter(name) => PlannedRepeat::Parameter(self.slot(name)?),
         };
-        let mut statements = Vec::new();
-        for sql in &step.sql {
+        let statements = step.sql.iter().map(|sql| {
             let template = Template::parse(sql);
-            let slots = template
-                .names()
-                .iter()
-                .map(|name| self.slot(name))
-                .collect::<Result<Vec<_>, _>>()?;
-            draw.extend(slots.iter().filter(|&&slot| self.counts_repetitions(slot)));
-            statements.push(self.statements.len());
-            self.statements.push(Statement {
+            Ok(Statement {
                 sql: sql.clone(),
+                slots: slots(template.names())?,
                 template,
-                slots,
-            });
-        }
-        draw.sort_unstable();
-        draw.dedup();
-        Ok(PlannedStep {
+            })
+        });
+        let statements: Vec<_> = statements.collect::<Result<_, String>>()?;
+        let sum = step
+            .sum
+            .as_ref()
+            .map(|sum| self.compile_sum(sum))
+            .transpose()?;
+        let first = self.statements.len();
+        self.statements.extend(statements);
+        let mut planned = PlannedStep {
             repeat,
-            draw,
-            statements,
+            draw: Vec::new(),
+            statements: (first..self.statements.len()).collect(),
+            sum,
+        };
+        planned.draw = self.drawn_in_step(&planned, drawn);
+        Ok(planned)
+    }
+
+    fn compile_sum(&self, sum: &Sum) -> Result<PlannedSum, String> {
+        Ok(match sum {
+            Sum::Rows => PlannedSum::Rows,
+            Sum::Column(name) => PlannedSum::Column(name.clone()),
+            Sum::Parameter(name) => {
+                let slot = self.slot(name)?;
+                if !self.parameters[slot].generator.draws_whole_numbers() {
+                    return Err(format!("the sum of :{name}, which is no whole number"));
+                }
+                PlannedSum::Parameter(slot)
+            }
         })
     }
 
-    fn slot(&self, name: &str) -> Result<usize, String> {
+    pub(crate) fn slot(&self, name: &str) -> Result<usize, String> {
         let found = self
             .parameters
             .iter()
@@ -146,18 +190,54 @@ impl Plan {
         )
     }
 
-    /// Whatever a step uses and does not draw itself, in the order of declaration.
+    /// What the step draws itself: what it says, counters, and labels of either. Labels come last.
+    fn drawn_in_step(&self, step: &PlannedStep, mut drawn: Vec<usize>) -> Vec<usize> {
+        let needed = self.needed(step);
+        drawn.extend(needed.iter().filter(|&&slot| self.counts_repetitions(slot)));
+        let changes = |slot: &usize| self.source(*slot).is_some_and(|of| drawn.contains(&of));
+        let labels: Vec<_> = needed.iter().copied().filter(changes).collect();
+        drawn.extend(labels);
+        self.in_order(drawn)
+    }
+
+    /// Whatever a step needs and does not draw itself.
     fn drawn_at_start(&self, steps: &[PlannedStep]) -> Vec<usize> {
-        let needs = |step: &PlannedStep, slot: usize| {
-            let repeats = matches!(step.repeat, PlannedRepeat::Parameter(by) if by == slot);
-            let binds = step
-                .statements
-                .iter()
-                .any(|&statement| self.statements[statement].slots.contains(&slot));
-            repeats || binds && !step.draw.contains(&slot)
-        };
-        (0..self.parameters.len())
-            .filter(|&slot| steps.iter().any(|step| needs(step, slot)))
-            .collect()
+        let mut drawn = Vec::new();
+        for step in steps {
+            if let PlannedRepeat::Parameter(slot) = step.repeat {
+                drawn.push(slot);
+                drawn.extend(self.source(slot));
+            }
+            let needed = self.needed(step);
+            drawn.extend(needed.iter().filter(|slot| !step.draw.contains(slot)));
+        }
+        self.in_order(drawn)
+    }
+
+    /// What the statements of a step bind, what it adds up, and what labels among these are made of.
+    fn needed(&self, step: &PlannedStep) -> Vec<usize> {
+        let statements = step.statements.iter().map(|&one| &self.statements[one]);
+        let mut needed: Vec<_> = statements.flat_map(|one| one.slots.clone()).collect();
+        if let Some(PlannedSum::Parameter(slot)) = step.sum {
+            needed.push(slot);
+        }
+        let sources: Vec<_> = needed
+            .iter()
+            .filter_map(|&slot| self.source(slot))
+            .collect();
+        needed.extend(sources);
+        needed
+    }
+
+    fn source(&self, slot: usize) -> Option<usize> {
+        let name = self.parameters[slot].generator.source()?;
+        self.slot(name).ok()
+    }
+
+    /// Each once, in the order of declaration, labels last.
+    fn in_order(&self, mut slots: Vec<usize>) -> Vec<usize> {
+        slots.sort_unstable_by_key(|&slot| (self.source(slot).is_some(), slot));
+        slots.dedup();
+        slots
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::BytesMut;
 use futures_util::SinkExt;
@@ -9,7 +10,7 @@ use tokio_postgres::config::Host;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Config, Connection, Error, NoTls, SimpleQueryMessage, Statement};
 
-use crate::client::{Arguments, Client, Connector, Failure};
+use crate::client::{Arguments, Client, Connector, Failure, Outcome};
 use crate::error::LoadError;
 use crate::fill::Rows;
 use crate::sql::Template;
@@ -17,6 +18,7 @@ use crate::sql::Template;
 mod copy;
 mod parameter;
 mod socket;
+mod sum;
 
 use socket::Socket;
 
@@ -58,10 +60,8 @@ impl Connector for PostgresConnector {
     async fn connect(&self) -> Result<PostgresClient, Failure> {
         let client = match self.unix_socket() {
             Some(path) => {
-                let socket = Socket::connect(&path).map_err(|error| Failure {
-                    message: format!("{}: {error}", path.display()),
-                    retry: false,
-                })?;
+                let socket = Socket::connect(&path)
+                    .map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
                 driven(self.0.connect_raw(socket, NoTls).await)
             }
             None => driven(self.0.connect(NoTls).await),
@@ -123,10 +123,7 @@ impl Client for PostgresClient {
             SimpleQueryMessage::Row(row) => row.get(0),
             _ => None,
         });
-        let not_whole = |_| Failure {
-            message: "the result is not a whole number".to_owned(),
-            retry: false,
-        };
+        let not_whole = |_| Failure::new("the result is not a whole number");
         number
             .map(|text| text.parse().map_err(not_whole))
             .transpose()
@@ -136,12 +133,19 @@ impl Client for PostgresClient {
         self.simple("BEGIN").await
     }
 
-    async fn execute(&mut self, statement: usize, arguments: Arguments<'_>) -> Result<(), Failure> {
-        let executed = self
-            .client
-            .execute_raw(&self.statements[statement], arguments.iter())
-            .await;
-        executed.map(|_| ()).map_err(|error| failure(&error))
+    async fn execute(
+        &mut self,
+        statement: usize,
+        arguments: Arguments<'_>,
+        sum: Option<&str>,
+    ) -> Result<Outcome, Failure> {
+        let statement = &self.statements[statement];
+        if let Some(column) = sum.filter(|_| !statement.columns().is_empty()) {
+            return sum::execute(&self.client, statement, arguments, column).await;
+        }
+        let executed = self.client.execute_raw(statement, arguments.iter()).await;
+        let rows = executed.map_err(|error| failure(&error))?;
+        Ok(Outcome { rows, sum: 0 })
     }
 
     async fn commit(&mut self) -> Result<(), Failure> {
@@ -179,15 +183,19 @@ impl Client for PostgresClient {
             .map_err(|error| failure(&error))?;
         sink.finish().await.map_err(|error| failure(&error))
     }
+
+    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
+        // The server counts in milliseconds, and takes 0 for no limit.
+        let limit_ms = cap.map_or(0, |cap| cap.as_millis().clamp(1, i32::MAX as u128));
+        self.simple(&format!("SET statement_timeout = {limit_ms}"))
+            .await
+    }
 }
 
 fn failure(error: &Error) -> Failure {
     let Some(from_server) = error.as_db_error() else {
         let source = std::error::Error::source(error).map(|source| format!(": {source}"));
-        return Failure {
-            message: format!("{error}{}", source.unwrap_or_default()),
-            retry: false,
-        };
+        return Failure::new(format!("{error}{}", source.unwrap_or_default()));
     };
     let gives_way = [
         SqlState::T_R_SERIALIZATION_FAILURE,
@@ -197,5 +205,6 @@ fn failure(error: &Error) -> Failure {
     Failure {
         message: format!("{}{}", from_server.message(), detail.unwrap_or_default()),
         retry: gives_way.contains(from_server.code()),
+        capped: *from_server.code() == SqlState::QUERY_CANCELED,
     }
 }

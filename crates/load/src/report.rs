@@ -1,12 +1,12 @@
 //! What a run reports.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Serialize;
 use tierwise_latency::{Latency, Times};
 
 use crate::plan::Plan;
+use crate::tally::Tally;
 
 /// One run of a pool of clients.
 #[derive(Clone, Debug, Serialize)]
@@ -23,6 +23,12 @@ pub struct Report {
     pub errors: u64,
     /// Times that a transaction gave way (deadlock, serialization) and was tried again.
     pub retries: u64,
+    /// Rows that statements of committed transactions returned or changed.
+    pub rows: u64,
+    /// What committed transactions added up, if the workload says what to add up.
+    pub checksum: Option<i64>,
+    /// The time was over before all was done.
+    pub capped: bool,
     /// CPU time of the client threads, in seconds.
     pub client_cpu_s: f64,
     /// Latency of committed transactions by name, and of `all`; retries are part of it.
@@ -31,61 +37,47 @@ pub struct Report {
     pub histograms: BTreeMap<String, String>,
 }
 
-/// What a thread's clients have counted so far.
-pub(crate) struct Tally {
-    by_transaction: Vec<Times>,
-    errors: u64,
-    retries: u64,
+/// When a run took place, and the CPU time of its threads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub started_ns: u64,
+    pub ended_ns: u64,
+    pub cpu_ns: u64,
 }
 
-impl Tally {
-    pub fn new(transactions: usize) -> Self {
-        let by_transaction = vec![Times::new(); transactions];
-        Self {
-            by_transaction,
-            errors: 0,
-            retries: 0,
-        }
+impl Span {
+    /// Take in the span of another thread.
+    pub fn merge(&mut self, other: Self) {
+        self.started_ns = self.started_ns.min(other.started_ns);
+        self.ended_ns = self.ended_ns.max(other.ended_ns);
+        self.cpu_ns += other.cpu_ns;
     }
+}
 
-    /// Count a transaction that took `attempts`, or was given up.
-    pub fn add(&mut self, transaction: usize, attempts: Option<u64>, latency: Duration) {
-        match attempts {
-            Some(attempts) => {
-                self.retries += attempts - 1;
-                self.by_transaction[transaction].record(latency.as_nanos() as u64);
-            }
-            None => self.errors += 1,
-        }
-    }
-
-    pub fn merge(&mut self, other: &Self) {
-        self.errors += other.errors;
-        self.retries += other.retries;
-        for (mine, theirs) in self.by_transaction.iter_mut().zip(&other.by_transaction) {
-            mine.merge(theirs);
-        }
-    }
-
-    pub fn report(self, plan: &Plan, started_ns: u64, ended_ns: u64, client_cpu_ns: u64) -> Report {
+impl Report {
+    /// Sum up what was counted; `only` is the transaction that the run was restricted to.
+    pub(crate) fn new(tally: Tally, plan: &Plan, only: Option<usize>, span: Span) -> Self {
         let mut all = Times::new();
-        for times in &self.by_transaction {
+        for times in &tally.by_transaction {
             all.merge(times);
         }
         let transactions = all.count();
         let names = plan.transactions.iter().map(|one| one.name.clone());
         let named: Vec<_> = names
-            .zip(self.by_transaction)
+            .zip(tally.by_transaction)
             .chain([("all".to_owned(), all)])
             .collect();
-        Report {
-            elapsed_s: (ended_ns - started_ns) as f64 / 1e9,
-            started_ns,
-            ended_ns,
+        Self {
+            elapsed_s: (span.ended_ns - span.started_ns) as f64 / 1e9,
+            started_ns: span.started_ns,
+            ended_ns: span.ended_ns,
             transactions,
-            errors: self.errors,
-            retries: self.retries,
-            client_cpu_s: client_cpu_ns as f64 / 1e9,
+            errors: tally.errors,
+            retries: tally.retries,
+            rows: tally.work.rows,
+            checksum: plan.has_sum(only).then_some(tally.work.sum),
+            capped: tally.capped,
+            client_cpu_s: span.cpu_ns as f64 / 1e9,
             latency: named
                 .iter()
                 .filter_map(|(name, one)| Some((name.clone(), one.summary()?)))

@@ -1,5 +1,7 @@
 //! What a generator draws and a statement binds.
 
+use std::fmt::{Display, Formatter};
+
 use serde::Deserialize;
 
 /// One value, in no engine's own types.
@@ -33,5 +35,15 @@ impl Value {
         };
         text.clear();
         text
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, out: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Int(number) => write!(out, "{number}"),
+            Self::Float(number) => write!(out, "{number}"),
+            Self::Text(text) => out.write_str(text),
+        }
     }
 }

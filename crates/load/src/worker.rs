@@ -8,12 +8,13 @@ use tokio::task::JoinSet;
 
 use crate::client::{Client, Connector};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::control::{Control, Limit, Task};
 use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
-use crate::pool::{Limit, Stop};
-use crate::report::Tally;
-use crate::session::Session;
+use crate::report::Span;
+use crate::session::{Part, Session};
+use crate::tally::Tally;
 
 /// How long a request to stop may go unnoticed while every client waits for the server.
 const STOP_POLL: Duration = Duration::from_millis(20);
@@ -43,29 +44,32 @@ pub(crate) struct Worker<C> {
     runtime: Runtime,
 }
 
-/// What a worker brings back from a run.
-pub(crate) struct Lap {
-    pub started_ns: u64,
-    pub ended_ns: u64,
-    pub cpu_ns: u64,
-    pub tally: Tally,
-}
-
 /// What all workers of a run are told.
 pub(crate) struct Orders<'a> {
-    pub plan: &'a Plan,
-    pub limit: Limit,
+    pub task: Task<'a>,
+    /// The number of the task's transaction among all that the plan has.
+    pub only: Option<usize>,
+    pub transactions: usize,
+    /// The number of the run, from 0.
+    pub run: u64,
     pub clients: usize,
     pub start: &'a Barrier,
-    /// Set by the caller.
-    pub stop: &'a Stop,
-    /// Set by a worker that failed.
-    pub abort: &'a Stop,
+    /// Stopped by the caller, and by a worker that failed.
+    pub control: &'a Control,
 }
 
 impl Orders<'_> {
+    fn part(&self, client: usize, now: Instant) -> Part {
+        Part {
+            share: self.share(client, now),
+            only: self.only,
+            cap: self.task.cap,
+            run: self.run,
+        }
+    }
+
     fn share(&self, client: usize, now: Instant) -> Share {
-        match self.limit {
+        match self.task.limit {
             Limit::Time(time) => Share::Until(now + time),
             Limit::Transactions(count) => {
                 let (each, rest) = (count / self.clients as u64, count % self.clients as u64);
@@ -75,7 +79,7 @@ impl Orders<'_> {
     }
 
     fn check(&self) -> Result<(), LoadError> {
-        if self.stop.is_set() || self.abort.is_set() {
+        if self.control.is_stopped() {
             Err(LoadError::Stopped)
         } else {
             Ok(())
@@ -115,8 +119,8 @@ impl<C: Client> Worker<C> {
     }
 
     /// Run all its clients once every worker is ready. After a failure it has none left.
-    pub fn run(&mut self, orders: &Orders<'_>) -> Result<Lap, LoadError> {
-        let tally = Arc::new(Mutex::new(Tally::new(orders.plan.transactions.len())));
+    pub fn run(&mut self, orders: &Orders<'_>) -> Result<(Tally, Span), LoadError> {
+        let tally = Arc::new(Mutex::new(Tally::new(orders.transactions)));
         let sessions = std::mem::take(&mut self.sessions);
         orders.start.wait();
         let cpu_before_ns = thread_cpu_ns();
@@ -125,17 +129,16 @@ impl<C: Client> Worker<C> {
             .runtime
             .block_on(run_sessions(sessions, orders, &tally));
         if sessions.is_err() {
-            orders.abort.set();
+            orders.control.stop();
         }
         self.sessions = sessions?;
-        let (ended_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns() - cpu_before_ns);
-        let tally = Arc::into_inner(tally).expect("all clients have ended");
-        Ok(Lap {
+        let span = Span {
             started_ns,
-            ended_ns,
-            cpu_ns,
-            tally: tally.into_inner().expect("no panic under the lock"),
-        })
+            ended_ns: monotonic_ns(),
+            cpu_ns: thread_cpu_ns() - cpu_before_ns,
+        };
+        let tally = Arc::into_inner(tally).expect("all clients have ended");
+        Ok((tally.into_inner().expect("no panic under the lock"), span))
     }
 }
 
@@ -148,13 +151,13 @@ async fn run_sessions<C: Client>(
     let now = Instant::now();
     let mut running = JoinSet::new();
     for (client, mut session) in sessions {
-        let (share, tally, stop) = (
-            orders.share(client, now),
+        let (part, tally, control) = (
+            orders.part(client, now),
             Arc::clone(tally),
-            orders.stop.clone(),
+            orders.control.clone(),
         );
         running.spawn(async move {
-            session.run(share, &tally, &stop).await?;
+            session.run(part, &tally, &control).await?;
             drop(tally);
             Ok((client, session))
         });

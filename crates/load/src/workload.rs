@@ -84,6 +84,21 @@ pub struct Step {
     pub draw: Vec<String>,
     /// Statements.
     pub sql: Vec<String>,
+    /// What it adds to the checksum of a run, if anything.
+    #[serde(default)]
+    pub sum: Option<Sum>,
+}
+
+/// What a step adds to the checksum of a run.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sum {
+    /// This column of every row that is returned; null counts as 0.
+    Column(String),
+    /// The value of this parameter, once for each repetition.
+    Parameter(String),
+    /// The number of rows that are returned or changed.
+    Rows,
 }
 
 /// A number of repetitions.
@@ -159,4 +174,33 @@ pub enum GeneratorSpec {
         /// Relative frequencies; equal if absent.
         weights: Option<Vec<f64>>,
     },
+    /// A text made of a prefix and of what another generator drew last.
+    Label {
+        /// Begins the text.
+        prefix: String,
+        /// The other parameter, or the other column of the row.
+        of: String,
+        /// All ASCII letters in upper case.
+        #[serde(default)]
+        upper: bool,
+    },
+}
+
+impl GeneratorSpec {
+    /// The name of another one whose value this one needs.
+    pub(crate) fn source(&self) -> Option<&str> {
+        match self {
+            Self::Label { of, .. } => Some(of),
+            _ => None,
+        }
+    }
+
+    /// Whether all that it draws are whole numbers.
+    pub(crate) fn draws_whole_numbers(&self) -> bool {
+        match self {
+            Self::Text { .. } | Self::Uuid | Self::Label { .. } => false,
+            Self::Choice { values, .. } => values.iter().all(|one| one.as_int().is_some()),
+            _ => true,
+        }
+    }
 }

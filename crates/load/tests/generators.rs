@@ -11,12 +11,13 @@ const ONE_CLIENT: Context = Context {
 
 fn draws(spec: &GeneratorSpec, seed: u64, count: u64) -> Vec<Value> {
     let context = Context { seed, ..ONE_CLIENT };
-    let mut generator = Generator::new(spec, context, None).expect("valid");
+    let mut generator = Generator::new(spec, context, None, |_| None).expect("valid");
     let mut random = random(seed, &[7]);
     (0..count)
         .map(|ordinal| {
-            let mut value = Value::Int(0);
-            generator.draw(&mut random, ordinal, &mut value);
+            let mut values = [Value::Int(0)];
+            generator.draw(&mut random, ordinal, &mut values, 0);
+            let [value] = values;
             value
         })
         .collect()
@@ -79,12 +80,12 @@ proptest! {
         let mut seen = Vec::new();
         for client in 0..clients {
             let context = Context { seed: 1, client, clients };
-            let mut generator = Generator::new(&spec, context, used).expect("valid");
+            let mut generator = Generator::new(&spec, context, used, |_| None).expect("valid");
             let mut random = random(1, &[]);
             for _ in 0..10 {
-                let mut value = Value::Int(0);
-                generator.draw(&mut random, 0, &mut value);
-                seen.push(value.as_int().expect("a whole number"));
+                let mut values = [Value::Int(0)];
+                generator.draw(&mut random, 0, &mut values, 0);
+                seen.push(values[0].as_int().expect("a whole number"));
             }
         }
         seen.sort_unstable();
@@ -249,6 +250,9 @@ fn impossible_generators_are_refused() {
         },
     ];
     for spec in refused {
-        assert!(Generator::new(&spec, ONE_CLIENT, None).is_err(), "{spec:?}");
+        assert!(
+            Generator::new(&spec, ONE_CLIENT, None, |_| None).is_err(),
+            "{spec:?}"
+        );
     }
 }

@@ -4,8 +4,10 @@ mod noting;
 
 use std::time::{Duration, Instant};
 
-use noting::{Log, Noting, NotingClient};
-use tierwise_load::{Failure, Limit, LoadError, Plan, Pool, Report, Stop, Value, Workload, fill};
+use noting::{Log, Noting};
+use tierwise_load::{
+    Control, Failure, Limit, LoadError, Plan, Pool, Report, Task, Value, Workload, fill,
+};
 
 const WORKLOAD: &str = r#"{
   "name": "test", "think_ms": 0, "tables": [
@@ -26,13 +28,23 @@ const WORKLOAD: &str = r#"{
       {"repeat": 1, "draw": [], "sql": ["only :a"]}]}]
 }"#;
 
-fn connect(engine: &Noting, clients: usize, seed: u64) -> Pool<NotingClient> {
+fn connect(engine: &Noting, clients: usize, seed: u64) -> Pool<Noting> {
     let plan = Plan::new(&Workload::parse(WORKLOAD).unwrap()).unwrap();
-    Pool::connect(engine, plan, clients, seed, &Stop::default()).unwrap()
+    Pool::connect(engine.clone(), plan, clients, seed, &Control::default()).unwrap()
 }
 
 fn run(engine: &Noting, clients: usize, seed: u64, transactions: u64) -> Result<Report, LoadError> {
-    connect(engine, clients, seed).run(Limit::Transactions(transactions), &Stop::default())
+    connect(engine, clients, seed).run(
+        Task::mix(Limit::Transactions(transactions)),
+        &Control::default(),
+    )
+}
+
+fn deadlock() -> Failure {
+    Failure {
+        retry: true,
+        ..Failure::new("deadlock")
+    }
 }
 
 fn transactions_in(log: &Log) -> usize {
@@ -70,10 +82,11 @@ fn work_depends_on_the_seed_and_not_on_the_warm_up() {
     let measured = |seed, warm_up| {
         let engine = Noting::new(|_, _| Ok(()));
         let mut pool = connect(&engine, 2, seed);
-        pool.run(Limit::Transactions(warm_up), &Stop::default())
+        pool.run(Task::mix(Limit::Transactions(warm_up)), &Control::default())
             .unwrap();
         engine.logs();
-        pool.run(Limit::Transactions(20), &Stop::default()).unwrap();
+        pool.run(Task::mix(Limit::Transactions(20)), &Control::default())
+            .unwrap();
         // Sequences alone go on from where the warm-up left them.
         let rest = |log: Log| {
             log.into_iter()
@@ -145,10 +158,7 @@ fn sequences_go_on_after_what_is_in_use() {
 #[test]
 fn a_transaction_that_gives_way_is_tried_again_with_the_same_parameters() {
     let engine = Noting::new(|_, calls| match calls {
-        1 => Err(Failure {
-            message: "deadlock".to_owned(),
-            retry: true,
-        }),
+        1 => Err(deadlock()),
         _ => Ok(()),
     });
     let report = run(&engine, 1, 1, 1).unwrap();
@@ -168,12 +178,7 @@ fn a_transaction_that_gives_way_is_tried_again_with_the_same_parameters() {
 
 #[test]
 fn a_transaction_that_always_gives_way_is_an_error_in_the_end() {
-    let engine = Noting::new(|_, _| {
-        Err(Failure {
-            message: "deadlock".to_owned(),
-            retry: true,
-        })
-    });
+    let engine = Noting::new(|_, _| Err(deadlock()));
     let report = run(&engine, 1, 1, 2).unwrap();
     assert_eq!((report.transactions, report.errors), (0, 2));
 }
@@ -181,15 +186,15 @@ fn a_transaction_that_always_gives_way_is_an_error_in_the_end() {
 #[test]
 fn any_other_failure_ends_the_run_and_names_the_statement() {
     let engine = Noting::new(|client, calls| match (client, calls) {
-        (1, 5) => Err(Failure {
-            message: "no such table".to_owned(),
-            retry: false,
-        }),
+        (1, 5) => Err(Failure::new("no such table")),
         _ => Ok(()),
     });
     let mut pool = connect(&engine, 4, 1);
     let error = pool
-        .run(Limit::Transactions(1_000_000), &Stop::default())
+        .run(
+            Task::mix(Limit::Transactions(1_000_000)),
+            &Control::default(),
+        )
         .unwrap_err();
     assert!(
         matches!(&error, LoadError::Statement { message, .. } if message == "no such table"),
@@ -200,7 +205,7 @@ fn any_other_failure_ends_the_run_and_names_the_statement() {
         "{error}"
     );
     let again = pool
-        .run(Limit::Transactions(1), &Stop::default())
+        .run(Task::mix(Limit::Transactions(1)), &Control::default())
         .unwrap_err();
     assert_eq!(again, LoadError::Disconnected);
 }
@@ -210,7 +215,7 @@ fn a_run_of_fixed_time_ends_in_time() {
     let engine = Noting::new(|_, _| Ok(()));
     let time = Duration::from_millis(100);
     let report = connect(&engine, 2, 1)
-        .run(Limit::Time(time), &Stop::default())
+        .run(Task::mix(Limit::Time(time)), &Control::default())
         .unwrap();
     assert!(
         (0.1..1.0).contains(&report.elapsed_s),
@@ -224,15 +229,15 @@ fn a_run_of_fixed_time_ends_in_time() {
 fn a_request_to_stop_ends_the_run() {
     let engine = Noting::new(|_, _| Ok(()));
     let mut pool = connect(&engine, 2, 1);
-    let stop = Stop::default();
-    let other = stop.clone();
+    let control = Control::default();
+    let other = control.clone();
     let asked = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(50));
-        other.set();
+        other.stop();
     });
     let before = Instant::now();
     let error = pool
-        .run(Limit::Time(Duration::from_secs(60)), &stop)
+        .run(Task::mix(Limit::Time(Duration::from_secs(60))), &control)
         .unwrap_err();
     assert_eq!(error, LoadError::Stopped);
     assert!(before.elapsed() < Duration::from_secs(5));
@@ -247,7 +252,7 @@ fn filling_makes_every_row_once_and_the_same_again() {
             &engine,
             &Workload::parse(WORKLOAD).unwrap(),
             seed,
-            &Stop::default(),
+            &Control::default(),
         )
         .unwrap();
         assert_eq!(count, 2500);

@@ -139,11 +139,11 @@ class PostgresEngine(Engine):
 
     def clients(self, program_json: str, clients: int, seed: int) -> Clients:
         """Clients over the Unix socket, on threads of this process."""
-        return _core.PostgresClients(self.dsn(), program_json, clients, seed)
+        return _core.Clients("postgres", self.dsn(), program_json, clients, seed)
 
     def load_tables(self, program_json: str, seed: int) -> int:
         """COPY over several connections."""
-        return _core.load_tables(self.dsn(), program_json, seed)
+        return _core.load_tables("postgres", self.dsn(), program_json, seed)
 
     def role_of(self, path: Path) -> Role | None:
         """By the directory of the placed role that the file is in."""

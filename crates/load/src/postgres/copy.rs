@@ -13,9 +13,8 @@ pub(super) fn write_row(row: &[Value], out: &mut BytesMut) {
             out.put_u8(b'\t');
         }
         match value {
-            Value::Int(number) => write!(out, "{number}").expect("memory takes all text"),
-            Value::Float(number) => write!(out, "{number}").expect("memory takes all text"),
             Value::Text(text) => write_text(text, out),
+            number => write!(out, "{number}").expect("memory takes all text"),
         }
     }
     out.put_u8(b'\n');

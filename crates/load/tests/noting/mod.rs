@@ -1,9 +1,10 @@
 //! An engine that only notes what it is asked.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tierwise_load::sql::Template;
-use tierwise_load::{Arguments, Client, Connector, Failure, Rows, Value};
+use tierwise_load::{Arguments, Client, Connector, Failure, Outcome, Rows, Value};
 
 /// What one client was asked, in order: statement (or a word) and arguments.
 pub type Log = Vec<(String, Vec<Value>)>;
@@ -11,6 +12,10 @@ pub type Log = Vec<(String, Vec<Value>)>;
 /// What the engine does when it is asked to execute a statement.
 pub type Behaviour = fn(client: usize, calls: usize) -> Result<(), Failure>;
 
+/// What every statement does, whatever column is asked for.
+pub const OUTCOME: Outcome = Outcome { rows: 2, sum: 10 };
+
+#[derive(Clone)]
 pub struct Noting {
     logs: Arc<Mutex<Vec<Log>>>,
     behaviour: Behaviour,
@@ -84,14 +89,20 @@ impl Client for NotingClient {
         Ok(())
     }
 
-    async fn execute(&mut self, statement: usize, arguments: Arguments<'_>) -> Result<(), Failure> {
+    async fn execute(
+        &mut self,
+        statement: usize,
+        arguments: Arguments<'_>,
+        sum: Option<&str>,
+    ) -> Result<Outcome, Failure> {
         tokio::task::yield_now().await;
         self.calls += 1;
         self.note(
             &self.prepared[statement],
             arguments.iter().cloned().collect(),
         );
-        (self.behaviour)(self.number, self.calls)
+        let sum = sum.map_or(0, |_| OUTCOME.sum);
+        (self.behaviour)(self.number, self.calls).map(|()| Outcome { sum, ..OUTCOME })
     }
 
     async fn commit(&mut self) -> Result<(), Failure> {
@@ -111,5 +122,10 @@ impl Client for NotingClient {
             count += 1;
         }
         Ok(count)
+    }
+
+    async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
+        self.note(if cap.is_some() { "cap" } else { "no cap" }, vec![]);
+        Ok(())
     }
 }

@@ -1,0 +1,34 @@
+//! The engines that clients can drive: the one place that names them all.
+
+use pyo3::prelude::*;
+use tierwise_load::postgres::PostgresConnector;
+use tierwise_load::{Driver, LoadError};
+
+use crate::interrupt::user_error;
+
+const NAMES: &str = "postgres";
+
+/// The driver of a database. What an address is depends on the driver; most take a text.
+///
+/// # Errors
+/// `TierwiseError` if there is no such driver or it cannot read the address.
+pub fn open(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn Driver>> {
+    match name {
+        "postgres" => boxed(address, PostgresConnector::new(address.extract()?)),
+        _ => Err(user_error(
+            address.py(),
+            &format!("unknown driver {name:?}"),
+            &format!("use one of {NAMES}"),
+        )),
+    }
+}
+
+fn boxed<D: Driver + 'static>(
+    address: &Bound<'_, PyAny>,
+    opened: Result<D, LoadError>,
+) -> PyResult<Box<dyn Driver>> {
+    match opened {
+        Ok(driver) => Ok(Box::new(driver)),
+        Err(error) => Err(user_error(address.py(), &error, error.fix())),
+    }
+}
