@@ -75,6 +75,9 @@ class Engine(ABC):
     gaps: ClassVar[Mapping[str, str]] = {}
     """What the engine cannot do, each with the reason."""
 
+    inside: ClassVar[Mapping[Role, Role]] = {}
+    """Roles that have no files of their own here, each with the role whose files hold it."""
+
     name: str
     limits: Limits = Limits()
     """Set before :meth:`init`."""
