@@ -20,16 +20,23 @@ ratio of two    67 %  90 %  93 %  96 %  96 %  95 %  97 %  97 %
 So from five repeats on, the interval of a ratio, which decides every comparison, covers what it says, and
 below five it is too narrow: :attr:`Interval.weak` says so. Two repeats would find a difference between equals
 one time in three, and one has no interval: from either, nothing is concluded.
+
+Times stopped at a cap. What was stopped would have taken at least so long, so a sample with such a time in it
+gives a lower bound of the median, and a ratio with such a sample above (below) the line gives a lower (an upper)
+bound: each draw is at most (at least) what it would have been. :attr:`Interval.bound` says so, and a verdict
+rests on the end that holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+Statistic = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -39,6 +46,14 @@ ENOUGH_REPEATS = 5
 """With fewer, the true coverage of the interval of a ratio falls below 95 %."""
 
 
+class Bound(StrEnum):
+    """What an estimate from times of which some were stopped at a cap says of the truth."""
+
+    EXACT = "exact"
+    AT_LEAST = "at least"
+    AT_MOST = "at most"
+
+
 class Verdict(StrEnum):
     """What an interval of a ratio says about the two sides."""
 
@@ -46,24 +61,27 @@ class Verdict(StrEnum):
     SLOWER = "slower"
     NO_DIFFERENCE = "no significant difference"
     UNKNOWN = "unknown"
-    """Fewer than three repeats on a side: no conclusion."""
+    """Fewer than three repeats on a side, or times stopped at a cap that leave it open: no conclusion."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its bootstrap interval.
+    """An estimate and its bootstrap interval, or a bound and its interval.
 
     Attributes:
         estimate: the median, or the ratio of medians, in the unit of the sample (a ratio has none).
         low: lower end, or ``None`` when a single repeat leaves no interval.
         high: upper end, or ``None`` likewise.
         n: repeats; for a ratio those of the smaller sample.
+        bound: whether the truth is only known to be at least, or at most, the estimate. The low end of what is
+            at least so much, and the high end of what is at most so much, still hold; the other end does not.
     """
 
     estimate: float
     low: float | None
     high: float | None
     n: int
+    bound: Bound = Bound.EXACT
 
     @property
     def weak(self) -> bool:
@@ -75,37 +93,75 @@ class Interval:
         """Reading of a speed-up: above 1 is faster; an interval that holds 1 shows no difference."""
         if self.low is None or self.high is None or self.n < FEWEST_REPEATS:
             return Verdict.UNKNOWN
-        if self.low > 1:
+        if self.low > 1 and self.bound is not Bound.AT_MOST:
             return Verdict.FASTER
-        return Verdict.SLOWER if self.high < 1 else Verdict.NO_DIFFERENCE
+        if self.high < 1 and self.bound is not Bound.AT_LEAST:
+            return Verdict.SLOWER
+        return Verdict.NO_DIFFERENCE if self.bound is Bound.EXACT else Verdict.UNKNOWN
+
+    @property
+    def inverse(self) -> Interval:
+        """The same ratio the other way round; a lower bound becomes an upper one."""
+        turned = {Bound.AT_LEAST: Bound.AT_MOST, Bound.AT_MOST: Bound.AT_LEAST}
+        low, high = (1 / end if end else None for end in (self.high, self.low))
+        return Interval(1 / self.estimate, low, high, self.n, turned.get(self.bound, self.bound))
 
 
-def median_interval(sample: Sequence[float], *, seed: int = 0) -> Interval:
+def median_interval(sample: Sequence[float], *, seed: int = 0, capped: bool = False) -> Interval:
     """Median of one sample with its 95 % percentile bootstrap interval.
 
     Args:
         sample: independent repeats, at least one, in any unit.
+        capped: whether any of them was stopped and would have been greater.
         seed: of the resampling; the same seed and sample give the same interval.
     """
     values = _require_sample(sample)
     n = len(values)
     low, high = _ends(_medians(values, np.random.default_rng(seed))) if n > 1 else (None, None)
-    return Interval(float(np.median(values)), low, high, n)
+    return Interval(float(np.median(values)), low, high, n, Bound.AT_LEAST if capped else Bound.EXACT)
 
 
-def ratio_interval(above: Sequence[float], below: Sequence[float], *, seed: int = 0) -> Interval:
+def ratio_interval(
+    above: Sequence[float],
+    below: Sequence[float],
+    *,
+    seed: int = 0,
+    above_capped: bool = False,
+    below_capped: bool = False,
+) -> Interval:
     """``median(above) / median(below)`` of two independent samples with its 95 % interval.
 
     Args:
         above: repeats of the numerator, at least one, positive.
         below: repeats of the denominator, at least one, positive, in the same unit.
         seed: of the resampling; the same seed and samples give the same interval.
+        above_capped: whether any repeat of the numerator was stopped and would have been greater.
+        below_capped: the same of the denominator; both together leave the ratio open and are refused.
     """
-    top, bottom = _require_positive(above), _require_positive(below)
-    n = min(len(top), len(bottom))
+    if above_capped and below_capped:
+        raise ValueError("a ratio of two times that were both stopped is not known")
+    bound = Bound.AT_LEAST if above_capped else Bound.AT_MOST if below_capped else Bound.EXACT
+    samples = [_require_positive(above), _require_positive(below)]
+    found = statistic_interval(samples, lambda medians: medians[0] / medians[1], seed=seed)
+    return Interval(found.estimate, found.low, found.high, found.n, bound)
+
+
+def statistic_interval(
+    samples: Sequence[Sequence[float] | NDArray[np.float64]], statistic: Statistic, *, seed: int = 0
+) -> Interval:
+    """Any function of the medians of independent samples with its 95 % interval.
+
+    Args:
+        samples: each with one repeat at least.
+        statistic: takes the medians, one array for each sample, and works element by element.
+        seed: of the resampling; the same seed and samples give the same interval.
+    """
+    arrays = [_require_sample(sample) for sample in samples]
     rng = np.random.default_rng(seed)
-    low, high = _ends(_medians(top, rng) / _medians(bottom, rng)) if n > 1 else (None, None)
-    return Interval(float(np.median(top) / np.median(bottom)), low, high, n)
+    estimate = statistic([np.median(values, keepdims=True) for values in arrays])
+    n = min(map(len, arrays))
+    low, high = _ends(statistic([_medians(values, rng) for values in arrays])) if n > 1 else (None, None)
+    return Interval(float(estimate[0]), low, high, n)
 
 
 def coefficient_of_variation(sample: Sequence[float]) -> float | None:
@@ -132,7 +188,7 @@ def _ends(statistics: NDArray[np.float64]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _require_sample(sample: Sequence[float]) -> NDArray[np.float64]:
+def _require_sample(sample: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
     values = np.asarray(sample, dtype=np.float64)
     if values.size == 0 or not np.isfinite(values).all():
         raise ValueError("a sample needs at least one value, all of them finite")

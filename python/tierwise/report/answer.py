@@ -1,5 +1,7 @@
 """Results to an answer: what to move first, what it gains, how sure that is. Pure."""
 
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -7,8 +9,10 @@ from collections.abc import Sequence
 from tierwise.errors import TierwiseError
 from tierwise.report.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.conditions import Conditions, conditions_of
+from tierwise.report.lap_words import lap_sentences
+from tierwise.report.laps import LapRow, lap_rows
 from tierwise.report.moves import Speaker
-from tierwise.report.paper import PaperRow, paper_rows
+from tierwise.report.paper import Figures, PaperRow, paper_rows
 from tierwise.report.rows import Measure, Row, build_rows, first_move, measure_of
 from tierwise.report.sentences import Facts, Words, put_into_words
 from tierwise.report.validity import Validity, validity_of
@@ -28,6 +32,8 @@ class Comparison(Record):
     rows: list[Row]
     first: str | None
     """The placement to begin with, if any is significantly faster than the baseline."""
+    laps: list[LapRow] = []
+    """Of a workload that is run lap by lap."""
     benchmark: Benchmark | None = None
     """Of a study that measured devices rather than a database."""
     words: Words
@@ -84,11 +90,12 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:
         {role for run in runs for role in run.role_devices},
     )
     benchmark = benchmark_of(by_placement, info.seed)
+    laps = lap_rows(by_placement, info.baseline, {row.placement: row.moved for row in rows}, info.seed)
     words = (
         benchmark_words(benchmark, runs)
         if benchmark
         else put_into_words(Facts(rows, first, workload, info.baseline, measure), speaker)
-    )
+    ).model_copy(update={"laps": lap_sentences(laps, list(by_placement), info.baseline)})
     return Comparison(
         engine=runs[0].engine.name,
         engine_version=runs[0].engine.version,
@@ -98,9 +105,10 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:
         baseline=info.baseline,
         rows=rows,
         first=first.placement if first else None,
+        laps=laps,
         benchmark=benchmark,
         words=words,
-        paper=paper_rows([row.summary for row in rows], info),
+        paper=paper_rows(Figures(rows, laps), runs[0].setting, info),
         validity=validity_of(by_placement),
     )
 

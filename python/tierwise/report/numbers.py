@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from tierwise.statistics import Interval
+from tierwise.statistics import Bound, Interval
 
 NONE = "–"
 _EN_DASH = "–"
@@ -80,30 +81,53 @@ def span(low: str, high: str) -> str:
     )
 
 
+def signed(interval: Interval, text: str) -> str:
+    """``text`` of an estimate, behind ≥ or ≤ where the truth is only known to be at least or at most that."""
+    return {Bound.AT_LEAST: "≥\u00a0", Bound.AT_MOST: "≤\u00a0"}.get(interval.bound, "") + text
+
+
+def of_kind(kind: str) -> Callable[[float | None], str]:
+    """How values of a kind of measure are printed."""
+    return _BY_KIND[kind]
+
+
 def seconds_span(interval: Interval) -> str:
     """The interval of a duration, or nothing when there is none."""
-    if interval.low is None or interval.high is None:
-        return ""
-    return span(seconds(interval.low), seconds(interval.high))
+    return _span(interval, seconds)
 
 
 def ratio_span(interval: Interval) -> str:
     """The interval of a ratio, or nothing when there is none."""
-    if interval.low is None or interval.high is None:
-        return ""
-    return span(ratio(interval.low), ratio(interval.high))
+    return _span(interval, ratio)
 
 
 def number_span(interval: Interval) -> str:
     """The interval of a plain number, or nothing when there is none."""
-    if interval.low is None or interval.high is None:
-        return ""
-    return f"{significant(interval.low)}{_EN_DASH}{significant(interval.high)}"
+    return _span(interval, significant)
 
 
 def percent_span(interval: Interval) -> str:
     """The interval of a share, or nothing when there is none."""
-    if interval.low is None or interval.high is None:
+    unit = "\u00a0%"
+    ends = _span(interval, lambda share: percent(share).removesuffix(unit))
+    return ends + unit if ends else ""
+
+
+def _span(interval: Interval, text: Callable[[float], str]) -> str:
+    if interval.low is None or interval.high is None or interval.bound is not Bound.EXACT:
         return ""
-    low, high = percent(interval.low), percent(interval.high)
-    return f"{low.removesuffix(chr(0xA0) + '%')}{_EN_DASH}{high}"
+    return span(text(interval.low), text(interval.high))
+
+
+def _plain(value: float | None) -> str:
+    return NONE if value is None else significant(value)
+
+
+_BY_KIND: dict[str, Callable[[float | None], str]] = {
+    "seconds": seconds,
+    "bytes": size,
+    "count": count,
+    "share": percent,
+    "rate": _plain,
+    "score": _plain,
+}

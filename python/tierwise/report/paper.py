@@ -2,73 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tierwise.report.summary import Summary
+from tierwise.report.laps import LapRow
+from tierwise.report.measures import MEASURES, Kind, kind_of
+from tierwise.report.rows import Row
 from tierwise.results import PaperValue, Record, StudyInfo
-from tierwise.statistics import Interval
+from tierwise.statistics import Bound, Interval
 
-MEASURES: dict[str, Callable[[Summary], Interval | None]] = {
-    "elapsed": lambda row: row.elapsed,
-    "rate": lambda row: row.rate,
-    "log wait share": lambda row: row.log_wait_share,
-    "client wait share": lambda row: row.client_wait_share,
-    "elapsed without log wait": lambda row: row.projection_s,
-    "cpu": lambda row: row.cpu_s,
-    "log bytes": lambda row: row.log_bytes,
-}
-"""What a study may name in ``paper.what`` and a report can set beside our own figure."""
+SPEEDUP = "speedup"
+"""A paper's figure that is itself a ratio: how many times faster than the baseline."""
+COMPARABLE = [*MEASURES, SPEEDUP]
+"""What a study may name in ``paper.what``, beside its workload's scores."""
 
-_UNITS = {"s": 1.0, "ms": 1e3, "%": 100.0, "1/s": 1.0, "B": 1.0, "KB": 1e-3, "MB": 1e-6, "GB": 1e-9}
-"""Unit of a paper's figure -> how many of it make one of ours."""
+_UNITS: dict[Kind, dict[str, float]] = {
+    "seconds": {"s": 1.0, "ms": 1e3, "min": 1 / 60, "h": 1 / 3600},
+    "share": {"%": 100.0},
+    "rate": {"1/s": 1.0},
+    "bytes": {
+        "B": 1.0, "KB": 1e-3, "MB": 1e-6, "GB": 1e-9, "KiB": 2.0**-10, "MiB": 2.0**-20, "GiB": 2.0**-30,
+    },
+}  # fmt: skip
+"""Unit of a paper's figure -> how many of it make one of ours; counts and scores may have any unit."""
+
+
+@dataclass(frozen=True)
+class Ours:
+    """A figure of ours, in our unit; with a bound where a cap stopped what was measured."""
+
+    value: float
+    bound: Bound = Bound.EXACT
+
+
+class Figures:
+    """Our figures of one comparison, by placement, lap and measure."""
+
+    def __init__(self, rows: Sequence[Row], laps: Sequence[LapRow]) -> None:
+        """Remember them; nothing else."""
+        self._runs = {row.placement: row for row in rows}
+        self._laps = {(cell.placement, lap.label): cell for lap in laps for cell in lap.cells}
+
+    def get(self, placement: str, lap: str | None, what: str) -> Ours | None:
+        """The median, or the ratio where ``what`` is one."""
+        row, cell = self._runs.get(placement), self._laps.get((placement, lap or ""))
+        if what == SPEEDUP:
+            return _ours(cell.speedup if lap and cell else row.speedup if row and not lap else None)
+        if what == "elapsed":
+            return _ours(cell.elapsed if lap and cell else row.summary.elapsed if row and not lap else None)
+        medians = cell.medians if lap and cell else row.summary.medians if row and not lap else {}
+        return Ours(medians[what]) if what in medians else None
+
+
+def _ours(interval: Interval | None) -> Ours | None:
+    return Ours(interval.estimate, interval.bound) if interval else None
 
 
 class PaperRow(Record):
-    """One figure of the paper and ours. Both ratios are the baseline's value over this placement's."""
+    """One figure of the paper and ours. Both ratios are the base's value over this one's."""
 
     placement: str
+    setting: dict[str, str]
+    lap: str | None
     what: str
     unit: str
     source: str
+    base: str
+    """What both ratios are against."""
     paper_value: float
     our_value: float | None
     """In the paper's unit; ``None`` where nothing of ours compares."""
+    our_bound: Bound
     paper_ratio: float | None
     our_ratio: float | None
+    ratio_bound: Bound
+
+    @property
+    def label(self) -> str:
+        """The measure, of which lap."""
+        return f"{self.what} of {self.lap}" if self.lap else self.what
 
     @property
     def agreement(self) -> float | None:
         """Our ratio over the paper's: 1 is full agreement."""
-        if self.our_ratio is None or not self.paper_ratio:
+        if self.our_ratio is None or not self.paper_ratio or self.ratio_bound is not Bound.EXACT:
             return None
         return self.our_ratio / self.paper_ratio
 
 
-def paper_rows(rows: Sequence[Summary], info: StudyInfo) -> list[PaperRow]:
-    """Set every figure of the paper beside ours, in the paper's order by measure."""
-    by_name = {row.placement: row for row in rows}
-    order = list(dict.fromkeys(figure.what for figure in info.paper))
-    figures = sorted(info.paper, key=lambda figure: order.index(figure.what))
-    return [_paper_row(figure, by_name, info) for figure in figures]
+def paper_rows(ours: Figures, setting: Mapping[str, str], info: StudyInfo) -> list[PaperRow]:
+    """Set the paper's figures for this setting beside ours, in the paper's order by measure and lap.
+
+    Ratios are to the baseline, at the same setting and lap.
+    """
+    figures = [figure for figure in info.paper if figure.setting.items() <= setting.items()]
+    order = list(dict.fromkeys((figure.what, figure.lap) for figure in info.paper))
+    return [
+        _row(figure, ours, figures, info.baseline)
+        for figure in sorted(figures, key=lambda figure: order.index((figure.what, figure.lap)))
+    ]
 
 
-def _paper_row(figure: PaperValue, rows: dict[str, Summary], info: StudyInfo) -> PaperRow:
-    ours, base = _ours(figure, figure.placement, rows), _ours(figure, info.baseline, rows)
-    theirs = next((o for o in info.paper if o.placement == info.baseline and o.what == figure.what), None)
-    other = figure.placement != info.baseline
+def _row(figure: PaperValue, ours: Figures, figures: Sequence[PaperValue], baseline: str) -> PaperRow:
+    def same(other: PaperValue) -> bool:
+        return (other.what, other.lap, other.setting) == (figure.what, figure.lap, figure.setting)
+
+    their_base = next((f for f in figures if f.placement == baseline and same(f)), None)
+    here = ours.get(figure.placement, figure.lap, figure.what)
+    base = ours.get(baseline, figure.lap, figure.what)
+    if figure.placement == baseline:
+        their_base = base = None
+    return beside(figure, their_base, here, base, baseline)
+
+
+def beside(
+    figure: PaperValue, their_base: PaperValue | None, here: Ours | None, base: Ours | None, base_name: str
+) -> PaperRow:
+    """One figure beside ours, with the ratio to a base that each side found."""
+    unit = 1.0 if figure.what == SPEEDUP else _UNITS.get(kind_of(figure.what), {}).get(figure.unit)
+    if kind_of(figure.what) in ("count", "score"):
+        unit = 1.0
+    comparable = here is not None and unit is not None
+    ratio = _ratio(base, here)
+    paper_ratio = their_base.value / figure.value if their_base and figure.value else None
+    if figure.what == SPEEDUP:
+        paper_ratio, ratio = figure.value, here
     return PaperRow(
         placement=figure.placement,
+        setting=figure.setting,
+        lap=figure.lap,
         what=figure.what,
         unit=figure.unit,
         source=figure.source,
+        base=base_name,
         paper_value=figure.value,
-        our_value=ours,
-        paper_ratio=theirs.value / figure.value if other and theirs and figure.value else None,
-        our_ratio=base / ours if other and base and ours else None,
+        our_value=here.value * unit if here and unit else None,
+        our_bound=here.bound if here else Bound.EXACT,
+        paper_ratio=paper_ratio,
+        our_ratio=ratio.value if ratio and comparable else None,
+        ratio_bound=ratio.bound if ratio else Bound.EXACT,
     )
 
 
-def _ours(figure: PaperValue, placement: str, rows: dict[str, Summary]) -> float | None:
-    measure, unit, row = MEASURES.get(figure.what), _UNITS.get(figure.unit), rows.get(placement)
-    interval = measure(row) if measure and row else None
-    return interval.estimate * unit if interval and unit else None
+def _ratio(base: Ours | None, here: Ours | None) -> Ours | None:
+    """Base over here; a bound where one of the two is a lower bound, nothing where both are."""
+    if base is None or here is None or not here.value or not base.value:
+        return None
+    bounds = {Bound.AT_LEAST: Bound.AT_MOST, Bound.EXACT: Bound.EXACT}
+    if base.bound is not Bound.EXACT and here.bound is not Bound.EXACT:
+        return None
+    bound = base.bound if base.bound is not Bound.EXACT else bounds[here.bound]
+    return Ours(base.value / here.value, bound)

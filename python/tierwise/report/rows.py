@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
+from tierwise.report.measures import run_part
 from tierwise.report.moves import Moved, moved_roles, roles_of
 from tierwise.report.summary import Summary, summarise
 from tierwise.results import Record, RunResult
@@ -40,25 +42,43 @@ Runs = Mapping[str, Sequence[RunResult]]
 """Placement -> its runs."""
 
 
+@dataclass(frozen=True)
+class Times:
+    """Seconds that repeats took. ``capped``: at least one of them was stopped and would have taken more."""
+
+    values_s: list[float]
+    capped: bool
+
+
+def speedup_of(of: Times, over: Times, seed: int) -> Interval | None:
+    """How many times faster ``of`` is than ``over``; ``None`` where either is empty or both were stopped."""
+    if not of.values_s or not over.values_s or (of.capped and over.capped):
+        return None
+    return ratio_interval(
+        over.values_s, of.values_s, seed=seed, above_capped=over.capped, below_capped=of.capped
+    )
+
+
 def measure_of(runs: Sequence[RunResult]) -> Measure:
-    """Elapsed time if every valid run did the same number of transactions, or else rate."""
-    work = {run.transactions for run in runs if run.status == "ok"}
+    """Elapsed time if every valid run did the same number of transactions, or laps, and otherwise rate."""
+    work = {run.transactions for run in runs if run.status == "ok" and not run.laps}
     return "elapsed" if len(work) <= 1 else "rate"
 
 
-def _costs(runs: Sequence[RunResult], measure: Measure) -> list[float]:
+def _costs(runs: Sequence[RunResult], measure: Measure) -> Times:
     """Seconds a run (by elapsed) or a transaction (by rate), of the valid runs."""
-    valid = [run for run in runs if run.status == "ok" and run.elapsed_s]
+    valid = [run_part(run) for run in runs if run.status == "ok" and run.elapsed_s]
+    capped = any(part.capped for part in valid)
     if measure == "elapsed":
-        return [run.elapsed_s for run in valid if run.elapsed_s]
-    return [run.elapsed_s / run.transactions for run in valid if run.elapsed_s and run.transactions]
+        return Times([part.elapsed_s for part in valid if part.elapsed_s], capped)
+    done = [(part.elapsed_s, part.transactions) for part in valid]
+    return Times([elapsed_s / count for elapsed_s, count in done if elapsed_s and count], capped)
 
 
 def _speedup(
     of: Sequence[RunResult], over: Sequence[RunResult], measure: Measure, seed: int
 ) -> Interval | None:
-    slow, fast = _costs(over, measure), _costs(of, measure)
-    return ratio_interval(slow, fast, seed=seed) if slow and fast else None
+    return speedup_of(_costs(of, measure), _costs(over, measure), seed)
 
 
 def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> list[Row]:
@@ -71,7 +91,7 @@ def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> list[R
 def first_move(rows: Sequence[Row]) -> Row | None:
     """The significantly faster placement that saves most time for each role it moves."""
     faster = [row for row in rows if row.verdict is Verdict.FASTER]
-    return max(faster, key=_saving_per_role, default=None)
+    return max(faster, key=lambda row: saving_per_role(row.speedup, row.moved), default=None)
 
 
 def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Measure, seed: int) -> Row:
@@ -85,10 +105,9 @@ def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Meas
     )
 
 
-def _saving_per_role(row: Row) -> float:
-    if row.speedup is None:
-        return 0.0
-    return (1 - 1 / row.speedup.estimate) / max(1, len(roles_of(row.moved)))
+def saving_per_role(speedup: Interval | None, moved: Moved) -> float:
+    """Share of the baseline's time that a placement saves for each role that it moves."""
+    return (1 - 1 / speedup.estimate) / max(1, len(roles_of(moved))) if speedup else 0.0
 
 
 def _with_further(row: Row, first: Row, runs: Runs, measure: Measure, seed: int) -> Row:

@@ -1,5 +1,7 @@
 """The answer in words. Each sentence holds for the results at hand or is not said."""
 
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -10,7 +12,7 @@ from tierwise.report.moves import Speaker, join, roles_of
 from tierwise.report.rows import Measure, Row
 from tierwise.results import Record, WaitClass
 from tierwise.roles import Role
-from tierwise.statistics import Interval, Verdict
+from tierwise.statistics import Bound, Interval, Verdict
 
 _MOST_CLAUSES = 3
 _WAITS: list[tuple[str, tuple[WaitClass, ...]]] = [
@@ -31,6 +33,8 @@ class Words(Record):
     evidence: str
     advice: str
     caveats: list[str]
+    laps: list[str] = []
+    """Which placement helps which lap, a sentence each."""
 
     @property
     def headline(self) -> str:
@@ -158,6 +162,8 @@ def _effect(row: Row, what: str = "it") -> str:
         return f"has no valid run ({_left_out(row)})"
     if row.further is not None:
         return _further(row.further)
+    if row.summary.capped and row.verdict is Verdict.UNKNOWN:
+        return "was stopped at the cap, which leaves its gain open"
     if row.speedup is None or row.verdict is Verdict.UNKNOWN:
         ratio = f" (ratio {numbers.ratio(row.speedup.estimate)})" if row.speedup else ""
         return f"was run too few times to tell{ratio}"
@@ -182,15 +188,12 @@ def _gain(speedup: Interval | None, than: str = "") -> str:
     """``7.9 times faster (95 % interval 7.2–8.6)``; a loss is turned round, so that it too is above 1."""
     if speedup is None:
         return ""
-    if speedup.estimate >= 1:
-        return f"{numbers.ratio(speedup.estimate)} times faster ({_interval(numbers.ratio_span(speedup))})"
-    turned = Interval(
-        1 / speedup.estimate,
-        1 / speedup.high if speedup.high else None,
-        1 / speedup.low if speedup.low else None,
-        speedup.n,
-    )
-    return f"{numbers.ratio(turned.estimate)} times slower{than} ({_interval(numbers.ratio_span(turned))})"
+    faster = speedup.estimate >= 1
+    ratio = speedup if faster else speedup.inverse
+    change = f"{numbers.ratio(ratio.estimate)} times {'faster' if faster else f'slower{than}'}"
+    if ratio.bound is not Bound.EXACT:
+        return f"at least {change}: a lap was stopped at the cap"
+    return f"{change} ({_interval(numbers.ratio_span(ratio))})"
 
 
 def _with_span(speedup: Interval) -> str:
@@ -207,6 +210,8 @@ def _level(row: Row, measure: Measure) -> str:
         return "was not timed"
     if measure == "rate":
         return f"does {numbers.significant(value.estimate)} transactions a second"
+    if value.bound is not Bound.EXACT:
+        return f"takes at least {numbers.seconds(value.estimate)}: a lap was stopped at the cap"
     span = numbers.seconds_span(value)
     return f"takes {numbers.seconds(value.estimate)}" + (
         f" ({_interval(span)})" if span else " in a single run"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
 
-from tierwise.results import Latency, Record, RoleIo, RunResult, WaitClass
+from tierwise.report.measures import LOG_WAITS, Part, medians_of, run_part, waits_share
+from tierwise.results import Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
 from tierwise.roles import Role
 from tierwise.statistics import Interval, median_interval
 
@@ -13,7 +14,6 @@ WAIT_CLASSES: tuple[WaitClass, ...] = (
     "log_sync", "log_lock", "data_read", "data_write", "lock", "cpu", "client", "other",
 )  # fmt: skip
 """In the order that charts stack them: what a faster device can take away comes first."""
-LOG_WAITS: tuple[WaitClass, ...] = ("log_sync", "log_lock")
 PERCENTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us", "max": "max_us"}
 
 
@@ -57,6 +57,8 @@ class Summary(Record):
     ok: int
     invalid: int
     failed: int
+    capped: int
+    """Valid runs with a lap that was stopped at the cap: their times are less than they needed."""
     problems: list[str]
     elapsed: Interval | None
     rate: Interval | None
@@ -64,8 +66,8 @@ class Summary(Record):
     log_wait_share: Interval | None
     client_wait_share: Interval | None
     projection_s: Interval | None
-    cpu_s: Interval | None
-    log_bytes: Interval | None
+    medians: dict[str, float]
+    """Of every measure and score that a valid run has, by name."""
     sampling_error: float | None
     """Greatest half-width of a wait share over runs and classes."""
     waits: dict[WaitClass, float]
@@ -85,10 +87,12 @@ class Summary(Record):
 def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
     """Sum up the runs of one placement, at least one, of one engine and setting."""
     valid = [run for run in runs if run.status == "ok"]
+    parts = [run_part(run) for run in valid]
+    capped = sum(part.capped for part in parts)
 
-    def interval(of: Callable[[RunResult], float | None]) -> Interval | None:
-        sample = [value for value in map(of, valid) if value is not None]
-        return median_interval(sample, seed=seed) if sample else None
+    def interval(of: Callable[[Part], float | None], capped: bool = False) -> Interval | None:
+        sample = [value for value in map(of, parts) if value is not None]
+        return median_interval(sample, seed=seed, capped=capped) if sample else None
 
     return Summary(
         placement=placement,
@@ -97,37 +101,33 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         ok=len(valid),
         invalid=sum(run.status == "invalid" for run in runs),
         failed=sum(run.status == "failed" for run in runs),
+        capped=capped,
         problems=sorted({problem for run in runs for problem in run.problems if run.status != "ok"}),
-        elapsed=interval(lambda run: run.elapsed_s),
-        rate=interval(lambda run: run.rate_per_s),
-        p99_us=interval(lambda run: run.latency["all"].p99_us if "all" in run.latency else None),
-        log_wait_share=interval(lambda run: _share(run, LOG_WAITS)),
-        client_wait_share=interval(lambda run: _share(run, ("client",))),
-        projection_s=interval(lambda run: run.elapsed_without_log_wait_s),
-        cpu_s=interval(lambda run: run.cpu.engine_s if run.cpu else None),
-        log_bytes=interval(lambda run: run.counters.log_bytes if run.counters else None),
+        elapsed=interval(lambda part: part.elapsed_s, capped > 0),
+        rate=interval(lambda part: None if part.capped else part.rate_per_s),
+        p99_us=interval(lambda part: part.latency.p99_us if part.latency else None),
+        log_wait_share=interval(lambda part: waits_share(part, LOG_WAITS)),
+        client_wait_share=interval(lambda part: waits_share(part, ("client",))),
+        projection_s=interval(lambda part: part.projection_s),
+        medians=medians_of(parts),
         sampling_error=max(
             (share.sampling_error for run in valid if run.waits for share in run.waits.shares.values()),
             default=None,
         ),
-        waits=_mean_waits(valid),
+        waits=mean_waits([run.waits for run in valid if run.waits]),
         latency=_latencies(valid),
         io=_role_rows(valid),
         device_io=_device_rows(valid),
     )
 
 
-def _share(run: RunResult, classes: Iterable[WaitClass]) -> float | None:
-    if run.waits is None:
-        return None
-    return sum(run.waits.shares[kind].share for kind in classes if kind in run.waits.shares)
-
-
-def _mean_waits(runs: Sequence[RunResult]) -> dict[WaitClass, float]:
+def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:
     """Means, not medians, so that the shares of a placement still add up to 1."""
-    profiles = [run.waits.shares for run in runs if run.waits is not None]
-    found = [kind for kind in WAIT_CLASSES if any(kind in shares for shares in profiles)]
-    return {kind: fmean(s[kind].share if kind in s else 0.0 for s in profiles) for kind in found}
+    found = [kind for kind in WAIT_CLASSES if any(kind in profile.shares for profile in profiles)]
+    return {
+        kind: fmean(profile.shares[kind].share if kind in profile.shares else 0.0 for profile in profiles)
+        for kind in found
+    }
 
 
 def _latencies(runs: Sequence[RunResult]) -> dict[str, dict[str, Spread]]:

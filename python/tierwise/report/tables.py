@@ -113,7 +113,9 @@ def _estimate(
     if interval is None:
         return Text(numbers.NONE)
     ends = span(interval)
-    return Text.assemble(value(interval.estimate), (f"\n{ends}" if ends else "", "dim"))
+    return Text.assemble(
+        numbers.signed(interval, value(interval.estimate)), (f"\n{ends}" if ends else "", "dim")
+    )
 
 
 def _runs(row: Row) -> Text:

@@ -1,0 +1,140 @@
+"""Laps of one comparison: each lap under each placement, beside the baseline. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tierwise.report.measures import lap_part, medians_of
+from tierwise.report.moves import Moved
+from tierwise.report.rows import Runs, Times, saving_per_role, speedup_of
+from tierwise.report.summary import mean_waits
+from tierwise.results import LapResult, Record, WaitClass
+from tierwise.statistics import Bound, Interval, Verdict, median_interval
+
+LapKey = tuple[int, str]
+"""Stream and name of a lap."""
+
+
+class LapCell(Record):
+    """One lap under one placement, over its valid runs. A lap that failed or gave a wrong sum has no time."""
+
+    placement: str
+    ok: int
+    capped: int
+    """Repeats in which it was stopped at the cap; with any, its time is only known to be at least so long."""
+    failed: int
+    """Repeats in which it failed or its checksum was wrong."""
+    problems: list[str]
+    elapsed: Interval | None
+    speedup: Interval | None
+    """Baseline over this placement; ``None`` for the baseline, and where nothing is known."""
+    medians: dict[str, float]
+    checksums: list[int]
+    """Distinct sums that its statements came to."""
+    expected: int | None
+    resident_share: float | None
+    """Least share of the database in the page cache when it began."""
+    waits: dict[WaitClass, float]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Reading of the speed-up."""
+        return self.speedup.verdict if self.speedup else Verdict.UNKNOWN
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its time is a lower bound."""
+        return self.elapsed is not None and self.elapsed.bound is not Bound.EXACT
+
+
+class LapRow(Record):
+    """One lap under every placement that ran it, in the order of the comparison."""
+
+    name: str
+    stream: int
+    label: str
+    """Its name; with its stream where several streams have a lap of that name."""
+    timed: bool
+    cold: bool
+    cells: list[LapCell]
+    first: str | None
+    """The placement to begin with for this lap, by the rule for whole runs."""
+
+    @property
+    def slowest_s(self) -> float | None:
+        """The greatest time of any placement: what 100 % is where times are normalised."""
+        times = [cell.elapsed.estimate for cell in self.cells if cell.elapsed]
+        return max(times, default=None)
+
+    def cell(self, placement: str) -> LapCell | None:
+        """The lap under one placement."""
+        return next((cell for cell in self.cells if cell.placement == placement), None)
+
+
+def lap_rows(by_placement: Runs, baseline: str, moved: Mapping[str, Moved], seed: int) -> list[LapRow]:
+    """Every lap that a valid run has, in the order of the first run."""
+    valid = {name: [run for run in runs if run.status == "ok"] for name, runs in by_placement.items()}
+    found = [lap for runs in valid.values() for run in runs for lap in run.laps]
+    keys = dict.fromkeys((lap.stream, lap.name) for lap in found)
+    several = {name for _, name in keys if sum(other == name for _, other in keys) > 1}
+    by_lap = {
+        key: {
+            name: laps
+            for name, runs in valid.items()
+            if (laps := [lap for run in runs for lap in _of(run.laps, key)])
+        }
+        for key in keys
+    }
+    return [_row(key[1] in several, by_lap[key], baseline, moved, seed) for key in keys]
+
+
+def _of(laps: Sequence[LapResult], key: LapKey) -> Iterator[LapResult]:
+    return (lap for lap in laps if (lap.stream, lap.name) == key)
+
+
+def _row(
+    streamed: bool,
+    laps: Mapping[str, Sequence[LapResult]],
+    baseline: str,
+    moved: Mapping[str, Moved],
+    seed: int,
+) -> LapRow:
+    base = times_of(laps[baseline]) if baseline in laps else None
+    cells = [_cell(name, several, None if name == baseline else base, seed) for name, several in laps.items()]
+    faster = [cell for cell in cells if cell.verdict is Verdict.FASTER]
+    first = max(faster, key=lambda c: saving_per_role(c.speedup, moved.get(c.placement, {})), default=None)
+    one = next(iter(laps.values()))[0]
+    return LapRow(
+        name=one.name,
+        stream=one.stream,
+        label=f"{one.name}, stream {one.stream}" if streamed else one.name,
+        timed=one.timed,
+        cold=one.cold,
+        cells=cells,
+        first=first.placement if first else None,
+    )
+
+
+def times_of(laps: Sequence[LapResult]) -> Times:
+    """Times of those that ended or were stopped at the cap."""
+    timed = [lap for lap in laps if lap.status in ("ok", "capped") and lap.elapsed_s > 0]
+    return Times([lap.elapsed_s for lap in timed], any(lap.status == "capped" for lap in timed))
+
+
+def _cell(placement: str, laps: Sequence[LapResult], base: Times | None, seed: int) -> LapCell:
+    times = times_of(laps)
+    resident = [lap.resident_share for lap in laps if lap.resident_share is not None]
+    return LapCell(
+        placement=placement,
+        ok=sum(lap.status == "ok" for lap in laps),
+        capped=sum(lap.status == "capped" for lap in laps),
+        failed=sum(lap.status in ("failed", "wrong") for lap in laps),
+        problems=sorted({lap.problem for lap in laps if lap.problem}),
+        elapsed=median_interval(times.values_s, seed=seed, capped=times.capped) if times.values_s else None,
+        speedup=speedup_of(times, base, seed) if base else None,
+        medians=medians_of([lap_part(lap) for lap in laps if lap.status in ("ok", "capped")]),
+        checksums=sorted({lap.checksum for lap in laps if lap.checksum is not None}),
+        expected=next((lap.expected_checksum for lap in laps if lap.expected_checksum is not None), None),
+        resident_share=min(resident, default=None),
+        waits=mean_waits([lap.waits for lap in laps if lap.waits]),
+    )
