@@ -16,6 +16,9 @@ from tierwise.program import RoleSql
 NAMES = ("postgres", "mysql", "sqlite", "duckdb")
 """Dialects that statements can be had in."""
 
+_DATE_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
+"""What SQLite, which keeps dates as text, extracts by a format."""
+
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
 
 
@@ -96,7 +99,10 @@ def _adapted(node: exp.Expr, dialect: str) -> exp.Expr:
     if isinstance(node, exp.TruncateTable) and dialect == "sqlite":
         return exp.Delete(this=node.expressions[0])
     if isinstance(node, exp.Analyze) and dialect == "mysql":
-        return exp.Analyze(kind="TABLE", **node.args)
+        return exp.Analyze(**{**node.args, "kind": "TABLE"})
+    if isinstance(node, exp.Extract) and dialect == "sqlite" and node.name.upper() in _DATE_PARTS:
+        part = exp.func("strftime", exp.Literal.string(_DATE_PARTS[node.name.upper()]), node.expression)
+        return exp.cast(part, "int")
     return node
 
 
