@@ -52,6 +52,8 @@ class LapResult(Record):
     """Part of the run's elapsed time."""
     cold: bool = False
     """Server restarted and page cache dropped before it."""
+    started_s: float | None = None
+    """Since measuring began."""
     elapsed_s: float
     transactions: int | None = None
     rows: int | None = None
