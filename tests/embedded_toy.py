@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +19,9 @@ from tierwise.roles import Role
 
 class ToyAdapter:
     """Statements are ``put KEY``, ``fail``, ``crash`` and ``wait SECONDS``."""
+
+    def __init__(self) -> None:
+        self.special: Mapping[str, Callable[..., object]] = {"count_threads": threading.active_count}
 
     def open(self, opening: Opening) -> None:
         if "broken" in opening.settings:
@@ -53,9 +56,6 @@ class ToyAdapter:
 
     def settings(self) -> dict[str, str]:
         return {**self._settings, "memory": str(self._opening.limits.memory_bytes)}
-
-    def special(self, request: str, arguments: Mapping[str, object]) -> object:
-        return {"request": request, "threads": threading.active_count(), **arguments}
 
     def close(self) -> None:
         self.checkpoint()

@@ -18,3 +18,20 @@ class TierwiseError(Exception):
         super().__init__(f"{message}: {fix}")
         self.message = message
         self.fix = fix
+
+
+class StatementError(Exception):
+    """What a client written in Python says when its engine refuses or stops a statement.
+
+    Args:
+        message: in the engine's words.
+        retry: whether the transaction was chosen to give way and may be tried again.
+        capped: whether the statement was stopped because it took longer than its cap.
+    """
+
+    def __init__(self, message: str, retry: bool = False, capped: bool = False) -> None:
+        """Keep the parts, for the clients to read."""
+        super().__init__(message)
+        self.message = message
+        self.retry = retry
+        self.capped = capped

@@ -29,9 +29,16 @@ def _postgres_system(name: str, settings: Mapping[str, str]) -> Engine:
     return PostgresEngine(name, system(), settings)
 
 
+def _rocksdb(name: str, settings: Mapping[str, str]) -> Engine:
+    from tierwise.engines.rocksdb import RocksEngine
+
+    return RocksEngine(name, settings)
+
+
 _ENGINES: Mapping[str, Callable[[str, Mapping[str, str]], Engine]] = {
     "postgres": _postgres,
     "postgres-system": _postgres_system,
+    "rocksdb": _rocksdb,
 }
 
 

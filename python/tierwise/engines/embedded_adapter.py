@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -35,13 +35,16 @@ class Adapter(Protocol):
     :class:`tierwise.errors.TierwiseError`; anything else is reported with its first line.
     """
 
+    special: Mapping[str, Callable[..., object]]
+    """Requests that only this engine answers, by name; arguments and results are what JSON can hold."""
+
     def open(self, opening: Opening) -> None:
         """Make the database, or open it and recover if it was not closed."""
 
     def driver(self) -> tuple[str, object]:
         """Driver and address for ``_core.Clients``."""
 
-    def execute(self, role: Role, statement: str) -> None:
+    def execute(self, role: Role, statement: str, /) -> None:
         """Run one statement of a schema, which creates something of that role."""
 
     def checkpoint(self) -> None:
@@ -55,9 +58,6 @@ class Adapter(Protocol):
 
     def settings(self) -> dict[str, str]:
         """Every setting of the open database."""
-
-    def special(self, request: str, arguments: Mapping[str, object]) -> object:
-        """Answer a request that only this engine knows; both in terms of JSON."""
 
     def close(self) -> None:
         """Write all and close, so that nothing is left to recover."""

@@ -36,10 +36,8 @@ class Worker:
 
     def answer(self, request: str, arguments: dict[str, Any]) -> object:
         """Do what is asked and give the result in terms of JSON."""
-        method: Callable[..., object] | None = getattr(self, f"_do_{request}", None)
-        if method is None:
-            return self._adapter.special(request, arguments)
-        return method(**arguments)
+        own: Callable[..., object] | None = getattr(self, f"_do_{request}", None)
+        return (own or self._adapter.special[request])(**arguments)
 
     def _do_open(
         self,

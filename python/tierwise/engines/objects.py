@@ -1,0 +1,159 @@
+"""The dialect ``objects``: operations on objects of a kind, for engines that take no SQL.
+
+    OBJECT pilot KEY id FIELDS (id integer, name text) INDEXES (name)
+    INSERT pilot (id, name) VALUES (:id, :name)
+    GET pilot (id) VALUES (:id)
+    FIND pilot (name) VALUES (:name)
+    SCAN pilot LIMIT 100
+    UPDATE pilot (name) VALUES (:name) KEY (:id)
+    DELETE pilot KEY (:id)
+
+A parameter may also be a question mark: then the arguments come in the order of the marks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tierwise.errors import TierwiseError
+
+Value = int | float | str | None
+"""What a field may hold."""
+
+_KIND = re.compile(
+    r"OBJECT\s+(?P<name>\w+)\s+KEY\s+(?P<key>\w+)\s+FIELDS\s*\((?P<fields>[^)]*)\)"
+    r"(?:\s+INDEXES\s*\((?P<indexes>[^)]*)\))?",
+)
+_OPERATION = re.compile(
+    r"(?P<verb>INSERT|GET|FIND|SCAN|UPDATE|DELETE)\s+(?P<kind>\w+)"
+    r"(?:\s*\((?P<fields>[^)]*)\)\s*VALUES\s*\((?P<values>[^)]*)\))?"
+    r"(?:\s*KEY\s*\((?P<key>[^)]*)\))?"
+    r"(?:\s+LIMIT\s+(?P<limit>\d+))?",
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Objects that have the same fields."""
+
+    name: str
+    number: int
+    """Of its own in its database."""
+    key: str
+    fields: tuple[str, ...]
+    indexes: tuple[str, ...]
+
+    def place_of(self, field: str) -> int:
+        """Where a field stands among the fields.
+
+        Raises:
+            TierwiseError: if the kind does not have it.
+        """
+        if field not in self.fields:
+            raise TierwiseError(f"{self.name} has no field {field}", f"use one of {', '.join(self.fields)}")
+        return self.fields.index(field)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation, ready for arguments."""
+
+    verb: str
+    kind: Kind
+    places: tuple[int, ...] = ()
+    """Places of the fields that get values, or that are looked up by."""
+    arguments: tuple[int, ...] = ()
+    """Which argument is the value of each of them."""
+    key_argument: int | None = None
+    limit: int | None = None
+
+
+def parse_kind(statement: str, number: int) -> Kind:
+    """Read a declaration.
+
+    Raises:
+        TierwiseError: if it is none.
+    """
+    found = _KIND.fullmatch(statement.strip())
+    if found is None:
+        raise TierwiseError(f"{_shown(statement)} declares no kind of object", "write OBJECT name KEY ...")
+    fields = tuple(field.split()[0] for field in _listed(found["fields"]))
+    kind = Kind(found["name"], number, found["key"], fields, tuple(_listed(found["indexes"])))
+    for named in (kind.key, *kind.indexes):
+        kind.place_of(named)
+    return kind
+
+
+def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Kind]) -> Operation:
+    """Read an operation.
+
+    Args:
+        names: of the arguments, in their order.
+        kinds: those of the database.
+
+    Raises:
+        TierwiseError: if it is no operation, or names what is not there.
+    """
+    found = _OPERATION.fullmatch(statement.strip())
+    if found is None:
+        raise TierwiseError(f"{_shown(statement)} is no operation on objects", "see docs/engines.md")
+    if found["kind"] not in kinds:
+        raise TierwiseError(
+            f"there are no objects of the kind {found['kind']}", f"use one of {', '.join(kinds) or 'none'}"
+        )
+    kind = kinds[found["kind"]]
+    parameters = _parameters(statement, names)
+    values, keys = _listed(found["values"]), _listed(found["key"])
+    operation = Operation(
+        verb=found["verb"],
+        kind=kind,
+        places=tuple(kind.place_of(field) for field in _listed(found["fields"])),
+        arguments=tuple(parameters[: len(values)]),
+        key_argument=parameters[len(values)] if keys else None,
+        limit=None if found["limit"] is None else int(found["limit"]),
+    )
+    if len(parameters) != len(values) + len(keys) or len(operation.places) != len(values):
+        raise TierwiseError(f"{_shown(statement)} has not a parameter for each field", "give each one")
+    _require_parts(statement, operation)
+    return operation
+
+
+def _require_parts(statement: str, operation: Operation) -> None:
+    """Refuse what the grammar allows and the verb does not."""
+    kind, verb = operation.kind, operation.verb
+    by_key = verb in ("UPDATE", "DELETE")
+    wanted = {
+        "INSERT": range(len(kind.fields), len(kind.fields) + 1),
+        "UPDATE": range(1, len(kind.fields)),
+        "GET": range(1, 2),
+        "FIND": range(1, 2),
+    }
+    if len(operation.places) not in wanted.get(verb, range(1)) or by_key != (
+        operation.key_argument is not None
+    ):
+        raise TierwiseError(f"{_shown(statement)} has parts too many or too few", "see docs/engines.md")
+    named = [kind.fields[place] for place in operation.places]
+    if verb == "GET" and named != [kind.key]:
+        raise TierwiseError(
+            f"{_shown(statement)} gets by {named[0]}", f"get by {kind.key}, or find by an index"
+        )
+    if verb == "FIND" and named[0] not in kind.indexes:
+        raise TierwiseError(f"{kind.name} has no index on {named[0]}", "declare it under INDEXES")
+    if verb == "UPDATE" and kind.key in named:
+        raise TierwiseError(f"{_shown(statement)} changes the key", "delete and insert instead")
+
+
+def _parameters(statement: str, names: Sequence[str]) -> list[int]:
+    """Number of the argument of each parameter, in the order of the text."""
+    marks = re.findall(r"\?|:(\w+)", statement)
+    return [names.index(mark) if mark else place for place, mark in enumerate(marks)]
+
+
+def _listed(text: str | None) -> list[str]:
+    return [part.strip() for part in (text or "").split(",") if part.strip()]
+
+
+def _shown(statement: str) -> str:
+    return repr(" ".join(statement.split())[:80])

@@ -1,0 +1,33 @@
+"""RocksDB's files by their names: what role each has, and the one that keeps the options."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tierwise.roles import Role
+
+_ROLES = (
+    (re.compile(r"\d{6,}\.log"), Role.LOG),
+    (re.compile(r"\d{6,}\.(sst|blob)"), Role.DATA),
+    (
+        re.compile(r"(MANIFEST|OPTIONS)-\d+|CURRENT|IDENTITY|LOCK|rocksdict-config\.json|.*\.dbtmp"),
+        Role.SYSTEM,
+    ),
+)
+_OPTION = re.compile(r"(?m)^  (\w+)=(.*)$")
+
+
+def role_of(path: Path) -> Role | None:
+    """Role of a file by its name; a log has a number before a suffix that is common."""
+    return next((role for pattern, role in _ROLES if pattern.fullmatch(path.name)), None)
+
+
+def newest_options(database: Path) -> Path:
+    """The file with the options that the database was last opened with."""
+    return max(database.glob("OPTIONS-??????"))
+
+
+def read_options(database: Path) -> dict[str, str]:
+    """Every option in that file, and the version of RocksDB that wrote it."""
+    return dict(_OPTION.findall(newest_options(database).read_text()))
