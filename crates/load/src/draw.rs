@@ -4,7 +4,9 @@ use rand::distr::uniform::Uniform;
 use rand::distr::weighted::WeightedIndex;
 use rand_distr::{Distribution, Zipf};
 
+use crate::expression::Expression;
 use crate::label::Label;
+use crate::permutation::Permutation;
 use crate::random::{Random, random, write_text, write_uuid};
 use crate::value::Value;
 use crate::workload::GeneratorSpec;
@@ -56,6 +58,8 @@ enum Kind {
         index: WeightedIndex<f64>,
     },
     Label(Label),
+    Permutation(Permutation),
+    Expression(Expression),
 }
 
 impl Generator {
@@ -70,6 +74,8 @@ impl Generator {
         used: Option<i64>,
         position: impl Fn(&str) -> Option<usize>,
     ) -> Result<Self, String> {
+        let known =
+            |of: &str| position(of).ok_or_else(|| format!("of names {of:?}, which is unknown"));
         let kind = match spec {
             &GeneratorSpec::Uniform { low, high } => Kind::Uniform(between(low, high)?),
             &GeneratorSpec::Zipf {
@@ -109,9 +115,13 @@ impl Generator {
             GeneratorSpec::Uuid => Kind::Uuid,
             GeneratorSpec::Choice { values, weights } => choice(values, weights.as_deref())?,
             GeneratorSpec::Label { prefix, of, upper } => {
-                let of =
-                    position(of).ok_or_else(|| format!("of names {of:?}, which is unknown"))?;
-                Kind::Label(Label::new(prefix, of, *upper))
+                Kind::Label(Label::new(prefix, known(of)?, *upper))
+            }
+            GeneratorSpec::Permutation { of, low, high } => {
+                Kind::Permutation(Permutation::new(known(of)?, *low, *high, context.seed)?)
+            }
+            GeneratorSpec::Expression { postfix } => {
+                Kind::Expression(Expression::new(postfix, context, &position)?)
             }
         };
         Ok(Self(kind))
@@ -151,6 +161,8 @@ impl Generator {
             Kind::Uuid => write_uuid(random, out.text_mut()),
             Kind::Choice { values, index } => out.clone_from(&values[index.sample(random)]),
             Kind::Label(label) => label.write(values, slot),
+            Kind::Permutation(permutation) => permutation.write(values, slot),
+            Kind::Expression(expression) => expression.write(values, slot),
         }
     }
 

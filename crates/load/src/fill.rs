@@ -6,9 +6,9 @@ use std::thread;
 
 use crate::client::{Client, Connector};
 use crate::control::Control;
+use crate::derived::Derivation;
 use crate::draw::{Context, Generator};
 use crate::error::LoadError;
-use crate::label;
 use crate::pool::cores;
 use crate::random::{Random, random};
 use crate::value::Value;
@@ -107,7 +107,7 @@ fn pieces(workload: &Workload, seed: u64, control: &Control) -> Result<Vec<Rows>
 pub struct Rows {
     table: Table,
     generators: Vec<Generator>,
-    /// Columns in the order in which they are drawn: labels come last.
+    /// Columns in the order in which they are drawn.
     order: Vec<usize>,
     random: Random,
     values: Vec<Value>,
@@ -128,12 +128,11 @@ impl Rows {
     ) -> Result<Self, LoadError> {
         let columns = &table.columns;
         let in_table = |problem| LoadError::Workload(format!("tables.{}.{problem}", table.name));
-        label::check(
-            columns
-                .iter()
-                .map(|one| (one.name.as_str(), &one.generator)),
-        )
-        .map_err(|problem| in_table(format!("columns: {problem}")))?;
+        let named = columns
+            .iter()
+            .map(|one| (one.name.as_str(), &one.generator));
+        let derivation =
+            Derivation::new(named).map_err(|problem| in_table(format!("columns: {problem}")))?;
         let context = Context {
             seed,
             client: 0,
@@ -144,11 +143,9 @@ impl Rows {
             Generator::new(&column.generator, context, None, position)
                 .map_err(|problem| in_table(format!("columns.{}: {problem}", column.name)))
         });
-        let mut order: Vec<_> = (0..columns.len()).collect();
-        order.sort_by_key(|&column| columns[column].generator.source().is_some());
         Ok(Self {
             generators: generators.collect::<Result<_, _>>()?,
-            order,
+            order: derivation.in_order((0..columns.len()).collect()),
             random: random(seed, &[number, first]),
             values: vec![Value::Int(0); columns.len()],
             next: first,

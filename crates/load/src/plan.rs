@@ -3,8 +3,8 @@
 use rand_distr::Distribution;
 use rand_distr::weighted::WeightedIndex;
 
+use crate::derived::Derivation;
 use crate::error::LoadError;
-use crate::label;
 use crate::random::Random;
 use crate::sql::Template;
 use crate::workload::{GeneratorSpec, Parameter, Repeat, Step, Sum, Transaction, Workload};
@@ -16,6 +16,7 @@ pub struct Plan {
     pub(crate) statements: Vec<Statement>,
     pub(crate) transactions: Vec<PlannedTransaction>,
     pub(crate) think_ms: f64,
+    derivation: Derivation,
     mix: WeightedIndex<f64>,
 }
 
@@ -70,10 +71,11 @@ impl Plan {
             LoadError::Workload(format!("weights of the transactions: {error}"))
         })?;
         let named = workload.parameters.iter();
-        label::check(named.map(|one| (one.name.as_str(), &one.generator)))
+        let derivation = Derivation::new(named.map(|one| (one.name.as_str(), &one.generator)))
             .map_err(|problem| LoadError::Workload(format!("parameters: {problem}")))?;
         let mut plan = Self {
             parameters: workload.parameters.clone(),
+            derivation,
             statements: Vec::new(),
             transactions: Vec::new(),
             think_ms: workload.think_ms,
@@ -190,14 +192,17 @@ impl Plan {
         )
     }
 
-    /// What the step draws itself: what it says, counters, and labels of either. Labels come last.
+    /// What the step draws itself: what it says, counters, and whatever is made of these.
     fn drawn_in_step(&self, step: &PlannedStep, mut drawn: Vec<usize>) -> Vec<usize> {
-        let needed = self.needed(step);
+        let needed = self.derivation.in_order(self.needed(step));
         drawn.extend(needed.iter().filter(|&&slot| self.counts_repetitions(slot)));
-        let changes = |slot: &usize| self.source(*slot).is_some_and(|of| drawn.contains(&of));
-        let labels: Vec<_> = needed.iter().copied().filter(changes).collect();
-        drawn.extend(labels);
-        self.in_order(drawn)
+        for slot in needed {
+            let sources = self.derivation.sources(slot);
+            if sources.iter().any(|of| drawn.contains(of)) {
+                drawn.push(slot);
+            }
+        }
+        self.derivation.in_order(drawn)
     }
 
     /// Whatever a step needs and does not draw itself.
@@ -206,38 +211,22 @@ impl Plan {
         for step in steps {
             if let PlannedRepeat::Parameter(slot) = step.repeat {
                 drawn.push(slot);
-                drawn.extend(self.source(slot));
+                self.derivation.add_sources(&mut drawn);
             }
             let needed = self.needed(step);
             drawn.extend(needed.iter().filter(|slot| !step.draw.contains(slot)));
         }
-        self.in_order(drawn)
+        self.derivation.in_order(drawn)
     }
 
-    /// What the statements of a step bind, what it adds up, and what labels among these are made of.
+    /// What the statements of a step bind, what it adds up, and what these are made of.
     fn needed(&self, step: &PlannedStep) -> Vec<usize> {
         let statements = step.statements.iter().map(|&one| &self.statements[one]);
         let mut needed: Vec<_> = statements.flat_map(|one| one.slots.clone()).collect();
         if let Some(PlannedSum::Parameter(slot)) = step.sum {
             needed.push(slot);
         }
-        let sources: Vec<_> = needed
-            .iter()
-            .filter_map(|&slot| self.source(slot))
-            .collect();
-        needed.extend(sources);
+        self.derivation.add_sources(&mut needed);
         needed
-    }
-
-    fn source(&self, slot: usize) -> Option<usize> {
-        let name = self.parameters[slot].generator.source()?;
-        self.slot(name).ok()
-    }
-
-    /// Each once, in the order of declaration, labels last.
-    fn in_order(&self, mut slots: Vec<usize>) -> Vec<usize> {
-        slots.sort_unstable_by_key(|&slot| (self.source(slot).is_some(), slot));
-        slots.dedup();
-        slots
     }
 }

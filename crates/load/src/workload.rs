@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::error::LoadError;
+use crate::expression::Term;
 use crate::value::Value;
 
 /// Tables to fill and transactions to run.
@@ -184,14 +185,34 @@ pub enum GeneratorSpec {
         #[serde(default)]
         upper: bool,
     },
+    /// The numbers of a range, each once, in random order.
+    Permutation {
+        /// The other parameter or column, which counts the places in that order.
+        of: String,
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+    },
+    /// Whole-number arithmetic on what other generators drew last.
+    Expression {
+        /// Its terms, each operator behind what it works on.
+        postfix: Vec<Term>,
+    },
 }
 
 impl GeneratorSpec {
-    /// The name of another one whose value this one needs.
-    pub(crate) fn source(&self) -> Option<&str> {
+    /// The names of others whose values this one needs.
+    pub(crate) fn sources(&self) -> Vec<&str> {
         match self {
-            Self::Label { of, .. } => Some(of),
-            _ => None,
+            Self::Label { of, .. } | Self::Permutation { of, .. } => vec![of],
+            Self::Expression { postfix } => (postfix.iter())
+                .filter_map(|term| match term {
+                    Term::Value(of) => Some(of.as_str()),
+                    _ => None,
+                })
+                .collect(),
+            _ => Vec::new(),
         }
     }
 
