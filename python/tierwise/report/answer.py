@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tierwise.errors import TierwiseError
 from tierwise.report.benchmark import Benchmark, benchmark_of, benchmark_words
@@ -15,8 +15,12 @@ from tierwise.report.moves import Speaker
 from tierwise.report.paper import Figures, PaperRow, paper_rows
 from tierwise.report.rows import Measure, Row, build_rows, first_move, measure_of
 from tierwise.report.sentences import Facts, Words, put_into_words
+from tierwise.report.sweeps import Sweep, sweeps_of
 from tierwise.report.validity import Validity, validity_of
 from tierwise.results import Record, RunResult, StudyInfo
+
+GroupKey = tuple[str, tuple[tuple[str, str], ...]]
+"""Engine, and the setting in the order of its names."""
 
 
 class Comparison(Record):
@@ -51,6 +55,8 @@ class Answer(Record):
 
     study: StudyInfo
     comparisons: list[Comparison]
+    sweeps: list[Sweep] = []
+    """Settings that the study sweeps, across comparisons."""
     conditions: Conditions
 
     @property
@@ -69,15 +75,30 @@ def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
     """
     if not results:
         raise TierwiseError(f"study {info.name} has no finished run", f"run it: tierwise run {info.name}")
-    groups: dict[tuple[str, ...], list[RunResult]] = {}
+    groups: dict[GroupKey, list[RunResult]] = {}
     for result in sorted(results, key=lambda result: result.order):
-        key = (result.engine.name, *(f"{k}={v}" for k, v in sorted(result.setting.items())))
+        key = (result.engine.name, tuple(sorted(result.setting.items())))
         groups.setdefault(key, []).append(result)
     return Answer(
         study=info,
-        comparisons=[_compare(groups[key], info) for key in sorted(groups)],
+        comparisons=[_compare(groups[key], info) for key in _in_order(groups, info)],
+        sweeps=sweeps_of(results, info),
         conditions=conditions_of(results, info),
     )
+
+
+def _in_order(groups: Iterable[GroupKey], info: StudyInfo) -> list[GroupKey]:
+    """By engine, then by the swept values, least resources first."""
+
+    def place(key: GroupKey) -> list[object]:
+        engine, setting = key
+        return [engine, [(name, _position(info.sweep.get(name, []), value)) for name, value in setting]]
+
+    return sorted(groups, key=place)
+
+
+def _position(declared: Sequence[str], value: str) -> tuple[int, str]:
+    return (declared.index(value), "") if value in declared else (len(declared), value)
 
 
 def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:

@@ -58,6 +58,15 @@ def _facts(runs: Sequence[RunResult], info: StudyInfo) -> dict[str, list[str]]:
         "Engine": distinct([f"{run.engine.name} {run.engine.version}" for run in runs]),
         "Workload": distinct([run.workload.name.replace("_", " ") for run in runs]),
         "Scale": distinct([f"{run.workload.scale:g}" for run in runs]),
+        "Constants of the workload": distinct(
+            [f"{name} = {value:g}" for run in runs for name, value in run.workload.constants.items()]
+        ),
+        "Memory limit of the engine": distinct(
+            [numbers.size(run.workload.memory_bytes) for run in runs if run.workload.memory_bytes is not None]
+        ),
+        "Parallelism of a statement": distinct(
+            [run.workload.parallelism for run in runs if run.workload.parallelism is not None]
+        ),
         "Clients": distinct([run.workload.clients for run in runs]),
         "Transactions a run": distinct(
             [numbers.count(run.transactions) for run in runs if run.transactions is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tierwise.report.measures import lap_part, medians_of
@@ -75,17 +76,23 @@ def lap_rows(by_placement: Runs, baseline: str, moved: Mapping[str, Moved], seed
     """Every lap that a valid run has, in the order of the first run."""
     valid = {name: [run for run in runs if run.status == "ok"] for name, runs in by_placement.items()}
     found = [lap for runs in valid.values() for run in runs for lap in run.laps]
-    keys = dict.fromkeys((lap.stream, lap.name) for lap in found)
-    several = {name for _, name in keys if sum(other == name for _, other in keys) > 1}
+    labels = labels_of(found)
     by_lap = {
         key: {
             name: laps
             for name, runs in valid.items()
             if (laps := [lap for run in runs for lap in _of(run.laps, key)])
         }
-        for key in keys
+        for key in labels
     }
-    return [_row(key[1] in several, by_lap[key], baseline, moved, seed) for key in keys]
+    return [_row(label, by_lap[key], baseline, moved, seed) for key, label in labels.items()]
+
+
+def labels_of(laps: Sequence[LapResult]) -> dict[LapKey, str]:
+    """Each lap's name, with its stream where several streams have a lap of that name."""
+    keys = dict.fromkeys((lap.stream, lap.name) for lap in laps)
+    names = Counter(name for _, name in keys)
+    return {(stream, name): f"{name}, stream {stream}" if names[name] > 1 else name for stream, name in keys}
 
 
 def _of(laps: Sequence[LapResult], key: LapKey) -> Iterator[LapResult]:
@@ -93,7 +100,7 @@ def _of(laps: Sequence[LapResult], key: LapKey) -> Iterator[LapResult]:
 
 
 def _row(
-    streamed: bool,
+    label: str,
     laps: Mapping[str, Sequence[LapResult]],
     baseline: str,
     moved: Mapping[str, Moved],
@@ -107,7 +114,7 @@ def _row(
     return LapRow(
         name=one.name,
         stream=one.stream,
-        label=f"{one.name}, stream {one.stream}" if streamed else one.name,
+        label=label,
         timed=one.timed,
         cold=one.cold,
         cells=cells,

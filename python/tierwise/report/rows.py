@@ -65,7 +65,7 @@ def measure_of(runs: Sequence[RunResult]) -> Measure:
     return "elapsed" if len(work) <= 1 else "rate"
 
 
-def _costs(runs: Sequence[RunResult], measure: Measure) -> Times:
+def costs_of(runs: Sequence[RunResult], measure: Measure) -> Times:
     """Seconds a run (by elapsed) or a transaction (by rate), of the valid runs."""
     valid = [run_part(run) for run in runs if run.status == "ok" and run.elapsed_s]
     capped = any(part.capped for part in valid)
@@ -78,7 +78,7 @@ def _costs(runs: Sequence[RunResult], measure: Measure) -> Times:
 def _speedup(
     of: Sequence[RunResult], over: Sequence[RunResult], measure: Measure, seed: int
 ) -> Interval | None:
-    return speedup_of(_costs(of, measure), _costs(over, measure), seed)
+    return speedup_of(costs_of(of, measure), costs_of(over, measure), seed)
 
 
 def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> list[Row]:

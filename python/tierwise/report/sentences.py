@@ -103,6 +103,12 @@ def _advice(facts: Facts, first: Row, rest: Sequence[Row], speaker: Speaker) -> 
 
 def _without_gain(facts: Facts, speaker: Speaker) -> tuple[str, str, str]:
     judged = [row for row in facts.movers if row.verdict is not Verdict.UNKNOWN]
+    if not judged and any(row.summary.capped for row in facts.rows):
+        return (
+            "whole runs cannot be compared, for laps were stopped at the cap",
+            _clauses(facts.movers, speaker),
+            "look at the single laps, or raise the cap",
+        )
     if not judged:
         return (
             "nothing can be decided yet",

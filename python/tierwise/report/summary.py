@@ -68,6 +68,8 @@ class Summary(Record):
     projection_s: Interval | None
     medians: dict[str, float]
     """Of every measure and score that a valid run has, by name."""
+    scores: dict[str, Interval]
+    """Metrics that the workload defines."""
     sampling_error: float | None
     """Greatest half-width of a wait share over runs and classes."""
     waits: dict[WaitClass, float]
@@ -110,6 +112,10 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         client_wait_share=interval(lambda part: waits_share(part, ("client",))),
         projection_s=interval(lambda part: part.projection_s),
         medians=medians_of(parts),
+        scores={
+            name: median_interval([part.scores[name] for part in parts if name in part.scores], seed=seed)
+            for name in dict.fromkeys(name for part in parts for name in part.scores)
+        },
         sampling_error=max(
             (share.sampling_error for run in valid if run.waits for share in run.waits.shares.values()),
             default=None,

@@ -2,42 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from rich.table import Table
 from rich.text import Text
 
 from tierwise.report import numbers
 from tierwise.report.answer import Answer, Comparison
 from tierwise.report.benchmark import Benchmark
+from tierwise.report.lap_tables import STYLES, estimate, lap_table, sweep_parts
 from tierwise.report.page import unfinished
 from tierwise.report.rows import Row
-from tierwise.statistics import Interval, Verdict
+from tierwise.report.sentences import Words
+from tierwise.statistics import Verdict
 
 _COLUMNS = ("elapsed", "times\nfaster", "rate", "p99\nlatency", "log\nwait", "without\nlog wait", "runs")
-_STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 
 
 def answer_tables(answer: Answer) -> list[Table | Text]:
     """The whole answer: for each comparison its table, then the headline and the caveats."""
     parts = [part for one in answer.comparisons for part in _comparison(one, len(answer.comparisons) > 1)]
+    sweeps = [part for one in answer.sweeps for part in sweep_parts(one)]
     missing = unfinished(answer)
-    return [*parts, Text(missing, style="yellow")] if missing else parts
+    return [*parts, *sweeps, *([Text(missing, style="yellow")] if missing else [])]
 
 
 def comparison_table(comparison: Comparison) -> Table:
     """One row for each placement; intervals stand below their estimates, so that 80 columns suffice."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("placement", overflow="fold")
-    for name in (
-        "elapsed",
-        "times\nfaster",
-        "rate",
-        "p99\nlatency",
-        "log\nwait",
-        "without\nlog wait",
-        "runs",
-    ):
+    for name in _COLUMNS:
         table.add_column(name, justify="right", no_wrap=True, vertical="top")
     for row in comparison.rows:
         table.add_row(*_cells(row, comparison))
@@ -55,8 +47,8 @@ def benchmark_table(benchmark: Benchmark) -> Table:
         table.add_row(
             row.title,
             row.placement,
-            _estimate(row.mb_per_s, numbers.significant, numbers.number_span),
-            _estimate(row.rate, numbers.significant, numbers.number_span),
+            estimate(row.mb_per_s, numbers.significant, numbers.number_span),
+            estimate(row.rate, numbers.significant, numbers.number_span),
             numbers.microseconds(row.p50_us),
             numbers.microseconds(row.p99_us),
         )
@@ -74,14 +66,21 @@ def _comparison(comparison: Comparison, labelled: bool) -> list[Table | Text]:
     title = [Text(f"\n{comparison.label}", style="bold")] if labelled else []
     if comparison.benchmark:
         return [*title, benchmark_table(comparison.benchmark), text]
-    return [*title, comparison_table(comparison), text]
+    if not comparison.laps:
+        return [*title, comparison_table(comparison), text]
+    return [*title, lap_table(comparison.laps), Text(), comparison_table(comparison), text, *_laps(words)]
+
+
+def _laps(words: Words) -> list[Text]:
+    """Which placement helps which lap."""
+    return [Text(sentence) for sentence in words.laps]
 
 
 def _cells(row: Row, comparison: Comparison) -> list[Text]:
     summary = row.summary
     return [
         Text.assemble(row.placement, _note(row, comparison)),
-        _estimate(summary.elapsed, numbers.seconds, numbers.seconds_span),
+        estimate(summary.elapsed, numbers.seconds, numbers.seconds_span),
         _speedup(row),
         Text(f"{numbers.significant(summary.rate.estimate)}/s" if summary.rate else numbers.NONE),
         Text(numbers.microseconds(summary.p99_us.estimate if summary.p99_us else None)),
@@ -100,22 +99,11 @@ def _note(row: Row, comparison: Comparison) -> tuple[str, str]:
 def _speedup(row: Row) -> Text:
     if row.speedup is None:
         return Text(numbers.NONE)
-    cell = _estimate(row.speedup, numbers.ratio, numbers.ratio_span)
+    cell = estimate(row.speedup, numbers.ratio, numbers.ratio_span)
     if row.verdict is Verdict.NO_DIFFERENCE:
         cell.append("\nno difference", style="yellow")
-    cell.stylize(_STYLES.get(row.verdict, ""))
+    cell.stylize(STYLES.get(row.verdict, ""))
     return cell
-
-
-def _estimate(
-    interval: Interval | None, value: Callable[[float], str], span: Callable[[Interval], str]
-) -> Text:
-    if interval is None:
-        return Text(numbers.NONE)
-    ends = span(interval)
-    return Text.assemble(
-        numbers.signed(interval, value(interval.estimate)), (f"\n{ends}" if ends else "", "dim")
-    )
 
 
 def _runs(row: Row) -> Text:

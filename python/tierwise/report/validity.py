@@ -7,6 +7,7 @@ from statistics import median
 from typing import Literal
 
 from tierwise.results import Record, RunResult
+from tierwise.roles import Role
 from tierwise.statistics import coefficient_of_variation, median_absolute_deviation
 
 
@@ -51,6 +52,26 @@ class DeviceLateness(Record):
         return self.share <= self.bound_share
 
 
+class Placed(Record):
+    """Proof that one role's files were where the placement says, over the valid runs."""
+
+    placement: str
+    role: Role
+    device: str
+    reached_bytes: float | None
+    """Median of what the device's own counters saw for the role."""
+    written_bytes: float | None
+    """Median of what the engine says that it wrote for the role."""
+    share: float | None
+    """Least share of the latter that reached the device."""
+    files: int
+    """Most files of the role that were seen in one run."""
+    strays: list[str]
+    """Files of the role seen elsewhere, in any run."""
+    resident_share: float | None
+    """Greatest share of the role's bytes in the page cache when measuring began."""
+
+
 class LeftOut(Record):
     """A run that counts for nothing, and why."""
 
@@ -68,6 +89,7 @@ class Validity(Record):
     valid: int
     noise: list[Noise]
     lateness: list[DeviceLateness]
+    placed: list[Placed]
     left_out: list[LeftOut]
     points: dict[str, list[Point]]
     """Placement -> its runs, in the order they ran."""
@@ -82,6 +104,7 @@ def validity_of(by_placement: Mapping[str, Sequence[RunResult]]) -> Validity:
         valid=sum(run.status == "ok" for run in runs),
         noise=[_noise(name, group) for name, group in by_placement.items()],
         lateness=[late for name, group in by_placement.items() for late in _lateness(name, group)],
+        placed=[one for name, group in by_placement.items() for one in _placed(name, group)],
         left_out=[
             LeftOut(
                 placement=r.placement, repeat=r.repeat, order=r.order, status=r.status, problems=r.problems
@@ -90,6 +113,32 @@ def validity_of(by_placement: Mapping[str, Sequence[RunResult]]) -> Validity:
         ],
         points={name: [_point(run) for run in group] for name, group in by_placement.items()},
     )
+
+
+def _placed(placement: str, runs: Sequence[RunResult]) -> list[Placed]:
+    valid = [run for run in runs if run.status == "ok"]
+    known = {*(role for run in valid for role in run.proof), *(r for run in valid for r in run.residency)}
+    return [_role(placement, role, valid) for role in Role if role in known]
+
+
+def _role(placement: str, role: Role, runs: Sequence[RunResult]) -> Placed:
+    proofs = [run.proof[role] for run in runs if role in run.proof]
+    return Placed(
+        placement=placement,
+        role=role,
+        device=runs[0].role_devices.get(role, proofs[0].device if proofs else ""),
+        reached_bytes=_median([proof.reached_bytes for proof in proofs]),
+        written_bytes=_median([proof.written_bytes for proof in proofs]),
+        share=min((proof.share for proof in proofs if proof.share is not None), default=None),
+        files=max((proof.files for proof in proofs), default=0),
+        strays=sorted({stray for proof in proofs for stray in proof.strays}),
+        resident_share=max((run.residency[role] for run in runs if role in run.residency), default=None),
+    )
+
+
+def _median(values: Sequence[int | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(median(known)) if known else None
 
 
 def _point(run: RunResult) -> Point:

@@ -1,0 +1,221 @@
+"""A study's settings swept: every placement, lap and score over them, what gets slower with more. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tierwise.report import numbers
+from tierwise.report.laps import LapKey, labels_of, times_of
+from tierwise.report.rows import Times, costs_of, measure_of, speedup_of
+from tierwise.results import Record, RunResult, StudyInfo
+from tierwise.statistics import Interval, Verdict, median_interval
+
+_NO_RESOURCES = ("clients", "constants.")
+"""Sweeps of load and of work, not of resources: more of these may well take longer."""
+
+
+class SweepPoint(Record):
+    """One value of the setting. ``level`` is a time in seconds, a rate, or a score."""
+
+    value: str
+    level: Interval | None
+    ratio: Interval | None
+    """How many times faster than at the least value; ``None`` there."""
+    slower_than: str | None
+    """The value with fewer resources at which this was significantly faster: an anomaly."""
+
+
+class SweepLine(Record):
+    """One placement over the swept setting: a whole run, one lap of it, or one of its scores."""
+
+    placement: str
+    lap: str | None
+    score: str | None
+    is_time: bool
+    """Whether levels are seconds, less being better; otherwise rates or scores."""
+    points: list[SweepPoint]
+
+    @property
+    def label(self) -> str:
+        """What of which placement."""
+        return ", ".join(part for part in (self.lap or self.score, self.placement) if part)
+
+    @property
+    def anomalies(self) -> list[SweepPoint]:
+        """Points that are significantly slower than one with fewer resources."""
+        return [point for point in self.points if point.slower_than is not None]
+
+
+class Sweep(Record):
+    """One setting of one engine swept, all else alike."""
+
+    engine: str
+    name: str
+    others: dict[str, str]
+    """The other swept settings, which stay the same here."""
+    values: list[str]
+    """Least resources first."""
+    lines: list[SweepLine]
+    anomalies: list[str]
+    """A sentence for everything that is significantly slower with more resources."""
+
+    @property
+    def label(self) -> str:
+        """What is swept, where."""
+        rest = [f"{name} {value}" for name, value in self.others.items()]
+        return ", ".join([f"{self.name.removeprefix('constants.')} swept", self.engine, *rest])
+
+
+@dataclass(frozen=True)
+class _Series:
+    """One line to be: the level of each value, and seconds of work that judge it."""
+
+    placement: str
+    lap: str | None = None
+    score: str | None = None
+    is_time: bool = True
+
+
+@dataclass(frozen=True)
+class _Level:
+    level: Interval
+    cost: Times
+
+
+def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[Sweep]:
+    """Every setting that has runs at two values or more, for each engine and each set of other settings."""
+    valid = [run for run in runs if run.status == "ok"]
+    names = list(dict.fromkeys([*info.sweep, *(name for run in valid for name in run.setting)]))
+    return [sweep for name in names for sweep in _sweeps(name, valid, info)]
+
+
+def _sweeps(name: str, runs: Sequence[RunResult], info: StudyInfo) -> Iterator[Sweep]:
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunResult]] = {}
+    for run in runs:
+        if name in run.setting:
+            others = tuple(sorted((k, v) for k, v in run.setting.items() if k != name))
+            groups.setdefault((run.engine.name, others), []).append(run)
+    for (engine, others), group in sorted(groups.items()):
+        seen = {run.setting[name] for run in group}
+        declared = [*info.sweep.get(name, []), *sorted(seen)]
+        values = [value for value in dict.fromkeys(declared) if value in seen]
+        if len(values) > 1:
+            yield _sweep(engine, name, dict(others), values, group, info)
+
+
+def _sweep(
+    engine: str,
+    name: str,
+    others: dict[str, str],
+    values: list[str],
+    runs: Sequence[RunResult],
+    info: StudyInfo,
+) -> Sweep:
+    judged = not name.startswith(_NO_RESOURCES)
+    order = [*info.placements, *sorted({run.placement for run in runs})]
+    lines: list[SweepLine] = []
+    for placement in dict.fromkeys(order):
+        by_value = {
+            value: [run for run in runs if run.setting[name] == value and run.placement == placement]
+            for value in values
+        }
+        for series, levels in _series(placement, by_value, info.seed):
+            lines.append(_line(series, levels, judged, info.seed))
+    return Sweep(
+        engine=engine,
+        name=name,
+        others=others,
+        values=values,
+        lines=lines,
+        anomalies=[_sentence(name, line, point) for line in lines for point in line.anomalies],
+    )
+
+
+Levels = dict[str, _Level | None]
+"""Value of the setting -> what was measured there."""
+
+
+def _series(
+    placement: str, by_value: Mapping[str, Sequence[RunResult]], seed: int
+) -> Iterator[tuple[_Series, Levels]]:
+    """The whole run, then each score, then each lap."""
+    runs = [run for group in by_value.values() for run in group]
+    if not runs:
+        return
+    by_time = measure_of(runs) == "elapsed" or any(run.laps for run in runs)
+    whole = {value: _run_level(group, by_time, seed) for value, group in by_value.items()}
+    yield _Series(placement, is_time=by_time), whole
+    for score in dict.fromkeys(name for run in runs for name in run.scores):
+        levels = {value: _score_level(group, score, seed) for value, group in by_value.items()}
+        yield _Series(placement, score=score, is_time=False), levels
+    for key, label in labels_of([lap for run in runs for lap in run.laps]).items():
+        levels = {value: _lap_level(group, key, seed) for value, group in by_value.items()}
+        yield _Series(placement, lap=label), levels
+
+
+def _run_level(runs: Sequence[RunResult], by_time: bool, seed: int) -> _Level | None:
+    cost = costs_of(runs, "elapsed" if by_time else "rate")
+    values = cost.values_s if by_time else [1 / cost_s for cost_s in cost.values_s]
+    if not values:
+        return None
+    return _Level(median_interval(values, seed=seed, capped=by_time and cost.capped), cost)
+
+
+def _score_level(runs: Sequence[RunResult], score: str, seed: int) -> _Level | None:
+    values = [run.scores[score] for run in runs if run.scores.get(score, 0) > 0]
+    if not values:
+        return None
+    return _Level(median_interval(values, seed=seed), Times([1 / value for value in values], False))
+
+
+def _lap_level(runs: Sequence[RunResult], key: LapKey, seed: int) -> _Level | None:
+    cost = times_of([lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key])
+    if not cost.values_s:
+        return None
+    return _Level(median_interval(cost.values_s, seed=seed, capped=cost.capped), cost)
+
+
+def _line(series: _Series, levels: Levels, judged: bool, seed: int) -> SweepLine:
+    points = [_point(value, levels, judged, seed) for value in levels]
+    return SweepLine(
+        placement=series.placement,
+        lap=series.lap,
+        score=series.score,
+        is_time=series.is_time,
+        points=points,
+    )
+
+
+def _point(value: str, levels: Levels, judged: bool, seed: int) -> SweepPoint:
+    """Compared with the least value and with the one just before; more pairs would find more by chance."""
+    here, order = levels[value], list(levels)
+    before = order[: order.index(value)]
+    ratios = {
+        other: ratio
+        for other in dict.fromkeys([*before[:1], *before[-1:]])
+        if (ratio := _ratio(here, levels[other], seed)) is not None
+    }
+    slower = {other: ratio for other, ratio in ratios.items() if ratio.verdict is Verdict.SLOWER}
+    worst = min(slower, key=lambda other: slower[other].estimate, default=None) if judged else None
+    return SweepPoint(
+        value=value,
+        level=here.level if here else None,
+        ratio=ratios.get(order[0]),
+        slower_than=worst,
+    )
+
+
+def _ratio(here: _Level | None, base: _Level | None, seed: int) -> Interval | None:
+    return speedup_of(here.cost, base.cost, seed) if here and base else None
+
+
+def _sentence(name: str, line: SweepLine, point: SweepPoint) -> str:
+    what = f"lap {line.lap}" if line.lap else f"score {line.score}" if line.score else "the whole run"
+    other = next(p for p in line.points if p.value == point.slower_than)
+    figure = numbers.seconds if line.is_time else numbers.of_kind("score")
+    here, there = (figure(p.level.estimate) if p.level else numbers.NONE for p in (point, other))
+    return (
+        f"{what} on {line.placement} is significantly {'slower' if line.is_time else 'worse'} "
+        f"with {name} {point.value} ({here}) than with {other.value} ({there})."
+    )
