@@ -5,8 +5,9 @@ use tierwise_load::postgres::PostgresConnector;
 use tierwise_load::{Driver, LoadError};
 
 use crate::interrupt::user_error;
+use crate::python_driver::PythonConnector;
 
-const NAMES: &str = "postgres";
+const NAMES: &str = "postgres or python";
 
 /// The driver of a database. What an address is depends on the driver; most take a text.
 ///
@@ -15,6 +16,7 @@ const NAMES: &str = "postgres";
 pub fn open(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn Driver>> {
     match name {
         "postgres" => boxed(address, PostgresConnector::new(address.extract()?)),
+        "python" => Ok(Box::new(PythonConnector::new(address))),
         _ => Err(user_error(
             address.py(),
             &format!("unknown driver {name:?}"),

@@ -7,6 +7,7 @@ mod interrupt;
 mod load;
 mod probe;
 mod profile;
+mod python_driver;
 mod simulate;
 mod tpch;
 

@@ -133,6 +133,11 @@ impl<'a> Arguments<'a> {
         Self { values, slots }
     }
 
+    /// The value of the name of this index.
+    pub fn get(self, index: usize) -> &'a Value {
+        &self.values[self.slots[index]]
+    }
+
     /// The values in order.
     pub fn iter(self) -> impl ExactSizeIterator<Item = &'a Value> + Clone {
         self.slots.iter().map(move |&slot| &self.values[slot])

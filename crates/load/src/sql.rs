@@ -50,6 +50,15 @@ impl Template {
         sql
     }
 
+    /// For each place of a parameter, in order, the index of its name in [`Template::names`]: what engines
+    /// whose markers have no number must be given.
+    pub fn places(&self) -> impl Iterator<Item = usize> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Parameter(index) => Some(*index),
+        })
+    }
+
     fn index_of(&mut self, name: &str) -> usize {
         let known = self.names.iter().position(|known| known == name);
         known.unwrap_or_else(|| {

@@ -11,6 +11,7 @@ fn dollars(sql: &str) -> String {
 fn a_parameter_used_twice_is_one_parameter() {
     let template = Template::parse("UPDATE t SET a = a + :by, b = b - :by WHERE id = :id");
     assert_eq!(template.names(), ["by", "id"]);
+    assert_eq!(template.places().collect::<Vec<_>>(), [0, 0, 1]);
     assert_eq!(
         dollars("SET a = a + :by, b = b - :by WHERE id = :id"),
         "SET a = a + $1, b = b - $1 WHERE id = $2"
