@@ -1,0 +1,85 @@
+//! Decision-support tables and refresh sets for Python.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use tierwise_tpch::{Source, Table, TpchError, write_file};
+
+use crate::interrupt::user_error;
+
+const FIX: &str = "see docs/dss.md for the tables and sizes there are";
+
+/// Names of a table's columns, in order.
+#[pyfunction]
+pub fn tpch_columns(py: Python<'_>, table: &str) -> PyResult<Vec<&'static str>> {
+    let table = Table::named(table).map_err(|error| refusal(py, &error))?;
+    let columns = table.columns();
+    Ok(columns.iter().map(|column| column.name).collect())
+}
+
+/// Number of rows of a table, or of its refresh sets; about that of lineitem.
+#[pyfunction]
+#[pyo3(signature = (table, scale_factor, refresh_sets=None))]
+pub fn tpch_rows(
+    py: Python<'_>,
+    table: &str,
+    scale_factor: f64,
+    refresh_sets: Option<u32>,
+) -> PyResult<u64> {
+    let source = source(table, scale_factor, refresh_sets).map_err(|error| refusal(py, &error))?;
+    Ok(source.rows())
+}
+
+/// First and last key that the refresh pair `set` inserts, and the first and last that it deletes.
+#[pyfunction]
+pub fn tpch_refresh_keys(
+    py: Python<'_>,
+    scale_factor: f64,
+    set: u32,
+) -> PyResult<(i64, i64, i64, i64)> {
+    let keys =
+        Source::table(Table::Orders, scale_factor).and_then(|source| source.refresh_keys(set));
+    let keys = keys.map_err(|error| refusal(py, &error))?;
+    Ok((
+        *keys.inserted.start(),
+        *keys.inserted.end(),
+        *keys.deleted.start(),
+        *keys.deleted.end(),
+    ))
+}
+
+/// Write one of `parts` parts of a table, or of its refresh sets, as lines of fields separated by `|`; the number of
+/// rows written.
+#[pyfunction]
+#[pyo3(signature = (table, scale_factor, part, parts, path, refresh_sets=None))]
+pub fn write_tpch(
+    py: Python<'_>,
+    table: &str,
+    scale_factor: f64,
+    part: u32,
+    parts: u32,
+    path: PathBuf,
+    refresh_sets: Option<u32>,
+) -> PyResult<u64> {
+    let written = py.detach(|| {
+        write_file(
+            source(table, scale_factor, refresh_sets)?,
+            part,
+            parts,
+            &path,
+        )
+    });
+    written.map_err(|error| refusal(py, &error))
+}
+
+fn source(table: &str, scale_factor: f64, refresh_sets: Option<u32>) -> Result<Source, TpchError> {
+    let table = Table::named(table)?;
+    match refresh_sets {
+        None => Source::table(table, scale_factor),
+        Some(sets) => Source::refresh(table, scale_factor, sets),
+    }
+}
+
+fn refusal(py: Python<'_>, error: &TpchError) -> PyErr {
+    user_error(py, error, FIX)
+}
