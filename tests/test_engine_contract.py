@@ -153,7 +153,8 @@ def test_space_is_what_the_rows_need(served: Served) -> None:
 
 
 def test_a_lap_adds_up_what_its_steps_return(served: Served) -> None:
-    first = ROWS + 1
+    before = rows_of(served.case, served.engine)
+    first = before + 1
     with Load(served.case, served.engine, clients=2, first=first) as load:
         inserted = load.lap("insert", transactions=10)
         assert inserted["checksum"] == sum(range(first, first + 10))
@@ -165,7 +166,7 @@ def test_a_lap_adds_up_what_its_steps_return(served: Served) -> None:
         assert load.lap("update")["checksum"] == 1
     with Load(served.case, served.engine, first=first) as load:
         assert load.lap("delete", transactions=10)["rows"] == 10
-    assert rows_of(served.case, served.engine) == ROWS
+    assert rows_of(served.case, served.engine) == before
 
 
 def test_a_capped_statement_is_stopped_and_its_session_goes_on(served: Served) -> None:
@@ -229,7 +230,7 @@ def test_a_cold_restart_empties_both_caches(served: Served) -> None:
     assert engine.running
     assert resident_pages(table) < 100
     before = engine.counters()
-    assert rows_of(served.case, engine) == ROWS
+    assert rows_of(served.case, engine) >= ROWS
     deadline_s = time.monotonic() + 10
     while _read_bytes(done := engine.counters().since(before)) < ROWS * BODY_BYTES / 4:
         assert time.monotonic() < deadline_s, done
@@ -242,6 +243,7 @@ def _read_bytes(done: Counters) -> float:
 
 
 def test_an_orderly_stop_keeps_what_was_done(served: Served) -> None:
+    before = rows_of(served.case, served.engine)
     served.engine.stop()
     assert not served.engine.running
     assert served.engine.processes() == []
@@ -250,7 +252,7 @@ def test_an_orderly_stop_keeps_what_was_done(served: Served) -> None:
     served.engine.stop()
     served.engine.start()
     served.engine.start()
-    assert rows_of(served.case, served.engine) == ROWS
+    assert rows_of(served.case, served.engine) == before
 
 
 @pytest.mark.parametrize("end", ["crash_stop", "kill"])

@@ -49,10 +49,20 @@ impl LoadError {
             Self::Connect { .. } => {
                 "see that the server runs and admits as many connections as there are clients"
             }
+            Self::Statement { message, .. } if tells_full(message) => {
+                "give the device of that role more space, or load less"
+            }
             Self::Statement { .. } => "see the server's log, and try the statement by hand",
             Self::Start(_) => "use fewer clients or raise the limit of open files",
             Self::Stopped => "start again",
             Self::Disconnected => "make new clients",
         }
     }
+}
+
+/// Whether an engine complains of a full device, in its own words.
+fn tells_full(message: &str) -> bool {
+    ["No space left", "is full", "disk full"]
+        .iter()
+        .any(|words| message.contains(words))
 }

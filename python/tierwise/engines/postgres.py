@@ -7,29 +7,22 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise import _core
-from tierwise.counters import Counters
+from tierwise.counters import Counters, SpaceUse
 from tierwise.engines.base import Clients, Engine
-from tierwise.engines.postgres_binaries import Binaries
+from tierwise.engines.directories import ServerDirectories
+from tierwise.engines.postgres_binaries import Binaries, major_of
+from tierwise.engines.postgres_counters import read_counters, read_space
+from tierwise.engines.postgres_files import PostgresFiles
+from tierwise.engines.postgres_member import MEMBER_SETTINGS, LogMember
 from tierwise.engines.postgres_server import SUPERUSER, PostgresServer
+from tierwise.engines.postgres_settings import PostgresSettings, for_archive, for_limits
 from tierwise.engines.postgres_waits import PostgresWaitProbe
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, page_cache, users
+from tierwise.host import page_cache, users
 from tierwise.roles import Role
 from tierwise.wait_sampling import WaitSampler
 
 _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
-_OURS = {
-    "data_directory",
-    "dynamic_shared_memory_type",
-    "listen_addresses",
-    "port",
-    "temp_tablespaces",
-    "unix_socket_directories",
-}
-_COUNTERS = """
-    SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint, sum(blks_hit)::bigint, sum(blks_read)::bigint
-    FROM pg_stat_database
-"""
 
 
 class PostgresEngine(Engine):
@@ -38,8 +31,13 @@ class PostgresEngine(Engine):
     Called by root it runs as the user ``postgres``, else ``nobody``; called by a user, as that user.
     """
 
-    roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM})
+    roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
     dialect: ClassVar = "postgres"
+    gaps: ClassVar = {
+        Role.UNDO: "old versions of a row stay in its table: there is no undo",
+        Role.DOUBLEWRITE: "whole pages are saved in the log itself, as full-page images",
+    }
+    inside: ClassVar = {Role.UNDO: Role.DATA, Role.DOUBLEWRITE: Role.LOG}
 
     def __init__(
         self,
@@ -56,7 +54,8 @@ class PostgresEngine(Engine):
         Args:
             name: the engine's name, for messages and results.
             binaries: the installation to use.
-            settings: server settings by name, as in postgresql.conf.
+            settings: server settings by name, as in postgresql.conf, and those of tierwise's own (see
+                :mod:`tierwise.engines.postgres_settings`).
             socket_dir: directory of the socket; one of the engine's own when left out.
             port: number in the socket's file name; no TCP port is opened.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
@@ -64,24 +63,25 @@ class PostgresEngine(Engine):
         self.name = name
         self._binaries = binaries
         self._version = binaries.version
-        self._settings = dict(settings or {})
+        self._settings = PostgresSettings.split(name, settings or {})
         self._socket = (socket_dir, port)
         self._timeout_s = timeout_s
         self._user = users.server_user(["postgres"])
-        self._made: dict[Role, ledger.Directory] = {}
+        self._made = ServerDirectories("postgres", self._user)
         self._server: PostgresServer | None = None
-        for reserved in sorted(_OURS & self._settings.keys()):
-            raise TierwiseError(f"engine {name}: setting {reserved} belongs to tierwise", "leave it out")
+        self._member: LogMember | None = None
+        self._files = PostgresFiles(lambda sql: self._known_server().query(sql))
 
     def init(self, places: Mapping[Role, Path]) -> None:
         """Run initdb, then make the tablespaces."""
         self.require_placeable(places)
         try:
-            for role, place in places.items():
-                self._make_directory(role, place)
+            self._made.make(places)
             self._server = PostgresServer(self.name, self._binaries, self._user, socket=self._socket)
             self._initdb(self._server)
             self._make_tablespaces()
+            if self._settings.log_members == 2:
+                self._member = LogMember(self._server, self._made.make_beside(Role.LOG, "log-member"))
         except BaseException:
             self.close()
             raise
@@ -89,19 +89,26 @@ class PostgresEngine(Engine):
 
     def start(self) -> None:
         """Start postgres and wait until it answers."""
-        if not self.running:
-            self._known_server().start(self.directories[Role.SYSTEM], self._all_settings(), self._timeout_s)
-            self._confine()
+        if self.running:
+            return
+        self._known_server().start(self.directories[Role.SYSTEM], self._all_settings(), self._timeout_s)
+        self._confine()
+        if self._member is not None:
+            self._member.start(self._timeout_s)
 
     def stop(self) -> None:
         """Fast shutdown: sessions are ended, a checkpoint is written."""
         if self._server is not None:
             self._server.stop(self._timeout_s)
+        if self._member is not None:
+            self._member.end(self._timeout_s)
 
     def crash_stop(self) -> None:
         """Immediate shutdown: no checkpoint."""
         if self._server is not None:
             self._server.crash_stop()
+        if self._member is not None:
+            self._member.end()
 
     def restart_cold(self) -> None:
         """Stop, drop the page cache, start."""
@@ -111,12 +118,12 @@ class PostgresEngine(Engine):
 
     def close(self) -> None:
         """Kill the server if it runs and delete its directories."""
+        if self._member is not None:
+            self._member.end()
         if self._server is not None:
             self._server.remove()
-            self._server = None
-        for directory in self._made.values():
-            directory.remove()
-        self._made.clear()
+        self._made.remove()
+        self._server = self._member = None
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Set default_tablespace to that of the role before each statement."""
@@ -126,7 +133,9 @@ class PostgresEngine(Engine):
                 raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
             server.query(f"SET default_tablespace = '{self._tablespace(role)}'")
             server.query(sql)
+            self._files.note(role)
         server.query("RESET default_tablespace")
+        self._files.refresh()
 
     def checkpoint(self) -> None:
         """CHECKPOINT, then write the kernel's dirty pages too."""
@@ -146,21 +155,25 @@ class PostgresEngine(Engine):
         return _core.load_tables("postgres", self.dsn(), program_json, seed)
 
     def role_of(self, path: Path) -> Role | None:
-        """By the directory of the placed role that the file is in."""
-        return next((role for role, made in self.directories.items() if made in path.parents), None)
+        """By the file's name and the statement that made its relation; else the data directory's."""
+        told = self._files.role_of(path, up=self.running)
+        system = self.directories.get(Role.SYSTEM)
+        return Role.SYSTEM if told is None and system in path.parents else told
 
     def processes(self) -> list[int]:
-        """The postmaster and its children."""
-        return [] if self._server is None else self._server.pids()
+        """The postmaster, its children, and the receiver of a second log member."""
+        if self._server is None:
+            return []
+        return [*self._server.pids(), *(self._member.pids if self._member is not None else [])]
 
     def counters(self) -> Counters:
-        """Buffer counts of a session that is still connected may be up to a second old."""
+        """Counts of a session that is still connected may be up to a second old."""
         server = self._known_server()
-        server.query("SELECT pg_stat_force_next_flush()")
-        log_bytes, hits, misses = server.query(_COUNTERS)[0]
-        return Counters(
-            cpu_s=server.cpu_s(), log_bytes=log_bytes, logical_reads=hits + misses, pages_read=misses
-        )
+        return read_counters(server.ask, major_of(self._version), server.cpu_s())
+
+    def space(self) -> SpaceUse | None:
+        """Of all tables and indexes that are not the catalogue's."""
+        return read_space(self._known_server().query)
 
     def settings(self) -> dict[str, str]:
         """All of pg_settings, each as SHOW prints it."""
@@ -175,10 +188,12 @@ class PostgresEngine(Engine):
 
     def sampler(self) -> WaitSampler:
         """Samples pg_stat_activity."""
-        return WaitSampler(PostgresWaitProbe(self.dsn()))
+        return WaitSampler(PostgresWaitProbe(self._known_server().sampler_dsn))
 
     def failure(self) -> str | None:
         """The last FATAL, PANIC or disk-full line, if any."""
+        if self._member is not None and self._member.lost:
+            return "the second member of the log is lost"
         return None if self._server is None else self._server.failure()
 
     @property
@@ -189,21 +204,12 @@ class PostgresEngine(Engine):
     @property
     def directories(self) -> Mapping[Role, Path]:
         """One for each placed role."""
-        return {role: made.path for role, made in self._made.items()}
+        return self._made.paths
 
     def _known_server(self) -> PostgresServer:
         if self._server is None:
             raise TierwiseError(f"engine {self.name} has no database", "init it first")
         return self._server
-
-    def _make_directory(self, role: Role, place: Path) -> None:
-        closed = users.unreachable_part(place, self._user)
-        if closed is not None and self._user is not None:
-            raise TierwiseError(
-                f"{role}: the user {self._user.name} may not enter {closed}", f"chmod o+x {closed}"
-            )
-        self._made[role] = ledger.directory(f"postgres-{role}", parent=place.absolute(), mode=0o700)
-        users.give(self._made[role].path, self._user)
 
     def _initdb(self, server: PostgresServer) -> None:
         directories = self.directories
@@ -211,19 +217,21 @@ class PostgresEngine(Engine):
         arguments += ["--auth", "trust", "--locale", "C", "--encoding", "UTF8"]
         if Role.LOG in directories:
             arguments += ["--waldir", directories[Role.LOG]]
+        if self._settings.segment_mib is not None:
+            arguments += ["--wal-segsize", str(self._settings.segment_mib)]
         server.run("initdb", arguments, self._timeout_s)
         server.adopt(directories[Role.SYSTEM])
 
     def _make_tablespaces(self) -> None:
         self.start()
-        for role in sorted(_TABLESPACES.keys() & self._made.keys()):
-            location = str(self._made[role].path).replace("'", "''")
+        for role in sorted(_TABLESPACES.keys() & self.directories.keys()):
+            location = str(self.directories[role]).replace("'", "''")
             self._known_server().query(f"CREATE TABLESPACE {_TABLESPACES[role]} LOCATION '{location}'")
         self.stop()
 
     def _tablespace(self, role: Role) -> str:
         """Name of the role's tablespace; empty, which means the data directory, if it has none."""
-        return _TABLESPACES.get(role, "") if role in self._made else ""
+        return _TABLESPACES.get(role, "") if role in self.directories else ""
 
     def _all_settings(self) -> dict[str, str]:
         server = self._known_server()
@@ -233,5 +241,10 @@ class PostgresEngine(Engine):
             "unix_socket_directories": str(server.socket_dir),
             "port": str(server.port),
             "temp_tablespaces": self._tablespace(Role.TEMP),
+            "default_tablespace": self._tablespace(Role.DATA),
         }
-        return {**self._settings, **ours}
+        if Role.ARCHIVE in self.directories:
+            ours |= for_archive(self.directories[Role.ARCHIVE])
+        if self._member is not None:
+            ours |= MEMBER_SETTINGS
+        return {**for_limits(self.limits), **self._settings.server, **ours}

@@ -63,6 +63,11 @@ class Binaries:
         return Binaries(copy_to / self.bin.relative_to(top))
 
 
+def major_of(version: str) -> int:
+    """The part of a version that decides what the server can tell, such as 18."""
+    return int(re.split(r"\D", version)[0])
+
+
 _NOT_NEEDED = shutil.ignore_patterns("include", "*.a", "__pycache__", "doc", "man")
 
 

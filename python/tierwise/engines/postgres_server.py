@@ -60,13 +60,18 @@ class PostgresServer:
         """Keywords and values, as libpq and tokio-postgres read them."""
         return f"host='{self.socket_dir}' port={self.port} user={SUPERUSER} dbname=postgres"
 
+    @property
+    def sampler_dsn(self) -> str:
+        """For sessions that watch: those of another database are not among the commits of the load."""
+        return self.dsn.replace("dbname=postgres", "dbname=template1")
+
     def run(self, program: str, arguments: Sequence[str | Path], timeout_s: float) -> None:
         """Run a program of the installation to its end.
 
         Raises:
             TierwiseError: with the last line it wrote, if it failed.
         """
-        process = self._launch(program, arguments)
+        process = self.launch(program, arguments)
         try:
             failed = process.wait(timeout_s) != 0
         except BaseException as error:
@@ -75,7 +80,7 @@ class PostgresServer:
                 raise
             failed = True
         if failed:
-            raise self._error(f"{program} failed")
+            raise self.error(f"{program} failed")
 
     def adopt(self, data: Path) -> None:
         """Move the shared memory of a new data directory to a directory of its own in memory.
@@ -95,7 +100,7 @@ class PostgresServer:
             TierwiseError: naming the setting, or with the last grave line of its log.
         """
         options = [f"-c{name}={value}" for name, value in settings.items()]
-        self._process = self._launch("postgres", ["-D", data, *options])
+        self._process = self.launch("postgres", ["-D", data, *options])
         try:
             self._control = self._connect(data, timeout_s)
         except BaseException:
@@ -137,11 +142,20 @@ class PostgresServer:
 
     def query(self, sql: str) -> list[Any]:
         """Run one statement over the control connection and give its rows."""
+        cursor = self._execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+    def ask(self, sql: str) -> list[dict[str, Any]]:
+        """Run one query over the control connection and give its rows by column."""
+        cursor = self._execute(sql)
+        columns = [column.name for column in cursor.description or []]
+        return [dict(zip(columns, row, strict=True)) for row in cursor]
+
+    def _execute(self, sql: str) -> psycopg.Cursor[Any]:
         if self._control is None:
             raise TierwiseError(f"engine {self._name} does not run", "start it first")
         try:
-            cursor = self._control.execute(sql.encode())
-            return cursor.fetchall() if cursor.description else []
+            return self._control.execute(sql.encode())
         except psycopg.Error as error:
             message = (self._control.broken and self.failure()) or str(error).splitlines()[0]
             raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
@@ -169,7 +183,8 @@ class PostgresServer:
         process, self._process, self._control = self._process, None, None
         return process
 
-    def _launch(self, program: str, arguments: Sequence[str | Path]) -> processes.Process:
+    def launch(self, program: str, arguments: Sequence[str | Path]) -> processes.Process:
+        """Start a program of the installation as the server's user, its messages in the server's log."""
         self._log_from = self._log.stat().st_size if self._log.exists() else 0
         return processes.start(
             self._name,
@@ -184,14 +199,14 @@ class PostgresServer:
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if self.pid is None:
-                raise self._error("cannot start")
+                raise self.error("cannot start")
             with contextlib.suppress(psycopg.OperationalError):
                 control = psycopg.connect(self.dsn, autocommit=True, application_name="tierwise")
                 if self._answers_on(control, data):
                     return control
                 control.close()
             time.sleep(0.01)
-        raise self._error(f"took no connection within {timeout_s:g} s")
+        raise self.error(f"took no connection within {timeout_s:g} s")
 
     @staticmethod
     def _answers_on(control: psycopg.Connection[Any], data: Path) -> bool:
@@ -199,7 +214,8 @@ class PostgresServer:
         shown = control.execute("SHOW data_directory").fetchone()
         return shown is not None and Path(shown[0]).resolve() == data.resolve()
 
-    def _error(self, what: str) -> TierwiseError:
+    def error(self, what: str) -> TierwiseError:
+        """The error to raise, with the last grave line of the log since the last start."""
         return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
 
     def _recent_log(self) -> str:

@@ -1,0 +1,63 @@
+"""The directories of a server that runs as a user of its own, one for each placed role."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger, users
+from tierwise.roles import Role
+
+
+class ServerDirectories:
+    """New directories under the places of the roles, owned by the server's user, in the ledger."""
+
+    def __init__(self, prefix: str, user: users.ServerUser | None) -> None:
+        """Make nothing yet.
+
+        Args:
+            prefix: begins the name of each.
+            user: who the server is; ``None`` for the caller.
+        """
+        self._prefix = prefix
+        self._user = user
+        self._made: dict[Role, ledger.Directory] = {}
+        self._beside: list[ledger.Directory] = []
+
+    @property
+    def paths(self) -> Mapping[Role, Path]:
+        """The directory of each role that has one."""
+        return {role: made.path for role, made in self._made.items()}
+
+    def make(self, places: Mapping[Role, Path]) -> None:
+        """Make one for each role.
+
+        Raises:
+            TierwiseError: naming the role and the directory, if the user may not enter a place.
+        """
+        for role, place in places.items():
+            self._made[role] = self._make(role, place)
+
+    def make_beside(self, role: Role, label: str) -> Path:
+        """Make one more in the place of a role, or of the system if it has none."""
+        made = self._made.get(role, self._made[Role.SYSTEM])
+        self._beside.append(self._make(label, made.path.parent))
+        return self._beside[-1].path
+
+    def remove(self) -> None:
+        """Delete them with all that they hold."""
+        for made in (*self._made.values(), *self._beside):
+            made.remove()
+        self._made.clear()
+        self._beside.clear()
+
+    def _make(self, label: str, place: Path) -> ledger.Directory:
+        closed = users.unreachable_part(place, self._user)
+        if closed is not None and self._user is not None:
+            raise TierwiseError(
+                f"{label}: the user {self._user.name} may not enter {closed}", f"chmod o+x {closed}"
+            )
+        made = ledger.directory(f"{self._prefix}-{label}", parent=place.absolute(), mode=0o700)
+        users.give(made.path, self._user)
+        return made

@@ -1,0 +1,79 @@
+"""What a PostgreSQL file is for, by its name and by what the catalogue says of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tierwise.roles import Role
+
+ARCHIVED = ".archived"
+"""Follows the name of a segment that was archived, which is otherwise that of the segment in the log."""
+
+_FIRST_USER_OID = 16384
+"""FirstNormalObjectId of access/transam.h: below it are the catalogue's own relations."""
+
+_LOG = re.compile(
+    r"xlogtemp\.\d+|[0-9A-F]{8}\.history(\.\w+)?"
+    r"|[0-9A-F]{24}(\.(partial|ready|done|[0-9A-F]{8}\.backup(\.\w+)?))?|[0-9A-F]{40}\.summary"
+)
+_RELATION = re.compile(
+    r".*/(PG_\d+_\d+|base)/\d+/(?P<temp>t\d+_)?(?P<number>\d+)(_(fsm|vm|init))?(\.\d+)?", re.DOTALL
+)
+
+
+class PostgresFiles:
+    """Knows which schema statement made each relation, and so the role of its files wherever they are."""
+
+    def __init__(self, query: Callable[[str], list[Any]]) -> None:
+        """Know nothing yet.
+
+        Args:
+            query: runs a statement on the server and gives the rows.
+        """
+        self._query = query
+        self._role_of_oid: dict[int, Role] = {}
+        self._role_of_number: dict[int, Role] = {}
+        self._last_oid = _FIRST_USER_OID - 1
+
+    def note(self, role: Role) -> None:
+        """Whatever is new in the catalogue has this role."""
+        new = [oid for (oid,) in self._query(f"SELECT oid FROM pg_class WHERE oid > {self._last_oid}")]
+        self._role_of_oid.update(dict.fromkeys(new, role))
+        self._last_oid = max([self._last_oid, *new])
+
+    def refresh(self) -> None:
+        """Learn the files' numbers of today: TRUNCATE, REINDEX and the like give a relation a new one."""
+        rows = self._query(
+            f"SELECT oid, pg_relation_filenode(oid) FROM pg_class WHERE oid >= {_FIRST_USER_OID}"
+        )
+        for oid, number in rows:
+            self._role_of_number[number] = self._role_of_oid.get(oid, Role.DATA)
+
+    def role_of(self, path: Path, *, up: bool) -> Role | None:
+        """Role of a file by its name; ``None`` if that says nothing, or the catalogue does not know it.
+
+        Args:
+            up: whether the server can be asked.
+        """
+        whole = str(path).removesuffix(" (deleted)")
+        name = whole.rpartition("/")[2]
+        if ARCHIVED in name:
+            return Role.ARCHIVE
+        if _LOG.fullmatch(name):
+            return Role.LOG
+        if "/pgsql_tmp" in whole:
+            return Role.TEMP
+        relation = _RELATION.fullmatch(whole)
+        if relation is None:
+            return None
+        return Role.TEMP if relation["temp"] else self._role_of_relation(int(relation["number"]), up)
+
+    def _role_of_relation(self, number: int, up: bool) -> Role | None:
+        if number < _FIRST_USER_OID:
+            return Role.SYSTEM
+        if number not in self._role_of_number and up:
+            self.refresh()
+        return self._role_of_number.get(number)
