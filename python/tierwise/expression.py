@@ -1,12 +1,16 @@
-"""Arithmetic in data files: ``3000 * scale``."""
+"""Arithmetic in data files: ``round(3000 * scale)``; evaluated here, or made into terms for the clients."""
 
 from __future__ import annotations
 
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from tierwise.errors import TierwiseError
+
+Term = str | dict[str, Any]
+"""``{"number": 5}``, ``{"value": "name"}``, or the name of an operation on the terms before it."""
 
 _OPERATORS: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -14,13 +18,21 @@ _OPERATORS: dict[type[ast.AST], Callable[[float, float], float]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-
-
+_FUNCTIONS: dict[str, Callable[..., float]] = {"round": round, "min": min, "max": max}
 _LARGEST = 2.0**62
+
+_TERMS: dict[type[ast.AST], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.Mod: "remainder",
+}
+_TERM_FUNCTIONS = {"abs": "absolute", "min": "least", "max": "greatest"}
 
 
 def evaluate(expression: int | float | str, names: Mapping[str, float], where: str) -> float:
-    """Value of an expression of numbers, names, ``+ - * /`` and parentheses.
+    """Value of an expression of numbers, names, ``+ - * /``, parentheses, ``round``, ``min`` and ``max``.
 
     Args:
         expression: what the data file says; a number stands for itself.
@@ -31,7 +43,7 @@ def evaluate(expression: int | float | str, names: Mapping[str, float], where: s
         TierwiseError: if it is anything else, names what is unknown, or is too large for a database.
     """
     try:
-        value = _value(ast.parse(str(expression).strip(), mode="eval").body, names)
+        value = _value(_parse(str(expression)), names)
         if not abs(value) < _LARGEST:
             raise ValueError("is not below 2^62")
         return value
@@ -39,8 +51,27 @@ def evaluate(expression: int | float | str, names: Mapping[str, float], where: s
         problem = "is not arithmetic" if isinstance(error, SyntaxError) else str(error)
         raise TierwiseError(
             f"{where}: {expression!r} {problem}",
-            f"use numbers, + - * / and parentheses, and the names {', '.join(names)}",
+            f"use numbers, + - * /, parentheses, round, min and max, and the names {', '.join(names)}",
         ) from error
+
+
+def postfix(expression: str) -> list[Term]:
+    """Terms of whole-number arithmetic, each operator behind what it works on.
+
+    Takes whole numbers, names, ``+ - * / %``, parentheses, ``abs``, ``min`` and ``max``; ``/`` cuts off what
+    is behind the point, as in SQL.
+
+    Raises:
+        ValueError: saying what part is anything else.
+    """
+    try:
+        return _terms(_parse(expression))
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ValueError(f"{expression!r} is not arithmetic") from error
+
+
+def _parse(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
 
 
 def _value(node: ast.expr, names: Mapping[str, float]) -> float:
@@ -57,5 +88,27 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> float:
             return -_value(operand, names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_value(left, names), _value(right, names))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
+            if len(args) != (1 if name == "round" else 2):
+                raise ValueError(f"gives {name} {len(args)} values")
+            return _FUNCTIONS[name](*(_value(one, names) for one in args))
         case _:
             raise ValueError("is not arithmetic")
+
+
+def _terms(node: ast.expr) -> list[Term]:
+    match node:
+        case ast.Constant(value=int() as number) if not isinstance(number, bool) and number < _LARGEST:
+            return [{"number": number}]
+        case ast.Name(id=name):
+            return [{"value": name}]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return [*_terms(operand), "negate"]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _TERMS:
+            return [*_terms(left), *_terms(right), _TERMS[type(op)]]
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _TERM_FUNCTIONS:
+            if len(args) != (1 if name == "abs" else 2):
+                raise ValueError(f"{name} is given {len(args)} values")
+            return [*(term for one in args for term in _terms(one)), _TERM_FUNCTIONS[name]]
+        case _:
+            raise ValueError(f"{ast.unparse(node)!r} is not whole-number arithmetic")

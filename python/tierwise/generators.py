@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
 
+from tierwise.expression import postfix
 from tierwise.strict_model import STRICT, Name
 
 Whole = int | str
@@ -150,7 +151,13 @@ class Choice(_Generator):
         return super().resolve(evaluate)
 
 
-class Label(_Generator):
+class _Derived(_Generator):
+    def sources(self) -> set[str]:
+        """Names of what it is made of: parameters, or columns of the same table."""
+        raise NotImplementedError
+
+
+class Label(_Derived):
     """A prefix and what another generator drew last: ``Pilot_17``; letters may be made capital."""
 
     kind: Literal["label"]
@@ -159,7 +166,47 @@ class Label(_Generator):
     upper: bool = False
     whole = False
 
+    def sources(self) -> set[str]:
+        """What it numbers."""
+        return {self.of}
+
+
+class Permutation(_Derived):
+    """The numbers of a range in random order; as many values of ``of`` in a row give each of them once."""
+
+    kind: Literal["permutation"]
+    of: Name
+    low: Whole
+    high: Whole
+    expressions = ("low", "high")
+
+    def sources(self) -> set[str]:
+        """What counts the places."""
+        return {self.of}
+
+
+class Expression(_Derived):
+    """Whole-number arithmetic on what other generators drew last; ``client`` is the number of the client."""
+
+    kind: Literal["expression"]
+    value: str
+
+    def resolve(self, evaluate: Evaluate) -> dict[str, Any]:  # noqa: ARG002
+        """Its terms, each operator behind what it works on; constants are still names."""
+        terms = [one if one != {"value": CLIENT} else CLIENT for one in postfix(self.value)]
+        return {"kind": self.kind, "postfix": terms}
+
+    def sources(self) -> set[str]:
+        """Names in the expression: parameters and constants."""
+        terms = [one for one in postfix(self.value) if isinstance(one, dict)]
+        return {one["value"] for one in terms if "value" in one} - {CLIENT}
+
+
+CLIENT = "client"
+"""In an expression: the number of the client, from 0."""
+
+Derived = Label | Permutation | Expression
 
 Generator = Annotated[
-    Uniform | Zipf | NuRand | Sequence | Counter | Text | Uuid | Choice | Label, Field(discriminator="kind")
+    Uniform | Zipf | NuRand | Sequence | Counter | Text | Uuid | Choice | Derived, Field(discriminator="kind")
 ]

@@ -9,10 +9,11 @@ from importlib import resources
 from json import dumps
 from pathlib import Path
 
+from tierwise.dss import program as dss
 from tierwise.errors import TierwiseError
 from tierwise.program import Program, RoleSql
 from tierwise.roles import Role
-from tierwise.workload_reader import WORKLOAD_FILE, read_schema, read_spec
+from tierwise.workload_reader import WORKLOAD_FILE, read_schema, read_spec, read_toml
 from tierwise.workload_resolver import OBJECTS, Resolver
 from tierwise.workload_spec import WorkloadSpec
 
@@ -47,11 +48,11 @@ class Workload:
         Raises:
             TierwiseError: naming the file and field, if there is no such workload or it is not valid.
         """
-        folder = _find(name_or_folder)
-        spec = read_spec(folder)
-        schema, after_load = read_schema(folder, spec)
-        file = str(folder / WORKLOAD_FILE)
-        workload = cls(folder.resolve().name, file, spec, schema, after_load)
+        folders = _layers(_find(name_or_folder))
+        spec = read_spec(folders)
+        schema, after_load = read_schema(folders, spec)
+        file = str(folders[0] / WORKLOAD_FILE)
+        workload = cls(folders[0].resolve().name, file, spec, schema, after_load)
         workload.resolve(1)
         return workload
 
@@ -70,8 +71,11 @@ class Workload:
                 the dialect cannot say.
         """
         resolver = Resolver(self.spec, self.file, scale, constants or {}, dialect)
-        json = dumps(resolver.program(self.name))
         schema, after_load = self._schema(dialect)
+        if self.spec.program == "dss":
+            folder = Path(self.file).parent
+            return dss.build(folder, resolver.names, schema, after_load, resolver.translate)
+        json = dumps(resolver.program(self.name))
         return Program(self.name, json, schema, after_load, resolver.stages())
 
     def to_json(self, scale: float) -> str:
@@ -91,6 +95,18 @@ class Workload:
 def names() -> list[str]:
     """Workloads that ship with tierwise."""
     return sorted(folder.name for folder in _shipped().iterdir() if (folder / WORKLOAD_FILE).is_file())
+
+
+def _layers(folder: Path) -> list[Path]:
+    """The folder and those of the workloads that it is like, one like the other."""
+    folders = [folder]
+    while isinstance(like := read_toml(folders[-1]).get("like"), str):
+        known = names()
+        if like not in known or _shipped() / like in folders:
+            where = folders[-1] / WORKLOAD_FILE
+            raise TierwiseError(f"{where}: like: {like!r}", f"use another one of {', '.join(known)}")
+        folders.append(_shipped() / like)
+    return folders
 
 
 def _find(name_or_folder: str) -> Path:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -22,36 +24,34 @@ AFTER_LOAD_FILE = "after_load.sql"
 _ROLE_MARKER = re.compile(r"^--\s*role:\s*(\S+)\s*$", re.MULTILINE)
 
 
-def read_spec(folder: Path) -> WorkloadSpec:
-    """What the folder's workload.toml says.
+def read_spec(folders: Sequence[Path]) -> WorkloadSpec:
+    """What the workload.toml of the first folder says, and those of the folders that it is like.
 
     Raises:
         TierwiseError: naming the file and field that is not valid.
     """
-    file = str(folder / WORKLOAD_FILE)
+    file = str(folders[0] / WORKLOAD_FILE)
     try:
-        spec = WorkloadSpec.model_validate(tomllib.loads(read_text(folder / WORKLOAD_FILE)))
-    except tomllib.TOMLDecodeError as error:
-        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+        spec = WorkloadSpec.model_validate(_merged([read_toml(folder) for folder in folders]))
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise TierwiseError(
             f"{file}: {field}: {first['msg']}", "mend that field; see docs/workloads.md"
         ) from error
-    spec = _with_sql_inline(spec, folder)
+    spec = _with_sql_inline(spec, folders)
     for problem, fix in spec.contradictions():
         raise TierwiseError(f"{file}: {problem}", fix)
     return spec
 
 
-def read_schema(folder: Path, spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
+def read_schema(folders: Sequence[Path], spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
     """Statements to run before the load phase and behind it; those of objects are derived from their fields.
 
     Raises:
         TierwiseError: naming the file.
     """
-    schema_file, after_load_file = folder / SCHEMA_FILE, folder / AFTER_LOAD_FILE
+    schema_file, after_load_file = (_file(folders, name) for name in (SCHEMA_FILE, AFTER_LOAD_FILE))
     if spec.objects:
         for file in (schema_file, after_load_file):
             if file.exists():
@@ -61,6 +61,36 @@ def read_schema(folder: Path, spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
         return [], []
     after_load = role_sql(after_load_file) if after_load_file.exists() else []
     return role_sql(schema_file), after_load
+
+
+def read_toml(folder: Path) -> dict[str, Any]:
+    """The folder's workload.toml as it stands.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    file = folder / WORKLOAD_FILE
+    try:
+        return tomllib.loads(read_text(file))
+    except tomllib.TOMLDecodeError as error:
+        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+
+
+def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
+    """The first layer over the others: constants and tables one by one, anything else as a whole."""
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        below = {field: merged.get(field) for field in ("constants", "tables")}
+        merged |= layer
+        for field, inherited in below.items():
+            if isinstance(inherited, dict) and isinstance(merged[field], dict):
+                merged[field] = inherited | merged[field]
+    return merged
+
+
+def _file(folders: Sequence[Path], name: str) -> Path:
+    """The file in the first folder that has it."""
+    return next((folder / name for folder in folders if (folder / name).exists()), folders[0] / name)
 
 
 def role_sql(path: Path) -> RoleSql:
@@ -95,27 +125,29 @@ def read_text(path: Path) -> str:
         ) from error
 
 
-def _with_sql_inline(spec: WorkloadSpec, folder: Path) -> WorkloadSpec:
+def _with_sql_inline(spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:
     """The same with single statements in place of scripts, files' names and operations on objects."""
     transactions = {}
     for name, transaction in spec.transactions.items():
         steps = [
-            step.model_copy(update={"sql": _statements(step, spec, folder, f"transactions.{name}.steps.{i}")})
+            step.model_copy(
+                update={"sql": _statements(step, spec, folders, f"transactions.{name}.steps.{i}")}
+            )
             for i, step in enumerate(transaction.steps)
         ]
         transactions[name] = transaction.model_copy(update={"steps": steps})
     return spec.model_copy(update={"transactions": transactions})
 
 
-def _statements(step: Step, spec: WorkloadSpec, folder: Path, field: str) -> list[str]:
-    where = f"{folder / WORKLOAD_FILE}: {field}"
+def _statements(step: Step, spec: WorkloadSpec, folders: Sequence[Path], field: str) -> list[str]:
+    where = f"{folders[0] / WORKLOAD_FILE}: transactions.{field}"
     if [bool(step.sql), step.file is not None, step.operation is not None].count(True) != 1:
         raise TierwiseError(where, "give one of sql, file and object")
     if step.operation is not None:
         return [_object_sql(step, spec.objects, where)]
     scripts = [step.sql] if isinstance(step.sql, str) else step.sql
     if step.file is not None:
-        scripts = [read_text(folder / step.file)]
+        scripts = [read_text(_file(folders, step.file))]
     single = [one for text in scripts for one in _core.split_statements(text)]
     if not single:
         raise TierwiseError(f"{where} holds no statement", "write one, or remove the step")

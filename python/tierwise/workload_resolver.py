@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from tierwise.errors import TierwiseError
-from tierwise.expression import evaluate
+from tierwise.expression import Term, evaluate
 from tierwise.generators import Generator, Whole
 from tierwise.program import Lap, Stage
 from tierwise.workload_spec import LapSpec, Step, Table, WorkloadSpec
@@ -80,18 +80,26 @@ class Resolver:
 
     def _generators(self, where: str, generators: Mapping[str, Generator]) -> list[dict[str, Any]]:
         return [
-            {"name": name, "generator": self._generator(f"{where}.{name}", generator)}
+            {"name": name, "generator": self._generator(f"{where}.{name}", generator, generators)}
             for name, generator in generators.items()
         ]
 
-    def _generator(self, where: str, generator: Generator) -> dict[str, Any]:
+    def _generator(self, where: str, generator: Generator, siblings: Container[str]) -> dict[str, Any]:
         try:
             fields = generator.resolve(lambda field, value: round(self._value(f"{where}.{field}", value)))
         except ValueError as error:
             raise TierwiseError(f"{self.file}: {where}: {error}", "mend the bounds or the scale") from error
+        if "postfix" in fields:
+            fields["postfix"] = [self._term(f"{where}.value", term, siblings) for term in fields["postfix"]]
         if fields.get("after") is not None:
-            fields["after"] = self._sql(f"{where}.after", fields["after"])
+            fields["after"] = self.translate(fields["after"], f"{self.file}: {where}.after")
         return fields
+
+    def _term(self, where: str, term: Term, siblings: Container[str]) -> Term:
+        """A name that is no other generator is a constant."""
+        if isinstance(term, str) or "value" not in term or term["value"] in siblings:
+            return term
+        return {"number": self._whole(where, term["value"])}
 
     def _step(self, where: str, step: Step) -> dict[str, Any]:
         repeat = step.repeat
@@ -100,7 +108,7 @@ class Resolver:
         if self.dialect == OBJECTS and step.operation is not None:
             sql = [step.operation.canonical(self.spec.objects[step.operation.kind])]
         else:
-            sql = [self._sql(where, statement) for statement in step.sql]
+            sql = [self.translate(statement, f"{self.file}: {where}") for statement in step.sql]
         resolved: dict[str, Any] = {"repeat": repeat, "draw": step.draw, "sql": sql}
         return resolved if step.sum is None else {**resolved, "sum": _sum(step.sum)}
 
@@ -117,17 +125,18 @@ class Resolver:
             capped=lap.capped,
         )
 
-    def _sql(self, where: str, statement: str) -> str:
+    def translate(self, statement: str, where: str) -> str:
+        """A statement in the engine's dialect; ``where`` says for messages what it belongs to."""
         if self.dialect == OBJECTS:
             raise TierwiseError(
-                f"{self.file}: {where} is SQL, which an engine of objects does not take",
+                f"{where} is SQL, which an engine of objects does not take",
                 "choose another engine, or write the step as an operation on objects",
             )
         if self.dialect == "postgres":
             return statement
         from tierwise import dialect  # sqlglot takes a while to import, and many runs need none of it.
 
-        return dialect.translate(statement, self.dialect, f"{self.file}: {where}")
+        return dialect.translate(statement, self.dialect, where)
 
     def _whole(self, where: str, expression: Whole) -> int:
         value = self._value(where, expression)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, PositiveInt
 
 from tierwise import _core
-from tierwise.generators import Counter, Generator, Label, Sequence, Whole
+from tierwise.generators import Counter, Derived, Expression, Generator, Label, Sequence, Whole
 from tierwise.object_operations import ObjectKind, ObjectOperation
 from tierwise.program import Before
 from tierwise.strict_model import STRICT, Name
@@ -68,9 +68,13 @@ class LapSpec(_Spec):
 
 
 class WorkloadSpec(_Spec):
-    """What workload.toml holds. ``program`` names code that makes what no transaction can say."""
+    """What workload.toml holds, together with that of the workload it is ``like``.
+
+    ``program`` names code that makes, from the constants, what no transaction can say.
+    """
 
     summary: str
+    like: str | None = None
     clients: PositiveInt = 1
     think_ms: NonNegativeFloat = 0.0
     constants: dict[Name, Whole | float] = {}
@@ -80,7 +84,6 @@ class WorkloadSpec(_Spec):
     transactions: dict[str, Transaction] = {}
     laps: list[LapSpec] = []
     program: Literal["dss"] | None = None
-    options: dict[str, Any] = {}
     pgbench: list[str] = []
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
@@ -99,18 +102,20 @@ class WorkloadSpec(_Spec):
                 yield from _step_contradictions(self, step, f"transactions.{name}.steps.{number}")
         yield from self._parameter_contradictions()
         for name, table in self.tables.items():
-            yield from _column_contradictions(f"tables.{name}.columns", table.columns)
+            where = f"tables.{name}.columns"
+            yield from _column_contradictions(where, table.columns)
+            yield from _derivation_contradictions(where, table.columns, {*self.constants, "scale"})
         yield from self._lap_contradictions()
 
     def _parameter_contradictions(self) -> Iterator[tuple[str, str]]:
         steps = [step for transaction in self.transactions.values() for step in transaction.steps]
         used = {name for step in steps for name in (str(step.repeat), *bound(step))}
         used |= {step.sum.removeprefix(":") for step in steps if step.sum}
-        used |= {one.of for name, one in self.parameters.items() if isinstance(one, Label) and name in used}
+        used |= _behind(used, self.parameters)
         for name in self.parameters:
             if name not in used:
                 yield f"parameters.{name} is used by no statement", "use it as :" + name + ", or remove it"
-        yield from _label_contradictions("parameters", self.parameters)
+        yield from _derivation_contradictions("parameters", self.parameters, {*self.constants, "scale"})
 
     def _lap_contradictions(self) -> Iterator[tuple[str, str]]:
         seen: set[str] = set()
@@ -135,16 +140,39 @@ def _column_contradictions(where: str, columns: dict[str, Generator]) -> Iterato
     for column, generator in columns.items():
         if isinstance(generator, Sequence):
             yield f"{where}.{column}: a sequence", "use a counter for the number of the row"
-    yield from _label_contradictions(where, columns)
 
 
-def _label_contradictions(where: str, generators: dict[str, Generator]) -> Iterator[tuple[str, str]]:
+def _derivation_contradictions(
+    where: str, generators: dict[str, Generator], constants: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Values that are made of what is not there, of what they cannot be made of, or of themselves."""
     for name, generator in generators.items():
-        if isinstance(generator, Label):
-            source = generators.get(generator.of)
-            if source is None or isinstance(source, Label):
-                others = [other for other, one in generators.items() if not isinstance(one, Label)]
-                yield f"{where}.{name}.of names {generator.of!r}", f"use one of {', '.join(others) or 'none'}"
+        if not isinstance(generator, Derived):
+            continue
+        try:
+            sources = generator.sources()
+        except ValueError as error:
+            yield f"{where}.{name}.value: {error}", "use whole numbers, names, + - * / %, abs, min and max"
+            return
+        for of in sorted(sources - (constants if isinstance(generator, Expression) else set())):
+            if of not in generators:
+                known = ", ".join(other for other in generators if other != name)
+                yield f"{where}.{name} is made of the unknown {of!r}", f"use one of {known or 'none'}"
+                return
+            if not generators[of].whole and not isinstance(generator, Label):
+                yield f"{where}.{name} is made of {of}, which is no whole number", "use another"
+        if name in _behind({name}, generators):
+            yield f"{where}.{name} is made of itself", "break the circle"
+
+
+def _behind(names: set[str], generators: dict[str, Generator]) -> set[str]:
+    """What the values of these names are made of, directly or not."""
+    found: set[str] = set()
+    while names:
+        made = [one for name in names if isinstance(one := generators.get(name), Derived)]
+        names = {of for one in made for of in one.sources()} - found
+        found |= names
+    return found
 
 
 def _step_contradictions(spec: WorkloadSpec, step: Step, where: str) -> Iterator[tuple[str, str]]:
@@ -158,8 +186,7 @@ def _step_contradictions(spec: WorkloadSpec, step: Step, where: str) -> Iterator
     summed = step.sum.removeprefix(":") if step.sum and step.sum.startswith(":") else None
     if summed is not None and summed not in spec.parameters:
         yield f"{where}.sum names the unknown parameter {summed!r}", f"use one of {known}"
-    behind = {one.of for name in here if isinstance(one := spec.parameters.get(name), Label)}
-    for name in sorted(set(step.draw) - here - behind - {summed}):
+    for name in sorted(set(step.draw) - here - _behind(here, spec.parameters) - {summed}):
         yield (
             f"{where}.draw names {name!r}, which no statement of the step uses",
             "use it there, or remove it",

@@ -1,0 +1,5 @@
+-- role: index
+CREATE UNIQUE INDEX t_object_id ON t (object_id);
+
+-- role: data
+ANALYZE t;

@@ -1,0 +1,3 @@
+-- role: data
+ANALYZE parent;
+ANALYZE child;
