@@ -15,6 +15,7 @@ from tierwise import lab, study
 from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger
 from tierwise.plan import RunPlan
+from tierwise.result_files import read_study_info
 from tierwise.results import RunResult
 
 pytestmark = pytest.mark.usefixtures("run_dir")
@@ -47,12 +48,16 @@ class Watcher:
     def __init__(self) -> None:
         self.finished_before = 0
         self.results: list[RunResult] = []
+        self.skipped: dict[str, str] = {}
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
         self.finished_before = finished
 
     def run_started(self, plan: RunPlan) -> None:
         pass
+
+    def placement_skipped(self, placement: str, reason: str) -> None:
+        self.skipped[placement] = reason
 
     def phase_started(self, what: str) -> None:
         pass
@@ -96,9 +101,26 @@ def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, own: Path, 
     assert not ledger.entries()
 
 
-def test_a_role_that_the_engine_cannot_place_is_named(tiny: study.Study, own: Path, tmp_path: Path) -> None:
-    text = STUDY.format(path=own).replace('log = "own"', 'undo = "own"')
-    with pytest.raises(TierwiseError, match=r"placements\.two\.undo: engine postgres cannot place"):
+def with_misplaced_undo(own: Path) -> str:
+    """A placement that wants the undo, which PostgreSQL keeps with the data, on another device."""
+    text = STUDY.format(path=own).replace('log = "own"', 'undo = "other"')
+    return text.replace("[placements.one]", f'[devices.other]\npath = "{own}"\n[placements.one]')
+
+
+def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(
+    own: Path, tmp_path: Path
+) -> None:
+    text = with_misplaced_undo(own)
+    watcher = Watcher()
+    directory = lab.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", watcher, seed=1)
+    assert "engine postgres cannot place the role undo" in watcher.skipped["two"]
+    assert {result.placement for result in watcher.results} == {"one"}
+    assert read_study_info(directory / lab.STUDY_FILE).skipped == watcher.skipped
+
+
+def test_a_baseline_that_the_engine_cannot_honour_is_refused(own: Path, tmp_path: Path) -> None:
+    text = with_misplaced_undo(own).replace('"one"', '"two"', 1)
+    with pytest.raises(TierwiseError, match=r"placements\.two: engine postgres cannot place the role undo"):
         lab.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
 
 

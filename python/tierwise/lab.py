@@ -7,20 +7,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from tierwise import sweep
 from tierwise.errors import TierwiseError
+from tierwise.gaps import without_gaps
 from tierwise.plan import RunPlan, plan_runs
 from tierwise.result_files import (
     append_result,
     read_results,
     read_study_info,
+    replace_results,
     write_parquet,
     write_study_info,
 )
 from tierwise.results import RunResult, StudyInfo
 from tierwise.run import execute
-from tierwise.study import Study
+from tierwise.study_spec import Study
 
 RESULTS_FILE = "results.jsonl"
+FAILED_FILE = "failed.jsonl"
+"""Failed runs that were run again."""
 PARQUET_FILE = "results.parquet"
 STUDY_FILE = "study.json"
 LATEST = "latest"
@@ -38,16 +43,26 @@ class Observer(Protocol):
     def phase_started(self, what: str) -> None:
         """A phase of the run under way begins."""
 
+    def placement_skipped(self, placement: str, reason: str) -> None:
+        """The engine cannot honour a placement of the study."""
+
     def run_finished(self, plan: RunPlan, result: RunResult) -> None:
         """A run ended and its record is on disk."""
 
 
 def run_study(
-    study: Study, out: Path, observer: Observer, seed: int | None = None, fresh: bool = False
+    study: Study,
+    out: Path,
+    observer: Observer,
+    seed: int | None = None,
+    *,
+    fresh: bool = False,
+    resume: bool = False,
 ) -> Path:
     """Run what is left of a study and return the directory of its results.
 
-    A study that was stopped goes on where it was, unless ``fresh``; one that is complete starts anew.
+    A study that was stopped goes on where it was, unless ``fresh``; one that is complete starts anew. What
+    its engine cannot place is skipped, told to the observer and kept with the reason in ``study.json``.
 
     Args:
         study: what to run.
@@ -55,30 +70,54 @@ def run_study(
         observer: told of progress.
         seed: decides the order of runs and the workload's parameters; random when not given.
         fresh: start anew although an unfinished one is there.
+        resume: run again, on fresh devices, what failed in the latest results, and what is missing there.
 
     Raises:
-        TierwiseError: if a run cannot be prepared. Runs that finished are kept.
+        TierwiseError: if a run cannot be prepared, or nothing is to be resumed. Finished runs are kept.
     """
-    directory = None if fresh else find_unfinished(study, out, seed)
+    study, skipped = without_gaps(study)
+    directory = None if fresh else find_unfinished(study, out, seed, failed_too=resume)
     if directory is None:
-        directory = _create(study, out, secrets.randbits(31) if seed is None else seed)
+        if resume:
+            raise TierwiseError(f"study {study.name} has no failed or missing run", "leave out --resume")
+        directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
+    elif resume:
+        set_failed_aside(directory)
     seed = read_study_info(directory / STUDY_FILE).seed
     plans = plan_runs(study, seed)
     finished = {result.run_id for result in results_in(directory)}
     observer.study_started(directory, seed, len(plans), len(finished))
+    for placement, reason in skipped.items():
+        observer.placement_skipped(placement, reason)
     for plan in plans:
         if plan.run_id in finished:
             continue
         observer.run_started(plan)
-        result = execute(study, plan, seed, observer.phase_started)
+        result = execute(sweep.at(study, plan.setting), plan, seed, observer.phase_started)
         append_result(directory / RESULTS_FILE, result)
         observer.run_finished(plan, result)
     write_parquet(directory / PARQUET_FILE, results_in(directory))
     return directory
 
 
-def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
-    """The latest results of ``study`` if runs are missing there and nothing that matters has changed."""
+def set_failed_aside(directory: Path) -> None:
+    """Move the failed runs of a directory of results to ``failed.jsonl``, so that they count as missing.
+
+    Killed in the middle, it leaves a record in both files or in one, and never in none.
+    """
+    results = results_in(directory)
+    for result in results:
+        if result.status == "failed":
+            append_result(directory / FAILED_FILE, result)
+    replace_results(directory / RESULTS_FILE, [one for one in results if one.status != "failed"])
+
+
+def find_unfinished(study: Study, out: Path, seed: int | None, *, failed_too: bool = False) -> Path | None:
+    """The latest results of ``study`` if runs are missing there and nothing that matters has changed.
+
+    Args:
+        failed_too: whether a run that failed counts as missing.
+    """
     directory = out / study.name / LATEST
     if not (directory / STUDY_FILE).exists():
         return None
@@ -86,7 +125,9 @@ def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
     if info.fingerprint != study.fingerprint() or (seed is not None and seed != info.seed):
         return None
     planned = {plan.run_id for plan in plan_runs(study, info.seed)}
-    finished = {result.run_id for result in results_in(directory)}
+    finished = {
+        result.run_id for result in results_in(directory) if not (failed_too and result.status == "failed")
+    }
     return directory.resolve() if planned - finished else None
 
 
@@ -96,11 +137,11 @@ def results_in(directory: Path) -> list[RunResult]:
     return read_results(file) if file.exists() else []
 
 
-def _create(study: Study, out: Path, seed: int) -> Path:
+def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
     directory = out / study.name / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     try:
         directory.mkdir(parents=True)
-        write_study_info(directory / STUDY_FILE, _info(study, seed))
+        write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
         latest = directory.parent / LATEST
         latest.unlink(missing_ok=True)
         latest.symlink_to(directory.name)
@@ -111,12 +152,14 @@ def _create(study: Study, out: Path, seed: int) -> Path:
     return directory
 
 
-def _info(study: Study, seed: int) -> StudyInfo:
+def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
     return StudyInfo(
         name=study.name,
         question=study.question,
         baseline=study.baseline,
         placements=list(study.placements),
+        sweep=sweep.values(study.sweep),
+        skipped=skipped,
         repeats=study.repeats,
         seed=seed,
         fingerprint=study.fingerprint(),

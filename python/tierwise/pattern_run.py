@@ -6,6 +6,7 @@ import platform
 from contextlib import ExitStack
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from tierwise import _core
 from tierwise.host import priority
@@ -17,7 +18,7 @@ from tierwise.probing.samples import sample_flush, sample_patterns
 from tierwise.results import EngineInfo
 from tierwise.roles import Role
 from tierwise.storage import Counted, Storage
-from tierwise.study import Study
+from tierwise.study_spec import Study
 
 FILE_BYTES = 1 << 30
 """As CrystalDiskMark's own, where the partition has room for it."""
@@ -41,6 +42,21 @@ class PatternsMeasured:
     def elapsed_s(self) -> float:
         """Time of all patterns."""
         return sum(one.elapsed_s for one in self.patterns.values())
+
+    def fields(self) -> dict[str, Any]:
+        """Fields of the run's record."""
+        return {
+            "status": "invalid" if self.storage.problems else "ok",
+            "problems": self.storage.problems,
+            "devices": self.storage.devices,
+            "elapsed_s": self.elapsed_s,
+            "transactions": self.requests,
+            "rate_per_s": self.requests / self.elapsed_s,
+            "errors": 0,
+            "io": self.storage.io,
+            "patterns": self.patterns,
+            "flush": self.flush,
+        }
 
 
 def engine_info() -> EngineInfo:

@@ -56,6 +56,23 @@ def append_result(path: Path, result: RunResult) -> None:
         raise TierwiseError(f"{path}: {error.strerror}", "make room, then run the study again") from error
 
 
+def replace_results(path: Path, results: Iterable[RunResult]) -> None:
+    """Write the records of a JSON Lines file anew: a kill leaves the old file or the new one.
+
+    Raises:
+        TierwiseError: if it cannot be written; the old one stays.
+    """
+    draft = path.with_suffix(".draft")
+    try:
+        with draft.open("wb") as file:
+            file.writelines(result.model_dump_json().encode() + b"\n" for result in results)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError as error:
+        raise TierwiseError(f"{path}: {error.strerror}", "make room, then resume the study again") from error
+
+
 def read_results(path: Path) -> list[RunResult]:
     """Read a JSON Lines file of results; a last line cut short by a crash is left out.
 

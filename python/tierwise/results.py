@@ -107,7 +107,7 @@ class RunResult(Record):
     """By pattern, of a run that measured a device itself."""
     flush: FlushCheck | None = None
     elapsed_without_log_wait_s: float | None = None
-    """Morle's projection: the log wait gone and CPU not short. See ``run.projection_s``."""
+    """Morle's projection: the log wait gone and CPU not short. See ``record.projection_s``."""
     laps: list[LapResult] = []
     """In the order of their starts; empty for a mix of transactions."""
     scores: dict[str, float] = {}

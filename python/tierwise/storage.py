@@ -17,10 +17,12 @@ from tierwise.plan import RunPlan
 from tierwise.profiles import Profile
 from tierwise.results import DeviceInfo, Lateness, RoleIo
 from tierwise.roles import Role
-from tierwise.study import Study
+from tierwise.study_spec import Study
 
 _LATENESS_BOUND_SHARE = 0.10
 """Lateness of a device, summed, may be this share of the run; beyond it the time is not believed."""
+
+_SHORTEST_S = 1e-6
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Storage:
     profiles: dict[str, Profile] = field(default_factory=dict)
     real: dict[str, RealDevice] = field(default_factory=dict)
     _before: dict[str, DiskCounters | None] = field(default_factory=dict)
+    _opened_at: dict[Role, int | None] = field(default_factory=dict)
 
     def set_timing(self, on: bool) -> None:
         """Let emulated devices take their time (``True``) or complete everything at once."""
@@ -62,7 +65,12 @@ class Storage:
     def stop_counting(self, elapsed_s: float) -> Counted:
         """What happened since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
-        infos = [self._emulated_info(name, _lateness(one, elapsed_s)) for name, one in stats.items()]
+        infos = [
+            self._emulated_info(name, _lateness(one, elapsed_s)).model_copy(
+                update={"write_amplification": one.write_amplification}
+            )
+            for name, one in stats.items()
+        ]
         infos += [self._real_info(name, device, elapsed_s) for name, device in self.real.items()]
         io = {
             Role(partition.name): _role_io(name, partition)
@@ -70,7 +78,35 @@ class Storage:
             for partition in disk.partitions.values()
         }
         cpu_s = sum(disk.cpu_s for disk in stats.values()) if stats else None
-        return Counted(io, infos, cpu_s, [problem for info in infos for problem in _problems(info)])
+        return Counted(io, infos, cpu_s, [problem for info in infos for problem in problems_of(info)])
+
+    def written_bytes(self) -> dict[Role, int | None]:
+        """Bytes that reached the block device under each role's place since it was opened.
+
+        They are the kernel's count: on a real device whatever anyone wrote to it; ``None`` where there is no
+        block device.
+        """
+        return {
+            role: None if now is None else now - (self._opened_at.get(role) or 0)
+            for role, now in self._total_written_bytes().items()
+        }
+
+    def _total_written_bytes(self) -> dict[Role, int | None]:
+        counters = {role: RealDevice(str(role), place).counters() for role, place in self.places.items()}
+        return {role: None if one is None else one.write_bytes for role, one in counters.items()}
+
+    def broken(self) -> list[str]:
+        """Emulated devices that failed requests or whose server is gone, each in words."""
+        found = []
+        for name, disk in self.emulated.items():
+            try:
+                errors = disk.stats().errors
+            except TierwiseError as error:
+                found.append(f"device {name}: {error.message}")
+                continue
+            if errors:
+                found.append(f"device {name} failed {errors} requests")
+        return found
 
     def describe(self) -> list[DeviceInfo]:
         """The devices without counters, for a run that was not measured."""
@@ -106,14 +142,8 @@ def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: Exi
         undo: takes down again whatever was brought up.
 
     Raises:
-        TierwiseError: if the placement moves a role that the engine cannot place, or a device cannot be had.
+        TierwiseError: if a device cannot be had.
     """
-    for role in plan.placement.roles:
-        if role not in roles:
-            raise TierwiseError(
-                f"placements.{plan.placement.name}.{role}: engine {plan.engine} cannot place the role {role}",
-                f"place only {', '.join(sorted(roles))}",
-            )
     storage = Storage({role: plan.placement.device_of(role) for role in sorted(roles)})
     mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
     for name in dict.fromkeys(storage.role_devices.values()):
@@ -121,6 +151,7 @@ def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: Exi
             _use_real(storage, study, name, undo)
         else:
             _bring_up(storage, study, name, plan.seed, mounts, undo)
+    storage._opened_at = storage._total_written_bytes()
     return storage
 
 
@@ -153,7 +184,7 @@ def _lateness(stats: DiskStats, elapsed_s: float) -> Lateness | None:
         p50_us=late.p50_us,
         p99_us=late.p99_us,
         max_us=late.max_us,
-        share=late.count * late.mean_us / 1e6 / elapsed_s,
+        share=late.count * late.mean_us / 1e6 / max(elapsed_s, _SHORTEST_S),
         bound_share=_LATENESS_BOUND_SHARE,
     )
 
@@ -163,7 +194,8 @@ def _role_io(device: str, partition: PartitionStats) -> RoleIo:
     return RoleIo.model_validate({"device": device, **counted})
 
 
-def _problems(info: DeviceInfo) -> list[str]:
+def problems_of(info: DeviceInfo) -> list[str]:
+    """Why a device's part in a run cannot be believed; nothing if it can."""
     late = info.lateness
     if late is None or late.share <= late.bound_share:
         return []

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 from tierwise.plan import RunPlan
-from tierwise.results import RunResult
+from tierwise.results import LapResult, RunResult
 
 
 class LabProgress:
@@ -59,6 +59,10 @@ class LabProgress:
         )
         self._bar.update(self._task, total=total, completed=finished)
 
+    def placement_skipped(self, placement: str, reason: str) -> None:
+        """Say which placement is left out, and why."""
+        self._console.print(f"  {placement}: skipped ({reason})", highlight=False, soft_wrap=True)
+
     def run_started(self, plan: RunPlan) -> None:
         """Name the run under way."""
         self._run_id = plan.run_id
@@ -71,8 +75,28 @@ class LabProgress:
         """Advance, and leave a line where a bar cannot be drawn or the run went wrong."""
         self._bar.advance(self._task)
         if result.status != "ok" or not self._console.is_terminal:
-            took = "" if result.elapsed_s is None else f" {result.elapsed_s:.2f} s"
             problems = f" ({'; '.join(result.problems)})" if result.problems else ""
-            self._console.print(
-                f"  {plan.run_id}: {result.status}{took}{problems}", highlight=False, soft_wrap=True
-            )
+            line = f"  {plan.run_id}: {result.status}{_took(result)}{_residency(result)}{problems}"
+            self._console.print(line, highlight=False, soft_wrap=True)
+            for lap in result.laps:
+                self._console.print(f"    {_lap_line(lap)}", highlight=False, soft_wrap=True)
+
+
+def _took(result: RunResult) -> str:
+    if result.elapsed_s is not None:
+        return f" {result.elapsed_s:.2f} s"
+    return "" if result.elapsed_at_least_s is None else f" at least {result.elapsed_at_least_s:.2f} s"
+
+
+def _residency(result: RunResult) -> str:
+    """Shares of the roles in the page cache when measuring began."""
+    shares = [f"{role} {share:.0%}" for role, share in result.residency.items()]
+    return f", cached {', '.join(shares)}" if shares else ""
+
+
+def _lap_line(lap: LapResult) -> str:
+    capped = " (capped)" if lap.status == "capped" else ""
+    checksum = "" if lap.checksum is None else f", checksum {lap.checksum}"
+    cold = f", cold, {lap.resident_share:.0%} cached" if lap.cold and lap.resident_share is not None else ""
+    wrong = f", {lap.status}: {lap.problem}" if lap.status in ("failed", "wrong") else ""
+    return f"{lap.name}: {lap.elapsed_s:.3f} s{capped}{checksum}{cold}{wrong}"

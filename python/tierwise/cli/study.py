@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,19 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tierwise import lab, study
+from tierwise import lab, study, sweep
+from tierwise.cli import report as reports
 from tierwise.cli.progress import LabProgress
 from tierwise.cli.report import print_answer, write_report
+from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
 
 DEMO = ["commit-rate", "redo-placement"]
+ALL = "all"
+PAPER_SCALE = "paper"
 RESULTS = Path("results")
+_SOME_FAILED = 1
 
 Out = Annotated[Path, typer.Option(help="directory for results")]
 Seed = Annotated[int | None, typer.Option(help="order of runs and parameters; random when not given")]
@@ -24,21 +30,71 @@ Repeats = Annotated[int | None, typer.Option(min=1, help="in place of the study'
 Own = Annotated[
     Path | None, typer.Option(help="use this directory in place of every device; nothing is emulated")
 ]
+Engine = Annotated[str | None, typer.Option(help="in place of the first engine of the study")]
+Quick = Annotated[bool, typer.Option("--quick", help="smaller and less often: 3 minutes a study or less")]
+Scale = Annotated[
+    str | None, typer.Option(help='"paper" for the size that the paper had, or a number', metavar="paper|X")
+]
+Chosen = Annotated[list[str] | None, typer.Option("--placement", help="run this one; may be given again")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="do not go on with an unfinished one")]
+Resume = Annotated[bool, typer.Option("--resume", help="run again what failed, and what is missing")]
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the options change in a study."""
+
+    engine: str | None = None
+    quick: bool = False
+    scale: str | None = None
+    repeats: int | None = None
+    placements: list[str] | None = None
+    own_storage: Path | None = None
+
+    def load(self, name: str) -> study.Study:
+        """The study with all of that."""
+        chosen = study.load(name)
+        if self.quick:
+            chosen = chosen.with_overrides(chosen.quick)
+        if self.scale == PAPER_SCALE:
+            chosen = chosen.with_overrides(chosen.paper_scale)
+        elif self.scale is not None:
+            chosen = chosen.model_copy(update={"scale": _number(self.scale)})
+        if self.repeats is not None:
+            chosen = chosen.model_copy(update={"repeats": self.repeats})
+        if self.placements:
+            chosen = chosen.with_placements(self.placements)
+        if self.engine is not None:
+            chosen = chosen.on_engine(self.engine)
+        return chosen if self.own_storage is None else chosen.on_own_storage(self.own_storage)
 
 
 def run(
-    name: Annotated[str, typer.Argument(metavar="STUDY", help="name of a study, or path of its TOML file")],
+    name: Annotated[str, typer.Argument(metavar="STUDY", help='name, path of a TOML file, or "all"')],
+    *,
     out: Out = RESULTS,
+    engine: Engine = None,
+    quick: Quick = False,
+    scale: Scale = None,
+    placement: Chosen = None,
     seed: Seed = None,
     repeats: Repeats = None,
-    fresh: Annotated[bool, typer.Option(help="do not go on with an unfinished one")] = False,
+    fresh: Fresh = False,
+    resume: Resume = False,
     own_storage: Own = None,
 ) -> None:
-    """Run a study and print its answer; one that was stopped goes on where it was."""
-    chosen = _load(name, repeats)
-    if own_storage is not None:
-        chosen = chosen.on_own_storage(own_storage)
-    _run(chosen, out, seed, fresh)
+    """Run a study and print its answer; one that was stopped goes on where it was.
+
+    "all" runs every study of a paper, one after the other, and writes one report of them all; one that cannot
+    be run does not stop the rest.
+    """
+    if fresh and resume:
+        raise TierwiseError("--fresh and --resume", "give one of the two")
+    wanted = _Wanted(engine, quick, scale, repeats, placement, own_storage)
+    if name == ALL:
+        _run_all(wanted, out, seed, fresh, resume)
+    else:
+        _run(wanted.load(name), out, seed, fresh, resume)
 
 
 def demo(out: Out = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
@@ -47,43 +103,65 @@ def demo(out: Out = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None
     Where devices cannot be emulated, the same studies run on the machine's own storage.
     """
     missing = missing_for_emulation(examine())
+    own = None
     if missing:
         names = ", ".join(check.name for check in missing)
         typer.echo(f"Cannot emulate devices here (missing: {names}); running on this machine's own storage.")
+        own = out / "own-storage"
+        own.mkdir(parents=True, exist_ok=True)
     for name in DEMO:
-        chosen = _load(name, repeats)
-        if missing:
-            chosen = chosen.on_own_storage(out / "own-storage")
-            (out / "own-storage").mkdir(parents=True, exist_ok=True)
-        _run(chosen, out, seed, fresh=False)
+        _run(_Wanted(repeats=repeats, own_storage=own).load(name), out, seed)
 
 
 def studies() -> None:
-    """List the studies that ship with tierwise."""
-    table = Table("study", "question", "engines", "workload", "placements", "repeats", box=None)
+    """List the studies that ship with tierwise, with the time that each takes at its default scale."""
+    table = Table("study", "question", "engines", "workload", "placements", "runs", "time", box=None)
     for name in study.names():
         one = study.load(name)
-        table.add_row(
-            one.name,
-            one.question,
-            ", ".join(one.engines),
-            one.workload,
-            ", ".join(one.placements),
-            str(one.repeats),
-        )
+        points = len(sweep.points(one.sweep))
+        runs = len(one.placements) * points * one.repeats
+        time = "" if one.estimate_s is None else f"{max(1, round(one.estimate_s / 60))} min"
+        engines, placements = ", ".join(one.engines), ", ".join(one.placements)
+        table.add_row(one.name, one.question, engines, one.workload, placements, str(runs), time)
     Console().print(table)
 
 
-def _load(name: str, repeats: int | None) -> study.Study:
-    chosen = study.load(name)
-    return chosen if repeats is None else chosen.model_copy(update={"repeats": repeats})
-
-
-def _run(chosen: study.Study, out: Path, seed: int | None, fresh: bool) -> None:
+def _run(chosen: study.Study, out: Path, seed: int | None, fresh: bool = False, resume: bool = False) -> Path:
     for line in clean.clean():
         typer.echo(f"cleaned up: {line}")
     console = Console()
     with LabProgress(console) as progress:
-        directory = lab.run_study(chosen, out, progress, seed, fresh)
+        directory = lab.run_study(chosen, out, progress, seed, fresh=fresh, resume=resume)
     print_answer(console, directory)
     typer.echo(f"report: {write_report(directory)}")
+    return directory
+
+
+def _run_all(wanted: _Wanted, out: Path, seed: int | None, fresh: bool, resume: bool) -> None:
+    directories: list[Path] = []
+    failures: list[str] = []
+    for name in study.names():
+        chosen = wanted.load(name)
+        if chosen.source is None:
+            continue
+        try:
+            directories.append(_run(chosen, out, seed, fresh, resume))
+        except TierwiseError as error:
+            failures.append(f"{name}: {error}")
+            typer.echo(f"study {failures[-1]}")
+    if directories:
+        typer.echo(f"report of all: {reports.write_combined_report(directories, out)}")
+    for failure in failures:
+        typer.echo(f"not run: {failure}", err=True)
+    if failures:
+        raise typer.Exit(_SOME_FAILED)
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise TierwiseError(f"--scale: {text!r} is no scale", 'give "paper" or a number above 0')
+    return number

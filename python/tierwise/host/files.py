@@ -1,4 +1,4 @@
-"""The files that processes have open."""
+"""Files by where they lie: those that processes have open, and those below directories."""
 
 from __future__ import annotations
 
@@ -45,3 +45,26 @@ def _open_file(link: Path) -> OpenFile | None:
     if status is None or not stat.S_ISREG(status.st_mode):
         return None
     return OpenFile(Path(path.removesuffix(_DELETED)), status.st_dev)
+
+
+def files_below(directories: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]:
+    """Files by their real paths, in linked directories too: a link is how a role leaves its device."""
+    waiting, seen = [path.resolve() for path in directories], set[Path]()
+    while waiting:
+        directory = waiting.pop()
+        if directory in seen:
+            continue
+        seen.add(directory)
+        try:
+            entries = list(os.scandir(directory))
+        except OSError:
+            continue
+        for entry in entries:
+            try:
+                if entry.is_dir():
+                    waiting.append(Path(entry.path).resolve())
+                elif entry.is_file():
+                    path = Path(entry.path).resolve()
+                    yield path, path.stat()
+            except OSError:
+                continue

@@ -1,0 +1,48 @@
+"""Which placements an engine can honour, and why not the others."""
+
+from __future__ import annotations
+
+from tierwise import engines
+from tierwise.engines.base import Engine
+from tierwise.errors import TierwiseError
+from tierwise.placement import Placement
+from tierwise.study import FILE_ENGINE
+from tierwise.study_spec import Study
+
+
+def refusal(engine: Engine, placement: Placement) -> str | None:
+    """Why an engine cannot honour a placement, naming the role; ``None`` if it can.
+
+    A role that has no files of its own is where the placement wants it if the role whose files hold it is.
+    """
+    for role, device in placement.roles.items():
+        if role in engine.roles:
+            continue
+        holder = engine.inside.get(role)
+        if holder is not None and placement.device_of(holder) == device:
+            continue
+        reason = engine.gaps.get(role) or (f"{role} lies within {holder}" if holder else None)
+        return f"engine {engine.name} cannot place the role {role}" + (f": {reason}" if reason else "")
+    return None
+
+
+def without_gaps(study: Study) -> tuple[Study, dict[str, str]]:
+    """The study with the placements that its engine can honour, and the others with the reason.
+
+    Raises:
+        TierwiseError: if the baseline is among the others, as nothing could be compared then.
+    """
+    name = study.engines[0]
+    if name == FILE_ENGINE:
+        return study, {}
+    engine = engines.create(name, study.settings.get(name, {}))
+    reasons = {placement.name: refusal(engine, placement) for placement in study.placements.values()}
+    skipped = {name: reason for name, reason in reasons.items() if reason is not None}
+    if study.baseline in skipped:
+        raise TierwiseError(
+            f"study {study.name}: placements.{study.baseline}: {skipped[study.baseline]}",
+            f"place only {', '.join(sorted(engine.roles))} in the baseline, or choose another engine",
+        )
+    if not skipped:
+        return study, {}
+    return study.with_placements([name for name in study.placements if name not in skipped]), skipped
