@@ -29,6 +29,12 @@ def _postgres_system(name: str, settings: Mapping[str, str]) -> Engine:
     return PostgresEngine(name, system(), settings)
 
 
+def _duckdb(name: str, settings: Mapping[str, str]) -> Engine:
+    from tierwise.engines.duckdb_engine import DuckEngine
+
+    return DuckEngine(name, settings)
+
+
 def _rocksdb(name: str, settings: Mapping[str, str]) -> Engine:
     from tierwise.engines.rocksdb import RocksEngine
 
@@ -39,6 +45,7 @@ _ENGINES: Mapping[str, Callable[[str, Mapping[str, str]], Engine]] = {
     "postgres": _postgres,
     "postgres-system": _postgres_system,
     "rocksdb": _rocksdb,
+    "duckdb": _duckdb,
 }
 
 

@@ -1,0 +1,175 @@
+"""Clients of DuckDB, in the form that the driver ``python`` of ``_core.Clients`` takes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+
+from tierwise.errors import StatementError
+
+_FETCH_ROWS = 10_000
+_OVER_TIME = "maximum execution time"
+
+
+class Tally:
+    """What all sessions of a database did. DuckDB tells of each statement what it read and wrote."""
+
+    def __init__(self) -> None:
+        """Begin at zero."""
+        self._lock = threading.Lock()
+        self.commits = 0
+        self.read_bytes = 0
+        self.written_bytes = 0
+
+    def add(self, told: Mapping[str, Any], *, committed: bool) -> None:
+        """Add one statement."""
+        with self._lock:
+            self.commits += committed
+            self.read_bytes += told["total_bytes_read"]
+            self.written_bytes += told["total_bytes_written"]
+
+
+class DuckSession:
+    """One session. Its calls are made one after the other."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, tally: Tally) -> None:
+        """Take over a connection, and have DuckDB keep what each of its statements reads and writes."""
+        self._connection = connection
+        self._tally = tally
+        self._statements: list[duckdb.Statement] = []
+        self._in_transaction = False
+        for setting in (
+            "enable_profiling = 'no_output'",
+            "profiling_coverage = 'ALL'",
+            "tracked_metrics = ['io.*']",
+        ):
+            connection.execute(f"SET SESSION {setting}")
+
+    def prepare(self, statement: str, names: list[str]) -> None:
+        """Number the next statement, from 0; its parameters are question marks, one for each name."""
+        parsed = self._connection.extract_statements(statement)
+        if len(parsed) != 1 or len(parsed[0].named_parameters) != len(names):
+            raise StatementError(f"{statement!r} is not one statement with {len(names)} parameters")
+        self._statements += parsed
+
+    def query_number(self, sql: str) -> int | None:
+        """Run a query that gives one whole number, or null."""
+        self._start(sql)
+        found = self._connection.fetchall()
+        self._count()
+        return None if not found or found[0][0] is None else int(found[0][0])
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self.run("BEGIN", committed=False)
+        self._in_transaction = True
+
+    def execute(self, number: int, arguments: tuple[Any, ...], sum_column: str | None) -> tuple[int, int]:
+        """Run a prepared statement to the end of its result; gives rows returned or affected, and a sum."""
+        statement = self._statements[number]
+        self._start(statement, arguments)
+        if statement.type == duckdb.StatementType.SELECT:
+            outcome = self._drain(sum_column)
+        else:
+            outcome = self.affected(), 0
+        self._count()
+        return outcome
+
+    def commit(self) -> None:
+        """Commit, durably."""
+        self._in_transaction = False
+        self.run("COMMIT", committed=True)
+
+    def rollback(self) -> None:
+        """Give the transaction up, if there is one."""
+        if self._in_transaction:
+            self._start("ROLLBACK")
+            self._in_transaction = False
+
+    def append(self, table: str, columns: list[str], rows: list[tuple[Any, ...]]) -> int:
+        """Add rows as one statement with a list for each column."""
+        types = self._column_types(table)
+        lists = ", ".join(f"unnest(?::{types[column.lower()]}[])" for column in columns)
+        values = [list(column) for column in zip(*rows, strict=True)]
+        self.run(f"INSERT INTO {table} ({', '.join(columns)}) SELECT {lists}", values)
+        return len(rows)
+
+    def set_cap(self, seconds: float | None) -> None:
+        """Stop each statement that takes longer."""
+        limit_ms = 0 if seconds is None else max(1, round(seconds * 1e3))
+        self._connection.execute(f"SET SESSION max_execution_time = {limit_ms}")
+
+    def close(self) -> None:
+        """End the session; what is not committed is given up."""
+        self._connection.close()
+
+    def run(self, statement: str, arguments: Sequence[Any] = (), *, committed: bool | None = None) -> None:
+        """Run one statement that gives no rows, and count what it did.
+
+        Raises:
+            StatementError: in DuckDB's words, telling a conflict and the cap apart from other failures.
+        """
+        self._start(statement, arguments)
+        self._count(committed=committed)
+
+    def _start(self, statement: str | duckdb.Statement, arguments: Sequence[Any] = ()) -> None:
+        try:
+            self._connection.execute(statement, list(arguments))
+        except duckdb.Error as error:
+            raise _failure(error) from None
+
+    def _count(self, *, committed: bool | None = None) -> None:
+        """Note what DuckDB says of the last statement, which it does once all its rows are read."""
+        told = json.loads(self._connection.get_profiling_information())["io"]
+        self._tally.add(told, committed=not self._in_transaction if committed is None else committed)
+
+    def _drain(self, sum_column: str | None) -> tuple[int, int]:
+        place = None if sum_column is None else self._place_of(sum_column)
+        rows = total = 0
+        try:
+            while part := self._connection.fetchmany(_FETCH_ROWS):
+                rows += len(part)
+                if place is not None:
+                    total += sum(map(_whole, (row[place] for row in part)))
+        except duckdb.Error as error:
+            raise _failure(error) from None
+        return rows, total
+
+    def affected(self) -> int:
+        """Rows that the statement just run inserted, changed or deleted."""
+        found = self._connection.fetchone()
+        return found[0] if found and isinstance(found[0], int) else 0
+
+    def _place_of(self, column: str) -> int:
+        names = [described[0].lower() for described in self._connection.description or ()]
+        if column.lower() not in names:
+            raise StatementError(f"the result has no column {column}")
+        return names.index(column.lower())
+
+    def _column_types(self, table: str) -> dict[str, str]:
+        found = self._connection.execute(
+            "SELECT lower(column_name), data_type FROM duckdb_columns() WHERE table_name = lower(?)", [table]
+        )
+        return dict(found.fetchall())
+
+
+def _failure(error: duckdb.Error) -> StatementError:
+    message = next(iter(str(error).splitlines()), type(error).__name__)
+    return StatementError(
+        message,
+        retry=isinstance(error, duckdb.TransactionException) and "onflict" in message,
+        capped=isinstance(error, duckdb.InterruptException) and _OVER_TIME in message,
+    )
+
+
+def _whole(value: object) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, int | Decimal) and value == int(value):
+        return int(value)
+    raise StatementError(f"{value!r} is not a whole number that could be summed")

@@ -1,0 +1,66 @@
+"""DuckDB as an engine: a file of columns, for questions that read much."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise.engines.embedded import EmbeddedEngine
+from tierwise.roles import Role
+
+_ROLES = (
+    (re.compile(r"database\.duckdb(\.wal.*|\.tmp)?"), Role.DATA),
+    (re.compile(r"duckdb_temp_.*"), Role.TEMP),
+)
+_ONE_FILE = "everything is in the blocks of one file"
+_NO_COUNT = "DuckDB counts the bytes of blocks that each statement reads and writes, and nothing else"
+
+
+class DuckEngine(EmbeddedEngine):
+    """DuckDB in a process of its own."""
+
+    roles: ClassVar = frozenset({Role.DATA, Role.TEMP, Role.SYSTEM})
+    dialect: ClassVar = "duckdb"
+    adapter: ClassVar = "tierwise.engines.duckdb_adapter:DuckAdapter"
+    package: ClassVar = "duckdb"
+    reserved: ClassVar = frozenset(
+        {
+            "access_mode",
+            "autoinstall_known_extensions",
+            "enable_profiling",
+            "home_directory",
+            "max_execution_time",
+            "profiling_coverage",
+            "secret_directory",
+            "temp_directory",
+            "tracked_metrics",
+        }
+    )
+    inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA}
+    gaps: ClassVar = {
+        "log": "the log is made beside the database's file, and no setting moves it",
+        "index": _ONE_FILE,
+        "undo": "old versions of rows are kept in memory",
+        "doublewrite": "a block is never written in place, so none can tear",
+        "archive": "the log is deleted once it has been written to the database's file",
+        "doublewrite_bytes": "a block is never written in place, so none can tear",
+        "log_bytes": "the log is not counted, and its file is deleted at every checkpoint",
+        "logical_reads": _NO_COUNT,
+        "physical_reads": _NO_COUNT,
+        "physical_writes": _NO_COUNT,
+        "temp_bytes": _NO_COUNT,
+    }
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the file's name."""
+        return next((role for pattern, role in _ROLES if pattern.fullmatch(path.name)), None)
+
+    def load_files(self, table: str, paths: Sequence[Path]) -> int:
+        """Fill a table from files by COPY; gives the number of rows.
+
+        Args:
+            paths: Parquet files, or lines of fields that ``|`` separates, without header and quotes.
+        """
+        return int(self._call("load_files", table=table, paths=[str(path.absolute()) for path in paths]))
