@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use crate::error::LoadError;
-use crate::fill::Rows;
+use crate::rows::Rows;
 use crate::sql::Template;
 use crate::value::Value;
 

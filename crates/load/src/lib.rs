@@ -7,12 +7,14 @@ mod cap;
 mod client;
 mod clock;
 mod control;
+mod decision_support;
 mod derived;
 mod draw;
 mod driver;
 mod error;
 mod expression;
 mod fill;
+mod generated;
 mod label;
 mod permutation;
 mod plan;
@@ -20,6 +22,7 @@ mod pool;
 pub mod postgres;
 mod random;
 mod report;
+mod rows;
 mod session;
 pub mod sql;
 mod tally;
@@ -34,12 +37,13 @@ pub use draw::{Context, Generator};
 pub use driver::{Clients, Driver};
 pub use error::LoadError;
 pub use expression::Term;
-pub use fill::{Rows, fill};
+pub use fill::fill;
 pub use plan::Plan;
 pub use pool::Pool;
 pub use random::{Random, random};
 pub use report::Report;
+pub use rows::Rows;
 pub use value::Value;
 pub use workload::{
-    Column, GeneratorSpec, Parameter, Repeat, Step, Sum, Table, Transaction, Workload,
+    Column, GeneratorSpec, Parameter, Repeat, Step, Sum, Table, TableSource, Transaction, Workload,
 };

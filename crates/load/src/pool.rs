@@ -41,6 +41,8 @@ impl<K: Connector> Pool<K> {
         if clients == 0 {
             return Err(LoadError::Start("0 clients".to_owned()));
         }
+        // The load phase is over: what is measured next has the memory to itself.
+        tierwise_tpch::release_text();
         let mut pool = Self {
             connector,
             plan: Arc::new(plan),

@@ -12,7 +12,7 @@ use tokio_postgres::{Config, Connection, Error, NoTls, SimpleQueryMessage, State
 
 use crate::client::{Arguments, Client, Connector, Failure, Outcome};
 use crate::error::LoadError;
-use crate::fill::Rows;
+use crate::rows::Rows;
 use crate::sql::Template;
 
 mod copy;

@@ -35,10 +35,30 @@ impl Workload {
 pub struct Table {
     /// Name as the schema has it.
     pub name: String,
-    /// Number of rows.
+    /// Number of rows that generators make.
+    #[serde(default)]
     pub rows: u64,
-    /// Columns that are filled; the others keep their defaults.
+    /// Columns that generators fill; the others keep their defaults.
+    #[serde(default)]
     pub columns: Vec<Column>,
+    /// What makes the rows instead.
+    #[serde(default)]
+    pub source: Option<TableSource>,
+}
+
+/// Where rows come from that no generators of columns make.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum TableSource {
+    /// A table of the TPC-H-derived decision support.
+    Tpch {
+        /// Which: `lineitem`, for example.
+        table: String,
+        /// Size: 1 is about a gigabyte in all tables.
+        scale_factor: f64,
+        /// The rows that so many refresh sets insert, in place of the table's own.
+        refresh_sets: Option<u32>,
+    },
 }
 
 /// A column and the generator of its values.
