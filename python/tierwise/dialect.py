@@ -52,7 +52,8 @@ def translate_schema(
     for _, statement in before:
         _drop_storage_parameters(statement)
     if dialect == "sqlite":
-        tables = {_table_name(one): one for _, one in before if isinstance(one, exp.Create)}
+        made = [one for _, one in before if isinstance(one, exp.Create) and one.kind == "TABLE"]
+        tables = {_table_name(one): one for one in made}
         before = [(role, one) for role, one in before if not _fold_primary_key(one, tables)]
         behind = [(role, one) for role, one in behind if not _fold_primary_key(one, tables)]
     return (
