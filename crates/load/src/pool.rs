@@ -15,6 +15,9 @@ use crate::worker::{Orders, Worker};
 /// Clients that one thread serves before another is started: few threads wake up less often.
 const CLIENTS_PER_THREAD: usize = 64;
 
+/// Name of every thread that runs clients, by which wait sampling finds them among an engine's own.
+const CLIENT_THREAD: &str = "tierwise-client";
+
 /// Connected clients, ready to run again and again.
 pub struct Pool<K: Connector> {
     connector: K,
@@ -115,7 +118,12 @@ impl<K: Connector> Pool<K> {
         let parts: Result<Vec<_>, LoadError> = thread::scope(|scope| {
             let threads: Vec<_> = workers
                 .iter_mut()
-                .map(|worker| scope.spawn(|| worker.run(&orders)))
+                .map(|worker| {
+                    thread::Builder::new()
+                        .name(CLIENT_THREAD.to_owned())
+                        .spawn_scoped(scope, || worker.run(&orders))
+                        .expect("a thread can be started")
+                })
                 .collect();
             let joined = threads
                 .into_iter()
