@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from tierwise.counters import WaitProfile
+from tierwise.dss.metrics import scores
 from tierwise.host import machine
 from tierwise.lap_run import LapsMeasured
 from tierwise.plan import RunPlan
@@ -70,8 +71,11 @@ def of_mix(load: dict[str, Any], window: Window) -> dict[str, Any]:
     }
 
 
-def of_laps(measured: LapsMeasured) -> dict[str, Any]:
-    """Fields of the record of a run of laps: the sums of its timed ones."""
+def of_laps(measured: LapsMeasured, score: Mapping[str, float]) -> dict[str, Any]:
+    """Fields of the record of a run of laps: the sums of its timed ones.
+
+    ``score`` is what the workload's metrics need; empty if it defines none. They are of finished laps only.
+    """
     laps = {"laps": measured.laps, "problems": measured.problems, "counters": None}
     if measured.problems or not measured.windows:
         return {**laps, "status": "failed" if measured.problems else "ok"}
@@ -89,6 +93,7 @@ def of_laps(measured: LapsMeasured) -> dict[str, Any]:
         "transactions": transactions or None,
         "rate_per_s": transactions / whole.elapsed_s if transactions and not capped else None,
         "errors": 0,
+        "scores": scores(score, measured.laps) if score else {},
         "latency": {lap.name: lap.latency for lap in timed if lap.latency is not None},
         "elapsed_without_log_wait_s": None if capped else projection_s(whole.elapsed_s, whole.waits),
     }

@@ -108,7 +108,7 @@ def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
     try:
         if bench.program.stages:
             laps = LapRunner(engine, storage, bench.program, study, plan, bench.say).run()
-            measured = record.of_laps(laps)
+            measured = record.of_laps(laps, bench.program.score)
         else:
             measured = record.of_mix(*mix_run.measure(engine, storage, bench.program, study, plan))
         if measured["status"] != "failed":

@@ -23,6 +23,8 @@ _LATENESS_BOUND_SHARE = 0.10
 """Lateness of a device, summed, may be this share of the run; beyond it the time is not believed."""
 
 _SHORTEST_S = 1e-6
+_ONLY_IF_LISTED = {Role.ARCHIVE}
+"""Roles that are work of their own: a server archives its log only if it is given a place for that."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,9 @@ def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: Exi
     Raises:
         TierwiseError: if a device cannot be had.
     """
-    storage = Storage({role: plan.placement.device_of(role) for role in sorted(roles)})
+    listed = plan.placement.roles.keys()
+    placed = [role for role in sorted(roles) if role not in _ONLY_IF_LISTED or role in listed]
+    storage = Storage({role: plan.placement.device_of(role) for role in placed})
     mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
     for name in dict.fromkeys(storage.role_devices.values()):
         if study.devices[name].path is not None:
