@@ -8,8 +8,7 @@ from typing import ClassVar
 
 from tierwise import _core
 from tierwise.counters import Counters, SpaceUse
-from tierwise.engines.base import Clients, Engine
-from tierwise.engines.directories import ServerDirectories
+from tierwise.engines.base import Clients
 from tierwise.engines.postgres_binaries import Binaries, major_of
 from tierwise.engines.postgres_counters import read_counters, read_space
 from tierwise.engines.postgres_files import PostgresFiles
@@ -17,19 +16,17 @@ from tierwise.engines.postgres_member import MEMBER_SETTINGS, LogMember
 from tierwise.engines.postgres_server import SUPERUSER, PostgresServer
 from tierwise.engines.postgres_settings import PostgresSettings, for_archive, for_limits
 from tierwise.engines.postgres_waits import PostgresWaitProbe
+from tierwise.engines.server_engine import ServerEngine
 from tierwise.errors import TierwiseError
-from tierwise.host import page_cache, users
+from tierwise.host import page_cache
 from tierwise.roles import Role
 from tierwise.wait_sampling import WaitSampler
 
 _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
 
 
-class PostgresEngine(Engine):
-    """A PostgreSQL server that is reached over a Unix socket alone.
-
-    Called by root it runs as the user ``postgres``, else ``nobody``; called by a user, as that user.
-    """
+class PostgresEngine(ServerEngine[PostgresServer]):
+    """A PostgreSQL server, run by the user ``postgres`` if root calls."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
     dialect: ClassVar = "postgres"
@@ -60,70 +57,39 @@ class PostgresEngine(Engine):
             port: number in the socket's file name; no TCP port is opened.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
-        self.name = name
+        super().__init__(name, "postgres", "postgres", timeout_s)
         self._binaries = binaries
         self._version = binaries.version
         self._settings = PostgresSettings.split(name, settings or {})
         self._socket = (socket_dir, port)
-        self._timeout_s = timeout_s
-        self._user = users.server_user(["postgres"])
-        self._made = ServerDirectories("postgres", self._user)
-        self._server: PostgresServer | None = None
         self._member: LogMember | None = None
         self._files = PostgresFiles(lambda sql: self._known_server().query(sql))
 
-    def init(self, places: Mapping[Role, Path]) -> None:
-        """Run initdb, then make the tablespaces."""
-        self.require_placeable(places)
-        try:
-            self._made.make(places)
-            self._server = PostgresServer(self.name, self._binaries, self._user, socket=self._socket)
-            self._initdb(self._server)
-            self._make_tablespaces()
-            if self._settings.log_members == 2:
-                self._member = LogMember(self._server, self._made.make_beside(Role.LOG, "log-member"))
-        except BaseException:
-            self.close()
-            raise
-        page_cache.write_out(self.directories.values())
-
     def start(self) -> None:
-        """Start postgres and wait until it answers."""
-        if self.running:
-            return
-        self._known_server().start(self.directories[Role.SYSTEM], self._all_settings(), self._timeout_s)
-        self._confine()
-        if self._member is not None:
-            self._member.start(self._timeout_s)
+        """Start postgres, then what receives the second member of the log, if there is one."""
+        if not self.running:
+            super().start()
+            if self._member is not None:
+                self._member.start(self._timeout_s)
 
     def stop(self) -> None:
         """Fast shutdown: sessions are ended, a checkpoint is written."""
-        if self._server is not None:
-            self._server.stop(self._timeout_s)
+        super().stop()
         if self._member is not None:
             self._member.end(self._timeout_s)
 
     def crash_stop(self) -> None:
         """Immediate shutdown: no checkpoint."""
-        if self._server is not None:
-            self._server.crash_stop()
+        super().crash_stop()
         if self._member is not None:
             self._member.end()
-
-    def restart_cold(self) -> None:
-        """Stop, drop the page cache, start."""
-        self.stop()
-        page_cache.drop(self.directories.values())
-        self.start()
 
     def close(self) -> None:
         """Kill the server if it runs and delete its directories."""
         if self._member is not None:
             self._member.end()
-        if self._server is not None:
-            self._server.remove()
-        self._made.remove()
-        self._server = self._member = None
+            self._member = None
+        super().close()
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Set default_tablespace to that of the role before each statement."""
@@ -162,9 +128,7 @@ class PostgresEngine(Engine):
 
     def processes(self) -> list[int]:
         """The postmaster, its children, and the receiver of a second log member."""
-        if self._server is None:
-            return []
-        return [*self._server.pids(), *(self._member.pids if self._member is not None else [])]
+        return [*super().processes(), *(self._member.pids if self._member is not None else [])]
 
     def counters(self) -> Counters:
         """Counts of a session that is still connected may be up to a second old."""
@@ -194,22 +158,16 @@ class PostgresEngine(Engine):
         """The last FATAL, PANIC or disk-full line, if any."""
         if self._member is not None and self._member.lost:
             return "the second member of the log is lost"
-        return None if self._server is None else self._server.failure()
+        return super().failure()
 
-    @property
-    def server_pid(self) -> int | None:
-        """Pid of the postmaster while it runs."""
-        return None if self._server is None else self._server.pid
+    def _make_server(self) -> PostgresServer:
+        return PostgresServer(self.name, self._binaries, self._user, socket=self._socket)
 
-    @property
-    def directories(self) -> Mapping[Role, Path]:
-        """One for each placed role."""
-        return self._made.paths
-
-    def _known_server(self) -> PostgresServer:
-        if self._server is None:
-            raise TierwiseError(f"engine {self.name} has no database", "init it first")
-        return self._server
+    def _make_database(self, server: PostgresServer) -> None:
+        self._initdb(server)
+        self._make_tablespaces()
+        if self._settings.log_members == 2:
+            self._member = LogMember(server, self._made.make_beside(Role.LOG, "log-member"))
 
     def _initdb(self, server: PostgresServer) -> None:
         directories = self.directories
@@ -219,7 +177,7 @@ class PostgresEngine(Engine):
             arguments += ["--waldir", directories[Role.LOG]]
         if self._settings.segment_mib is not None:
             arguments += ["--wal-segsize", str(self._settings.segment_mib)]
-        server.run("initdb", arguments, self._timeout_s)
+        server.run(server.bin / "initdb", arguments, self._timeout_s)
         server.adopt(directories[Role.SYSTEM])
 
     def _make_tablespaces(self) -> None:

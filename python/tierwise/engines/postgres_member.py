@@ -31,11 +31,12 @@ class LogMember:
         Raises:
             TierwiseError: with the program's last line, if it ended.
         """
+        program = self._server.bin / "pg_receivewal"
         arguments: list[str | Path] = ["-D", self._directory, "--no-password", "--slot", MEMBER, "--no-loop"]
         dsn = f"{self._server.dsn} application_name={MEMBER}"
         create = ["--create-slot", "--if-not-exists", "--slot", MEMBER, "-d", dsn]
-        self._server.run("pg_receivewal", create, timeout_s)
-        self._process = self._server.launch("pg_receivewal", [*arguments, "--synchronous", "-d", dsn])
+        self._server.run(program, create, timeout_s)
+        self._process = self._server.launch(program, [*arguments, "--synchronous", "-d", dsn])
         deadline_s = time.monotonic() + timeout_s
         while self._server.query(_STATE) != [("streaming",)]:
             if not self._process.running or time.monotonic() > deadline_s:

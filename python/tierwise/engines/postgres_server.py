@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import psutil
 import psycopg
 
 from tierwise.engines.postgres_binaries import Binaries
 from tierwise.engines.postgres_errors import explain, fix_for, grave_lines
+from tierwise.engines.server_process import ServerProcess
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, processes
-from tierwise.host.cpu import tree_cpu_s
+from tierwise.host import ledger
 from tierwise.host.users import ServerUser, give
 
 SUPERUSER = "tierwise"
-_CRASH_TIMEOUT_S = 10
 _MEMORY = Path("/dev/shm")
 
 
-class PostgresServer:
-    """The programs, the process, and a home for its socket and its log off the placed devices."""
+class PostgresServer(ServerProcess):
+    """The programs, the process, and a home for its socket and its log off the placed devices.
+
+    It is stopped by a fast shutdown, and crashes by an immediate one.
+    """
+
+    _stop_signal = signal.SIGINT
+    _crash_signal = signal.SIGQUIT
 
     def __init__(
         self, name: str, binaries: Binaries, user: ServerUser | None, *, socket: tuple[Path | None, int]
@@ -38,22 +40,16 @@ class PostgresServer:
             name: of the engine, for messages.
             socket: its directory (the home when ``None``) and the port number in its file name.
         """
-        self._name = name
-        self._user = user
-        self._home = ledger.directory("postgres-home")
+        super().__init__(name, "postgres", user)
         self._shared: ledger.Directory | None = None
-        give(self._home.path, user)
-        self._binaries = binaries.reachable_by(user, self._home.path / "server")
-        self._log = self._home.path / "server.log"
-        self._log_from = 0
-        self.socket_dir, self.port = socket[0] or self._home.path, socket[1]
-        self._process: processes.Process | None = None
+        self._binaries = binaries.reachable_by(user, self.home / "server")
+        self.socket_dir, self.port = socket[0] or self.home, socket[1]
         self._control: psycopg.Connection[Any] | None = None
 
     @property
-    def pid(self) -> int | None:
-        """Pid of the postmaster, while it runs."""
-        return self._process.pid if self._process is not None and self._process.running else None
+    def bin(self) -> Path:
+        """Directory of the programs."""
+        return self._binaries.bin
 
     @property
     def dsn(self) -> str:
@@ -64,23 +60,6 @@ class PostgresServer:
     def sampler_dsn(self) -> str:
         """For sessions that watch: those of another database are not among the commits of the load."""
         return self.dsn.replace("dbname=postgres", "dbname=template1")
-
-    def run(self, program: str, arguments: Sequence[str | Path], timeout_s: float) -> None:
-        """Run a program of the installation to its end.
-
-        Raises:
-            TierwiseError: with the last line it wrote, if it failed.
-        """
-        process = self.launch(program, arguments)
-        try:
-            failed = process.wait(timeout_s) != 0
-        except BaseException as error:
-            process.kill()
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            failed = True
-        if failed:
-            raise self.error(f"{program} failed")
 
     def adopt(self, data: Path) -> None:
         """Move the shared memory of a new data directory to a directory of its own in memory.
@@ -94,51 +73,21 @@ class PostgresServer:
         (data / "pg_dynshmem").symlink_to(self._shared.path)
 
     def start(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
-        """Start postgres on a data directory and wait until it answers.
-
-        Raises:
-            TierwiseError: naming the setting, or with the last grave line of its log.
-        """
+        """Start postgres, its settings on the command line."""
         options = [f"-c{name}={value}" for name, value in settings.items()]
-        self._process = self.launch("postgres", ["-D", data, *options])
+        self._process = self.launch(self.bin / "postgres", ["-D", data, *options])
         try:
             self._control = self._connect(data, timeout_s)
         except BaseException:
             self.crash_stop()
             raise
 
-    def stop(self, timeout_s: float) -> None:
-        """Fast shutdown: sessions are ended, a checkpoint is written."""
-        process = self._leave()
-        if process is None:
-            return
-        process.signal(signal.SIGINT)
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            raise TierwiseError(
-                f"engine {self._name} did not stop within {timeout_s:g} s and was killed",
-                "see what its device does, or allow more time",
-            ) from None
-
-    def crash_stop(self) -> None:
-        """Immediate shutdown, which writes nothing; SIGKILL if that takes long."""
-        process = self._leave()
-        if process is None:
-            return
-        process.signal(signal.SIGQUIT)
-        try:
-            process.wait(_CRASH_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-
     def remove(self) -> None:
         """End the process if it runs, delete its shared memory and the home."""
         self.crash_stop()
         if self._shared is not None:
             self._shared.remove()
-        self._home.remove()
+        super().remove()
 
     def query(self, sql: str) -> list[Any]:
         """Run one statement over the control connection and give its rows."""
@@ -153,47 +102,25 @@ class PostgresServer:
 
     def _execute(self, sql: str) -> psycopg.Cursor[Any]:
         if self._control is None:
-            raise TierwiseError(f"engine {self._name} does not run", "start it first")
+            raise self._down()
         try:
             return self._control.execute(sql.encode())
         except psycopg.Error as error:
             message = (self._control.broken and self.failure()) or str(error).splitlines()[0]
             raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
 
-    def pids(self) -> list[int]:
-        """Pids of the postmaster and its children; none while it is down."""
-        if self.pid is None:
-            return []
-        with contextlib.suppress(psutil.NoSuchProcess):
-            return [self.pid, *(child.pid for child in psutil.Process(self.pid).children(recursive=True))]
-        return []
-
-    def cpu_s(self) -> float | None:
-        """CPU seconds of all its processes since its start, ended ones included."""
-        return None if self._process is None else tree_cpu_s(self._process.pid)
-
     def failure(self) -> str | None:
         """The last grave line of the log since the last start, if any."""
         return next(reversed(grave_lines(self._recent_log())), None)
 
-    def _leave(self) -> processes.Process | None:
-        """Disconnect and let go of the process, which the caller ends."""
+    def error(self, what: str) -> TierwiseError:
+        """The error to raise, with the last grave line of the log since the last start."""
+        return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
+
+    def _disconnect(self) -> None:
         if self._control is not None:
             self._control.close()
-        process, self._process, self._control = self._process, None, None
-        return process
-
-    def launch(self, program: str, arguments: Sequence[str | Path]) -> processes.Process:
-        """Start a program of the installation as the server's user, its messages in the server's log."""
-        self._log_from = self._log.stat().st_size if self._log.exists() else 0
-        return processes.start(
-            self._name,
-            [self._binaries.bin / program, *arguments],
-            user=None if self._user is None else self._user.name,
-            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
-            cwd=self._home.path,
-            log=self._log,
-        )
+            self._control = None
 
     def _connect(self, data: Path, timeout_s: float) -> psycopg.Connection[Any]:
         deadline_s = time.monotonic() + timeout_s
@@ -213,12 +140,3 @@ class PostgresServer:
         """Whether our server answers, not another that has the socket while ours fails to start."""
         shown = control.execute("SHOW data_directory").fetchone()
         return shown is not None and Path(shown[0]).resolve() == data.resolve()
-
-    def error(self, what: str) -> TierwiseError:
-        """The error to raise, with the last grave line of the log since the last start."""
-        return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
-
-    def _recent_log(self) -> str:
-        if not self._log.exists():
-            return ""
-        return self._log.read_bytes()[self._log_from :].decode("utf-8", "replace")

@@ -1,0 +1,116 @@
+"""What engines with a server of their own have in common: directories, and a process on them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from tierwise.engines.base import Engine
+from tierwise.engines.directories import ServerDirectories
+from tierwise.engines.server_process import ServerProcess
+from tierwise.errors import TierwiseError
+from tierwise.host import page_cache, users
+from tierwise.roles import Role
+
+ServerT = TypeVar("ServerT", bound=ServerProcess)
+
+
+class ServerEngine(Engine, Generic[ServerT]):
+    """A database server that is reached over a Unix socket alone.
+
+    Called by root it runs as the engine's own user where that exists, else as ``nobody``; called by a user,
+    as that user.
+    """
+
+    def __init__(self, name: str, kind: str, user: str, timeout_s: float) -> None:
+        """Prepare; nothing is made or started yet.
+
+        Args:
+            name: the engine's name, for messages and results.
+            kind: begins the names of its directories.
+            user: account that servers of this kind have, to take if it exists.
+            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
+        """
+        self.name = name
+        self._timeout_s = timeout_s
+        self._user = users.server_user([user])
+        self._made = ServerDirectories(kind, self._user)
+        self._server: ServerT | None = None
+
+    @abstractmethod
+    def _make_server(self) -> ServerT:
+        """A server with its home; it is not started."""
+
+    @abstractmethod
+    def _make_database(self, server: ServerT) -> None:
+        """Make an empty database in the directories, and leave the server down."""
+
+    @abstractmethod
+    def _all_settings(self) -> dict[str, str]:
+        """What the server is started with."""
+
+    def init(self, places: Mapping[Role, Path]) -> None:
+        """Make the directories, then the database in them."""
+        self.require_placeable(places)
+        try:
+            self._made.make(places)
+            self._server = self._make_server()
+            self._make_database(self._server)
+        except BaseException:
+            self.close()
+            raise
+        page_cache.write_out(self.directories.values())
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        if not self.running:
+            self._known_server().start(self.directories[Role.SYSTEM], self._all_settings(), self._timeout_s)
+            self._confine()
+
+    def stop(self) -> None:
+        """Sessions are ended, a checkpoint is written."""
+        if self._server is not None:
+            self._server.stop(self._timeout_s)
+
+    def crash_stop(self) -> None:
+        """No checkpoint."""
+        if self._server is not None:
+            self._server.crash_stop()
+
+    def restart_cold(self) -> None:
+        """Stop, drop the page cache, start."""
+        self.stop()
+        page_cache.drop(self.directories.values())
+        self.start()
+
+    def close(self) -> None:
+        """Kill the server if it runs and delete its directories."""
+        if self._server is not None:
+            self._server.remove()
+            self._server = None
+        self._made.remove()
+
+    def processes(self) -> list[int]:
+        """The server's first process and its children."""
+        return [] if self._server is None else self._server.pids()
+
+    def failure(self) -> str | None:
+        """The last grave line of the server's log."""
+        return None if self._server is None else self._server.failure()
+
+    @property
+    def server_pid(self) -> int | None:
+        """Pid of the server's first process while it runs."""
+        return None if self._server is None else self._server.pid
+
+    @property
+    def directories(self) -> Mapping[Role, Path]:
+        """One for each placed role."""
+        return self._made.paths
+
+    def _known_server(self) -> ServerT:
+        if self._server is None:
+            raise TierwiseError(f"engine {self.name} has no database", "init it first")
+        return self._server

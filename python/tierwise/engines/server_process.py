@@ -1,0 +1,164 @@
+"""The process of a database server, with a home for its socket and its log off the placed devices."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger, processes
+from tierwise.host.cpu import tree_cpu_s
+from tierwise.host.users import ServerUser, give
+
+_CRASH_TIMEOUT_S = 10
+
+
+class ServerProcess(ABC):
+    """Starts a server and its tools as its user, and ends them; a subclass each knows how to talk to one."""
+
+    _stop_signal = signal.SIGTERM
+    _crash_signal = signal.SIGKILL
+
+    def __init__(self, name: str, prefix: str, user: ServerUser | None) -> None:
+        """Make the home.
+
+        Args:
+            name: of the engine, for messages.
+            prefix: begins the home's name.
+            user: who the server is; ``None`` for the caller.
+        """
+        self._name = name
+        self._user = user
+        self._made = ledger.directory(f"{prefix}-home")
+        give(self.home, user)
+        self._log = self.home / "server.log"
+        self._log_from = 0
+        self._process: processes.Process | None = None
+
+    @abstractmethod
+    def start(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
+        """Start the server on a data directory and wait until it answers.
+
+        Raises:
+            TierwiseError: naming the setting, or with the last grave line of its log.
+        """
+
+    @abstractmethod
+    def query(self, sql: str) -> list[Any]:
+        """Run one statement over the control connection and give its rows."""
+
+    @abstractmethod
+    def error(self, what: str) -> TierwiseError:
+        """The error to raise, with the last grave line of the log since the last start."""
+
+    @abstractmethod
+    def failure(self) -> str | None:
+        """The last grave line of the log since the last start, if any."""
+
+    @abstractmethod
+    def _disconnect(self) -> None:
+        """Close the control connection if there is one."""
+
+    @property
+    def home(self) -> Path:
+        """The directory of what belongs to no role."""
+        return self._made.path
+
+    @property
+    def pid(self) -> int | None:
+        """Pid of the server's first process, while it runs."""
+        return self._process.pid if self._process is not None and self._process.running else None
+
+    def pids(self) -> list[int]:
+        """Pids of the server and its children; none while it is down."""
+        if self.pid is None:
+            return []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return [self.pid, *(child.pid for child in psutil.Process(self.pid).children(recursive=True))]
+        return []
+
+    def cpu_s(self) -> float | None:
+        """CPU seconds of all its processes since its start, ended ones included."""
+        return None if self._process is None else tree_cpu_s(self._process.pid)
+
+    def launch(self, program: Path, arguments: Sequence[str | Path]) -> processes.Process:
+        """Start a program as the server's user, its messages in the server's log."""
+        self._log_from = self._log.stat().st_size if self._log.exists() else 0
+        return processes.start(
+            self._name,
+            [program, *arguments],
+            user=None if self._user is None else self._user.name,
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+            cwd=self.home,
+            log=self._log,
+        )
+
+    def run(self, program: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
+        """Run a program as the server's user to its end.
+
+        Raises:
+            TierwiseError: with the last line it wrote, if it failed.
+        """
+        process = self.launch(program, arguments)
+        try:
+            failed = process.wait(timeout_s) != 0
+        except BaseException as error:
+            process.kill()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            failed = True
+        if failed:
+            raise self.error(f"{program.name} failed")
+
+    def stop(self, timeout_s: float) -> None:
+        """Stop in order: sessions are ended, all is written."""
+        process = self._leave()
+        if process is None:
+            return
+        process.signal(self._stop_signal)
+        try:
+            process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise TierwiseError(
+                f"engine {self._name} did not stop within {timeout_s:g} s and was killed",
+                "see what its device does, or allow more time",
+            ) from None
+
+    def crash_stop(self) -> None:
+        """End it so that nothing more is written; SIGKILL if that takes long."""
+        process = self._leave()
+        if process is None:
+            return
+        process.signal(self._crash_signal)
+        try:
+            process.wait(_CRASH_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+    def remove(self) -> None:
+        """End the process if it runs and delete the home."""
+        self.crash_stop()
+        self._made.remove()
+
+    def _leave(self) -> processes.Process | None:
+        """Disconnect and let go of the process, which the caller ends."""
+        self._disconnect()
+        process, self._process = self._process, None
+        return process
+
+    def _recent_log(self) -> str:
+        if not self._log.exists():
+            return ""
+        return self._log.read_bytes()[self._log_from :].decode("utf-8", "replace")
+
+    def _down(self) -> TierwiseError:
+        return TierwiseError(f"engine {self._name} does not run", "start it first")
