@@ -1,4 +1,4 @@
-"""Synthetic results of workloads that are run lap by lap, with the proportions of real ones. None was measured."""
+"""Synthetic results of workloads that are run lap by lap, proportioned like real ones. None was measured."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 WIDTHS = [390, 1280]
-FIGURES = ["elapsed", "speedup", "waits", "io", "latency", "paper", "order"]
+FIGURES = ["elapsed", "speedup", "waits", "io", "bytes", "requests", "latency", "paper", "order"]
 LONG_NAMES = {"log-ssd": "log-and-volumes-ssd", "all-ssd": "doublewrite-and-everything-else-ssd"}
 
 

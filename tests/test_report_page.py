@@ -68,7 +68,7 @@ def test_needs_nothing_from_outside(text: str) -> None:
 
 def test_every_chart_is_there_twice_with_words_for_it(text: str) -> None:
     drawings = Page(text).all("svg")
-    assert len(drawings) == 2 * 7
+    assert len(drawings) == 2 * 9
     assert all(svg["role"] == "img" and len(svg["aria-label"] or "") > 30 for svg in drawings)
     ids = re.findall(r' id="([^"]+)"', text)
     assert len(ids) == len(set(ids))

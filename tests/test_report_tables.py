@@ -65,7 +65,7 @@ def test_command_prints_the_answer_and_writes_page_and_pictures(results_dir: Pat
     assert "Move the log first." in done.output
     assert out.read_text("utf-8").startswith("<!doctype html>")
     assert {file.stem for file in png.iterdir()} == {
-        "elapsed", "speedup", "waits", "io", "latency", "paper", "order",
+        "elapsed", "speedup", "waits", "io", "bytes", "requests", "latency", "paper", "order",
     }  # fmt: skip
     assert all(file.read_bytes().startswith(PNG_MAGIC) for file in png.iterdir())
 

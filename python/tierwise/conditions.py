@@ -32,7 +32,7 @@ class DeviceInfo(Record):
     roles: list[Role]
     lateness: Lateness | None = None
     write_amplification: float | None = None
-    """Of a flash model: what it wrote to its medium over what it was told to write, since the device came up."""
+    """Of a flash model: what it wrote to its medium over what it was told to write, since it came up."""
     io: RoleIo | None = None
     """Totals of the whole device; on a real device, which roles share, the only counters there are."""
 

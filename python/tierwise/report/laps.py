@@ -63,9 +63,9 @@ class LapRow(Record):
 
     @property
     def slowest_s(self) -> float | None:
-        """The greatest time of any placement: what 100 % is where times are normalised."""
+        """The greatest time of any placement: 100 % where times are normalised; `None` if one was stopped."""
         times = [cell.elapsed.estimate for cell in self.cells if cell.elapsed]
-        return max(times, default=None)
+        return None if any(cell.stopped for cell in self.cells) else max(times, default=None)
 
     def cell(self, placement: str) -> LapCell | None:
         """The lap under one placement."""

@@ -83,7 +83,12 @@ def span(low: str, high: str) -> str:
 
 def signed(interval: Interval, text: str) -> str:
     """``text`` of an estimate, behind ≥ or ≤ where the truth is only known to be at least or at most that."""
-    return {Bound.AT_LEAST: "≥\u00a0", Bound.AT_MOST: "≤\u00a0"}.get(interval.bound, "") + text
+    return signed_value(interval.bound, text)
+
+
+def signed_value(bound: Bound, text: str) -> str:
+    """``text`` behind the sign of its bound."""
+    return {Bound.AT_LEAST: "≥\u00a0", Bound.AT_MOST: "≤\u00a0"}.get(bound, "") + text
 
 
 def of_kind(kind: str) -> Callable[[float | None], str]:

@@ -51,6 +51,17 @@ DARK = LIGHT | {
     "wait-client": "#6d747d",
     "wait-other": "#3f454c",
 }
+ROLE_COLOURS = {
+    "log": "place-2",
+    "doublewrite": "wait-log_lock",
+    "data": "place-1",
+    "index": "place-5",
+    "undo": "place-4",
+    "temp": "place-3",
+    "system": "baseline",
+    "archive": "place-6",
+}
+"""Role -> name of its colour, in the order that charts stack them."""
 _PLACES = 6
 _DARK_TEXT_ON: frozenset[WaitClass] = frozenset({"log_lock", "data_write"})
 _THEME_TEXT_ON: frozenset[WaitClass] = frozenset({"client", "other"})

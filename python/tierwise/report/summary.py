@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
 from tierwise.report.measures import LOG_WAITS, Part, medians_of, run_part, waits_share
@@ -68,6 +68,8 @@ class Summary(Record):
     projection_s: Interval | None
     medians: dict[str, float]
     """Of every measure and score that a valid run has, by name."""
+    amplification: dict[str, float]
+    """Bytes written for each byte asked to be written, by who wrote: file system, each flash model."""
     scores: dict[str, Interval]
     """Metrics that the workload defines."""
     sampling_error: float | None
@@ -91,6 +93,7 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
     valid = [run for run in runs if run.status == "ok"]
     parts = [run_part(run) for run in valid]
     capped = sum(part.capped for part in parts)
+    medians = medians_of(parts)
 
     def interval(of: Callable[[Part], float | None], capped: bool = False) -> Interval | None:
         sample = [value for value in map(of, parts) if value is not None]
@@ -111,7 +114,8 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         log_wait_share=interval(lambda part: waits_share(part, LOG_WAITS)),
         client_wait_share=interval(lambda part: waits_share(part, ("client",))),
         projection_s=interval(lambda part: part.projection_s),
-        medians=medians_of(parts),
+        medians=medians,
+        amplification=_amplification(valid, medians),
         scores={
             name: median_interval([part.scores[name] for part in parts if name in part.scores], seed=seed)
             for name in dict.fromkeys(name for part in parts for name in part.scores)
@@ -125,6 +129,21 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         io=_role_rows(valid),
         device_io=_device_rows(valid),
     )
+
+
+def _amplification(runs: Sequence[RunResult], medians: Mapping[str, float]) -> dict[str, float]:
+    at_devices = medians.get("write amplification")
+    found = {"devices’ over engine’s writes": at_devices} if at_devices is not None else {}
+    flash = {
+        device.name: [d.write_amplification for run in runs for d in run.devices if d.name == device.name]
+        for run in runs
+        for device in run.devices
+    }
+    for name, values in flash.items():
+        known = _middle(values)
+        if known is not None:
+            found[f"inside {name}"] = known
+    return found
 
 
 def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:

@@ -1,7 +1,18 @@
 """Charts of an answer as vector drawings; one file per family."""
 
-from tierwise.report.charts.figures import Figure, figures_of
+from tierwise.report.charts.figures import Figure, figures_of, figures_of_sweep
 from tierwise.report.charts.look import NARROW, PAGE_NARROW, PAGE_WIDE, WIDE, Look
 from tierwise.report.charts.render import to_png, to_svg
 
-__all__ = ["NARROW", "PAGE_NARROW", "PAGE_WIDE", "WIDE", "Figure", "Look", "figures_of", "to_png", "to_svg"]
+__all__ = [
+    "NARROW",
+    "PAGE_NARROW",
+    "PAGE_WIDE",
+    "WIDE",
+    "Figure",
+    "Look",
+    "figures_of",
+    "figures_of_sweep",
+    "to_png",
+    "to_svg",
+]

@@ -29,7 +29,7 @@ def paper_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     rows = [row for row in comparison.paper if row.paper_ratio and row.our_ratio]
     if not rows:
         return None
-    labels = [f"{row.what}, {row.placement}" for row in rows]
+    labels = [f"{row.label}, {row.placement}" for row in rows]
     data = [
         {"label": label, "side": side, "ratio": value, "text": f"{numbers.ratio(value)}×"}
         for label, row in zip(labels, rows, strict=True)
@@ -84,7 +84,7 @@ def _side(base: alt.Chart, side: str, look: Look) -> alt.Chart:
 def described_paper(comparison: Comparison) -> str:
     """The same chart in words."""
     parts = [
-        f"{row.what} on {row.placement}: "
+        f"{row.label} on {row.placement}: "
         f"paper {numbers.ratio(row.paper_ratio)}, here {numbers.ratio(row.our_ratio)}"
         for row in comparison.paper
         if row.paper_ratio and row.our_ratio

@@ -11,7 +11,7 @@ from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, plot, row_axis
 from tierwise.report.palette import placement_names
 from tierwise.report.rows import Row
-from tierwise.statistics import Interval
+from tierwise.statistics import Bound, Interval
 
 Datum = dict[str, object]
 TIMES = "format(datum.value, '~g') + '×'"
@@ -26,7 +26,12 @@ def level_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     by_rate = comparison.measure == "rate"
     title = "Transactions a second" if by_rate else "Elapsed time (s)"
     data = [
-        _datum(row.placement, level, numbers.significant(level.estimate) + ("/s" if by_rate else " s"), look)
+        _datum(
+            row.placement,
+            level,
+            numbers.signed(level, numbers.significant(level.estimate) + ("/s" if by_rate else " s")),
+            look,
+        )
         for row in comparison.rows
         if (level := row.summary.rate if by_rate else row.summary.elapsed) is not None
     ]
@@ -47,7 +52,12 @@ def level_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
 def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     """How many times faster than the baseline, on a scale of ratios, with a line at 1."""
     data = [
-        _datum(row.placement, row.speedup, f"{numbers.ratio(row.speedup.estimate)}×", look)
+        _datum(
+            row.placement,
+            row.speedup,
+            numbers.signed(row.speedup, f"{numbers.ratio(row.speedup.estimate)}×"),
+            look,
+        )
         for row in comparison.rows
         if row.speedup is not None
     ]
@@ -74,9 +84,10 @@ def ratio_domain(ratios: Sequence[Interval], look: Look) -> tuple[float, float, 
 
 
 def _datum(placement: str, value: Interval, text: str, look: Look) -> Datum:
-    low, high = value.low, value.high
+    exact = value.bound is Bound.EXACT
+    low, high = (value.low, value.high) if exact else (None, None)
     if not look.narrow:
-        text += _span_text(low, high)
+        text += _span_text(low, high) if exact else "  (stopped at the cap)"
     return {"placement": placement, "value": value.estimate, "low": low, "high": high, "text": text}
 
 

@@ -1,4 +1,4 @@
-"""The figures of a comparison, in the order of the page."""
+"""The figures of a comparison or of a sweep, in the order of the page."""
 
 from __future__ import annotations
 
@@ -17,10 +17,29 @@ from tierwise.report.charts.comparison import (
     speedup_chart,
 )
 from tierwise.report.charts.devices import busy_chart, described_busy, described_latency, latency_chart
+from tierwise.report.charts.laps import (
+    described_lap_ratios,
+    described_lap_times,
+    described_normalised,
+    lap_ratios_chart,
+    lap_times_chart,
+    normalised_chart,
+)
 from tierwise.report.charts.look import Look
+from tierwise.report.charts.sweep import described_levels, described_ratios, levels_chart, ratios_chart
+from tierwise.report.charts.volume import (
+    amplification_chart,
+    bytes_chart,
+    described_amplification,
+    described_bytes,
+    described_requests,
+    requests_chart,
+)
 from tierwise.report.charts.waits import described_waits, waits_chart
+from tierwise.report.sweeps import Sweep
 
 Draw = Callable[[Comparison, Look], alt.LayerChart | None]
+Describe = Callable[[Comparison], str]
 
 
 @dataclass(frozen=True)
@@ -29,39 +48,65 @@ class Figure:
 
     name: str
     description: str
-    comparison: Comparison
-    _draw: Draw
+    _draw: Callable[[Look], alt.LayerChart | None]
 
     def draw(self, look: Look) -> alt.LayerChart:
         """The chart in a look."""
-        chart = self._draw(self.comparison, look)
+        chart = self._draw(look)
         if chart is None:
             raise ValueError(f"figure {self.name} has nothing to show")
         return chart
 
+    @property
+    def has_something(self) -> bool:
+        """Whether the results can fill it."""
+        return self._draw(_PROBE) is not None
 
-_BENCHMARK: dict[str, tuple[Draw, Callable[[Comparison], str]]] = {
-    "patterns": (patterns_chart, described_patterns),
+
+_BENCHMARK: dict[str, tuple[Draw, Describe]] = {"patterns": (patterns_chart, described_patterns)}
+_LAPS: dict[str, tuple[Draw, Describe]] = {
+    "laps": (lap_times_chart, described_lap_times),
+    "laps-normalised": (normalised_chart, described_normalised),
+    "laps-speedup": (lap_ratios_chart, described_lap_ratios),
 }
-_FIGURES: dict[str, tuple[Draw, Callable[[Comparison], str]]] = {
+_FIGURES: dict[str, tuple[Draw, Describe]] = {
     "elapsed": (level_chart, lambda comparison: described_level(comparison.rows)),
     "speedup": (speedup_chart, lambda comparison: described_speedup(comparison.rows)),
     "waits": (waits_chart, described_waits),
     "io": (busy_chart, described_busy),
+    "bytes": (bytes_chart, described_bytes),
+    "requests": (requests_chart, described_requests),
+    "amplification": (amplification_chart, described_amplification),
     "latency": (latency_chart, described_latency),
     "paper": (paper_chart, described_paper),
     "order": (order_chart, described_order),
 }
+_CHIEF = frozenset({"patterns", "laps", "laps-speedup", "elapsed", "waits", "paper"})
+"""What a page of many studies shows of each."""
 
 
-def figures_of(comparison: Comparison) -> dict[str, Figure]:
+def figures_of(comparison: Comparison, chief_only: bool = False) -> dict[str, Figure]:
     """Name -> figure, of those that the results can fill."""
-    found = {}
-    figures = _BENCHMARK if comparison.benchmark else _FIGURES
-    for name, (draw, describe) in figures.items():
-        if draw(comparison, _PROBE) is not None:
-            found[name] = Figure(name, describe(comparison), comparison, draw)
-    return found
+    figures = _BENCHMARK if comparison.benchmark else _LAPS | _FIGURES
+    return {
+        name: Figure(name, describe(comparison), lambda look, draw=draw: draw(comparison, look))  # type: ignore[misc]
+        for name, (draw, describe) in figures.items()
+        if (name in _CHIEF or not chief_only) and draw(comparison, _PROBE) is not None
+    }
+
+
+def figures_of_sweep(sweep: Sweep, baseline: str) -> dict[str, Figure]:
+    """Whole runs over the setting, then the ratios of each placement's laps."""
+    figures = [Figure("levels", described_levels(sweep), lambda look: levels_chart(sweep, baseline, look))]
+    for number, placement in enumerate(dict.fromkeys(line.placement for line in sweep.lines), start=1):
+        figures.append(
+            Figure(
+                f"ratios-{number}",
+                described_ratios(sweep, placement),
+                lambda look, placement=placement: ratios_chart(sweep, placement, look),  # type: ignore[misc]
+            )
+        )
+    return {figure.name: figure for figure in figures if figure.has_something}
 
 
 _PROBE = Look(760, str)
