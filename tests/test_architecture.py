@@ -68,9 +68,10 @@ CRATES = {
     "simulate": {"device", "latency", "pattern"},
     "disk": {"device", "latency"},
     "load": {"device", "latency", "tpch"},
+    "sqlite": {"load"},
     "probe": {"device", "latency", "pattern"},
     "tpch": set[str](),
-    "bindings": {"device", "disk", "load", "pattern", "probe", "simulate", "tpch"},
+    "bindings": {"device", "disk", "load", "pattern", "probe", "simulate", "sqlite", "tpch"},
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))

@@ -1,0 +1,83 @@
+//! The connection that keeps a database open, makes its tables and reads its counters.
+
+use std::sync::{Mutex, MutexGuard};
+
+use rusqlite::types::Value;
+use tierwise_load::Failure;
+
+use crate::address::Address;
+use crate::counts::Counts;
+use crate::failure::failure;
+use crate::session::Session;
+use crate::vfs::Vfs;
+
+/// A database that is open: while it is, its log outlives the clients.
+pub struct Database {
+    session: Mutex<Option<Session>>,
+    vfs: &'static Vfs,
+}
+
+impl Database {
+    /// Make the database, or open it and recover if it was not closed.
+    ///
+    /// # Errors
+    /// If a device refuses, or the files are no database.
+    pub fn open(address: &Address) -> Result<Self, Failure> {
+        let session = Session::open(address)?;
+        let vfs = session.vfs;
+        // Only a statement that reads looks for something to recover.
+        let looked = session.rows("SELECT count(*) FROM sqlite_schema");
+        looked.map_err(|error| failure(&error, vfs))?;
+        Ok(Self {
+            session: Mutex::new(Some(session)),
+            vfs,
+        })
+    }
+
+    /// Run one statement and give its rows, empty for one that returns none.
+    ///
+    /// # Errors
+    /// If the database is closed or SQLite refuses.
+    pub fn query(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failure> {
+        let guard = self.locked();
+        let session = guard
+            .as_ref()
+            .ok_or_else(|| Failure::new("the database is closed"))?;
+        let rows = session.rows(sql);
+        session.hand_in();
+        rows.map_err(|error| failure(&error, self.vfs))
+    }
+
+    /// Write all of the write-ahead log into the database file and empty it.
+    ///
+    /// # Errors
+    /// If a client keeps it from doing so for as long as the busy timeout allows, or a device refuses.
+    pub fn checkpoint(&self) -> Result<(), Failure> {
+        let told = self.query("PRAGMA wal_checkpoint(TRUNCATE)")?;
+        match told.first().and_then(|row| row.first()) {
+            Some(Value::Integer(0)) => Ok(()),
+            _ => Err(Failure::new(
+                "a transaction of a client is in the way of the checkpoint",
+            )),
+        }
+    }
+
+    /// Totals of all connections of this process.
+    pub fn counts(&self) -> &'static Counts {
+        &self.vfs.counts
+    }
+
+    /// The last request that the operating system refused, if any.
+    pub fn refused(&self) -> Option<String> {
+        self.vfs.failure()
+    }
+
+    /// Close; the last connection to do so empties the write-ahead log.
+    pub fn close(&self) {
+        self.locked().take();
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Session>> {
+        self.session.lock().expect("no panic under the lock")
+    }
+}

@@ -1,0 +1,237 @@
+//! An open file: that of the VFS `unix`, with a counter in front of its reads, writes and flushes.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::io;
+use std::ptr;
+
+use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
+
+use crate::counts::{Kind, Requests};
+use crate::vfs::Vfs;
+
+/// What SQLite holds. The base's file follows in the same piece of memory.
+#[repr(C)]
+struct File {
+    methods: *const ffi::sqlite3_io_methods,
+    vfs: &'static Vfs,
+    kind: Kind,
+    /// The base keeps a pointer to it while the file is open.
+    name: Box<[u8]>,
+}
+
+/// Bytes of memory that this file takes before the base's.
+pub(crate) const SIZE: usize = size_of::<File>();
+
+/// Version 2 has no memory mapping, whose reads nobody could count.
+static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
+    iVersion: 2,
+    xClose: Some(close),
+    xRead: Some(read),
+    xWrite: Some(write),
+    xTruncate: Some(truncate),
+    xSync: Some(sync),
+    xFileSize: Some(file_size),
+    xLock: Some(lock),
+    xUnlock: Some(unlock),
+    xCheckReservedLock: Some(check_reserved_lock),
+    xFileControl: Some(file_control),
+    xSectorSize: Some(sector_size),
+    xDeviceCharacteristics: Some(device_characteristics),
+    xShmMap: Some(shm_map),
+    xShmLock: Some(shm_lock),
+    xShmBarrier: Some(shm_barrier),
+    xShmUnmap: Some(shm_unmap),
+    xFetch: None,
+    xUnfetch: None,
+};
+
+/// Open a file of the base, and stand in front of it.
+///
+/// # Safety
+/// `base` is a VFS, `file` points to the memory that it and this file need, and `name` ends in two zeros.
+pub(crate) unsafe fn open(
+    vfs: &'static Vfs,
+    base: *mut sqlite3_vfs,
+    name: Box<[u8]>,
+    file: *mut sqlite3_file,
+    (kind, flags): (Kind, c_int),
+    flags_out: *mut c_int,
+) -> c_int {
+    // SAFETY: by the caller's word. A file whose methods are null is not open, and will not be closed.
+    unsafe {
+        (*file).pMethods = ptr::null();
+        let inner = inner(file);
+        let open = (*base).xOpen.expect("the VFS unix has all methods");
+        let code = open(base, name.as_ptr().cast(), inner, flags, flags_out);
+        if code == ffi::SQLITE_OK {
+            let methods = ptr::from_ref(&METHODS);
+            ptr::write(
+                file.cast(),
+                File {
+                    methods,
+                    vfs,
+                    kind,
+                    name,
+                },
+            );
+        } else {
+            note(
+                vfs,
+                kind,
+                "open",
+                code,
+                io::Error::last_os_error().raw_os_error(),
+            );
+        }
+        code
+    }
+}
+
+/// # Safety
+/// `file` is one of this VFS's, open or about to be.
+unsafe fn inner(file: *mut sqlite3_file) -> *mut sqlite3_file {
+    // SAFETY: SQLite allocated `SIZE` bytes and behind them what the base needs.
+    unsafe { file.byte_add(SIZE) }
+}
+
+/// # Safety
+/// `file` is an open file of this VFS.
+unsafe fn parts<'a>(
+    file: *mut sqlite3_file,
+) -> (&'a File, &'a ffi::sqlite3_io_methods, *mut sqlite3_file) {
+    // SAFETY: `open` wrote a `File` there, and the base opened its own behind it.
+    unsafe {
+        let inner = inner(file);
+        (&*file.cast::<File>(), &*(*inner).pMethods, inner)
+    }
+}
+
+impl File {
+    fn requests(&self) -> &'static Requests {
+        self.vfs.counts.of(self.kind)
+    }
+}
+
+/// Keep what went wrong, in the words of SQLite and of the operating system.
+fn note(vfs: &Vfs, kind: Kind, request: &str, code: c_int, errno: Option<i32>) {
+    let system = match (code & 0xff, errno) {
+        (ffi::SQLITE_FULL, _) => Some(libc::ENOSPC),
+        (_, Some(0)) => None,
+        (_, errno) => errno,
+    };
+    // SAFETY: SQLite gives a text that ends in zero and is never freed.
+    let text = unsafe { CStr::from_ptr(ffi::sqlite3_errstr(code)) }.to_string_lossy();
+    let system = system.map(|errno| format!(", {}", io::Error::from_raw_os_error(errno)));
+    let kind = kind.name();
+    vfs.note_failure(format!(
+        "{request} of {kind}: {text}{}",
+        system.unwrap_or_default()
+    ));
+}
+
+/// # Safety
+/// `file` is an open file of this VFS.
+unsafe fn note_refused(file: *mut sqlite3_file, request: &str, code: c_int) {
+    // SAFETY: by the caller's word; the control takes a pointer to a number.
+    unsafe {
+        let (outer, base, inner) = parts(file);
+        let mut errno: c_int = 0;
+        let control = base.xFileControl.expect("the VFS unix has all methods");
+        control(
+            inner,
+            ffi::SQLITE_FCNTL_LAST_ERRNO,
+            ptr::from_mut(&mut errno).cast(),
+        );
+        note(outer.vfs, outer.kind, request, code, Some(errno));
+    }
+}
+
+unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
+    // SAFETY: SQLite passes an open file, and none of it is used after this.
+    unsafe {
+        let (_, base, inner) = parts(file);
+        let code = base.xClose.expect("the VFS unix has all methods")(inner);
+        ptr::drop_in_place(file.cast::<File>());
+        code
+    }
+}
+
+unsafe extern "C" fn read(
+    file: *mut sqlite3_file,
+    into: *mut c_void,
+    size: c_int,
+    at: sqlite3_int64,
+) -> c_int {
+    // SAFETY: SQLite passes an open file and memory of that size.
+    unsafe {
+        let (outer, base, inner) = parts(file);
+        let code = base.xRead.expect("the VFS unix has all methods")(inner, into, size, at);
+        outer.requests().reads.add(1);
+        match code {
+            ffi::SQLITE_OK => outer.requests().read_bytes.add(size as u64),
+            ffi::SQLITE_IOERR_SHORT_READ => {}
+            refused => note_refused(file, "read", refused),
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn write(
+    file: *mut sqlite3_file,
+    from: *const c_void,
+    size: c_int,
+    at: sqlite3_int64,
+) -> c_int {
+    // SAFETY: SQLite passes an open file and memory of that size.
+    unsafe {
+        let (outer, base, inner) = parts(file);
+        let code = base.xWrite.expect("the VFS unix has all methods")(inner, from, size, at);
+        outer.requests().writes.add(1);
+        match code {
+            ffi::SQLITE_OK => outer.requests().written_bytes.add(size as u64),
+            refused => note_refused(file, "write", refused),
+        }
+        code
+    }
+}
+
+unsafe extern "C" fn sync(file: *mut sqlite3_file, flags: c_int) -> c_int {
+    // SAFETY: SQLite passes an open file.
+    unsafe {
+        let (outer, base, inner) = parts(file);
+        let code = base.xSync.expect("the VFS unix has all methods")(inner, flags);
+        outer.requests().syncs.add(1);
+        if code != ffi::SQLITE_OK {
+            note_refused(file, "flush", code);
+        }
+        code
+    }
+}
+
+/// Methods that the base answers alone.
+macro_rules! passed_on {
+    ($($name:ident, $method:ident, ($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+        unsafe extern "C" fn $name(file: *mut sqlite3_file $(, $argument: $type)*) $(-> $result)? {
+            // SAFETY: SQLite passes an open file, and what the base's method asks for.
+            unsafe {
+                let (_, base, inner) = parts(file);
+                base.$method.expect("the VFS unix has all methods")(inner $(, $argument)*)
+            }
+        }
+    )*};
+}
+
+passed_on! {
+    truncate, xTruncate, (size: sqlite3_int64) -> c_int;
+    file_size, xFileSize, (size: *mut sqlite3_int64) -> c_int;
+    lock, xLock, (level: c_int) -> c_int;
+    unlock, xUnlock, (level: c_int) -> c_int;
+    check_reserved_lock, xCheckReservedLock, (answer: *mut c_int) -> c_int;
+    file_control, xFileControl, (operation: c_int, argument: *mut c_void) -> c_int;
+    sector_size, xSectorSize, () -> c_int;
+    device_characteristics, xDeviceCharacteristics, () -> c_int;
+    shm_map, xShmMap, (page: c_int, size: c_int, extend: c_int, at: *mut *mut c_void) -> c_int;
+    shm_lock, xShmLock, (offset: c_int, count: c_int, flags: c_int) -> c_int;
+    shm_barrier, xShmBarrier, ();
+    shm_unmap, xShmUnmap, (delete: c_int) -> c_int;
+}

@@ -1,0 +1,100 @@
+//! Which file of a database lies where.
+
+use std::ffi::{CStr, CString, OsString};
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::Deserialize;
+
+/// Directories of the files of one database; several may be the same.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct Places {
+    /// Of the database file: tables, indexes and catalogue.
+    pub data: PathBuf,
+    /// Of the write-ahead log.
+    pub log: PathBuf,
+    /// Of the rollback journal.
+    pub doublewrite: PathBuf,
+    /// Of sorts, temporary tables and statement journals that leave memory.
+    pub temp: PathBuf,
+    /// Of the write-ahead log's index, which is shared memory.
+    pub system: PathBuf,
+}
+
+impl Places {
+    /// The same directories by their names without links, as SQLite writes them.
+    ///
+    /// # Errors
+    /// If one of them is not there.
+    pub fn canonical(&self) -> io::Result<Self> {
+        let canonical = |path: &Path| {
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            };
+            path.canonicalize().map_err(named)
+        };
+        Ok(Self {
+            data: canonical(&self.data)?,
+            log: canonical(&self.log)?,
+            doublewrite: canonical(&self.doublewrite)?,
+            temp: canonical(&self.temp)?,
+            system: canonical(&self.system)?,
+        })
+    }
+
+    /// The database file, by the name that SQLite is given.
+    pub fn database(&self) -> PathBuf {
+        self.data.join("tierwise.db")
+    }
+}
+
+/// The names that SQLite makes up beside the database file, and where each of these files is instead.
+///
+/// The names have no `-`: from one SQLite would infer a database file in the same directory, and ask for its
+/// owner.
+pub(crate) struct Names {
+    moved: [(CString, CString); 3],
+    temp: PathBuf,
+    temp_files: AtomicU64,
+}
+
+impl Names {
+    pub fn new(places: &Places) -> Self {
+        let move_to = |suffix: &str, directory: &Path, name: &str| {
+            let mut beside = places.database().into_os_string();
+            beside.push(suffix);
+            (c_string(beside), c_string(directory.join(name).into()))
+        };
+        Self {
+            moved: [
+                move_to("-wal", &places.log, "tierwise.wal"),
+                move_to("-journal", &places.doublewrite, "tierwise.journal"),
+                move_to("-shm", &places.system, "tierwise.shm"),
+            ],
+            temp: places.temp.clone(),
+            temp_files: AtomicU64::new(0),
+        }
+    }
+
+    /// Where the file is that SQLite calls `name`, if it is not there.
+    pub fn moved(&self, name: &CStr) -> Option<&CStr> {
+        let mut pairs = self.moved.iter();
+        pairs
+            .find(|(asked, _)| asked.as_c_str() == name)
+            .map(|(_, moved)| moved.as_c_str())
+    }
+
+    /// A name for another temporary file.
+    pub fn next_temp(&self) -> CString {
+        let number = self.temp_files.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tierwise-{}-{number}.temp", std::process::id());
+        c_string(self.temp.join(name).into())
+    }
+}
+
+pub(crate) fn c_string(path: OsString) -> CString {
+    CString::new(path.into_vec()).expect("a path has no zero byte")
+}
