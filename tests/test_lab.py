@@ -32,10 +32,12 @@ repeats = 2
 baseline = "one"
 [devices.own]
 path = "{path}"
+[devices.other]
+path = "{path}"
 [placements.one]
 default = "own"
 [placements.two]
-log = "own"
+log = "other"
 default = "own"
 [settings.postgres]
 shared_buffers = "16MB"
@@ -103,8 +105,7 @@ def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, own: Path, 
 
 def with_misplaced_undo(own: Path) -> str:
     """A placement that wants the undo, which PostgreSQL keeps with the data, on another device."""
-    text = STUDY.format(path=own).replace('log = "own"', 'undo = "other"')
-    return text.replace("[placements.one]", f'[devices.other]\npath = "{own}"\n[placements.one]')
+    return STUDY.format(path=own).replace('log = "other"', 'undo = "other"')
 
 
 def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(

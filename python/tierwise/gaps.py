@@ -6,8 +6,12 @@ from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.errors import TierwiseError
 from tierwise.placement import Placement
+from tierwise.roles import Role
 from tierwise.study import FILE_ENGINE
 from tierwise.study_spec import Study
+
+_ONLY_IF_LISTED = {Role.ARCHIVE}
+"""Roles that are work of their own, and not merely somewhere to be."""
 
 
 def refusal(engine: Engine, placement: Placement) -> str | None:
@@ -36,13 +40,27 @@ def without_gaps(study: Study) -> tuple[Study, dict[str, str]]:
     if name == FILE_ENGINE:
         return study, {}
     engine = engines.create(name, study.settings.get(name, {}))
-    reasons = {placement.name: refusal(engine, placement) for placement in study.placements.values()}
-    skipped = {name: reason for name, reason in reasons.items() if reason is not None}
+    skipped: dict[str, str] = {}
+    alike: dict[tuple[tuple[Role, str], ...], str] = {}
+    for placement in sorted(study.placements.values(), key=lambda one: one.name != study.baseline):
+        reason = refusal(engine, placement)
+        where = tuple(
+            (role, placement.device_of(role)) for role in sorted(engine.roles) if is_placed(role, placement)
+        )
+        if reason is None and where in alike:
+            reason = f"the same as {alike[where]} on engine {name}"
+        if reason is None:
+            alike[where] = placement.name
+        else:
+            skipped[placement.name] = reason
     if study.baseline in skipped:
         raise TierwiseError(
             f"study {study.name}: placements.{study.baseline}: {skipped[study.baseline]}",
             f"place only {', '.join(sorted(engine.roles))} in the baseline, or choose another engine",
         )
-    if not skipped:
-        return study, {}
     return study.with_placements([name for name in study.placements if name not in skipped]), skipped
+
+
+def is_placed(role: Role, placement: Placement) -> bool:
+    """Whether a placement gives a role a place; a log is archived only if that is listed."""
+    return role not in _ONLY_IF_LISTED or role in placement.roles

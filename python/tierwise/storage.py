@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tierwise import profiles
 from tierwise.errors import TierwiseError
+from tierwise.gaps import is_placed
 from tierwise.host import ledger
 from tierwise.host.disk import EmulatedDisk, Partition
 from tierwise.host.disk_stats import DiskStats, PartitionStats
@@ -23,8 +24,6 @@ _LATENESS_BOUND_SHARE = 0.10
 """Lateness of a device, summed, may be this share of the run; beyond it the time is not believed."""
 
 _SHORTEST_S = 1e-6
-_ONLY_IF_LISTED = {Role.ARCHIVE}
-"""Roles that are work of their own: a server archives its log only if it is given a place for that."""
 
 
 @dataclass(frozen=True)
@@ -146,8 +145,7 @@ def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: Exi
     Raises:
         TierwiseError: if a device cannot be had.
     """
-    listed = plan.placement.roles.keys()
-    placed = [role for role in sorted(roles) if role not in _ONLY_IF_LISTED or role in listed]
+    placed = [role for role in sorted(roles) if is_placed(role, plan.placement)]
     storage = Storage({role: plan.placement.device_of(role) for role in placed})
     mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
     for name in dict.fromkeys(storage.role_devices.values()):
