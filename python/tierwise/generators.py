@@ -62,6 +62,26 @@ class Zipf(_Generator):
     expressions = ("low", "high")
 
 
+class Gaussian(_Generator):
+    """Whole numbers under a bell whose half is ``parameter`` standard deviations wide, as in pgbench."""
+
+    kind: Literal["gaussian"]
+    low: Whole
+    high: Whole
+    parameter: float = Field(ge=2)
+    expressions = ("low", "high")
+
+
+class Exponential(_Generator):
+    """Whole numbers, the last exp(-``parameter``) times as frequent as the first, as in pgbench."""
+
+    kind: Literal["exponential"]
+    low: Whole
+    high: Whole
+    parameter: PositiveFloat
+    expressions = ("low", "high")
+
+
 class NuRand(_Generator):
     """TPC-C's NURand(a, low, high), its constant C from the seed."""
 
@@ -208,5 +228,5 @@ CLIENT = "client"
 Derived = Label | Permutation | Expression
 
 Generator = Annotated[
-    Uniform | Zipf | NuRand | Sequence | Counter | Text | Uuid | Choice | Derived, Field(discriminator="kind")
+    Uniform | Zipf | Gaussian | Exponential | NuRand | Sequence | Counter | Text | Uuid | Choice | Derived, Field(discriminator="kind")
 ]

@@ -8,6 +8,7 @@ use crate::expression::Expression;
 use crate::label::Label;
 use crate::permutation::Permutation;
 use crate::random::{Random, random, write_text, write_uuid};
+use crate::skew::{Shape, Skew};
 use crate::value::Value;
 use crate::workload::GeneratorSpec;
 
@@ -29,6 +30,7 @@ pub struct Generator(Kind);
 #[derive(Clone, Debug)]
 enum Kind {
     Uniform(Uniform<i64>),
+    Skew(Skew),
     Zipf {
         low: i64,
         ranks: Zipf<f64>,
@@ -88,6 +90,16 @@ impl Generator {
                     .map_err(|error| format!("exponent {exponent}: {error}"))?;
                 Kind::Zipf { low, ranks }
             }
+            &GeneratorSpec::Gaussian {
+                low,
+                high,
+                parameter,
+            } => Kind::Skew(Skew::new(Shape::Gaussian, low, high, parameter)?),
+            &GeneratorSpec::Exponential {
+                low,
+                high,
+                parameter,
+            } => Kind::Skew(Skew::new(Shape::Exponential, low, high, parameter)?),
             &GeneratorSpec::Nurand { a, low, high } => nurand(a, low, high, context.seed)?,
             GeneratorSpec::Sequence {
                 start,
@@ -132,6 +144,7 @@ impl Generator {
         let out = &mut values[slot];
         match &mut self.0 {
             Kind::Uniform(range) => *out = Value::Int(range.sample(random)),
+            Kind::Skew(skew) => *out = Value::Int(skew.sample(random)),
             Kind::Zipf { low, ranks } => *out = Value::Int(*low + ranks.sample(random) as i64 - 1),
             Kind::Nurand {
                 a,

@@ -24,6 +24,7 @@ mod random;
 mod report;
 mod rows;
 mod session;
+mod skew;
 pub mod sql;
 mod tally;
 mod transaction;

@@ -152,6 +152,24 @@ pub enum GeneratorSpec {
         /// Skew; 0 is uniform.
         exponent: f64,
     },
+    /// Whole numbers under a bell over the middle of the range, as pgbench's random_gaussian.
+    Gaussian {
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+        /// The range's half in standard deviations; at least 2.
+        parameter: f64,
+    },
+    /// Whole numbers, `low` the most frequent, as pgbench's random_exponential.
+    Exponential {
+        /// Least.
+        low: i64,
+        /// Greatest.
+        high: i64,
+        /// How steeply the frequencies fall; above 0.
+        parameter: f64,
+    },
     /// TPC-C's NURand(a, low, high), its constant C from the seed.
     Nurand {
         /// The specification's A, one less than a power of two.

@@ -45,6 +45,16 @@ fn any_spec() -> impl Strategy<Value = GeneratorSpec> {
             high,
             exponent
         }),
+        (range(), 2.0..9.0).prop_map(|((low, high), parameter)| GeneratorSpec::Gaussian {
+            low,
+            high,
+            parameter
+        }),
+        (range(), 0.01..30.0).prop_map(|((low, high), parameter)| GeneratorSpec::Exponential {
+            low,
+            high,
+            parameter
+        }),
         (0_u32..16, 0_i64..1000, 0_i64..100_000).prop_map(|(bits, low, size)| {
             GeneratorSpec::Nurand {
                 a: (1 << bits) - 1,
@@ -61,6 +71,8 @@ proptest! {
         let (low, high) = match spec {
             GeneratorSpec::Uniform { low, high }
             | GeneratorSpec::Zipf { low, high, .. }
+            | GeneratorSpec::Gaussian { low, high, .. }
+            | GeneratorSpec::Exponential { low, high, .. }
             | GeneratorSpec::Nurand { low, high, .. } => (low, high),
             _ => unreachable!(),
         };
@@ -118,6 +130,31 @@ fn uniform_draws_every_number_about_equally() {
     for frequency in frequencies(3, 12, &drawn) {
         assert!((9_500..10_500).contains(&frequency), "{frequency} of 10000");
     }
+}
+
+#[test]
+fn a_bell_and_a_slope_have_the_frequencies_that_pgbench_states() {
+    // Its documentation: of a bell of parameter p, 67 % lie in the middle 1/p and 95 % in the middle 2/p.
+    let bell = GeneratorSpec::Gaussian {
+        low: 1,
+        high: 10_000,
+        parameter: 4.0,
+    };
+    let near = |distance: i64| {
+        let drawn = numbers(&bell, 5, 50_000).into_iter();
+        drawn.filter(|one| (one - 5_000).abs() < distance).count() as f64 / 50_000.0
+    };
+    assert!((0.66..0.70).contains(&near(1_250)), "{}", near(1_250));
+    assert!((0.94..0.965).contains(&near(2_500)), "{}", near(2_500));
+    // Of a slope of parameter p, the k-th of n comes with exp(-p (k - 1) / n) of the first's frequency.
+    let slope = GeneratorSpec::Exponential {
+        low: 1,
+        high: 10,
+        parameter: 5.0,
+    };
+    let found = frequencies(1, 10, &numbers(&slope, 5, 200_000));
+    let ratio = found[0] as f64 / found[4] as f64;
+    assert!((7.0..7.8).contains(&ratio), "{ratio}, by the law 7.39");
 }
 
 #[test]
