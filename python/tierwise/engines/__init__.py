@@ -41,9 +41,17 @@ def _rocksdb(name: str, settings: Mapping[str, str]) -> Engine:
     return RocksEngine(name, settings)
 
 
+def _mariadb(name: str, settings: Mapping[str, str]) -> Engine:
+    from tierwise.engines.mariadb import MariadbEngine
+    from tierwise.engines.mariadb_binaries import installed
+
+    return MariadbEngine(name, installed(), settings)
+
+
 _ENGINES: Mapping[str, Callable[[str, Mapping[str, str]], Engine]] = {
     "postgres": _postgres,
     "postgres-system": _postgres_system,
+    "mariadb": _mariadb,
     "rocksdb": _rocksdb,
     "duckdb": _duckdb,
 }

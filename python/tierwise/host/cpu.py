@@ -23,6 +23,12 @@ def process_cpu_s(pid: int) -> float | None:
     return None if usage is None else usage.own_ticks * _TICK_S
 
 
+def thread_cpu_s(pid: int, tid: int) -> float | None:
+    """CPU seconds of one thread of a process, to 10 ms; ``None`` if it is gone."""
+    usage = _usage(Path(f"/proc/{pid}/task/{tid}/stat"))
+    return None if usage is None else usage.own_ticks * _TICK_S
+
+
 def tree_cpu_s(root_pid: int) -> float | None:
     """CPU seconds of a process, its live descendants, and all that these have waited for; ``None`` if gone.
 
@@ -60,9 +66,13 @@ def _table() -> dict[int, _Usage]:
 
 
 def _read(pid: int) -> _Usage | None:
+    return _usage(Path(f"/proc/{pid}/stat"))
+
+
+def _usage(stat: Path) -> _Usage | None:
     """Fields ppid, utime, stime, cutime and cstime of proc_pid_stat(5)."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text("ascii", "replace")
+        text = stat.read_text("ascii", "replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = text.rpartition(")")[2].split()

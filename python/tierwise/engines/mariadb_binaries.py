@@ -1,0 +1,98 @@
+"""Where MariaDB's programs are, and which settings its server takes."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.errors import TierwiseError
+
+_ALSO_IN = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
+
+_UNKNOWN = re.compile(r"unknown (?:variable|option) '(?:--)?(?P<name>[\w-]+)")
+_BAD_VALUE = (
+    re.compile(r"(?P<message>Error while setting value '.*' to '(?P<name>[\w-]+)')"),
+    re.compile(r"(?P<message>option '(?P<name>[\w-]+)': .*value .* adjusted to .*)"),
+    re.compile(r"(?P<message>Unknown suffix .* used for variable '(?P<name>[\w-]+)' \(value .*?\))"),
+)
+
+
+@dataclass(frozen=True)
+class MariadbBinaries:
+    """An installation."""
+
+    server: Path
+    installer: Path
+    """``mariadb-install-db``, which makes the system's tables."""
+
+    @property
+    def version(self) -> str:
+        """As ``mariadbd --version`` has it, such as ``10.11.14``.
+
+        Raises:
+            TierwiseError: if the program does not run.
+        """
+        told = self._run("--no-defaults", "--version")
+        match = re.search(r"Ver (\d+(\.\d+)*)", told.stdout)
+        if match is None:
+            raise TierwiseError(f"{self.server} does not tell its version", "install mariadb-server-core")
+        return match[1]
+
+    def check(self, engine: str, settings: Mapping[str, str]) -> None:
+        """Let the server read settings without starting.
+
+        Raises:
+            TierwiseError: naming the first setting that it does not know, or whose value it does not take. A
+                value that it would change without a word more than a warning is one that it does not take.
+        """
+        if not settings:
+            return
+        options = [f"--{name}={value}" for name, value in settings.items()]
+        complaints = self._run("--no-defaults", *options, "--help", "--verbose").stderr
+        if unknown := _UNKNOWN.search(complaints):
+            raise self._unknown_setting(engine, unknown["name"].replace("-", "_"))
+        for pattern in _BAD_VALUE:
+            for bad in pattern.finditer(complaints):
+                name = bad["name"].replace("-", "_")
+                if name in settings:
+                    message = f"engine {engine}: setting {name}: {bad['message']}"
+                    raise TierwiseError(message, "choose a value that the server takes")
+
+    def _unknown_setting(self, engine: str, name: str) -> TierwiseError:
+        told = self._run("--no-defaults", "--help", "--verbose").stdout
+        known = [line.split()[0].replace("-", "_") for line in told.splitlines() if re.match(r"\w", line)]
+        near = difflib.get_close_matches(name, known, n=1)
+        fix = f"did you mean {near[0]}?" if near else "use a name from SHOW VARIABLES"
+        return TierwiseError(f"engine {engine}: setting {name} is unknown to this server", fix)
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        try:
+            return subprocess.run(
+                [self.server, *arguments], capture_output=True, text=True, errors="replace", check=False
+            )
+        except OSError as error:
+            raise TierwiseError(
+                f"{self.server} does not run ({error.strerror})", "install mariadb-server-core again"
+            ) from error
+
+
+def installed() -> MariadbBinaries:
+    """The system's server, as its package installs it.
+
+    Raises:
+        TierwiseError: if there is none.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_ALSO_IN])
+    server, installer = (shutil.which(name, path=path) for name in ("mariadbd", "mariadb-install-db"))
+    if server is None or installer is None:
+        raise TierwiseError(
+            "engine mariadb: no MariaDB server is installed",
+            "apt-get install mariadb-server-core (or mariadb-server, whose own server is left alone)",
+        )
+    return MariadbBinaries(Path(server), Path(installer))

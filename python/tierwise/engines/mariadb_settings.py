@@ -1,0 +1,101 @@
+"""Which settings a MariaDB server gets: the study's, what limits ask for, and where files go."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from tierwise.engines.base import Limits
+from tierwise.errors import TierwiseError
+from tierwise.roles import Role
+
+BINLOG = "binlog"
+"""Begins the names of the files of the binary log."""
+
+_OURS = {
+    "basedir",
+    "datadir",
+    "innodb_buffer_pool_dump_at_shutdown",
+    "innodb_buffer_pool_load_at_startup",
+    "innodb_data_file_path",
+    "innodb_data_home_dir",
+    "innodb_file_per_table",
+    "innodb_log_group_home_dir",
+    "innodb_temp_data_file_path",
+    "innodb_tmpdir",
+    "innodb_undo_directory",
+    "log_bin",
+    "log_bin_index",
+    "log_error",
+    "pid_file",
+    "port",
+    "skip_networking",
+    "socket",
+    "thread_handling",
+    "tmpdir",
+    "user",
+}
+
+_ALWAYS = {
+    # A server that remembers its buffer's pages and reads them again is never cold.
+    "innodb_buffer_pool_dump_at_shutdown": "0",
+    "innodb_buffer_pool_load_at_startup": "0",
+    "skip_networking": "1",
+    "skip_name_resolve": "1",
+    # Commits are counted there.
+    "innodb_monitor_enable": "trx_%",
+}
+
+
+def checked(name: str, settings: Mapping[str, str]) -> dict[str, str]:
+    """The study's settings, spelled with ``_``.
+
+    Raises:
+        TierwiseError: for one that would move what a placement has put somewhere.
+    """
+    spelled = {setting.replace("-", "_"): value for setting, value in settings.items()}
+    for reserved in sorted(_OURS & spelled.keys()):
+        raise TierwiseError(f"engine {name}: setting {reserved} belongs to tierwise", "leave it out")
+    return spelled
+
+
+def for_limits(limits: Limits) -> dict[str, str]:
+    """Half of the memory for the buffer pool: the rest is for sessions and the server itself."""
+    if limits.memory_bytes is None:
+        return {}
+    return {"innodb_buffer_pool_size": f"{max(limits.memory_bytes // 2 >> 20, 8)}M"}
+
+
+def for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> dict[str, str]:
+    """Settings that put each role's files in its directory; the system's is the data directory.
+
+    Args:
+        temp: where temporary files go; with no directory of its own that is beside the system's.
+    """
+    # InnoDB counts from the data directory on.
+    way = os.path.relpath(temp, directories[Role.SYSTEM])
+    placed = {
+        **_ALWAYS,
+        "socket": str(socket),
+        "tmpdir": str(temp),
+        "innodb_temp_data_file_path": f"{way}/ibtmp1:12M:autoextend",
+    }
+    if Role.LOG in directories:
+        placed["innodb_log_group_home_dir"] = str(directories[Role.LOG])
+    if Role.UNDO in directories:
+        placed["innodb_undo_directory"] = str(directories[Role.UNDO])
+    if Role.ARCHIVE in directories:
+        placed["log_bin"] = str(directories[Role.ARCHIVE] / BINLOG)
+    return placed
+
+
+def defaults_for(directories: Mapping[Role, Path]) -> dict[str, str]:
+    """What a placement needs beyond directories, unless the study says otherwise."""
+    found = {}
+    if Role.UNDO in directories:
+        # With none of its own, which is the default, undo lies in the system's tablespace.
+        found["innodb_undo_tablespaces"] = "3"
+    if Role.ARCHIVE in directories:
+        found["sync_binlog"] = "1"
+    return found
