@@ -1,13 +1,15 @@
 //! The engines that clients can drive: the one place that names them all.
 
 use pyo3::prelude::*;
+use tierwise_load::mariadb::MariadbConnector;
 use tierwise_load::postgres::PostgresConnector;
 use tierwise_load::{Driver, LoadError};
+use tierwise_sqlite::SqliteConnector;
 
 use crate::interrupt::user_error;
 use crate::python_driver::PythonConnector;
 
-const NAMES: &str = "postgres or python";
+const NAMES: &str = "postgres, mariadb, sqlite or python";
 
 /// The driver of a database. What an address is depends on the driver; most take a text.
 ///
@@ -16,6 +18,8 @@ const NAMES: &str = "postgres or python";
 pub fn open(name: &str, address: &Bound<'_, PyAny>) -> PyResult<Box<dyn Driver>> {
     match name {
         "postgres" => boxed(address, PostgresConnector::new(address.extract()?)),
+        "mariadb" => boxed(address, MariadbConnector::new(address.extract()?)),
+        "sqlite" => boxed(address, SqliteConnector::new(address.extract()?)),
         "python" => Ok(Box::new(PythonConnector::new(address))),
         _ => Err(user_error(
             address.py(),

@@ -9,6 +9,7 @@ mod probe;
 mod profile;
 mod python_driver;
 mod simulate;
+mod sqlite;
 mod tpch;
 
 use pyo3::prelude::*;
@@ -35,6 +36,9 @@ mod _core {
 
     #[pymodule_export]
     use super::simulate::{simulate_device, summarize_devices};
+
+    #[pymodule_export]
+    use super::sqlite::{PySqliteDatabase, sqlite_version};
 
     #[pymodule_export]
     use super::tpch::{tpch_columns, tpch_refresh_keys, tpch_rows, write_tpch};

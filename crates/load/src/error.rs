@@ -45,7 +45,7 @@ impl LoadError {
     pub fn fix(&self) -> &'static str {
         match self {
             Self::Workload(_) => "mend the workload",
-            Self::Address(_) => "give the address as keywords, such as host=/tmp port=5432 user=me",
+            Self::Address(_) => "give it as keywords, such as user=me dbname=base",
             Self::Connect { .. } => {
                 "see that the server runs and admits as many connections as there are clients"
             }

@@ -1,7 +1,7 @@
 //! Clients of a database: closed-loop load and the filling of tables, from workloads that are data.
 //!
 //! [`Workload`] is what is done; [`Client`] is how one engine does it; [`Pool`] owns threads, time and
-//! histograms. Of the engines only [`postgres`] knows anything about PostgreSQL.
+//! histograms. One file each knows anything about an engine, such as [`postgres`].
 
 mod cap;
 mod client;
@@ -16,6 +16,7 @@ mod expression;
 mod fill;
 mod generated;
 mod label;
+pub mod mariadb;
 mod permutation;
 mod plan;
 mod pool;
