@@ -38,7 +38,8 @@ class DuckEngine(EmbeddedEngine):
             "tracked_metrics",
         }
     )
-    inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA}
+    inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA, Role.SYSTEM: Role.DATA}
+    helped: ClassVar = True
     gaps: ClassVar = {
         "log": "the log is made beside the database's file, and no setting moves it",
         "index": _ONE_FILE,

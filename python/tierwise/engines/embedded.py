@@ -7,6 +7,7 @@ its clients live in a worker (:mod:`tierwise.engines.embedded_worker`); this is 
 from __future__ import annotations
 
 import importlib.metadata
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -40,6 +41,9 @@ class EmbeddedEngine(Engine):
     reserved: ClassVar[frozenset[str]] = frozenset()
     """Settings that the engine itself decides."""
 
+    helped: ClassVar[bool] = False
+    """Whether the library works on a statement with threads of its own besides the client's."""
+
     def __init__(
         self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
     ) -> None:
@@ -54,6 +58,7 @@ class EmbeddedEngine(Engine):
         self._settings = dict(settings or {})
         self._timeout_s = timeout_s
         self._made: dict[Role, ledger.Directory] = {}
+        self._connected = weakref.WeakSet[EmbeddedClients]()
         self._worker: WorkerProcess | None = None
         self._version = self._find_version()
         for taken in sorted(self.reserved & self._settings.keys()):
@@ -109,10 +114,10 @@ class EmbeddedEngine(Engine):
             self._worker.kill()
 
     def restart_cold(self) -> None:
-        """Stop, drop the page cache, start."""
+        """Restart, then drop the page cache: also what the library read to open the database."""
         self.stop()
-        page_cache.drop(self.directories.values())
         self.start()
+        page_cache.drop(self.directories.values())
 
     def close(self) -> None:
         """Kill the worker if it runs and delete the directories."""
@@ -135,7 +140,9 @@ class EmbeddedEngine(Engine):
 
     def clients(self, program_json: str, clients: int, seed: int) -> Clients:
         """Clients on threads of the worker; sets of them may run at the same time."""
-        return EmbeddedClients(self._link, program_json, clients, seed)
+        connected = EmbeddedClients(self._link, program_json, clients, seed)
+        self._connected.add(connected)
+        return connected
 
     def load_tables(self, program_json: str, seed: int) -> int:
         """Filled by the worker."""
@@ -169,7 +176,9 @@ class EmbeddedEngine(Engine):
 
     def sampler(self) -> WaitSampler:
         """Looks at the threads of the clients from outside."""
-        return WaitSampler(ThreadWaitProbe(self.processes(), self.role_of))
+        return WaitSampler(
+            ThreadWaitProbe(self.processes(), self.role_of, self._count_sessions, helped=self.helped)
+        )
 
     def failure(self) -> str | None:
         """What the library wrote last, if it has ended without being told to."""
@@ -186,6 +195,9 @@ class EmbeddedEngine(Engine):
     def directories(self) -> Mapping[Role, Path]:
         """One for each placed role."""
         return {role: made.path for role, made in self._made.items()}
+
+    def _count_sessions(self) -> int:
+        return sum(clients.sessions for clients in list(self._connected))
 
     def _find_version(self) -> str:
         try:

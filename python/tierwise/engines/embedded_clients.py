@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 from tierwise.engines.embedded_link import WorkerLink
 
@@ -20,8 +21,14 @@ class EmbeddedClients:
             present_link: gives the link to the worker that runs at the time.
         """
         self._present_link = present_link
-        self._told = {"program": program_json, "clients": clients, "seed": seed}
+        self._told: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
+        self._closed = False
         self._connect()
+
+    @property
+    def sessions(self) -> int:
+        """How many are open."""
+        return 0 if self._closed or not self._link.open else int(self._told["clients"])
 
     def run(
         self,
@@ -49,8 +56,9 @@ class EmbeddedClients:
 
     def close(self) -> None:
         """End the sessions. No error if the worker is gone, and they with it."""
-        if self._link.open:
+        if self._link.open and not self._closed:
             self._link.call("disconnect", number=self._number)
+        self._closed = True
 
     def _connect(self) -> None:
         self._link = self._present_link()

@@ -10,7 +10,8 @@ import contextlib
 import os
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.counters import WaitClass
@@ -20,36 +21,48 @@ from tierwise.roles import Role
 CLIENT_THREAD = "tierwise-client"
 """Name of the threads that run clients, by which they are found among a library's own."""
 
-_THREADS_MAX = 50
+SESSIONS_MAX = 50
 _LOGS = frozenset({Role.LOG, Role.DOUBLEWRITE, Role.ARCHIVE})
 _PRIORITY = 1
 
+_ELSEWHERE: Mapping[Call | None, WaitClass] = {
+    Call.FUTEX: "lock",
+    # A library that sleeps does so until it tries again to get what another client holds.
+    Call.SLEEP: "lock",
+    Call.POLL: "client",
+}
 _ON_FILES = frozenset({Call.READ, Call.WRITE, Call.SYNC, Call.LOCK})
+
+_WORK = frozenset({"cpu", "log_sync", "data_read", "data_write"})
 
 RoleOf = Callable[[Path], Role | None]
 
 
 class ThreadWaitProbe:
-    """Looks at the threads named :data:`CLIENT_THREAD` of some processes, at 50 of them at most."""
+    """Looks at the threads named :data:`CLIENT_THREAD` of some processes, at 50 sessions at most."""
 
     def __init__(
-        self, pids: Sequence[int], role_of: RoleOf, *, on_futex: WaitClass = "lock", seed: int = 0
+        self,
+        pids: Sequence[int],
+        role_of: RoleOf,
+        sessions: Callable[[], int],
+        *,
+        helped: bool = False,
+        seed: int = 0,
     ) -> None:
         """Prepare; the threads need not exist yet.
 
         Args:
             pids: processes to look into.
             role_of: role of a file of the engine.
-            on_futex: class of a thread that waits for another one.
+            sessions: gives how many are open. One without a thread has nothing to do.
+            helped: whether the library works on a client's statement with threads of its own too. A client
+                that waits for another thread is then where most of these are.
         """
         self._tasks = [Path(f"/proc/{pid}/task") for pid in pids]
         self._role_of = role_of
-        self._elsewhere: dict[Call | None, WaitClass] = {
-            Call.FUTEX: on_futex,
-            # A library that sleeps does so until it tries again to get what another client holds.
-            Call.SLEEP: "lock",
-            Call.POLL: "client",
-        }
+        self._sessions = sessions
+        self._helped = helped
         self._random = random.Random(seed)
         self._ahead = False
 
@@ -62,16 +75,22 @@ class ThreadWaitProbe:
         Raises:
             OSError: if a process is gone.
         """
+        self._sleep(delay_s)
+        clients, others = _threads(self._tasks)
+        idle = max(0, self._sessions() - len(clients))
+        looked_at = [*clients, *[None] * idle]
+        if len(looked_at) > SESSIONS_MAX:
+            looked_at = self._random.sample(looked_at, SESSIONS_MAX)
+        classes = ["client" if thread is None else self._class_of(thread) for thread in looked_at]
+        seen = [kind for kind in classes if kind is not None]
+        return self._seen_through_helpers(seen, others) if self._helped else _seen_through_leader(seen)
+
+    def _sleep(self, delay_s: float) -> None:
         if not self._ahead:
             self._ahead = True
             with contextlib.suppress(PermissionError):
                 os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
         time.sleep(delay_s)
-        threads = [thread for task in self._tasks for thread in _client_threads(task)]
-        if len(threads) > _THREADS_MAX:
-            threads = self._random.sample(threads, _THREADS_MAX)
-        classes = [self._class_of(thread) for thread in threads]
-        return _waits_for_a_leader([seen for seen in classes if seen is not None])
 
     def cpu_s(self) -> float:
         """Nothing: the engine does not notice."""
@@ -94,7 +113,7 @@ class ThreadWaitProbe:
         call = call_of(int(told[0]))
         if call in _ON_FILES:
             return self._class_of_file(call, thread, int(told[1], 16))
-        return self._elsewhere.get(call, "other")
+        return _ELSEWHERE.get(call, "other")
 
     def _class_of_file(self, call: Call | None, thread: Path, descriptor: int) -> WaitClass:
         try:
@@ -110,19 +129,26 @@ class ThreadWaitProbe:
             return "data_read"
         return "log_sync" if role in _LOGS else "data_write"
 
+    def _seen_through_helpers(self, seen: list[WaitClass], others: Sequence[Path]) -> list[WaitClass]:
+        """Clients that wait for other threads, as what most of those do."""
+        if "lock" not in seen:
+            return seen
+        busy = Counter(kind for kind in map(self._class_of, others) if kind in _WORK)
+        instead: WaitClass = busy.most_common(1)[0][0] if busy else "other"
+        return [instead if kind == "lock" else kind for kind in seen]
 
-def _client_threads(task: Path) -> list[Path]:
-    found = []
-    for thread in os.scandir(task):
+
+def _threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """Threads that run clients, and all others."""
+    clients: list[Path] = []
+    others: list[Path] = []
+    for thread in (Path(found.path) for task in tasks for found in os.scandir(task)):
         with contextlib.suppress(OSError):
-            name = Path(thread.path, "comm").read_bytes()
-            if name.startswith(CLIENT_THREAD.encode()):
-                found.append(Path(thread.path))
-    return found
+            name = (thread / "comm").read_text("utf-8", "replace")
+            (clients if name.startswith(CLIENT_THREAD) else others).append(thread)
+    return clients, others
 
 
-def _waits_for_a_leader(classes: list[WaitClass]) -> list[WaitClass]:
+def _seen_through_leader(seen: list[WaitClass]) -> list[WaitClass]:
     """Clients that wait for another one while one flushes the log wait for that flush: a group commits."""
-    if "log_sync" not in classes:
-        return classes
-    return ["log_lock" if seen == "lock" else seen for seen in classes]
+    return ["log_lock" if kind == "lock" else kind for kind in seen] if "log_sync" in seen else seen
