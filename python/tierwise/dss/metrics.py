@@ -6,7 +6,7 @@ What comes out is derived from TPC-H and not comparable to published TPC results
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from tierwise.dss.parameters import QUERIES
@@ -29,6 +29,10 @@ class TimedLap(Protocol):
         """``ok``, or why its time does not count."""
 
     @property
+    def started_s(self) -> float | None:
+        """When it began, in seconds since any moment that all laps share."""
+
+    @property
     def elapsed_s(self) -> float:
         """From its beginning to its end."""
 
@@ -45,9 +49,9 @@ def scores(score: Mapping[str, float], laps: Iterable[TimedLap]) -> dict[str, fl
         decimal; and each as ``..._unrounded``, of times as measured: at small scale factors the
         specification's rounding to 0.1 s hides what differs.
     """
-    times = {lap.name: lap.elapsed_s for lap in laps if lap.status == "ok"}
-    by_rule = _scores(times, rounded, score)
-    unrounded = _scores(times, float, score)
+    ended = {lap.name: lap for lap in laps if lap.status == "ok"}
+    by_rule = _scores(ended, rounded, score)
+    unrounded = _scores(ended, float, score)
     return {name: round(value, 1) for name, value in by_rule.items()} | {
         f"{name}_unrounded": value for name, value in unrounded.items()
     }
@@ -84,21 +88,27 @@ def composite(power_at_size: float, throughput_at_size: float) -> float:
 
 
 def _scores(
-    times: Mapping[str, float], interval: Callable[[float], float], score: Mapping[str, float]
+    ended: Mapping[str, TimedLap], interval: Callable[[float], float], score: Mapping[str, float]
 ) -> dict[str, float]:
     result = {}
     scale_factor, streams = score["scale_factor"], round(score["streams"])
     queries, refreshes = power_laps()
-    if times.keys() >= {*queries, *refreshes}:
+    if ended.keys() >= {*queries, *refreshes}:
         result["power"] = power(
-            [interval(times[name]) for name in queries],
-            [interval(times[name]) for name in refreshes],
+            [interval(ended[name].elapsed_s) for name in queries],
+            [interval(ended[name].elapsed_s) for name in refreshes],
             scale_factor,
         )
-    names = throughput_streams(streams)
-    if names and times.keys() >= {name for stream in names for name in stream}:
-        longest = max(sum(times[name] for name in stream) for stream in names)
-        result["throughput"] = throughput(streams, interval(longest), scale_factor)
+    names = {name for stream in throughput_streams(streams) for name in stream}
+    if names and ended.keys() >= names:
+        span_s = _span_s([ended[name] for name in names])
+        result["throughput"] = throughput(streams, interval(span_s), scale_factor)
     if len(result) == 2:
         result["composite"] = composite(result["power"], result["throughput"])
     return result
+
+
+def _span_s(laps: Sequence[TimedLap]) -> float:
+    """From the beginning of the first to the end of the last."""
+    begun = [(lap.started_s or 0.0, lap.elapsed_s) for lap in laps]
+    return max(start + elapsed for start, elapsed in begun) - min(start for start, _ in begun)
