@@ -18,8 +18,8 @@ PACKAGE = ROOT / "python" / "tierwise"
 LAYERS: list[set[str]] = [
     {"errors", "_core"},
     {"roles", "units", "strict_model", "expression", "program", "dialect"},
-    {"generators", "object_operations", "dss"},
-    {"workload_spec", "workload_reader", "workload_resolver"},
+    {"generators", "object_operations", "pgbench", "pgbench_expressions", "dss"},
+    {"workload_spec", "workload_reader", "workload_resolver", "workload_sources"},
     {"measurements"},
     {"counters"},
     {"conditions"},

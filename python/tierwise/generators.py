@@ -228,5 +228,6 @@ CLIENT = "client"
 Derived = Label | Permutation | Expression
 
 Generator = Annotated[
-    Uniform | Zipf | Gaussian | Exponential | NuRand | Sequence | Counter | Text | Uuid | Choice | Derived, Field(discriminator="kind")
+    Uniform | Zipf | Gaussian | Exponential | NuRand | Sequence | Counter | Text | Uuid | Choice | Derived,
+    Field(discriminator="kind"),
 ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from tierwise import _core
+from tierwise import _core, pgbench
 from tierwise.errors import TierwiseError
 from tierwise.object_operations import ObjectKind
 from tierwise.program import RoleSql
@@ -24,33 +25,48 @@ AFTER_LOAD_FILE = "after_load.sql"
 _ROLE_MARKER = re.compile(r"^--\s*role:\s*(\S+)\s*$", re.MULTILINE)
 
 
-def read_spec(folders: Sequence[Path]) -> WorkloadSpec:
-    """What the workload.toml of the first folder says, and those of the folders that it is like.
+@dataclass(frozen=True)
+class Layer:
+    """A folder of a workload, or of one that it is like, and what its workload.toml says."""
+
+    folder: Path
+    raw: dict[str, Any]
+
+
+def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
+    """What the first layer says, and those that it is like.
+
+    Args:
+        file: what the first layer was read from, for messages.
+        layers: the workload, the one that it is like, and so on.
 
     Raises:
         TierwiseError: naming the file and field that is not valid.
     """
-    file = str(folders[0] / WORKLOAD_FILE)
+    raw, folders = _merged(layers), [layer.folder for layer in layers]
     try:
-        spec = WorkloadSpec.model_validate(_merged([read_toml(folder) for folder in folders]))
+        if raw.get("pgbench"):
+            raw = _with_scripts(WorkloadSpec.model_validate(raw), raw, folders)
+        spec = WorkloadSpec.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise TierwiseError(
             f"{file}: {field}: {first['msg']}", "mend that field; see docs/workloads.md"
         ) from error
-    spec = _with_sql_inline(spec, folders)
+    spec = _with_sql_inline(file, spec, folders)
     for problem, fix in spec.contradictions():
         raise TierwiseError(f"{file}: {problem}", fix)
     return spec
 
 
-def read_schema(folders: Sequence[Path], spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
+def read_schema(layers: Sequence[Layer], spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
     """Statements to run before the load phase and behind it; those of objects are derived from their fields.
 
     Raises:
         TierwiseError: naming the file.
     """
+    folders = [layer.folder for layer in layers]
     schema_file, after_load_file = (_file(folders, name) for name in (SCHEMA_FILE, AFTER_LOAD_FILE))
     if spec.objects:
         for file in (schema_file, after_load_file):
@@ -76,16 +92,30 @@ def read_toml(folder: Path) -> dict[str, Any]:
         raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
 
 
-def _merged(layers: list[dict[str, Any]]) -> dict[str, Any]:
-    """The first layer over the others: constants and tables one by one, anything else as a whole."""
+def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
+    """The first layer over the others: constants and tables one by one, what is run as a whole."""
     merged: dict[str, Any] = {}
     for layer in reversed(layers):
         below = {field: merged.get(field) for field in ("constants", "tables")}
-        merged |= layer
+        if "transactions" in layer.raw or "pgbench" in layer.raw:
+            for field in ("transactions", "pgbench", "parameters", "laps"):
+                merged.pop(field, None)
+        merged |= layer.raw
         for field, inherited in below.items():
             if isinstance(inherited, dict) and isinstance(merged[field], dict):
                 merged[field] = inherited | merged[field]
     return merged
+
+
+def _with_scripts(spec: WorkloadSpec, raw: dict[str, Any], folders: Sequence[Path]) -> dict[str, Any]:
+    """The same with the transactions of pgbench's scripts in place of their names."""
+    scripts = [pgbench.split_weight(script) for script in spec.pgbench]
+    files = [(_file(folders, name), weight) for name, weight in scripts]
+    said = pgbench.read_scripts(files, spec.constants)
+    for field in ("parameters", "transactions"):
+        if field in raw:
+            raise TierwiseError(f"{folders[0] / WORKLOAD_FILE}: both pgbench and {field}", "give one of them")
+    return {**raw, **said, "pgbench": []}
 
 
 def _file(folders: Sequence[Path], name: str) -> Path:
@@ -125,22 +155,20 @@ def read_text(path: Path) -> str:
         ) from error
 
 
-def _with_sql_inline(spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:
+def _with_sql_inline(file: str, spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:
     """The same with single statements in place of scripts, files' names and operations on objects."""
     transactions = {}
     for name, transaction in spec.transactions.items():
+        where = f"{file}: transactions.{name}.steps"
         steps = [
-            step.model_copy(
-                update={"sql": _statements(step, spec, folders, f"transactions.{name}.steps.{i}")}
-            )
-            for i, step in enumerate(transaction.steps)
+            step.model_copy(update={"sql": _statements(f"{where}.{number}", step, spec, folders)})
+            for number, step in enumerate(transaction.steps)
         ]
         transactions[name] = transaction.model_copy(update={"steps": steps})
     return spec.model_copy(update={"transactions": transactions})
 
 
-def _statements(step: Step, spec: WorkloadSpec, folders: Sequence[Path], field: str) -> list[str]:
-    where = f"{folders[0] / WORKLOAD_FILE}: transactions.{field}"
+def _statements(where: str, step: Step, spec: WorkloadSpec, folders: Sequence[Path]) -> list[str]:
     if [bool(step.sql), step.file is not None, step.operation is not None].count(True) != 1:
         raise TierwiseError(where, "give one of sql, file and object")
     if step.operation is not None:

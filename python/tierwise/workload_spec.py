@@ -91,7 +91,7 @@ class WorkloadSpec(_Spec):
         if "scale" in self.constants:
             yield "constants.scale", "choose another name; a study gives the scale"
         if bool(self.transactions) == bool(self.program):
-            yield "transactions: needs either these or a program", "write [transactions.NAME]"
+            yield "transactions: give these or a program", "write [transactions.NAME]"
         for kind_name, kind in self.objects.items():
             if problem := kind.problem():
                 yield f"objects.{kind_name} {problem[0]}", problem[1]
