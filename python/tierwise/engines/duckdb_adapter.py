@@ -56,14 +56,8 @@ class DuckAdapter:
         self._in_session("CHECKPOINT")
 
     def counters(self) -> Counters:
-        """What the sessions read and wrote, in blocks."""
-        page_bytes = self._database_size()["block_size"]
-        return Counters(
-            pages_read=self._tally.read_bytes // page_bytes,
-            pages_written=self._tally.written_bytes // page_bytes,
-            page_bytes=page_bytes,
-            commits=self._tally.commits,
-        )
+        """Commits of the sessions; DuckDB has no totals of its own."""
+        return Counters(page_bytes=self._database_size()["block_size"], commits=self._tally.commits)
 
     def space(self) -> SpaceUse | None:
         """Of the file, without the log; indexes are in the same blocks as tables."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -17,38 +16,28 @@ _OVER_TIME = "maximum execution time"
 
 
 class Tally:
-    """What all sessions of a database did. DuckDB tells of each statement what it read and wrote."""
+    """Commits of all sessions of a database."""
 
     def __init__(self) -> None:
         """Begin at zero."""
         self._lock = threading.Lock()
         self.commits = 0
-        self.read_bytes = 0
-        self.written_bytes = 0
 
-    def add(self, told: Mapping[str, Any], *, committed: bool) -> None:
-        """Add one statement."""
+    def add(self) -> None:
+        """Count one."""
         with self._lock:
-            self.commits += committed
-            self.read_bytes += told["total_bytes_read"]
-            self.written_bytes += told["total_bytes_written"]
+            self.commits += 1
 
 
 class DuckSession:
     """One session. Its calls are made one after the other."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tally: Tally) -> None:
-        """Take over a connection, and have DuckDB keep what each of its statements reads and writes."""
+        """Take over a connection."""
         self._connection = connection
         self._tally = tally
         self._statements: list[duckdb.Statement] = []
         self._in_transaction = False
-        for setting in (
-            "enable_profiling = 'no_output'",
-            "profiling_coverage = 'ALL'",
-            "tracked_metrics = ['io.*']",
-        ):
-            connection.execute(f"SET SESSION {setting}")
 
     def prepare(self, statement: str, names: list[str]) -> None:
         """Number the next statement, from 0; its parameters are question marks, one for each name."""
@@ -59,37 +48,33 @@ class DuckSession:
 
     def query_number(self, sql: str) -> int | None:
         """Run a query that gives one whole number, or null."""
-        self._start(sql)
-        found = self._connection.fetchall()
-        self._count()
-        return None if not found or found[0][0] is None else int(found[0][0])
+        self.run(sql)
+        found = self._connection.fetchone()
+        return None if found is None or found[0] is None else int(found[0])
 
     def begin(self) -> None:
         """Begin a transaction."""
-        self.run("BEGIN", committed=False)
+        self._start("BEGIN")
         self._in_transaction = True
 
     def execute(self, number: int, arguments: tuple[Any, ...], sum_column: str | None) -> tuple[int, int]:
         """Run a prepared statement to the end of its result; gives rows returned or affected, and a sum."""
         statement = self._statements[number]
-        self._start(statement, arguments)
+        self.run(statement, arguments)
         if statement.type == duckdb.StatementType.SELECT:
-            outcome = self._drain(sum_column)
-        else:
-            outcome = self.affected(), 0
-        self._count()
-        return outcome
+            return self._drain(sum_column)
+        return self.affected(), 0
 
     def commit(self) -> None:
         """Commit, durably."""
         self._in_transaction = False
-        self.run("COMMIT", committed=True)
+        self.run("COMMIT")
 
     def rollback(self) -> None:
         """Give the transaction up, if there is one."""
         if self._in_transaction:
-            self._start("ROLLBACK")
             self._in_transaction = False
+            self._start("ROLLBACK")
 
     def append(self, table: str, columns: list[str], rows: list[tuple[Any, ...]]) -> int:
         """Add rows as one statement with a list for each column."""
@@ -108,25 +93,21 @@ class DuckSession:
         """End the session; what is not committed is given up."""
         self._connection.close()
 
-    def run(self, statement: str, arguments: Sequence[Any] = (), *, committed: bool | None = None) -> None:
-        """Run one statement that gives no rows, and count what it did.
+    def run(self, statement: str | duckdb.Statement, arguments: Sequence[Any] = ()) -> None:
+        """Run one statement; outside a transaction it is one.
 
         Raises:
             StatementError: in DuckDB's words, telling a conflict and the cap apart from other failures.
         """
         self._start(statement, arguments)
-        self._count(committed=committed)
+        if not self._in_transaction:
+            self._tally.add()
 
     def _start(self, statement: str | duckdb.Statement, arguments: Sequence[Any] = ()) -> None:
         try:
             self._connection.execute(statement, list(arguments))
         except duckdb.Error as error:
             raise _failure(error) from None
-
-    def _count(self, *, committed: bool | None = None) -> None:
-        """Note what DuckDB says of the last statement, which it does once all its rows are read."""
-        told = json.loads(self._connection.get_profiling_information())["io"]
-        self._tally.add(told, committed=not self._in_transaction if committed is None else committed)
 
     def _drain(self, sum_column: str | None) -> tuple[int, int]:
         place = None if sum_column is None else self._place_of(sum_column)

@@ -15,7 +15,9 @@ _ROLES = (
     (re.compile(r"duckdb_temp_.*"), Role.TEMP),
 )
 _ONE_FILE = "everything is in the blocks of one file"
-_NO_COUNT = "DuckDB counts the bytes of blocks that each statement reads and writes, and nothing else"
+_NO_COUNT = (
+    "its profiler leaves out what threads other than the client's read and spill, and there are no totals"
+)
 
 
 class DuckEngine(EmbeddedEngine):
@@ -29,13 +31,10 @@ class DuckEngine(EmbeddedEngine):
         {
             "access_mode",
             "autoinstall_known_extensions",
-            "enable_profiling",
             "home_directory",
             "max_execution_time",
-            "profiling_coverage",
             "secret_directory",
             "temp_directory",
-            "tracked_metrics",
         }
     )
     inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA, Role.SYSTEM: Role.DATA}
@@ -50,7 +49,9 @@ class DuckEngine(EmbeddedEngine):
         "log_bytes": "the log is not counted, and its file is deleted at every checkpoint",
         "logical_reads": _NO_COUNT,
         "physical_reads": _NO_COUNT,
+        "pages_read": _NO_COUNT,
         "physical_writes": _NO_COUNT,
+        "pages_written": _NO_COUNT,
         "temp_bytes": _NO_COUNT,
     }
 

@@ -39,8 +39,10 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int | None:
-        """Pid of the worker while it runs."""
-        return self._process.pid if self._process is not None and self._process.running else None
+        """Pid of the worker while it runs; one that has hung up is about to exit."""
+        if self._process is None or not self._process.running or (self.link and not self.link.open):
+            return None
+        return self._process.pid
 
     def start(self, timeout_s: float) -> WorkerLink:
         """Start a worker and wait until it has connected.
