@@ -25,6 +25,23 @@ _OWN_THREAD = "SELECT tid FROM information_schema.processlist WHERE id = connect
 _REFRESH_S = 0.5
 """The server makes a temporary table for each look at the threads: too much for every tick."""
 
+_COMMITS = frozenset(
+    {
+        "Closing tables",
+        "Commit",
+        "End of update loop",
+        "Freeing items",
+        "Query end",
+        "Reset for next command",
+        "Unlocking tables",
+        "Updating status",
+        "Waiting for prior transaction to commit",
+        "Writing to net",
+    }
+)
+"""States after the last lock was asked for. A commit ends its statement before its part of the log is
+flushed, and waits for that only then: mostly in ``Updating status``."""
+
 
 class MariadbWaitProbe(ThreadWaitProbe):
     """Looks at the threads of the load's sessions, at 50 of them at most."""
@@ -69,7 +86,7 @@ class MariadbWaitProbe(ThreadWaitProbe):
     def _behind_the_log(self, waiting: list[int]) -> dict[int, WaitClass]:
         """Those of the sessions that commit: what they wait for is another one's flush."""
         states = {session: state for session, *_, state, _info, _progress in self._query("SHOW PROCESSLIST")}
-        return {session: "log_lock" for session in waiting if "commit" in (states.get(session) or "").lower()}
+        return {session: "log_lock" for session in waiting if states.get(session) in _COMMITS}
 
     def _query(self, sql: str) -> list[Any]:
         with self._connection.cursor() as cursor:

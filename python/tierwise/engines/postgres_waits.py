@@ -13,7 +13,7 @@ CLIENT_APPLICATION = "tierwise-client"
 """The application_name of the load's sessions."""
 
 _EVENTS: Mapping[WaitClass, str] = {
-    "log_sync": "IO:WalSync IO:WalWrite IO:WalInitSync IO:WalInitWrite IO:WalSyncMethodAssign",
+    "log_sync": "IO:WalSync IO:WalWrite IO:WalInitSync IO:WalInitWrite IO:WalSyncMethodAssign IPC:SyncRep",
     "log_lock": "LWLock:WALWrite LWLock:WALInsert LWLock:WALBufMapping",
     "data_read": """
         IO:DataFileRead IO:DataFilePrefetch IO:AioIoCompletion IO:AioIoUringExecution IO:AioIoUringSubmit
@@ -28,7 +28,7 @@ _EVENTS: Mapping[WaitClass, str] = {
 """Events by class, as pg_wait_events of PostgreSQL 18 spells them.
 
 Up to PostgreSQL 16 the same names differ in case alone (WALSync, BufferIO, SLRURead), so case is ignored.
-A wait for asynchronous I/O counts as a read: PostgreSQL 18 does nothing else asynchronously.
+SyncRep is the wait for the second member of the log. A wait for asynchronous I/O counts as a read: PostgreSQL 18 does nothing else asynchronously.
 """
 
 _TYPES: Mapping[str, WaitClass] = {
