@@ -56,6 +56,7 @@ LAYERS: list[set[str]] = [
         "run",
         "lab",
     },
+    {"workload_check", "workload_template"},
     {"report"},
     {"cli", "__main__"},
 ]

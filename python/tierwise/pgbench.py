@@ -44,9 +44,10 @@ def read_scripts(files: Sequence[tuple[Path, float]], constants: Iterable[str]) 
     for path, weight in files:
         script = _Script(path, shared, set(constants))
         script.read()
+        autocommit = script.autocommit()
         step = {"sql": [sql for _, sql in script.statements]}
         name = path.stem if path.stem not in transactions else path.name
-        transactions[name] = {"weight": weight, "autocommit": script.autocommit(), "steps": [step]}
+        transactions[name] = {"weight": weight, "autocommit": autocommit, "steps": [step]}
         think_ms.add(script.sleep_ms)
         if len(think_ms) > 1:
             raise TierwiseError(f"{path}: \\sleep: the scripts sleep differently", "let all sleep the same")

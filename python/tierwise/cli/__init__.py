@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tierwise.cli import devices, disk, doctor, probe, report, study
+from tierwise.cli import devices, disk, doctor, probe, report, study, workload
 from tierwise.errors import TierwiseError
 
 _BAD_INPUT = 2
@@ -23,6 +23,7 @@ app.command()(doctor.doctor)
 app.command()(disk.clean)
 app.add_typer(disk.app, name="disk")
 app.add_typer(devices.app, name="device")
+app.add_typer(workload.app, name="workload")
 
 
 def main() -> None:

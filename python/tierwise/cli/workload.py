@@ -1,0 +1,65 @@
+"""``tierwise workload list``, ``new`` and ``check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from tierwise import workload_check, workload_template
+from tierwise.errors import TierwiseError
+from tierwise.workload import Workload, names
+
+app = typer.Typer(no_args_is_help=True, help="what is run: list, start and check workloads")
+
+
+@app.command("list")
+def list_workloads() -> None:
+    """List the workloads that ship with tierwise."""
+    table = Table("workload", "summary", "runs", box=None)
+    for name in names():
+        one = Workload.load(name)
+        laps = [lap.name for stage in one.resolve(1).stages for stream in stage.streams for lap in stream]
+        runs = f"laps {_listed(laps)}" if laps else f"mix of {_listed(list(one.spec.transactions))}"
+        table.add_row(name, one.summary, runs)
+    Console().print(table)
+
+
+@app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(help="folder to make; its name is the workload's")],
+) -> None:
+    """Write a small workload with comments, to be changed into one of your own."""
+    for file in workload_template.write(folder):
+        typer.echo(f"wrote {file}")
+    typer.echo(f"next: tierwise workload check {folder}")
+
+
+@app.command()
+def check(
+    workload: Annotated[str, typer.Argument(help="a folder, a pgbench script, or the name of a shipped one")],
+    engine: Annotated[str, typer.Option(help="as a study names it")] = "postgres",
+    scale: Annotated[
+        float | None, typer.Option(help="0.01 when not given, or what makes sense above it")
+    ] = None,
+) -> None:
+    """Read a workload, load a few rows of it, and run each of its transactions or laps.
+
+    The database is a new one in a temporary directory.
+    """
+    chosen = Workload.load(workload)
+    typer.echo(f"ok      read: {chosen.file}: {chosen.summary}")
+    failed = 0
+    for tried in workload_check.try_out(chosen, engine, scale):
+        failed += tried.problem is not None
+        typer.echo(f"{'FAILED' if tried.problem else 'ok':<8}{tried.name}: {tried.problem or tried.note}")
+    if failed:
+        raise TierwiseError(f"{chosen.file}: {failed} of the above failed", "mend what they name")
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:5])
+    return shown if len(names) <= 5 else f"{shown} and {len(names) - 5} more"

@@ -1,0 +1,29 @@
+"""A workload to begin with, for users to change into their own."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+
+from tierwise.errors import TierwiseError
+
+
+def write(folder: Path) -> list[Path]:
+    """Make a new folder with a small workload that runs as it stands; gives its files.
+
+    Raises:
+        TierwiseError: if the folder is there already, or cannot be made.
+    """
+    template = resources.files("tierwise") / "templates" / "workload"
+    try:
+        folder.mkdir(parents=True)
+        written = []
+        for source in sorted(template.iterdir(), key=lambda one: one.name, reverse=True):
+            text = source.read_text("utf-8").replace("FOLDER", str(folder))
+            (folder / source.name).write_text(text, "utf-8")
+            written.append(folder / source.name)
+        return written
+    except FileExistsError as error:
+        raise TierwiseError(f"{folder} is there already", "name a folder that is not") from error
+    except OSError as error:
+        raise TierwiseError(f"{folder}: {error.strerror}", "name a folder that can be made") from error
