@@ -50,6 +50,7 @@ bench: env  ## the bars: simulator, live disk, clients
 	cargo bench --quiet --locked -p tierwise-device
 	$(BIN)/python benchmarks/disk_path.py
 	$(BIN)/python benchmarks/client_cpu.py
+	$(BIN)/python benchmarks/load_limit.py
 	$(BIN)/python benchmarks/probe_fio.py
 
 report: env  ## write the report of the last demo again
