@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tierwise.cli import devices, disk, doctor, probe, report, study, workload
+from tierwise.cli import compare, devices, disk, doctor, probe, report, study, workload
 from tierwise.errors import TierwiseError
 
 _BAD_INPUT = 2
@@ -17,6 +17,7 @@ app.command()(study.demo)
 app.command()(study.run)
 app.command()(study.studies)
 app.command()(report.report)
+app.command()(compare.compare)
 app.command()(probe.probe)
 app.command()(devices.devices)
 app.command()(doctor.doctor)

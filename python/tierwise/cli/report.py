@@ -1,7 +1,8 @@
-"""``tierwise report``, and how other commands show the answer of a study."""
+"""``tierwise report``, and how other commands show the answers of studies."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,14 +10,17 @@ import typer
 from rich.console import Console
 
 from tierwise.errors import TierwiseError
-from tierwise.lab import RESULTS_FILE, STUDY_FILE
+from tierwise.lab import LATEST, RESULTS_FILE, STUDY_FILE
 from tierwise.report.answer import Answer, build_answer
-from tierwise.report.charts import WIDE, figures_of, to_png
+from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
+from tierwise.report.combined import Chapter, render_combined
 from tierwise.report.page import render_page
 from tierwise.report.tables import answer_tables
 from tierwise.result_files import read_results, read_study_info
 
 REPORT_FILE = "report.html"
+LATEST_FILES = [RESULTS_FILE, f"{LATEST}/{RESULTS_FILE}"]
+"""Where the results of a study lie, seen from its own directory or from the one above."""
 
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", help="file of the page; beside the results if not given")
@@ -25,17 +29,41 @@ Png = Annotated[Path | None, typer.Option(help="also write every chart as a PNG 
 
 
 def report(
-    results_dir: Annotated[Path, typer.Argument(help="directory that a study wrote its results to")],
+    results_dir: Annotated[Path, typer.Argument(help="directory of a study's results, or of many studies")],
     out: Out = None,
     png: Png = None,
 ) -> None:
-    """Print the answer of a study and write its report, one HTML file that opens offline."""
+    """Print the answer of a study and write its report, one HTML file that opens offline.
+
+    For a directory of many studies: one report with a section for each.
+    """
+    studies = studies_in(results_dir)
+    if studies:
+        typer.echo(f"report: {write_combined_report(studies, out or results_dir / REPORT_FILE)}")
+        return
     answer = read_answer(results_dir)
     _print(Console(), answer)
-    typer.echo(f"report: {_write(out or results_dir / REPORT_FILE, render_page(answer).encode())}")
+    typer.echo(f"report: {write_file(out or results_dir / REPORT_FILE, render_page(answer).encode())}")
     if png is not None:
         for file in write_pngs(answer, png):
             typer.echo(f"chart: {file}")
+
+
+def studies_in(directory: Path) -> list[Path]:
+    """The latest results of every study below a directory; none if it is itself a study's."""
+    if (directory / STUDY_FILE).exists() or not directory.is_dir():
+        return []
+    below = sorted(path for path in directory.iterdir() if path.is_dir() and path.name != LATEST)
+    latest = [path / LATEST if (path / LATEST).is_dir() else path for path in below]
+    return [path for path in latest if (path / STUDY_FILE).exists()]
+
+
+def write_combined_report(directories: Sequence[Path], out: Path) -> Path:
+    """Write one page with a section for each directory of results and return its path.
+
+    One without a valid run, or that cannot be read, has a section that says why.
+    """
+    return write_file(out, render_combined([_chapter(directory) for directory in directories]).encode())
 
 
 def print_answer(console: Console, results_dir: Path) -> None:
@@ -45,17 +73,21 @@ def print_answer(console: Console, results_dir: Path) -> None:
 
 def write_report(results_dir: Path) -> Path:
     """Write ``report.html`` beside the results and return its path."""
-    return _write(results_dir / REPORT_FILE, render_page(read_answer(results_dir)).encode())
+    return write_file(results_dir / REPORT_FILE, render_page(read_answer(results_dir)).encode())
 
 
 def write_pngs(answer: Answer, directory: Path) -> list[Path]:
     """Write every chart into ``directory``, made if need be; returns the files."""
     single = len(answer.comparisons) == 1
-    return [
-        _write(directory / f"{name if single else f'{number}-{name}'}.png", to_png(figure.draw(WIDE)))
+    charts = {
+        name if single else f"{number}-{name}": figure
         for number, comparison in enumerate(answer.comparisons, start=1)
         for name, figure in figures_of(comparison).items()
-    ]
+    }
+    for number, sweep in enumerate(answer.sweeps, start=1):
+        figures = figures_of_sweep(sweep, answer.study.baseline)
+        charts |= {f"sweep-{number}-{name}": figure for name, figure in figures.items()}
+    return [write_file(directory / f"{name}.png", to_png(chart.draw(WIDE))) for name, chart in charts.items()]
 
 
 def read_answer(results_dir: Path) -> Answer:
@@ -68,15 +100,30 @@ def read_answer(results_dir: Path) -> Answer:
     return build_answer(read_results(results_dir / RESULTS_FILE), info)
 
 
-def _print(console: Console, answer: Answer) -> None:
-    for part in answer_tables(answer):
-        console.print(part)
+def write_file(path: Path, content: bytes) -> Path:
+    """Write a file, its directory made if need be, and return its path.
 
-
-def _write(path: Path, content: bytes) -> Path:
+    Raises:
+        TierwiseError: if it cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     except OSError as error:
         raise TierwiseError(f"{path}: {error.strerror}", "name a place that you may write to") from error
     return path
+
+
+def _chapter(directory: Path) -> Chapter:
+    name = directory.parent.name if directory.name == LATEST else directory.name
+    try:
+        info = read_study_info(directory / STUDY_FILE)
+        name = info.name
+        return Chapter(name, info.question, read_answer(directory), "")
+    except TierwiseError as error:
+        return Chapter(name, "", None, str(error))
+
+
+def _print(console: Console, answer: Answer) -> None:
+    for part in answer_tables(answer):
+        console.print(part)

@@ -39,9 +39,9 @@ def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
     groups = {(run.engine.name, tuple(sorted(run.setting.items()))) for run in runs}
     planned = info.repeats * len(info.placements) * len(groups) if info.repeats and info.placements else None
     return Conditions(
-        facts={name: values for name, values in _facts(runs, info).items() if values},
-        devices={d.name: _device(d.kind, d.profile, d.path) for run in runs for d in run.devices},
-        settings=[_settings(name, runs) for name in sorted({run.engine.name for run in runs})],
+        facts=facts_of(runs),
+        devices=devices_of(runs),
+        settings=[settings_of(name, runs) for name in sorted({run.engine.name for run in runs})],
         order=[run.placement for run in runs],
         first_started_at=min(run.started_at for run in runs),
         last_started_at=max(run.started_at for run in runs),
@@ -50,11 +50,13 @@ def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
     )
 
 
-def _facts(runs: Sequence[RunResult], info: StudyInfo) -> dict[str, list[str]]:
+def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
+    """What was the same, or took several values, by name: machine, engine, workload."""
+
     def distinct(values: Sequence[object]) -> list[str]:
         return list(dict.fromkeys(str(value) for value in values))
 
-    return {
+    found = {
         "Engine": distinct([f"{run.engine.name} {run.engine.version}" for run in runs]),
         "Workload": distinct([run.workload.name.replace("_", " ") for run in runs]),
         "Scale": distinct([f"{run.workload.scale:g}" for run in runs]),
@@ -73,7 +75,7 @@ def _facts(runs: Sequence[RunResult], info: StudyInfo) -> dict[str, list[str]]:
         ),
         "Warm-up transactions": distinct([numbers.count(run.workload.warmup_transactions) for run in runs]),
         "Caches before the warm-up": distinct([run.workload.caches for run in runs]),
-        "Seed": [str(info.seed)],
+        "Seed": distinct([run.study_seed for run in runs]),
         "Machine": distinct([run.machine.host for run in runs]),
         "Processor": distinct([f"{run.machine.cpu_model}, {run.machine.cores} cores" for run in runs]),
         "Memory": distinct([numbers.size(run.machine.memory_bytes) for run in runs]),
@@ -81,13 +83,20 @@ def _facts(runs: Sequence[RunResult], info: StudyInfo) -> dict[str, list[str]]:
         "Kernel": distinct([run.machine.kernel for run in runs]),
         "tierwise": distinct([run.machine.tierwise_version for run in runs]),
     }
+    return {name: values for name, values in found.items() if values}
+
+
+def devices_of(runs: Sequence[RunResult]) -> dict[str, str]:
+    """Device name -> what it was."""
+    return {d.name: _device(d.kind, d.profile, d.path) for run in runs for d in run.devices}
 
 
 def _device(kind: str, profile: str | None, path: str | None) -> str:
     return f"emulated: {profile} ({kind})" if profile else f"real: {path}" if path else kind
 
 
-def _settings(engine: str, runs: Sequence[RunResult]) -> Settings:
+def settings_of(engine: str, runs: Sequence[RunResult]) -> Settings:
+    """Settings of one engine over its runs."""
     several = [run.engine.settings for run in runs if run.engine.name == engine]
     values = {
         name: list(dict.fromkeys(settings.get(name, "(not set)") for settings in several))

@@ -65,7 +65,12 @@ class LapRow(Record):
     def slowest_s(self) -> float | None:
         """The greatest time of any placement: 100 % where times are normalised; `None` if one was stopped."""
         times = [cell.elapsed.estimate for cell in self.cells if cell.elapsed]
-        return None if any(cell.stopped for cell in self.cells) else max(times, default=None)
+        return None if self.some_stopped else max(times, default=None)
+
+    @property
+    def some_stopped(self) -> bool:
+        """Whether it was stopped under any placement."""
+        return any(cell.stopped for cell in self.cells)
 
     def cell(self, placement: str) -> LapCell | None:
         """The lap under one placement."""

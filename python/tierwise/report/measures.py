@@ -109,6 +109,10 @@ def _wait_s(part: Part) -> float | None:
     return part.elapsed_s * sessions * waiting
 
 
+def _p99_s(part: Part) -> float | None:
+    return part.latency.p99_us / 1e6 if part.latency else None
+
+
 def _io_bytes(part: Part, field_name: str) -> float | None:
     return sum(getattr(io, field_name) for io in part.total_io) if part.total_io else None
 
@@ -150,6 +154,7 @@ def _space(name: str) -> Callable[[Part], float | None]:
 MEASURES: dict[str, Measure] = {
     "elapsed": Measure("Elapsed", "seconds", lambda part: part.elapsed_s),
     "rate": Measure("Transactions a second", "rate", lambda part: part.rate_per_s),
+    "p99 latency": Measure("p99 latency", "seconds", _p99_s),
     "log wait share": Measure("Log wait", "share", lambda part: waits_share(part, LOG_WAITS)),
     "client wait share": Measure("Waiting for client", "share", lambda part: waits_share(part, ("client",))),
     "elapsed without log wait": Measure("Without log wait", "seconds", lambda part: part.projection_s),
@@ -180,7 +185,7 @@ MEASURES: dict[str, Measure] = {
 COUNTER_NAMES = [
     name
     for name in MEASURES
-    if name not in {"rate", "log wait share", "client wait share", "elapsed without log wait"}
+    if name not in {"rate", "p99 latency", "log wait share", "client wait share", "elapsed without log wait"}
 ]
 """Talebzadeh's table of counters, elapsed time first."""
 

@@ -118,6 +118,11 @@ def percent_span(interval: Interval) -> str:
     return ends + unit if ends else ""
 
 
+def kind_span(interval: Interval, kind: str) -> str:
+    """The interval of a value of some kind, or nothing when there is none."""
+    return percent_span(interval) if kind == "share" else _span(interval, of_kind(kind))
+
+
 def _span(interval: Interval, text: Callable[[float], str]) -> str:
     if interval.low is None or interval.high is None or interval.bound is not Bound.EXACT:
         return ""

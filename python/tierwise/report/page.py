@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import altair as alt
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from tierwise.report import numbers
 from tierwise.report.answer import Answer, Comparison
-from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, Figure, figures_of, figures_of_sweep, to_svg
+from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, Figure, Look, figures_of, figures_of_sweep, to_svg
 from tierwise.report.lap_tables import checksum, level_text, repeats
 from tierwise.report.measures import COUNTER_NAMES, kind_of, title_of
 from tierwise.report.palette import DARK, LIGHT, css_declarations, placement_names
@@ -130,7 +132,7 @@ def sections_of(answer: Answer, prefix: str = "", brief: bool = False) -> list[S
         Section(
             id=(name := f"{prefix}c{number}"),
             comparison=one,
-            figures={key: _drawing(name, figure) for key, figure in figures_of(one, brief).items()},
+            figures={key: _drawn(name, figure) for key, figure in figures_of(one, brief).items()},
             colours=placement_names([row.placement for row in one.rows], one.baseline),
         )
         for number, one in enumerate(answer.comparisons, start=1)
@@ -144,7 +146,7 @@ def sweep_sections_of(answer: Answer, prefix: str = "") -> list[SweepSection]:
             id=(name := f"{prefix}s{number}"),
             sweep=one,
             figures={
-                key: _drawing(name, figure)
+                key: _drawn(name, figure)
                 for key, figure in figures_of_sweep(one, answer.study.baseline).items()
             },
         )
@@ -152,9 +154,14 @@ def sweep_sections_of(answer: Answer, prefix: str = "") -> list[SweepSection]:
     ]
 
 
-def _drawing(section: str, figure: Figure) -> Drawing:
+def _drawn(section: str, figure: Figure) -> Drawing:
+    return drawing(section, figure.name, figure.description, figure.draw)
+
+
+def drawing(section: str, name: str, description: str, draw: Callable[[Look], alt.LayerChart]) -> Drawing:
+    """A chart in both widths; ids inside begin with ``section`` and ``name``, unique in a page."""
     wide, narrow = (
-        Markup(to_svg(figure.draw(look), f"{section}-{figure.name}-{size}", figure.description))
+        Markup(to_svg(draw(look), f"{section}-{name}-{size}", description))
         for size, look in (("wide", PAGE_WIDE), ("narrow", PAGE_NARROW))
     )
     return Drawing(wide, narrow)

@@ -44,12 +44,14 @@ class Figures:
         self._laps = {(cell.placement, lap.label): cell for lap in laps for cell in lap.cells}
 
     def get(self, placement: str, lap: str | None, what: str) -> Ours | None:
-        """The median, or the ratio where ``what`` is one."""
+        """The median, or the ratio where ``what`` is one; of what a cap stopped, its time only."""
         row, cell = self._runs.get(placement), self._laps.get((placement, lap or ""))
         if what == SPEEDUP:
             return _ours(cell.speedup if lap and cell else row.speedup if row and not lap else None)
         if what == "elapsed":
             return _ours(cell.elapsed if lap and cell else row.summary.elapsed if row and not lap else None)
+        if (lap and cell and cell.stopped) or (not lap and row and row.summary.capped):
+            return None
         medians = cell.medians if lap and cell else row.summary.medians if row and not lap else {}
         return Ours(medians[what]) if what in medians else None
 

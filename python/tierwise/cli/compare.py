@@ -1,0 +1,65 @@
+"""``tierwise compare``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, get_args
+
+import typer
+
+from tierwise.cli.report import LATEST_FILES, write_file
+from tierwise.errors import TierwiseError
+from tierwise.report.compare import compare_sets
+from tierwise.report.compare_text import FORMATS
+from tierwise.result_files import read_results
+from tierwise.results import RunResult
+
+Format = Literal["md", "csv", "json", "html"]
+_SET = "directory of results, or results.jsonl; PATH:ENGINE takes the runs of one engine"
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help=_SET)],
+    b: Annotated[str, typer.Argument(metavar="B", help=_SET)],
+    format: Annotated[
+        Format | None, typer.Option(help="by the name of the file, or md, when not given")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write; else it is printed")] = None,
+) -> None:
+    """Compare two sets of results: ratios with intervals, by run, lap and role, and what else differed."""
+    chosen = format or _format_of(out)
+    text = FORMATS[chosen](compare_sets(read_set(a), read_set(b), (a, b)))
+    if out is None:
+        typer.echo(text, nl=False)
+    else:
+        typer.echo(f"comparison: {write_file(out, text.encode())}")
+
+
+def read_set(name: str) -> list[RunResult]:
+    """The runs of a directory or file; of one engine where ``name`` ends in a colon and its name.
+
+    Raises:
+        TierwiseError: if there are none.
+    """
+    path, engine = Path(name), ""
+    if not path.exists() and ":" in name:
+        before, _, engine = name.rpartition(":")
+        path = Path(before)
+    files = [path, *(path / file for file in LATEST_FILES)]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        raise TierwiseError(
+            f"{name}: no results there", "name a directory that a study has written, or its results.jsonl"
+        )
+    runs = [run for run in read_results(file) if engine in ("", run.engine.name)]
+    if not runs:
+        raise TierwiseError(
+            f"{name}: no run of engine {engine!r}" if engine else f"{name}: no run",
+            "name results that have runs",
+        )
+    return runs
+
+
+def _format_of(out: Path | None) -> str:
+    suffix = out.suffix.removeprefix(".") if out else "md"
+    return suffix if suffix in get_args(Format) else "md"

@@ -1,0 +1,126 @@
+"""Two sets of results side by side: what differs, by how much, and how sure that is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tierwise.errors import TierwiseError
+from tierwise.report import numbers
+from tierwise.report.compare_conditions import Difference, differences_of
+from tierwise.report.compare_rows import Level, SetRow, rows_of
+from tierwise.results import Record, RunResult
+from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
+
+
+class Pair(Record):
+    """One placement at one setting of A, and its counterpart in B."""
+
+    label: str
+    rows: list[SetRow]
+
+    def of(self, level: Level) -> list[SetRow]:
+        """The figures of one level."""
+        return [row for row in self.rows if row.level == level]
+
+
+class SetComparison(Record):
+    """Two sets of results, A and B."""
+
+    a: str
+    b: str
+    runs: tuple[int, int]
+    """Valid runs of each."""
+    differences: list[Difference]
+    """Conditions that are not the same."""
+    pairs: list[Pair]
+    unmatched: list[str]
+    """What only one of the two has."""
+
+    @property
+    def headline(self) -> str:
+        """A sentence for each pair about the whole run."""
+        return " ".join(_sentence(pair) for pair in self.pairs)
+
+
+def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[str, str]) -> SetComparison:
+    """Compare two sets of results.
+
+    Runs are matched by engine, placement and setting; whichever of them has a single value in each set is
+    matched across.
+
+    Raises:
+        TierwiseError: if a set has no valid run, or nothing of one matches anything of the other.
+    """
+    valid = [[run for run in runs if run.status == "ok"] for runs in (a, b)]
+    for name, runs, found in zip(names, (a, b), valid, strict=True):
+        if not found:
+            raise TierwiseError(
+                f"{name}: none of its {len(runs)} runs is valid", "compare results that have valid runs"
+            )
+    key = _key_of(*valid)
+    groups = [{k: [run for run in runs if key(run) == k] for k in map(key, runs)} for runs in valid]
+    common = [k for k in groups[0] if k in groups[1]]
+    if not common:
+        raise TierwiseError(
+            f"{names[0]} and {names[1]} have no placement and setting in common: "
+            f"{_several(groups[0])} against {_several(groups[1])}",
+            "name sets with the same placements, or with one each",
+        )
+    alone = [(names[side], k) for side in (0, 1) for k in groups[side] if k not in groups[1 - side]]
+    return SetComparison(
+        a=names[0],
+        b=names[1],
+        runs=(len(valid[0]), len(valid[1])),
+        differences=differences_of(*valid),
+        pairs=[_pair(groups[0][k], groups[1][k]) for k in common],
+        unmatched=[f"only in {name}: {' '.join(k)}" for name, k in alone],
+    )
+
+
+Key = tuple[str, ...]
+
+
+def _parts(run: RunResult) -> Key:
+    setting = " ".join(f"{name} {value}" for name, value in sorted(run.setting.items()))
+    return (run.engine.name, run.placement, setting)
+
+
+def _key_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Callable[[RunResult], Key]:
+    """The parts of a key that have several values on a side."""
+    kept = [
+        place for place in range(3) if max(len({_parts(run)[place] for run in runs}) for runs in (a, b)) > 1
+    ]
+    return lambda run: tuple(_parts(run)[place] for place in kept)
+
+
+def _several(groups: dict[Key, list[RunResult]]) -> str:
+    return ", ".join(" ".join(key) for key in groups)
+
+
+def _pair(a: Sequence[RunResult], b: Sequence[RunResult]) -> Pair:
+    both = zip(_parts(a[0]), _parts(b[0]), strict=True)
+    (engine, *rest) = [one if one == other else f"{one or 'none'} → {other or 'none'}" for one, other in both]
+    named = [engine, *rest] if a[0].engine.name != b[0].engine.name else rest
+    return Pair(label=", ".join(part for part in named if part), rows=list(rows_of(a, b)))
+
+
+def _sentence(pair: Pair) -> str:
+    whole = [row for row in pair.of("run") if row.what in ("elapsed", "rate")]
+    row = next((row for row in whole if row.ratio), None)
+    if row is None or row.ratio is None:
+        return f"{pair.label}: whole runs cannot be compared."
+    faster = row.ratio.inverse if row.kind == "seconds" else row.ratio
+    return f"{pair.label}: {_gain(faster)}."
+
+
+def _gain(faster: Interval) -> str:
+    if faster.n < FEWEST_REPEATS:
+        return f"B over A in speed is {numbers.ratio(faster.estimate)}, with too few repeats to tell"
+    if faster.verdict is Verdict.NO_DIFFERENCE:
+        return f"no significant difference (B over A in speed {numbers.ratio_span(faster)})"
+    if faster.verdict is Verdict.UNKNOWN:
+        return "left open by the cap"
+    turned = faster if faster.verdict is Verdict.FASTER else faster.inverse
+    least = "at least " if turned.bound is Bound.AT_LEAST else ""
+    span = f" (95\u00a0% interval {numbers.ratio_span(turned)})" if numbers.ratio_span(turned) else ""
+    return f"B is {least}{numbers.ratio(turned.estimate)} times {faster.verdict.value}{span}"
