@@ -28,7 +28,8 @@ _EVENTS: Mapping[WaitClass, str] = {
 """Events by class, as pg_wait_events of PostgreSQL 18 spells them.
 
 Up to PostgreSQL 16 the same names differ in case alone (WALSync, BufferIO, SLRURead), so case is ignored.
-SyncRep is the wait for the second member of the log. A wait for asynchronous I/O counts as a read: PostgreSQL 18 does nothing else asynchronously.
+SyncRep is the wait for the second member of the log. A wait for asynchronous I/O counts as a read: PostgreSQL
+18 does nothing else asynchronously.
 """
 
 _TYPES: Mapping[str, WaitClass] = {
