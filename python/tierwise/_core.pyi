@@ -6,6 +6,7 @@ __all__ = [
     "Clients",
     "ProbeTarget",
     "Profile",
+    "SqliteDatabase",
     "__version__",
     "import_drive",
     "load_tables",
@@ -14,6 +15,7 @@ __all__ = [
     "serve_disk",
     "simulate_device",
     "split_statements",
+    "sqlite_version",
     "statement_parameters",
     "summarize_devices",
     "tpch_columns",
@@ -44,6 +46,16 @@ class Profile:
 def import_drive(geometry: str, seek: str) -> str: ...
 def parse_profile(text: str, file: str, library: Mapping[str, str]) -> Profile: ...
 
+@final
+class SqliteDatabase:
+    def __new__(cls, address: str) -> Self: ...
+    def query(self, sql: str, cap_s: float | None = None) -> str: ...
+    def checkpoint(self) -> None: ...
+    def counts(self) -> str: ...
+    def refused(self) -> str | None: ...
+    def close(self) -> None: ...
+
+def sqlite_version() -> str: ...
 @final
 class Clients:
     def __new__(

@@ -1,6 +1,8 @@
 //! The SQLite database that an engine's worker keeps open.
 
-use pyo3::exceptions::PyRuntimeError;
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::Value as Json;
 use tierwise_load::Failure;
@@ -22,10 +24,13 @@ impl PySqliteDatabase {
         opened.map(Self).map_err(|failure| refused(py, failure))
     }
 
-    /// Run one statement; gives its rows as JSON.
-    fn query(&self, py: Python<'_>, sql: &str) -> PyResult<String> {
+    /// Run one statement, for a time in seconds at most; gives its rows as JSON.
+    #[pyo3(signature = (sql, cap_s=None))]
+    fn query(&self, py: Python<'_>, sql: &str, cap_s: Option<f64>) -> PyResult<String> {
+        let cap = cap_s.map(Duration::try_from_secs_f64).transpose();
+        let cap = cap.map_err(|error| PyValueError::new_err(error.to_string()))?;
         let rows = py
-            .detach(|| self.0.query(sql))
+            .detach(|| self.0.query_within(sql, cap))
             .map_err(|failure| refused(py, failure))?;
         let json = |row: Vec<Value>| row.into_iter().map(json).collect::<Vec<_>>();
         text(&rows.into_iter().map(json).collect::<Vec<_>>())

@@ -1,11 +1,13 @@
 //! The connection that keeps a database open, makes its tables and reads its counters.
 
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use tierwise_load::Failure;
 
 use crate::address::Address;
+use crate::cap::StatementCap;
 use crate::counts::Counts;
 use crate::failure::failure;
 use crate::session::Session;
@@ -13,7 +15,7 @@ use crate::vfs::Vfs;
 
 /// A database that is open: while it is, its log outlives the clients.
 pub struct Database {
-    session: Mutex<Option<Session>>,
+    open: Mutex<Option<(Session, StatementCap)>>,
     vfs: &'static Vfs,
 }
 
@@ -29,7 +31,7 @@ impl Database {
         let looked = session.rows("SELECT count(*) FROM sqlite_schema");
         looked.map_err(|error| failure(&error, vfs))?;
         Ok(Self {
-            session: Mutex::new(Some(session)),
+            open: Mutex::new(Some((session, StatementCap::none()))),
             vfs,
         })
     }
@@ -39,11 +41,26 @@ impl Database {
     /// # Errors
     /// If the database is closed or SQLite refuses.
     pub fn query(&self, sql: &str) -> Result<Vec<Vec<Value>>, Failure> {
-        let guard = self.locked();
-        let session = guard
-            .as_ref()
+        self.query_within(sql, None)
+    }
+
+    /// As [`Database::query`], but stopped, and failed as `capped`, if it takes longer than this.
+    ///
+    /// # Errors
+    /// If the time is over, the database is closed or SQLite refuses.
+    pub fn query_within(
+        &self,
+        sql: &str,
+        cap: Option<Duration>,
+    ) -> Result<Vec<Vec<Value>>, Failure> {
+        let mut open = self.locked();
+        let (session, limit) = open
+            .as_mut()
             .ok_or_else(|| Failure::new("the database is closed"))?;
-        let rows = session.rows(sql);
+        let rows = limit.set(cap, &mut session.connection).and_then(|()| {
+            limit.begin();
+            session.rows(sql)
+        });
         session.hand_in();
         rows.map_err(|error| failure(&error, self.vfs))
     }
@@ -77,7 +94,7 @@ impl Database {
         self.locked().take();
     }
 
-    fn locked(&self) -> MutexGuard<'_, Option<Session>> {
-        self.session.lock().expect("no panic under the lock")
+    fn locked(&self) -> MutexGuard<'_, Option<(Session, StatementCap)>> {
+        self.open.lock().expect("no panic under the lock")
     }
 }

@@ -41,6 +41,12 @@ def _rocksdb(name: str, settings: Mapping[str, str]) -> Engine:
     return RocksEngine(name, settings)
 
 
+def _sqlite(name: str, settings: Mapping[str, str]) -> Engine:
+    from tierwise.engines.sqlite import SqliteEngine
+
+    return SqliteEngine(name, settings)
+
+
 def _mariadb(name: str, settings: Mapping[str, str]) -> Engine:
     from tierwise.engines.mariadb import MariadbEngine
     from tierwise.engines.mariadb_binaries import installed
@@ -52,6 +58,7 @@ _ENGINES: Mapping[str, Callable[[str, Mapping[str, str]], Engine]] = {
     "postgres": _postgres,
     "postgres-system": _postgres_system,
     "mariadb": _mariadb,
+    "sqlite": _sqlite,
     "rocksdb": _rocksdb,
     "duckdb": _duckdb,
 }
