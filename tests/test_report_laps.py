@@ -18,6 +18,7 @@ from tierwise.report.answer import Answer, build_answer
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, figures_of_sweep, to_svg
 from tierwise.report.combined import Chapter, render_combined
 from tierwise.report.page import render_page
+from tierwise.report.paper import swept_rows
 from tierwise.report.tables import answer_tables
 from tierwise.result_files import append_result, write_study_info
 from tierwise.results import PaperValue, RunResult, StudyInfo
@@ -108,6 +109,17 @@ def test_paper_beside_laps_and_points_of_a_sweep() -> None:
     info = SWEEP_INFO.model_copy(update={"paper": [figure]})
     answer = build_answer(sweep_runs({"64M": 1.0, "1G": 0.5}, repeats=3), info)
     assert [len(one.paper) for one in answer.comparisons] == [0, 1]
+
+
+def test_paper_along_a_sweep_is_a_ratio_to_the_least_value() -> None:
+    figures = [
+        PaperValue(placement="all-hdd", setting={"memory": m}, what="elapsed", value=v, unit="s", source="x")
+        for m, v in (("64M", 10), ("1G", 5))
+    ]
+    info = SWEEP_INFO.model_copy(update={"paper": figures})
+    answer = build_answer(sweep_runs({"64M": 1.0, "1G": 0.25}, repeats=3), info)
+    (row,) = swept_rows(answer.sweeps[0], answer.figures_along(answer.sweeps[0]), info)
+    assert (row.base, row.paper_ratio, row.our_ratio) == ("memory 64M", 2, pytest.approx(4))
 
 
 def test_sweeps_flag_what_is_slower_with_more_and_nothing_else() -> None:

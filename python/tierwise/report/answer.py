@@ -15,7 +15,7 @@ from tierwise.report.moves import Speaker
 from tierwise.report.paper import Figures, PaperRow, paper_rows
 from tierwise.report.rows import Measure, Row, build_rows, first_move, measure_of
 from tierwise.report.sentences import Facts, Words, put_into_words
-from tierwise.report.sweeps import Sweep, sweeps_of
+from tierwise.report.sweeps import Sweep, setting_words, sweeps_of
 from tierwise.report.validity import Validity, validity_of
 from tierwise.results import Record, RunResult, StudyInfo
 
@@ -47,7 +47,7 @@ class Comparison(Record):
     @property
     def label(self) -> str:
         """Engine and setting, to tell comparisons of one study apart."""
-        return ", ".join([self.engine, *(f"{key} {value}" for key, value in self.setting.items())])
+        return ", ".join([self.engine, *setting_words(self.setting)])
 
 
 class Answer(Record):
@@ -65,6 +65,16 @@ class Answer(Record):
         if len(self.comparisons) == 1:
             return self.comparisons[0].words.headline
         return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
+
+    def figures_along(self, sweep: Sweep) -> dict[str, Figures]:
+        """Our figures at each value of a swept setting."""
+        return {
+            one.setting[sweep.name]: Figures(one.rows, one.laps)
+            for one in self.comparisons
+            if one.engine == sweep.engine
+            and sweep.name in one.setting
+            and sweep.others.items() <= one.setting.items()
+        }
 
 
 def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:

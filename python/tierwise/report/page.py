@@ -16,6 +16,7 @@ from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, Figure, Look, figures
 from tierwise.report.lap_tables import checksum, level_text, repeats
 from tierwise.report.measures import COUNTER_NAMES, kind_of, title_of
 from tierwise.report.palette import DARK, LIGHT, css_declarations, placement_names
+from tierwise.report.paper import PaperRow, swept_rows
 from tierwise.report.summary import PERCENTILES, Summary
 from tierwise.report.sweeps import Sweep
 
@@ -80,6 +81,7 @@ class SweepSection:
     id: str
     sweep: Sweep
     figures: dict[str, Drawing]
+    paper: list[PaperRow]
 
 
 def render_page(answer: Answer) -> str:
@@ -149,6 +151,7 @@ def sweep_sections_of(answer: Answer, prefix: str = "") -> list[SweepSection]:
                 key: _drawn(name, figure)
                 for key, figure in figures_of_sweep(one, answer.study.baseline).items()
             },
+            paper=swept_rows(one, answer.figures_along(one), answer.study),
         )
         for number, one in enumerate(answer.sweeps, start=1)
     ]

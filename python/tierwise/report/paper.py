@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tierwise.report.laps import LapRow
 from tierwise.report.measures import MEASURES, Kind, kind_of
 from tierwise.report.rows import Row
+from tierwise.report.sweeps import Sweep, plain
 from tierwise.results import PaperValue, Record, StudyInfo
 from tierwise.statistics import Bound, Interval
 
@@ -103,6 +104,30 @@ def paper_rows(ours: Figures, setting: Mapping[str, str], info: StudyInfo) -> li
         _row(figure, ours, figures, info.baseline)
         for figure in sorted(figures, key=lambda figure: order.index((figure.what, figure.lap)))
     ]
+
+
+def swept_rows(sweep: Sweep, at: Mapping[str, Figures], info: StudyInfo) -> list[PaperRow]:
+    """The paper's figures along a sweep, each with its ratio to the same at the least value.
+
+    ``at`` has our figures by value of the setting.
+    """
+    least, rows = sweep.values[0], []
+    for figure in info.paper:
+        value = figure.setting.get(sweep.name, least)
+        here = {**sweep.others, sweep.name: value}
+        if value != least and figure.setting.items() <= here.items() and value in at and least in at:
+            there = {**figure.setting, sweep.name: least}
+            theirs = next((other for other in info.paper if _is_at(other, figure, there)), None)
+            what = (figure.placement, figure.lap, figure.what)
+            base = f"{plain(sweep.name)} {least}"
+            rows.append(beside(figure, theirs, at[value].get(*what), at[least].get(*what), base))
+    return [row for row in rows if row.paper_ratio is not None]
+
+
+def _is_at(other: PaperValue, figure: PaperValue, setting: Mapping[str, str]) -> bool:
+    """Whether ``other`` is the same figure at another point of a sweep."""
+    named = (other.placement, other.lap, other.what) == (figure.placement, figure.lap, figure.what)
+    return named and other.setting == setting
 
 
 def _row(figure: PaperValue, ours: Figures, figures: Sequence[PaperValue], baseline: str) -> PaperRow:

@@ -11,8 +11,8 @@ from tierwise.report.rows import Times, costs_of, measure_of, speedup_of
 from tierwise.results import Record, RunResult, StudyInfo
 from tierwise.statistics import Interval, Verdict, median_interval
 
-_NO_RESOURCES = ("clients", "constants.")
-"""Sweeps of load and of work, not of resources: more of these may well take longer."""
+_NO_RESOURCES = ("clients", "constants.", "variant")
+"""Sweeps of load, of work and of kind, not of resources: more of these may well take longer."""
 
 
 class SweepPoint(Record):
@@ -63,8 +63,7 @@ class Sweep(Record):
     @property
     def label(self) -> str:
         """What is swept, where."""
-        rest = [f"{name} {value}" for name, value in self.others.items()]
-        return ", ".join([f"{self.name.removeprefix('constants.')} swept", self.engine, *rest])
+        return ", ".join([f"{plain(self.name)} swept", self.engine, *setting_words(self.others)])
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,16 @@ class _Series:
 class _Level:
     level: Interval
     cost: Times
+
+
+def plain(name: str) -> str:
+    """The name of a setting as people say it: a constant of the workload without that word."""
+    return name.removeprefix("constants.")
+
+
+def setting_words(setting: Mapping[str, str]) -> list[str]:
+    """A point of a sweep in words."""
+    return [f"{plain(name)} {value}" for name, value in setting.items()]
 
 
 def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[Sweep]:
@@ -217,5 +226,5 @@ def _sentence(name: str, line: SweepLine, point: SweepPoint) -> str:
     here, there = (figure(p.level.estimate) if p.level else numbers.NONE for p in (point, other))
     return (
         f"{what} on {line.placement} is significantly {'slower' if line.is_time else 'worse'} "
-        f"with {name} {point.value} ({here}) than with {other.value} ({there})."
+        f"with {plain(name)} {point.value} ({here}) than with {other.value} ({there})."
     )
