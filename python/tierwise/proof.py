@@ -30,7 +30,7 @@ class Witness:
         """Begin to look; all roles must have their places."""
         self._engine, self._storage = engine, storage
         self._devices = {role: place.stat().st_dev for role, place in storage.places.items()}
-        self._roles: dict[Path, Role | None] = {}
+        self._roles: dict[Path, Role] = {}
         self._files: dict[Role, set[Path]] = defaultdict(set)
         self._strays: dict[Role, set[Path]] = defaultdict(set)
         self._reached_before = storage.written_bytes()
@@ -91,11 +91,10 @@ class Witness:
             self._note(file.path, file.device)
 
     def _note(self, path: Path, device: int) -> None:
-        if path not in self._roles:
-            self._roles[path] = self._engine.role_of(path)
-        role = self._roles[path]
+        role = self._roles.get(path) or self._engine.role_of(path)
         if role is None:
             return
+        self._roles[path] = role
         placed = role if role in self._devices else self._engine.inside.get(role, Role.SYSTEM)
         self._files[placed].add(path)
         if device != self._devices[placed]:

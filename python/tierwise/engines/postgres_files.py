@@ -45,11 +45,16 @@ class PostgresFiles:
         self._last_oid = max([self._last_oid, *new])
 
     def refresh(self) -> None:
-        """Learn the files' numbers of today: TRUNCATE, REINDEX and the like give a relation a new one."""
+        """Learn the files' numbers of today: TRUNCATE, REINDEX and the like give a relation a new one.
+
+        What was made a moment ago and is not noted yet stays unknown.
+        """
         rows = self._query(
             f"SELECT oid, pg_relation_filenode(oid) FROM pg_class WHERE oid >= {_FIRST_USER_OID}"
         )
         for oid, number in rows:
+            if oid > self._last_oid:
+                continue
             self._role_of_number[number] = self._role_of_oid.get(oid, Role.DATA)
 
     def role_of(self, path: Path, *, up: bool) -> Role | None:
