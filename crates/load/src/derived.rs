@@ -1,6 +1,6 @@
 //! Values that are made of what other generators drew, and the order that this puts all of them in.
 
-use crate::workload::GeneratorSpec;
+use crate::generator_spec::GeneratorSpec;
 
 /// How generators of one workload, or of one table, depend on each other.
 #[derive(Debug)]

@@ -5,12 +5,13 @@ use rand::distr::weighted::WeightedIndex;
 use rand_distr::{Distribution, Zipf};
 
 use crate::expression::Expression;
+use crate::generator_spec::GeneratorSpec;
 use crate::label::Label;
 use crate::permutation::Permutation;
 use crate::random::{Random, random, write_text, write_uuid};
+use crate::sequence::Sequence;
 use crate::skew::{Shape, Skew};
 use crate::value::Value;
-use crate::workload::GeneratorSpec;
 
 /// Who draws.
 #[derive(Clone, Copy, Debug)]
@@ -42,12 +43,7 @@ enum Kind {
         size: i64,
         c: i64,
     },
-    Sequence {
-        first: i64,
-        next: i64,
-        step: i64,
-        restarts: bool,
-    },
+    Sequence(Sequence),
     Counter {
         start: i64,
         divide: u64,
@@ -105,7 +101,13 @@ impl Generator {
                 start,
                 global,
                 after,
-            } => sequence(*start, *global, after.is_none(), context, used),
+            } => Kind::Sequence(Sequence::new(
+                *start,
+                *global,
+                after.is_some(),
+                context,
+                used,
+            )),
             &GeneratorSpec::Counter {
                 start,
                 divide,
@@ -156,10 +158,7 @@ impl Generator {
                 let mixed = a.sample(random) | range.sample(random);
                 *out = Value::Int((mixed + *c) % *size + *low);
             }
-            Kind::Sequence { next, step, .. } => {
-                *out = Value::Int(*next);
-                *next += *step;
-            }
+            Kind::Sequence(sequence) => *out = Value::Int(sequence.draw()),
             Kind::Counter {
                 start,
                 divide,
@@ -179,16 +178,11 @@ impl Generator {
         }
     }
 
-    /// Begin anew, if it is a sequence of this client's own that did not ask what is in use.
-    pub fn restart(&mut self) {
-        if let Kind::Sequence {
-            first,
-            next,
-            restarts: true,
-            ..
-        } = &mut self.0
-        {
-            *next = *first;
+    /// The sequence, if it is one.
+    pub(crate) fn sequence_mut(&mut self) -> Option<&mut Sequence> {
+        match &mut self.0 {
+            Kind::Sequence(sequence) => Some(sequence),
+            _ => None,
         }
     }
 }
@@ -210,27 +204,6 @@ fn nurand(a: i64, low: i64, high: i64, seed: u64) -> Result<Kind, String> {
         size: high - low + 1,
         c,
     })
-}
-
-fn sequence(
-    start: i64,
-    global: bool,
-    fixed_start: bool,
-    context: Context,
-    used: Option<i64>,
-) -> Kind {
-    let start = used.map_or(start, |used| start.max(used + 1));
-    let (offset, step) = if global {
-        (context.client as i64, context.clients as i64)
-    } else {
-        (0, 1)
-    };
-    Kind::Sequence {
-        first: start + offset,
-        next: start + offset,
-        step,
-        restarts: fixed_start && !global,
-    }
 }
 
 fn choice(values: &[Value], weights: Option<&[f64]>) -> Result<Kind, String> {

@@ -15,6 +15,7 @@ mod error;
 mod expression;
 mod fill;
 mod generated;
+mod generator_spec;
 mod label;
 pub mod mariadb;
 mod permutation;
@@ -24,6 +25,7 @@ pub mod postgres;
 mod random;
 mod report;
 mod rows;
+mod sequence;
 mod session;
 mod skew;
 pub mod sql;
@@ -40,6 +42,7 @@ pub use driver::{Clients, Driver};
 pub use error::LoadError;
 pub use expression::Term;
 pub use fill::fill;
+pub use generator_spec::GeneratorSpec;
 pub use plan::Plan;
 pub use pool::Pool;
 pub use random::{Random, random};
@@ -47,5 +50,5 @@ pub use report::Report;
 pub use rows::Rows;
 pub use value::Value;
 pub use workload::{
-    Column, GeneratorSpec, Parameter, Repeat, Step, Sum, Table, TableSource, Transaction, Workload,
+    Column, Parameter, Repeat, Step, Sum, Table, TableSource, Transaction, Workload,
 };

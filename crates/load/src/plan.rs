@@ -5,9 +5,10 @@ use rand_distr::weighted::WeightedIndex;
 
 use crate::derived::Derivation;
 use crate::error::LoadError;
+use crate::generator_spec::GeneratorSpec;
 use crate::random::Random;
 use crate::sql::Template;
-use crate::workload::{GeneratorSpec, Parameter, Repeat, Step, Sum, Transaction, Workload};
+use crate::workload::{Parameter, Repeat, Step, Sum, Transaction, Workload};
 
 /// What every client of a pool shares.
 #[derive(Debug)]

@@ -8,13 +8,14 @@ use crate::client::Client;
 use crate::control::Control;
 use crate::draw::{Context, Generator};
 use crate::error::LoadError;
+use crate::generator_spec::GeneratorSpec;
 use crate::plan::Plan;
 use crate::random::{Random, random};
+use crate::sequence::Sequence;
 use crate::tally::Tally;
 use crate::transaction::Ended;
 use crate::value::Value;
 use crate::worker::Share;
-use crate::workload::GeneratorSpec;
 
 pub(crate) struct Session<C> {
     pub(crate) client: C,
@@ -74,7 +75,7 @@ impl<C: Client> Session<C> {
     ) -> Result<(), LoadError> {
         self.random = random(self.context.seed, &[self.context.client, part.run]);
         if part.only.is_some() {
-            self.generators.iter_mut().for_each(Generator::restart);
+            self.each_sequence(Sequence::restart);
         }
         self.cap = part.cap.map(|cap| Cap::new(cap, Instant::now()));
         self.transactions(part, tally, control).await?;
@@ -122,6 +123,11 @@ impl<C: Client> Session<C> {
             }
         }
         Ok(())
+    }
+
+    pub(crate) fn each_sequence(&mut self, act: impl FnMut(&mut Sequence)) {
+        let generators = self.generators.iter_mut();
+        generators.filter_map(Generator::sequence_mut).for_each(act);
     }
 
     pub(crate) fn draw(&mut self, slots: &[usize], ordinal: u64) {

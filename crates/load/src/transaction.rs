@@ -6,6 +6,7 @@ use crate::cap::Cap;
 use crate::client::{Arguments, Client, Failure, Outcome};
 use crate::error::LoadError;
 use crate::plan::{Plan, PlannedRepeat, PlannedStep, PlannedSum, PlannedTransaction};
+use crate::sequence::Sequence;
 use crate::session::Session;
 
 /// A transaction that had to give way so often is given up, counted as an error.
@@ -34,12 +35,18 @@ impl<C: Client> Session<C> {
     ) -> Result<Ended, LoadError> {
         let transaction = &plan.transactions[kind];
         let drawn_from = self.random.clone();
+        self.each_sequence(Sequence::mark);
         for attempts in 1..=ATTEMPTS_MAX {
             match self.attempt(plan, transaction).await {
                 Ok(work) => return Ok(Ended::Committed { attempts, work }),
                 Err(Broken::Failed(error)) => return Err(error),
                 Err(Broken::Capped) => return Ok(Ended::Capped),
-                Err(Broken::GaveWay) => self.random = drawn_from.clone(),
+                Err(Broken::GaveWay) => {
+                    self.random = drawn_from.clone();
+                    if !transaction.autocommit {
+                        self.each_sequence(Sequence::rewind);
+                    }
+                }
             }
         }
         Ok(Ended::GivenUp)

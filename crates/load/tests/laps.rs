@@ -150,6 +150,22 @@ proptest! {
 }
 
 #[test]
+fn an_attempt_that_gave_way_leaves_no_gap() {
+    let engine = Noting::new(|_, calls| match calls {
+        15 => Err(Failure {
+            retry: true,
+            ..Failure::new("deadlock")
+        }),
+        _ => Ok(()),
+    });
+    let report = lap(&mut connect(&engine, 1), "read", 2);
+    assert_eq!((report.transactions, report.retries), (2, 1));
+    let drawn = arguments(&engine.logs().concat(), "get", 0);
+    let expected = (1..=10).chain(11..=15).chain(11..=20);
+    assert_eq!(drawn, integers(expected));
+}
+
+#[test]
 fn sequences_of_all_clients_and_those_that_ask_go_on() {
     let engine = Noting::new(|_, _| Ok(()));
     let mut pool = connect(&engine, 1);

@@ -1,0 +1,59 @@
+//! Numbers in order.
+
+use crate::draw::Context;
+
+/// A sequence ready to draw.
+#[derive(Clone, Debug)]
+pub(crate) struct Sequence {
+    first: i64,
+    next: i64,
+    /// What would have come next when the transaction began.
+    marked: i64,
+    step: i64,
+    restarts: bool,
+}
+
+impl Sequence {
+    /// Begins at `start`, or after `used` if that is greater. Of a `global` sequence each client draws every
+    /// n-th number, if there are n. One of a client's own that asked nothing begins anew in each lap.
+    pub fn new(start: i64, global: bool, asks: bool, context: Context, used: Option<i64>) -> Self {
+        let start = used.map_or(start, |used| start.max(used + 1));
+        let (offset, step) = if global {
+            (context.client as i64, context.clients as i64)
+        } else {
+            (0, 1)
+        };
+        Self {
+            first: start + offset,
+            next: start + offset,
+            marked: start + offset,
+            step,
+            restarts: !asks && !global,
+        }
+    }
+
+    pub fn draw(&mut self) -> i64 {
+        let drawn = self.next;
+        self.next += self.step;
+        drawn
+    }
+
+    /// Begin anew, if it does at all.
+    pub fn restart(&mut self) {
+        if self.restarts {
+            self.next = self.first;
+        }
+    }
+
+    /// Remember where a transaction began.
+    pub fn mark(&mut self) {
+        self.marked = self.next;
+    }
+
+    /// Go back to where the transaction began: the numbers of a sequence that numbers objects have no gaps.
+    pub fn rewind(&mut self) {
+        if self.restarts {
+            self.next = self.marked;
+        }
+    }
+}
