@@ -59,6 +59,10 @@ class DuckEngine(EmbeddedEngine):
         """By the file's name."""
         return next((role for pattern, role in _ROLES if pattern.fullmatch(path.name)), None)
 
+    def waits_as(self, path: Path) -> Role | None:
+        """The log has the role of the data, beside which it must lie; a wait for it is one for a log."""
+        return Role.LOG if path.name.endswith(".wal") else self.role_of(path)
+
     def load_files(self, table: str, paths: Sequence[Path]) -> int:
         """Fill a table from files by COPY; gives the number of rows.
 

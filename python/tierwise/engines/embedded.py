@@ -152,6 +152,10 @@ class EmbeddedEngine(Engine):
         """By the directory of the placed role that the file is in."""
         return next((role for role, made in self.directories.items() if made in path.parents), None)
 
+    def waits_as(self, path: Path) -> Role | None:
+        """As what a wait for a file counts: as its role, unless a log lies among files of another."""
+        return self.role_of(path)
+
     def processes(self) -> list[int]:
         """The worker alone."""
         return [] if self.server_pid is None else [self.server_pid]
@@ -177,7 +181,7 @@ class EmbeddedEngine(Engine):
     def sampler(self) -> WaitSampler:
         """Looks at the threads of the clients from outside."""
         return WaitSampler(
-            ThreadWaitProbe(self.processes(), self.role_of, self._count_sessions, helped=self.helped)
+            ThreadWaitProbe(self.processes(), self.waits_as, self._count_sessions, helped=self.helped)
         )
 
     def failure(self) -> str | None:
