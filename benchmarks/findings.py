@@ -1,0 +1,94 @@
+"""Seven findings of the papers, as tests of direction on emulated hardware; writes docs/findings.md.
+
+``python benchmarks/findings.py`` runs the studies that findings.toml names, small and often, then judges.
+``--judge-only`` judges what earlier calls left in ``--results``. Exit status 1 if a finding is not borne out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from tierwise.report.conditions import facts_of
+from tierwise.report.findings import Finding, Outcome, Runs, Verdict, judge, to_markdown
+from tierwise.result_files import read_results
+from tierwise.results import RunResult
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "findings.md"
+SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))
+SHOWN = ("Engine", "Machine", "Processor", "Memory", "Operating system", "Kernel", "tierwise")
+
+
+def main() -> None:
+    """Run, judge, write, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", type=Path, default=ROOT / "results" / "findings")
+    parser.add_argument("--judge-only", action="store_true")
+    chosen = parser.parse_args()
+    if not chosen.judge_only:
+        for name in SPEC["studies"]:
+            run_study(name, chosen.results)
+    runs = {name: runs_of(chosen.results / name) for name in SPEC["studies"]}
+    verdicts = [judge(Finding.model_validate(one), runs) for one in SPEC["findings"]]
+    PAGE.write_text(page(verdicts, runs), encoding="utf-8")
+    for verdict in verdicts:
+        print(f"{verdict.outcome:12} {verdict.finding.name}")
+        for one in verdict.judged:
+            print(f"{'':12} {one.check.what}: {one.figure} {one.outcome}")
+    print(f"written: {PAGE.relative_to(ROOT)}")
+    sys.exit(any(verdict.outcome is not Outcome.PASS for verdict in verdicts))
+
+
+def arguments(name: str) -> list[str]:
+    """What ``tierwise`` is told for one study."""
+    placements = [part for one in SPEC["studies"][name]["placements"] for part in ("--placement", one)]
+    return ["run", name, "--quick", "--repeats", str(SPEC["repeats"]), *placements]
+
+
+def run_study(name: str, results: Path) -> None:
+    """Run one study; one that fails leaves its findings undecided."""
+    subprocess.run(
+        [sys.executable, "-m", "tierwise", *arguments(name), "--out", str(results)], check=False, cwd=ROOT
+    )
+
+
+def runs_of(directory: Path) -> list[RunResult]:
+    """The latest results of a study; none if it did not run."""
+    file = directory / "latest" / "results.jsonl"
+    return read_results(file) if file.exists() else []
+
+
+def page(verdicts: list[Verdict], runs: Runs) -> str:
+    """docs/findings.md."""
+    everything = [run for several in runs.values() for run in several]
+    facts = facts_of(everything) if everything else {}
+    conditions = [f"- {name}: {'; '.join(facts[name])}" for name in SHOWN if name in facts]
+    days = sorted({run.started_at.date().isoformat() for run in everything})
+    commands = [f"    tierwise {' '.join(arguments(name))}" for name in SPEC["studies"]]
+    return "\n".join(
+        [
+            "# The papers' findings, tested here",
+            "",
+            "Written by `python benchmarks/findings.py`, which `make bench` calls; the findings and their",
+            "checks are [benchmarks/findings.toml](../benchmarks/findings.toml). Ratios are of times, with",
+            "95 % intervals.",
+            "",
+            to_markdown(verdicts),
+            "## Conditions",
+            "",
+            *conditions,
+            *([f"- Days: {', '.join(days)}"] if days else []),
+            "- Devices are emulated, of the papers' times. Commands:",
+            "",
+            *commands,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,201 @@
+"""Findings of papers as tests of direction: what must be faster than what, judged by intervals. Pure."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from typing import Literal
+
+from tierwise.report import numbers
+from tierwise.report.laps import times_of
+from tierwise.report.rows import Times, costs_of
+from tierwise.results import Record, RunResult
+from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
+
+Runs = Mapping[str, Sequence[RunResult]]
+"""Study -> its runs."""
+
+
+class Outcome(StrEnum):
+    """How a check came out."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    OPEN = "not decided"
+
+
+class Point(Record):
+    """Where a time is taken from: a whole run under a placement, or one of its laps."""
+
+    study: str
+    placement: str
+    setting: dict[str, str] = {}
+    """A part of the point of a sweep is enough."""
+    lap: str | None = None
+
+
+class Check(Record):
+    """One comparison of times. ``points`` are two, for ``most`` three (slow, part, all), for ``more`` four.
+
+    - ``faster``: the interval of first over second lies above 1
+    - ``alike``: that interval lies within ``1 / bound`` and ``bound``
+    - ``most``: the interval of the second's share of what the third gains over the first lies above 0.5
+    - ``more``: the gain of the second over the first is greater than that of the fourth over the third
+    """
+
+    what: str
+    kind: Literal["faster", "alike", "most", "more"]
+    points: list[Point]
+    bound: float = 1.25
+
+
+class Finding(Record):
+    """What a paper found, and the checks that all must pass for ours to agree."""
+
+    name: str
+    paper: str
+    """The paper's figures, and whose they are."""
+    checks: list[Check]
+    why_not: str = ""
+    """What is known of the reason where ours disagrees."""
+
+
+class Judged(Record):
+    """A check and how it came out."""
+
+    check: Check
+    outcome: Outcome
+    ratio: Interval | None
+    problem: str = ""
+    """Why it is not decided."""
+
+    @property
+    def figure(self) -> str:
+        """The ratio, or the share for ``most``, with its interval."""
+        if self.ratio is None:
+            return self.problem
+        share = self.check.kind == "most"
+        value = numbers.percent(self.ratio.estimate) if share else f"{numbers.ratio(self.ratio.estimate)}×"
+        span = numbers.percent_span(self.ratio) if share else numbers.ratio_span(self.ratio)
+        return numbers.signed(self.ratio, value) + (f" ({span})" if span else "")
+
+
+class Verdict(Record):
+    """A finding and its judged checks."""
+
+    finding: Finding
+    judged: list[Judged]
+
+    @property
+    def outcome(self) -> Outcome:
+        """PASS if every check passed, FAIL if any failed."""
+        outcomes = {one.outcome for one in self.judged}
+        return next((one for one in (Outcome.FAIL, Outcome.OPEN) if one in outcomes), Outcome.PASS)
+
+
+def judge(finding: Finding, runs: Runs) -> Verdict:
+    """Put every check of a finding to the runs."""
+    return Verdict(finding=finding, judged=[_judge(check, runs) for check in finding.checks])
+
+
+def _judge(check: Check, runs: Runs) -> Judged:
+    times = [_times(point, runs) for point in check.points]
+    problem = next((p for p in map(_problem, check.points, times) if p), "") or _stopped(check, times)
+    if problem:
+        return Judged(check=check, outcome=Outcome.OPEN, ratio=None, problem=problem)
+    ratio, passes = _KINDS[check.kind](check, times)
+    low, high = ratio.low, ratio.high
+    if low is None or high is None:
+        return Judged(check=check, outcome=Outcome.OPEN, ratio=ratio, problem="too few repeats")
+    if ratio.bound is Bound.AT_LEAST and not passes(low, high):
+        return Judged(check=check, outcome=Outcome.OPEN, ratio=ratio, problem="left open by the cap")
+    return Judged(check=check, outcome=Outcome.PASS if passes(low, high) else Outcome.FAIL, ratio=ratio)
+
+
+def _times(point: Point, runs: Runs) -> Times:
+    here = [
+        run
+        for run in runs.get(point.study, [])
+        if run.status == "ok"
+        and run.placement == point.placement
+        and point.setting.items() <= run.setting.items()
+    ]
+    if point.lap is None:
+        return costs_of(here, "elapsed")
+    return times_of([lap for run in here for lap in run.laps if lap.name == point.lap])
+
+
+def _problem(point: Point, times: Times) -> str:
+    if len(times.values_s) >= FEWEST_REPEATS:
+        return ""
+    what = f"{point.study}, {point.placement}" + (f", {point.lap}" if point.lap else "")
+    return f"{what}: {len(times.values_s)} valid repeats of {FEWEST_REPEATS}"
+
+
+def _stopped(check: Check, times: Sequence[Times]) -> str:
+    """Only the slower side of ``faster`` may have been stopped at the cap."""
+    may = 1 if check.kind == "faster" else 0
+    return "stopped at the cap" if any(one.capped for one in times[may:]) else ""
+
+
+Passes = Callable[[float, float], bool]
+
+
+def _faster(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    slow, fast = times
+    ratio = ratio_interval(slow.values_s, fast.values_s, above_capped=slow.capped)
+    return ratio, lambda low, _: low > 1
+
+
+def _alike(check: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    ratio = ratio_interval(times[0].values_s, times[1].values_s)
+    return ratio, lambda low, high: low >= 1 / check.bound and high <= check.bound
+
+
+def _most(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    share = statistic_interval(
+        [one.values_s for one in times], lambda medians: (medians[0] - medians[1]) / (medians[0] - medians[2])
+    )
+    return share, lambda low, _: low > 0.5
+
+
+def _more(_: Check, times: Sequence[Times]) -> tuple[Interval, Passes]:
+    ratio = statistic_interval(
+        [one.values_s for one in times], lambda medians: medians[0] / medians[1] / (medians[2] / medians[3])
+    )
+    return ratio, lambda low, _: low > 1
+
+
+_KINDS: dict[str, Callable[[Check, Sequence[Times]], tuple[Interval, Passes]]] = {
+    "faster": _faster,
+    "alike": _alike,
+    "most": _most,
+    "more": _more,
+}
+
+CRITERIA = """A check passes when the 95 % bootstrap interval of its ratio of medians excludes 1 in the right
+direction; *alike* when the interval lies within the stated bound; *most* when the interval of the recovered
+share of the gain lies above one half. Each placement needs three valid repeats or more. Size is not tested,
+only direction."""
+
+
+def to_markdown(verdicts: Sequence[Verdict]) -> str:
+    """The table of findings: the paper, ours, whether they agree, and why not."""
+    lines = [
+        CRITERIA,
+        "",
+        "| finding | paper | ours | agree? | why not |",
+        "|---|---|---|---|---|",
+    ]
+    for verdict in verdicts:
+        finding = verdict.finding
+        ours = "; ".join(f"{one.check.what}: {one.figure} {one.outcome}" for one in verdict.judged)
+        why = "" if verdict.outcome is Outcome.PASS else finding.why_not or "not known yet"
+        lines.append(f"| {finding.name} | {finding.paper} | {ours} | {_AGREE[verdict.outcome]} | {why} |")
+    passed = sum(verdict.outcome is Outcome.PASS for verdict in verdicts)
+    return "\n".join([*lines, "", f"{passed} of {len(verdicts)} findings agree.", ""])
+
+
+_AGREE = {Outcome.PASS: "yes", Outcome.FAIL: "**no**", Outcome.OPEN: "not decided"}

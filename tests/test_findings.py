@@ -1,0 +1,84 @@
+"""Findings of papers as tests of direction: each kind of check passes, fails and stays open when it must."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from lap_results import lap_runs
+
+from tierwise import study
+from tierwise.report.findings import Check, Finding, Outcome, Point, judge, to_markdown
+from tierwise.results import RunResult
+
+SPEC = tomllib.loads((Path(__file__).parents[1] / "benchmarks" / "findings.toml").read_text("utf-8"))
+FINDINGS = [Finding.model_validate(one) for one in SPEC["findings"]]
+
+
+def point(placement: str, lap: str | None = None) -> Point:
+    return Point(study="bahrain", placement=placement, lap=lap)
+
+
+def outcome_of(kind: str, points: list[Point], runs: list[RunResult] | None = None) -> Outcome:
+    check = Check.model_validate({"what": "x", "kind": kind, "points": points})
+    finding = Finding(name="n", paper="p", checks=[check])
+    return judge(finding, {"bahrain": lap_runs() if runs is None else runs}).outcome
+
+
+DELETE = [point(name, "delete") for name in ("all-hdd", "log-ssd", "all-ssd")]
+HDD, LOG, ALL = (point(name, "write") for name in ("all-hdd", "log-ssd", "all-ssd"))
+READ_HDD, READ_SSD = point("all-hdd", "query string"), point("all-ssd", "query string")
+
+
+@pytest.mark.parametrize(
+    ("kind", "points", "outcome"),
+    [
+        ("faster", [HDD, LOG], Outcome.PASS),
+        ("faster", [LOG, HDD], Outcome.FAIL),
+        ("faster", [point("all-hdd"), point("all-ssd")], Outcome.PASS),
+        ("alike", [READ_HDD, READ_SSD], Outcome.PASS),
+        ("alike", [HDD, LOG], Outcome.FAIL),
+        ("most", [HDD, LOG, ALL], Outcome.PASS),
+        (
+            "most",
+            DELETE,
+            Outcome.FAIL,
+        ),
+        ("more", [HDD, ALL, READ_HDD, READ_SSD], Outcome.PASS),
+        ("more", [READ_HDD, READ_SSD, HDD, ALL], Outcome.FAIL),
+        ("faster", [point("all-hdd", "no such lap"), LOG], Outcome.OPEN),
+    ],
+)
+def test_direction_decides(kind: str, points: list[Point], outcome: Outcome) -> None:
+    assert outcome_of(kind, points) is outcome
+
+
+def test_too_few_repeats_and_caps_leave_it_open() -> None:
+    assert outcome_of("faster", [HDD, LOG], lap_runs(repeats=2)) is Outcome.OPEN
+    capped = lap_runs(cap_s=1.0)
+    assert outcome_of("faster", [HDD, LOG], capped) is Outcome.PASS, "a lower bound above 1 is enough"
+    assert outcome_of("faster", [LOG, HDD], capped) is Outcome.OPEN
+    assert outcome_of("alike", [HDD, LOG], capped) is Outcome.OPEN
+
+
+def test_page_names_figure_agreement_and_reason() -> None:
+    checks = [Check(what="write", kind="faster", points=[LOG, HDD])]
+    finding = Finding(name="the other way round", paper="2×", checks=checks, why_not="caches")
+    text = to_markdown([judge(finding, {"bahrain": lap_runs()})])
+    assert "| the other way round | 2× | write: 0.38× (0.38–0.40) FAIL | **no** | caches |" in text
+    assert "0 of 1 findings agree" in text
+
+
+@pytest.mark.parametrize("finding", FINDINGS, ids=lambda finding: finding.name)
+def test_every_finding_names_what_its_studies_have(finding: Finding) -> None:
+    for check in finding.checks:
+        assert len(check.points) == {"faster": 2, "alike": 2, "most": 3, "more": 4}[check.kind]
+        for one in check.points:
+            placements = SPEC["studies"][one.study]["placements"]
+            assert one.placement in placements
+            assert set(placements) <= set(study.load(one.study).placements)
+
+
+def test_the_seven_findings_are_there() -> None:
+    assert len(FINDINGS) == 7
