@@ -76,14 +76,14 @@ def _fill(engine: Engine, workload: Workload, scale: float, place: Path) -> None
     engine.init(places)
     engine.start()
     engine.execute_schema(workload.schema)
-    _core.load_tables("postgres", engine.dsn(), workload.to_json(scale), SEED)
+    _core.load_tables("postgres", engine.dsn(), workload.resolve(scale).json, SEED)
     engine.execute_schema(workload.after_load)
     with psycopg.connect(engine.dsn(), autocommit=True) as connection:
         connection.execute("VACUUM ANALYZE")
 
 
 def _tierwise(engine: Engine, workload: Workload, options: argparse.Namespace) -> Sample:
-    clients = _core.Clients("postgres", engine.dsn(), workload.to_json(options.scale), options.clients, SEED)
+    clients = _core.Clients("postgres", engine.dsn(), workload.resolve(options.scale).json, options.clients, SEED)
     report = json.loads(clients.run(options.transactions))
     count = report["transactions"]
     return Sample(report["client_cpu_s"] / count * 1e6, count / report["elapsed_s"])

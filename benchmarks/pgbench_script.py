@@ -22,7 +22,7 @@ def scripts(
         clients: number of pgbench clients, for the sequences that they share.
         first_number: where sequences begin.
     """
-    resolved = json.loads(workload.to_json(scale))
+    resolved = json.loads(workload.resolve(scale).json)
     generators = {one["name"]: one["generator"] for one in resolved["parameters"]}
     writer = _Writer(generators, clients, first_number)
     return {one["name"]: (one["weight"], writer.script(one)) for one in resolved["transactions"]}

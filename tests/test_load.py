@@ -46,7 +46,7 @@ def database(engine: Engine) -> Iterator[psycopg.Connection[Any]]:
 
 def fill(engine: Engine, workload: Workload, seed: int = 1) -> int:
     engine.execute_schema(workload.schema)
-    rows = _core.load_tables("postgres", engine.dsn(), workload.to_json(SCALE), seed)
+    rows = _core.load_tables("postgres", engine.dsn(), workload.resolve(SCALE).json, seed)
     engine.execute_schema(workload.after_load)
     return rows
 
@@ -75,7 +75,7 @@ def test_order_entry_from_load_to_latency(engine: Engine, database: psycopg.Conn
     assert rows == sum(tables.values())
     assert one(database, "SELECT count(*) FROM orders JOIN order_line ON ol_order = o_id") == 10000
 
-    clients = _core.Clients("postgres", engine.dsn(), workload.to_json(SCALE), 10, 5)
+    clients = _core.Clients("postgres", engine.dsn(), workload.resolve(SCALE).json, 10, 5)
     clients.run(transactions=50)
     orders, payments = (
         one(database, "SELECT count(*) FROM orders"),
@@ -105,7 +105,7 @@ def test_new_clients_go_on_where_earlier_ones_stopped(
     workload = Workload.load("order_entry")
     fill(engine, workload)
     for _ in range(2):
-        _core.Clients("postgres", engine.dsn(), workload.to_json(SCALE), 3, 5).run(transactions=60)
+        _core.Clients("postgres", engine.dsn(), workload.resolve(SCALE).json, 3, 5).run(transactions=60)
     assert one(database, "SELECT max(o_id) - count(*) FROM orders") < 60
 
 
@@ -128,7 +128,7 @@ def test_single_commit_commits_every_transaction(engine: Engine, database: psyco
     fill(engine, workload)
     before = one(database, "SELECT pg_current_xact_id()::text::bigint")
     report = json.loads(
-        _core.Clients("postgres", engine.dsn(), workload.to_json(SCALE), 1, 5).run(transactions=200)
+        _core.Clients("postgres", engine.dsn(), workload.resolve(SCALE).json, 1, 5).run(transactions=200)
     )
     assert report["transactions"] == 200
     assert one(database, "SELECT pg_current_xact_id()::text::bigint") - before >= 200

@@ -52,7 +52,7 @@ def write(tmp_path: Path) -> Write:
 
 def refusal(folder: Path, scale: float = 1) -> str:
     with pytest.raises(TierwiseError) as raised:
-        Workload.load(str(folder)).to_json(scale)
+        Workload.load(str(folder)).resolve(scale)
     assert raised.value.fix
     return raised.value.message
 
@@ -63,7 +63,7 @@ def test_shipped_workloads_are_valid_at_any_scale(name: str, scale: float) -> No
     one = Workload.load(name)
     assert one.name == name
     assert one.summary
-    resolved = json.loads(one.to_json(scale))
+    resolved = json.loads(one.resolve(scale).json)
     assert resolved["transactions"]
     assert not any(isinstance(table.get("rows"), str) for table in resolved["tables"])
 
@@ -82,7 +82,7 @@ def test_a_folder_of_the_users_own(write: Write) -> None:
     one = Workload.load(str(write()))
     assert (one.name, one.clients, one.after_load) == ("mine", 1, [])
     assert one.schema == [(Role.DATA, "CREATE TABLE t (id bigint)")]
-    resolved = json.loads(one.to_json(2))
+    resolved = json.loads(one.resolve(2).json)
     assert resolved["tables"][0]["rows"] == 20
     assert resolved["parameters"] == [
         {"name": "id", "generator": {"kind": "uniform", "low": 1, "high": 20}},
@@ -109,7 +109,7 @@ def test_the_documentation_names_every_generator_and_field() -> None:
 def test_statements_may_stand_in_a_file(write: Write) -> None:
     folder = write(MINIMAL.replace('sql = "SELECT * FROM t WHERE id = :id"', 'file = "read.sql"'))
     (folder / "read.sql").write_text("SELECT 1; -- one\nSELECT :id;\n", "utf-8")
-    step = json.loads(Workload.load(str(folder)).to_json(1))["transactions"][0]["steps"][0]
+    step = json.loads(Workload.load(str(folder)).resolve(1).json)["transactions"][0]["steps"][0]
     assert step["sql"] == ["SELECT 1", "-- one\nSELECT :id"]
 
 

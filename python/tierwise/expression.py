@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,6 +21,8 @@ _OPERATORS: dict[type[ast.AST], Callable[[float, float], float]] = {
 }
 _FUNCTIONS: dict[str, Callable[..., float]] = {"round": round, "min": min, "max": max}
 _LARGEST = 2.0**62
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_MARK = "v_"
 
 _TERMS: dict[type[ast.AST], str] = {
     ast.Add: "add",
@@ -71,44 +74,49 @@ def postfix(expression: str) -> list[Term]:
 
 
 def _parse(text: str) -> ast.expr:
-    return ast.parse(text.strip(), mode="eval").body
+    """The tree, with a mark before each name, since some that are fit for data are words of Python."""
+    return ast.parse(_NAME.sub(rf"{_MARK}\g<0>", text.strip()), mode="eval").body
+
+
+def _name(node: ast.expr) -> str | None:
+    return node.id.removeprefix(_MARK) if isinstance(node, ast.Name) else None
 
 
 def _value(node: ast.expr, names: Mapping[str, float]) -> float:
     match node:
-        case ast.Constant(value=bool()):
-            raise ValueError("is not arithmetic")
         case ast.Constant(value=int() | float() as number):
             return number
-        case ast.Name(id=name) if name in names:
+        case ast.Name():
+            name = str(_name(node))
+            if name not in names:
+                raise ValueError(f"names the unknown {name!r}")
             return names[name]
-        case ast.Name(id=name):
-            raise ValueError(f"names the unknown {name!r}")
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_value(operand, names)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             return _OPERATORS[type(op)](_value(left, names), _value(right, names))
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _FUNCTIONS:
-            if len(args) != (1 if name == "round" else 2):
-                raise ValueError(f"gives {name} {len(args)} values")
-            return _FUNCTIONS[name](*(_value(one, names) for one in args))
+        case ast.Call(func=func, args=args, keywords=[]) if (function := _name(func)) in _FUNCTIONS:
+            if len(args) != (1 if function == "round" else 2):
+                raise ValueError(f"gives {function} {len(args)} values")
+            return _FUNCTIONS[str(function)](*(_value(one, names) for one in args))
         case _:
             raise ValueError("is not arithmetic")
 
 
 def _terms(node: ast.expr) -> list[Term]:
     match node:
-        case ast.Constant(value=int() as number) if not isinstance(number, bool) and number < _LARGEST:
+        case ast.Constant(value=int() as number) if number < _LARGEST:
             return [{"number": number}]
-        case ast.Name(id=name):
-            return [{"value": name}]
+        case ast.Name():
+            return [{"value": _name(node)}]
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return [*_terms(operand), "negate"]
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _TERMS:
             return [*_terms(left), *_terms(right), _TERMS[type(op)]]
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _TERM_FUNCTIONS:
-            if len(args) != (1 if name == "abs" else 2):
-                raise ValueError(f"{name} is given {len(args)} values")
-            return [*(term for one in args for term in _terms(one)), _TERM_FUNCTIONS[name]]
+        case ast.Call(func=func, args=args, keywords=[]) if (function := _name(func)) in _TERM_FUNCTIONS:
+            if len(args) != (1 if function == "abs" else 2):
+                raise ValueError(f"{function} is given {len(args)} values")
+            return [*(term for one in args for term in _terms(one)), _TERM_FUNCTIONS[str(function)]]
         case _:
-            raise ValueError(f"{ast.unparse(node)!r} is not whole-number arithmetic")
+            written = re.sub(rf"\b{_MARK}", "", ast.unparse(node))
+            raise ValueError(f"{written!r} is not whole-number arithmetic")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat
+from pydantic import BaseModel, Field, NonNegativeFloat, PositiveFloat, field_validator
 
 from tierwise.expression import postfix
 from tierwise.strict_model import STRICT, Name
@@ -210,6 +210,12 @@ class Expression(_Derived):
 
     kind: Literal["expression"]
     value: str
+
+    @field_validator("value")
+    @classmethod
+    def _is_arithmetic(cls, value: str) -> str:
+        postfix(value)
+        return value
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:  # noqa: ARG002
         """Its terms, each operator behind what it works on; constants are still names."""

@@ -15,7 +15,9 @@ from tierwise.pgbench_expressions import SCALE, Meaningless, parse
 SUFFIXES = (".sql", ".pgbench")
 
 _UNITS_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
-_VARIABLE = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/|::|:([A-Za-z_]\w*)", re.DOTALL)
+_QUOTED = r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/"
+_VARIABLE = re.compile(rf"{_QUOTED}|::|:([A-Za-z_]\w*)", re.DOTALL)
+_COMMAND = re.compile(rf"{_QUOTED}|\\(\w+)", re.DOTALL)
 _BEGIN = re.compile(r"(BEGIN|START\s+TRANSACTION)(\s+(WORK|TRANSACTION))?", re.IGNORECASE)
 _END = re.compile(r"(END|COMMIT)(\s+(WORK|TRANSACTION))?", re.IGNORECASE)
 _CONTROL = re.compile(r"(BEGIN|START|END|COMMIT|ROLLBACK|ABORT|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
@@ -127,6 +129,9 @@ class _Script:
     def _finish_sql(self, at_end: bool = False) -> None:
         text = "\n".join(self._pending)
         statements = _core.split_statements(text)
+        for found in _COMMAND.finditer(text):
+            if found[1]:
+                raise self._refusal(self._pending_from, f"\\{found[1]} behind a statement", "leave it out")
         if statements and not at_end and not _bare(text).endswith(";"):
             raise self._refusal(self._pending_from, "a statement without its ;", "end it before the command")
         if statements and self.sleep_ms:

@@ -77,10 +77,6 @@ class Workload:
         json = dumps(resolver.program(self.name))
         return Program(self.name, json, schema, after_load, resolver.stages())
 
-    def to_json(self, scale: float) -> str:
-        """Load phase and transactions of :meth:`resolve`, as the clients in Rust read them."""
-        return self.resolve(scale).json
-
     def _schema(self, dialect: str) -> tuple[RoleSql, RoleSql]:
         if dialect == OBJECTS:
             return [(Role.DATA, kind.declaration(name)) for name, kind in self.spec.objects.items()], []

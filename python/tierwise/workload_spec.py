@@ -149,12 +149,8 @@ def _derivation_contradictions(
     for name, generator in generators.items():
         if not isinstance(generator, Derived):
             continue
-        try:
-            sources = generator.sources()
-        except ValueError as error:
-            yield f"{where}.{name}.value: {error}", "use whole numbers, names, + - * / %, abs, min and max"
-            return
-        for of in sorted(sources - (constants if isinstance(generator, Expression) else set())):
+        own = constants if isinstance(generator, Expression) else set()
+        for of in sorted(generator.sources() - own):
             if of not in generators:
                 known = ", ".join(other for other in generators if other != name)
                 yield f"{where}.{name} is made of the unknown {of!r}", f"use one of {known or 'none'}"

@@ -1,0 +1,3 @@
+-- role: index
+ALTER TABLE account ADD PRIMARY KEY (a_id);
+ALTER TABLE entry ADD PRIMARY KEY (e_id);

@@ -1,0 +1,73 @@
+"""What workloads say to engines that do not speak PostgreSQL's SQL."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tierwise import _core, dialect, workload
+from tierwise.errors import TierwiseError
+from tierwise.roles import Role
+from tierwise.workload import Workload
+
+OTHERS = [name for name in dialect.NAMES if name != "postgres"]
+
+
+def statements(program_json: str) -> list[str]:
+    transactions = json.loads(program_json)["transactions"]
+    return [sql for one in transactions for step in one["steps"] for sql in step["sql"]]
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("name", [name for name in workload.names() if name != "dss"])
+def test_sql_of_every_workload(name: str, language: str, snapshot: SnapshotAssertion) -> None:
+    program = Workload.load(name).resolve(1, dialect=language)
+    made = [f"{role}: {sql}" for role, sql in program.schema + program.after_load]
+    assert "\n".join([*made, *statements(program.json)]) == snapshot
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("name", workload.names())
+def test_parameters_survive(name: str, language: str) -> None:
+    one = Workload.load(name)
+    asked = statements(one.resolve(1).json)
+    said = statements(one.resolve(1, dialect=language).json)
+    assert len(said) == len(asked)
+    for before, after in zip(asked, said, strict=True):
+        assert set(_core.statement_parameters(before)) == set(_core.statement_parameters(after))
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_order_of_null_is_left_to_the_engine_unless_it_is_said(language: str) -> None:
+    assert dialect.translate("SELECT a FROM t ORDER BY a", language, "f") == "SELECT a FROM t ORDER BY a"
+    said = dialect.translate("SELECT a FROM t ORDER BY a NULLS FIRST", language, "f")
+    assert said.startswith("SELECT a FROM t ORDER BY ")
+
+
+def test_sqlite_makes_tables_with_their_primary_keys() -> None:
+    schema = [(Role.DATA, "CREATE TABLE t (a int, b int)")]
+    after = [(Role.INDEX, "ALTER TABLE t ADD PRIMARY KEY (b, a)"), (Role.INDEX, "CREATE INDEX i ON t (a)")]
+    assert dialect.translate_schema(schema, after, "sqlite", "f") == (
+        [(Role.DATA, "CREATE TABLE t (a INTEGER, b INTEGER, PRIMARY KEY (b, a))")],
+        [(Role.INDEX, "CREATE INDEX i ON t(a)")],
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "language"),
+    [
+        ("SELECT FROM WHERE", "mysql"),
+        ("VACUUM t", "duckdb"),
+        ("INSERT INTO t (a) VALUES (:a) ON CONFLICT (a) DO NOTHING", "mysql"),
+        ("SELECT a FROM t FOR UPDATE", "sqlite"),
+        ("ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES u (a)", "sqlite"),
+        ("SELECT 'a", "duckdb"),
+    ],
+)
+def test_what_cannot_be_said_is_refused(statement: str, language: str) -> None:
+    with pytest.raises(TierwiseError, match=r"^file: ") as raised:
+        dialect.translate(statement, language, "file")
+    assert "\n" not in str(raised.value)
+    assert statement[:8] in raised.value.message
