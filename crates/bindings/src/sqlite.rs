@@ -36,7 +36,7 @@ impl PySqliteDatabase {
         text(&rows.into_iter().map(json).collect::<Vec<_>>())
     }
 
-    /// Empty the write-ahead log into the database file.
+    /// Write the write-ahead log into the database file.
     fn checkpoint(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.checkpoint())
             .map_err(|failure| refused(py, failure))
