@@ -55,9 +55,9 @@ class _Wanted:
         """The study with all of that."""
         chosen = study.load(name)
         if self.quick:
-            chosen = chosen.with_overrides(chosen.quick)
+            chosen = chosen.with_overrides(self._but_placements(chosen.quick))
         if self.scale == PAPER_SCALE:
-            chosen = chosen.with_overrides(chosen.paper_scale)
+            chosen = chosen.with_overrides(self._but_placements(chosen.paper_scale))
         elif self.scale is not None:
             chosen = chosen.model_copy(update={"scale": _number(self.scale)})
         if self.repeats is not None:
@@ -67,6 +67,10 @@ class _Wanted:
         if self.engine is not None:
             chosen = chosen.on_engine(self.engine)
         return chosen if self.own_storage is None else chosen.on_own_storage(self.own_storage)
+
+    def _but_placements(self, overrides: study.Overrides) -> study.Overrides:
+        """Placements that were asked for need not be among the few of a quick run."""
+        return overrides.model_copy(update={"placements": None}) if self.placements else overrides
 
 
 def run(
