@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tierwise.errors import TierwiseError
 from tierwise.report.benchmark import Benchmark, benchmark_of, benchmark_words
@@ -89,9 +89,11 @@ def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
     for result in sorted(results, key=lambda result: result.order):
         key = (result.engine.name, tuple(sorted(result.setting.items())))
         groups.setdefault(key, []).append(result)
+    order = _in_order(groups, info)
+    settings = [dict(setting) for _, setting in order]
     return Answer(
         study=info,
-        comparisons=[_compare(groups[key], info) for key in _in_order(groups, info)],
+        comparisons=[_compare(groups[key], info, settings) for key in order],
         sweeps=sweeps_of(results, info),
         conditions=conditions_of(results, info),
     )
@@ -111,7 +113,7 @@ def _position(declared: Sequence[str], value: str) -> tuple[int, str]:
     return (declared.index(value), "") if value in declared else (len(declared), value)
 
 
-def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:
+def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapping[str, str]]) -> Comparison:
     by_placement = {name: [run for run in runs if run.placement == name] for name in _names(runs, info)}
     measure, workload = measure_of(runs), runs[0].workload.name.replace("_", " ")
     rows = build_rows(by_placement, info.baseline, measure, info.seed)
@@ -139,7 +141,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo) -> Comparison:
         laps=laps,
         benchmark=benchmark,
         words=words,
-        paper=paper_rows(Figures(rows, laps), runs[0].setting, info),
+        paper=paper_rows(Figures(rows, laps), runs[0].setting, info, settings),
         validity=validity_of(by_placement),
     )
 

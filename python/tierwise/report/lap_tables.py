@@ -53,7 +53,7 @@ def repeats(cell: LapCell) -> str:
 def sweep_parts(sweep: Sweep) -> list[Table | Text]:
     """Every line over the values of the setting, then what got slower with more."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(sweep.name, overflow="fold")
+    table.add_column(sweep.plain_name, overflow="fold")
     for value in sweep.values:
         table.add_column(value, justify="right", no_wrap=True)
     for line in sweep.lines:

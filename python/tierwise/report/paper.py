@@ -93,15 +93,20 @@ class PaperRow(Record):
         return self.our_ratio / self.paper_ratio
 
 
-def paper_rows(ours: Figures, setting: Mapping[str, str], info: StudyInfo) -> list[PaperRow]:
+def paper_rows(
+    ours: Figures, setting: Mapping[str, str], info: StudyInfo, settings: Sequence[Mapping[str, str]]
+) -> list[PaperRow]:
     """Set the paper's figures for this setting beside ours, in the paper's order by measure and lap.
 
-    Ratios are to the baseline, at the same setting and lap.
+    Ratios are to the baseline, at the same setting and lap. Figures of a point that was not run (``settings`` are
+    all that were) stand beside the last that was, without ours.
     """
     figures = [figure for figure in info.paper if figure.setting.items() <= setting.items()]
+    if setting == settings[-1]:
+        figures += [f for f in info.paper if not any(f.setting.items() <= one.items() for one in settings)]
     order = list(dict.fromkeys((figure.what, figure.lap) for figure in info.paper))
     return [
-        _row(figure, ours, figures, info.baseline)
+        _row(figure, ours, setting, info)
         for figure in sorted(figures, key=lambda figure: order.index((figure.what, figure.lap)))
     ]
 
@@ -130,12 +135,14 @@ def _is_at(other: PaperValue, figure: PaperValue, setting: Mapping[str, str]) ->
     return named and other.setting == setting
 
 
-def _row(figure: PaperValue, ours: Figures, figures: Sequence[PaperValue], baseline: str) -> PaperRow:
+def _row(figure: PaperValue, ours: Figures, setting: Mapping[str, str], info: StudyInfo) -> PaperRow:
     def same(other: PaperValue) -> bool:
         return (other.what, other.lap, other.setting) == (figure.what, figure.lap, figure.setting)
 
-    their_base = next((f for f in figures if f.placement == baseline and same(f)), None)
-    here = ours.get(figure.placement, figure.lap, figure.what)
+    baseline = info.baseline
+    their_base = next((f for f in info.paper if f.placement == baseline and same(f)), None)
+    was_run = figure.setting.items() <= setting.items()
+    here = ours.get(figure.placement, figure.lap, figure.what) if was_run else None
     base = ours.get(baseline, figure.lap, figure.what)
     if figure.placement == baseline:
         their_base = base = None

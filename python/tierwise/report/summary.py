@@ -69,7 +69,7 @@ class Summary(Record):
     medians: dict[str, float]
     """Of every measure and score that a valid run has, by name."""
     amplification: dict[str, float]
-    """Bytes written for each byte asked to be written, by who wrote: file system, each flash model."""
+    """Bytes written for each byte asked to be written, by who wrote: file system, flash above 1."""
     scores: dict[str, Interval]
     """Metrics that the workload defines."""
     sampling_error: float | None
@@ -139,11 +139,8 @@ def _amplification(runs: Sequence[RunResult], medians: Mapping[str, float]) -> d
         for run in runs
         for device in run.devices
     }
-    for name, values in flash.items():
-        known = _middle(values)
-        if known is not None:
-            found[f"inside {name}"] = known
-    return found
+    medians_inside = {name: _middle(values) for name, values in flash.items()}
+    return found | {f"inside {name}": one for name, one in medians_inside.items() if one and one > 1}
 
 
 def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:

@@ -56,9 +56,16 @@ class Sweep(Record):
     """The other swept settings, which stay the same here."""
     values: list[str]
     """Least resources first."""
+    judged: bool
+    """Whether it is of a resource, so that slower with more is an anomaly."""
     lines: list[SweepLine]
     anomalies: list[str]
     """A sentence for everything that is significantly slower with more resources."""
+
+    @property
+    def plain_name(self) -> str:
+        """Its name as people say it."""
+        return plain(self.name)
 
     @property
     def label(self) -> str:
@@ -136,6 +143,7 @@ def _sweep(
         name=name,
         others=others,
         values=values,
+        judged=judged,
         lines=lines,
         anomalies=[_sentence(name, line, point) for line in lines for point in line.anomalies],
     )

@@ -104,12 +104,14 @@ def order_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
         return None
     y = _time_scale([point.elapsed_s for _, point in points if point.elapsed_s])
     names = placement_names([row.placement for row in comparison.rows], comparison.baseline)
-    last = max(point.order for _, point in points)
+    orders = [point.order for _, point in points]
+    first, last = min(orders), max(orders)
+    ticks = list(range(first, last + 1, max(1, (last - first) // 10)))
     colour = alt.Color(
         "placement:N", scale=colours(names, look), legend=legend(look, 2 if look.narrow else 5)
     )
-    x_axis = axis("Run, in the order of execution", tickMinStep=1, grid=False, format="d")
-    x = alt.X("order:Q", axis=x_axis, scale=alt.Scale(domain=[0.5, last + 0.5], nice=False))
+    x_axis = axis("Run, in the order of execution", values=ticks, grid=False, format="d")
+    x = alt.X("order:Q", axis=x_axis, scale=alt.Scale(domain=[first - 0.5, last + 0.5], nice=False))
     base = plot(data).encode(x=x, y=y, color=colour)
     shapes = alt.Scale(domain=["ok", "invalid"], range=["circle", "cross"])
     statuses = shape_legend(look) if any(point.status == "invalid" for _, point in points) else None

@@ -27,7 +27,7 @@ def levels_chart(sweep: Sweep, baseline: str, look: Look) -> alt.LayerChart | No
     x = alt.X(
         "at:N",
         sort=sweep.values,
-        axis=alt.Axis(title=sweep.name, labelAngle=0, domain=False, ticks=False, grid=False),
+        axis=alt.Axis(title=sweep.plain_name, labelAngle=0, domain=False, ticks=False, grid=False),
     )
     base = plot(data).encode(
         x=x,
@@ -47,7 +47,7 @@ def levels_chart(sweep: Sweep, baseline: str, look: Look) -> alt.LayerChart | No
         .mark_text(dy=-16, fontSize=13, fontWeight="bold", color=look.colour("place-2"))
         .encode(text=alt.TextValue("▲"), color=alt.ColorValue(look.colour("place-2"))),
     ]
-    return finish(layers, look, 320, f"Over {sweep.name}", right_px=14)
+    return finish(layers, look, 320, f"Over {sweep.plain_name}", right_px=14)
 
 
 def _points(line: SweepLine) -> list[Datum]:
@@ -90,7 +90,7 @@ def ratios_chart(sweep: Sweep, placement: str, look: Look) -> alt.LayerChart | N
     if not found:
         return None
     low, high, ticks = ratio_domain([ratio for _, _, ratio in found], look)
-    title = f"Times faster than with {sweep.name} {sweep.values[0]}, {placement}"
+    title = f"Times faster than with {sweep.plain_name} {sweep.values[0]}, {placement}"
     x_axis = axis(f"{title} (ratio scale)", values=ticks, labelExpr=TIMES)
     scale = alt.Scale(type="log", domain=[low, high], nice=False)
     data = [
