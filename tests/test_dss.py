@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,6 +141,23 @@ def test_queries_can_be_asked_in_one_script() -> None:
 def test_what_cannot_be_run_is_refused(constants: dict[str, float], problem: str) -> None:
     with pytest.raises(TierwiseError, match=problem):
         program(**constants)
+
+
+def test_a_folder_of_ones_own_is_held_to_the_same(tmp_path: Path) -> None:
+    shipped = Path(Workload.load("dss").file).parent
+    own = tmp_path / "own"
+    shutil.copytree(shipped, own)
+    (own / "queries" / "q7.sql").write_text("SELECT count(*) FROM nation WHERE n_name = '{nation1}'")
+    assert "count(*) FROM nation" in Workload.load(str(own)).resolve(1).json
+    (own / "queries" / "q7.sql").write_text("SELECT '{nation}'")
+    with pytest.raises(TierwiseError, match=r"q7.sql: cannot fill in .*: it has \{nation1\}, \{nation2\}"):
+        Workload.load(str(own))
+    (own / "queries" / "q7.sql").unlink()
+    with pytest.raises(TierwiseError, match=r"q7.sql: No such file"):
+        Workload.load(str(own))
+    (own / "workload.toml").write_text('summary = "s"\nprogram = "dss"\nconstants.scale_factor = 1')
+    with pytest.raises(TierwiseError, match=r"constants.load is missing"):
+        Workload.load(str(own))
 
 
 @pytest.mark.parametrize(

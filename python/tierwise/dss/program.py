@@ -41,13 +41,10 @@ class Choice:
         Raises:
             TierwiseError: naming the constant that makes no sense.
         """
-        for name, most in (
-            ("load", 1),
-            ("queries", 1),
-            ("power", 1),
-            ("streams", STREAMS_MAX),
-            ("seed", 2**32),
-        ):
+        limits = {"load": 1, "queries": 1, "power": 1, "streams": STREAMS_MAX, "seed": 2**32}
+        for name in sorted({"scale_factor", *limits} - constants.keys()):
+            raise TierwiseError(f"constants.{name} is missing", "give it under [constants]; see docs/dss.md")
+        for name, most in limits.items():
             if constants[name] not in range(most + 1):
                 problem = f"constants.{name} is {constants[name]:g}"
                 raise TierwiseError(problem, f"use a whole number from 0 to {most}")
