@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -28,7 +30,7 @@ def findable(monkeypatch: pytest.MonkeyPatch) -> None:
 def engine(tmp_path: Path) -> Iterator[ToyEngine]:
     before = ledger_names()
     with ToyEngine("toy") as made:
-        made.limits = Limits(memory_bytes=1 << 20)
+        made.limits = Limits(memory_bytes=1 << 25)
         made.init({Role.SYSTEM: tmp_path})
         made.start()
         yield made
@@ -50,7 +52,7 @@ def test_a_request_reaches_the_adapter_and_its_answer_comes_back(engine: ToyEngi
     assert counters.commits == 1
     assert counters.cpu_s is not None and counters.cpu_s > 0
     assert space is not None and space.rows == 1
-    assert engine.settings()["memory"] == str(1 << 20)
+    assert engine.settings()["memory"] == str(1 << 25)
     assert engine.processes() == [engine.server_pid]
 
 
@@ -151,3 +153,25 @@ os.kill(os.getpid(), 9)
         time.sleep(0.02)
     clean.clean()
     assert not list(tmp_path.iterdir())
+
+
+def test_too_little_memory_is_refused(tmp_path: Path) -> None:
+    engine = ToyEngine("toy")
+    engine.limits = Limits(memory_bytes=1 << 20)
+    with pytest.raises(TierwiseError, match="engine toy cannot work in 1M of memory: give it 16M at least"):
+        engine.init({Role.SYSTEM: tmp_path})
+
+
+class Anything:
+    """A confinement that confines nothing."""
+
+    def confine(self, pid: int) -> None:
+        pass
+
+
+def test_a_worker_that_the_kernel_kills_is_told_from_one_that_ends(engine: ToyEngine) -> None:
+    engine.confinement = Anything()
+    assert engine.server_pid is not None
+    os.kill(engine.server_pid, signal.SIGKILL)
+    with pytest.raises(TierwiseError, match="was killed within its memory limit: give it more memory"):
+        engine.ask("count_threads")

@@ -19,7 +19,7 @@ FILE = "database.duckdb"
 
 _LINES = "FORMAT csv, DELIMITER '|', HEADER false, QUOTE '', ESCAPE '', AUTO_DETECT false"
 _PARQUET = "FORMAT parquet"
-_SHARE_OF_MEMORY = 0.7
+_SHARE_OF_MEMORY = 0.6
 """DuckDB's own limit leaves out what it does not take from its buffers, and the interpreter."""
 
 

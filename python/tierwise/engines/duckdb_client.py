@@ -12,6 +12,8 @@ import duckdb
 from tierwise.errors import StatementError
 
 _FETCH_ROWS = 10_000
+_INSERT_ROWS = 2_000
+"""DuckDB's values take ten times the memory of the rows, outside of the limit of its own."""
 _OVER_TIME = "maximum execution time"
 
 
@@ -77,11 +79,16 @@ class DuckSession:
             self._start("ROLLBACK")
 
     def append(self, table: str, columns: list[str], rows: list[tuple[Any, ...]]) -> int:
-        """Add rows as one statement with a list for each column."""
+        """Add rows in one transaction, each statement with a list for each column."""
         types = self._column_types(table)
         lists = ", ".join(f"unnest(?::{types[column.lower()]}[])" for column in columns)
-        values = [list(column) for column in zip(*rows, strict=True)]
-        self.run(f"INSERT INTO {table} ({', '.join(columns)}) SELECT {lists}", values)
+        insert = f"INSERT INTO {table} ({', '.join(columns)}) SELECT {lists}"
+        self.begin()
+        for first in range(0, len(rows), _INSERT_ROWS):
+            self.run(
+                insert, [list(column) for column in zip(*rows[first : first + _INSERT_ROWS], strict=True)]
+            )
+        self.commit()
         return len(rows)
 
     def set_cap(self, seconds: float | None) -> None:

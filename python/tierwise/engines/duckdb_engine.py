@@ -39,6 +39,7 @@ class DuckEngine(EmbeddedEngine):
     )
     inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA, Role.SYSTEM: Role.DATA}
     helped: ClassVar = True
+    least_memory_bytes: ClassVar = 96 << 20
     gaps: ClassVar = {
         "log": "the log is made beside the database's file, and no setting moves it",
         "index": _ONE_FILE,

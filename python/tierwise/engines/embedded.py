@@ -44,6 +44,9 @@ class EmbeddedEngine(Engine):
     helped: ClassVar[bool] = False
     """Whether the library works on a statement with threads of its own besides the client's."""
 
+    least_memory_bytes: ClassVar[int] = 16 << 20
+    """What the library needs before the interpreter's and its own code, for tables of a few thousand rows."""
+
     def __init__(
         self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
     ) -> None:
@@ -67,6 +70,7 @@ class EmbeddedEngine(Engine):
     def init(self, places: Mapping[Role, Path]) -> None:
         """Make the database by opening it once."""
         self.require_placeable(places)
+        self._require_memory()
         try:
             for role, place in places.items():
                 self._made[role] = ledger.directory(f"{self.name}-{role}", place.absolute(), mode=0o700)
@@ -200,6 +204,14 @@ class EmbeddedEngine(Engine):
         """One for each placed role."""
         return {role: made.path for role, made in self._made.items()}
 
+    def _require_memory(self) -> None:
+        given_bytes = self.limits.memory_bytes
+        if given_bytes is not None and given_bytes < self.least_memory_bytes:
+            raise TierwiseError(
+                f"engine {self.name} cannot work in {given_bytes >> 20}M of memory",
+                f"give it {self.least_memory_bytes >> 20}M at least",
+            )
+
     def _count_sessions(self) -> int:
         return sum(clients.sessions for clients in list(self._connected))
 
@@ -226,6 +238,10 @@ class EmbeddedEngine(Engine):
         try:
             return self._link().call(request, **arguments)
         except TierwiseError as error:
+            if self._known_worker().was_killed() and self.confinement is not None:
+                raise TierwiseError(
+                    f"engine {self.name} was killed within its memory limit", "give it more memory"
+                ) from error
             if error.message.startswith(f"engine {self.name} "):
                 raise
             raise TierwiseError(f"engine {self.name}: {error.message}", error.fix) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import socket
 import subprocess
 import sys
@@ -89,6 +91,13 @@ class WorkerProcess:
         """End the worker if it runs and delete the home."""
         self.kill()
         self._made.remove()
+
+    def was_killed(self) -> bool:
+        """Whether the last worker was ended by SIGKILL, and not by its owner."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # It hangs up a moment before it is gone.
+            return self._process is not None and self._process.popen.wait(_POLL_S) == -signal.SIGKILL
+        return False
 
     def last_words(self) -> str | None:
         """The last line that the worker or its library wrote before it failed, if any."""

@@ -12,6 +12,7 @@ import importlib
 import itertools
 import json
 import os
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -119,6 +120,8 @@ def _explain(error: BaseException) -> tuple[str, str]:
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
     if "No space left on device" in message or "disk full" in message:
         return message, "give the device of that role more space, or load less"
+    if re.search("(?i)out of memory|cannot allocate", message):
+        return message, "give the engine more memory"
     return message, "mend what the message names"
 
 
