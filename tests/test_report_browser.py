@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lap_results import SWEEP_INFO, lap_runs
 from results_factory import INFO, PLACEMENTS, study_runs
 
 from tierwise.report.answer import build_answer
@@ -122,6 +123,23 @@ def test_long_names_and_many_placements_stay_inside(browser: Any, tmp_path: Path
         browser.find_element("css selector", f"section:first-of-type{x}") for x in (" .cards", "")
     )
     assert table.size["width"] <= section.size["width"]
+    for svg in browser.find_elements("css selector", "figure svg"):
+        if svg.size["width"] > 0:
+            assert outside(browser, svg) == []
+
+
+@pytest.fixture(scope="module")
+def lap_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = [*lap_runs(cap_s=0.7, setting={"memory": "64M"}), *lap_runs(cap_s=0.7, setting={"memory": "1G"})]
+    path = tmp_path_factory.mktemp("laps") / "report.html"
+    path.write_text(render_page(build_answer(runs, SWEEP_INFO)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("width_px", WIDTHS)
+def test_laps_and_sweeps_stay_inside(browser: Any, lap_page: Path, width_px: int) -> None:
+    show(browser, lap_page, width_px)
+    assert overflow_px(browser) == 0 and browser.get_log("browser") == []
     for svg in browser.find_elements("css selector", "figure svg"):
         if svg.size["width"] > 0:
             assert outside(browser, svg) == []

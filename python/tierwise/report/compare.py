@@ -8,6 +8,7 @@ from tierwise.errors import TierwiseError
 from tierwise.report import numbers
 from tierwise.report.compare_conditions import Difference, differences_of
 from tierwise.report.compare_rows import Level, SetRow, rows_of
+from tierwise.report.sweeps import setting_words
 from tierwise.results import Record, RunResult
 from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 
@@ -81,7 +82,7 @@ Key = tuple[str, ...]
 
 
 def _parts(run: RunResult) -> Key:
-    setting = " ".join(f"{name} {value}" for name, value in sorted(run.setting.items()))
+    setting = ", ".join(setting_words(dict(sorted(run.setting.items()))))
     return (run.engine.name, run.placement, setting)
 
 

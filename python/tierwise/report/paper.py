@@ -98,8 +98,8 @@ def paper_rows(
 ) -> list[PaperRow]:
     """Set the paper's figures for this setting beside ours, in the paper's order by measure and lap.
 
-    Ratios are to the baseline, at the same setting and lap. Figures of a point that was not run (``settings`` are
-    all that were) stand beside the last that was, without ours.
+    Ratios are to the baseline, at the same setting and lap. Figures of a point that was not run
+    (``settings`` are all that were) stand beside the last that was, without ours.
     """
     figures = [figure for figure in info.paper if figure.setting.items() <= setting.items()]
     if setting == settings[-1]:
