@@ -69,12 +69,17 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
         undo.enter_context(engine)
         engine.init({Role.SYSTEM: place})
         engine.start()
-        for step in _prepare(engine, workload, program):
-            yield step
-            if step.problem:
-                return
-        for lap in _laps(program):
-            yield _run(engine, program, lap)
+        yield from try_on(engine, workload, program)
+
+
+def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
+    """The same on an engine that runs and has none of the workload's tables."""
+    for step in _prepare(engine, workload, program):
+        yield step
+        if step.problem:
+            return
+    for lap in _laps(program):
+        yield _run(engine, program, lap)
 
 
 def _contents(program: Program) -> str:
