@@ -21,6 +21,7 @@ import json
 import mmap
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -170,6 +171,13 @@ def rows_of(case: EngineCase, engine: Engine) -> int:
         lap = load.lap("scan")
     assert lap["checksum"] == lap["rows"] * (lap["rows"] + 1) // 2
     return int(lap["rows"])
+
+
+def wait_until_down(engine: Engine) -> None:
+    deadline_s = time.monotonic() + 10
+    while engine.running:
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager

@@ -28,6 +28,7 @@ from engine_contract import (
     places_in,
     resident_pages,
     rows_of,
+    wait_until_down,
 )
 
 from tierwise.counters import Counters
@@ -284,9 +285,7 @@ def _end(engine: Engine, how: str) -> None:
     for pid in engine.processes():
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    deadline_s = time.monotonic() + 10
-    while engine.running and time.monotonic() < deadline_s:
-        time.sleep(0.01)
+    wait_until_down(engine)
 
 
 def test_a_sampler_outlived_by_its_engine_says_so(served: Served) -> None:

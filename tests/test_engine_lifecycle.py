@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 import test_engine_contract
 from engine_cases import CASES
-from engine_contract import EngineCase, ledger_names, open_directory, rows_of
+from engine_contract import EngineCase, ledger_names, open_directory, rows_of, wait_until_down
 
 from tierwise import engines
 from tierwise.errors import TierwiseError
@@ -38,11 +40,32 @@ def test_a_gap_names_a_test_and_the_engine_says_why(chosen: EngineCase) -> None:
     assert chosen.missing() or set(chosen.gaps.values()) <= chosen.create().gaps.keys()
 
 
+class Noted:
+    """A confinement that confines nothing."""
+
+    def __init__(self) -> None:
+        self.pids: list[int] = []
+
+    def confine(self, pid: int) -> None:
+        self.pids.append(pid)
+
+
 def test_only_the_system_must_have_a_place(case: EngineCase, directory: Path) -> None:
+    """Each server that is started is confined; one that is killed is a failure, and starts again."""
     with case.create() as engine:
+        engine.confinement = noted = Noted()
         engine.init({Role.SYSTEM: directory})
         engine.start()
+        pid = engine.server_pid
+        assert pid is not None and noted.pids[-1] == pid
         case.fill(engine, rows=10)
+        assert rows_of(case, engine) == 10
+        assert engine.failure() is None
+        os.kill(pid, signal.SIGKILL)
+        wait_until_down(engine)
+        assert engine.failure() is not None
+        engine.start()
+        assert noted.pids[-1] == engine.server_pid != pid
         assert rows_of(case, engine) == 10
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,14 @@ class MariadbServer(ServerProcess):
         fixed = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
         self.run(self._binaries.installer, [*fixed, *options], timeout_s)
 
-    def start(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
+    def start(
+        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
+    ) -> None:
         """Start mariadbd, its settings on the command line."""
         options = [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]
         self._process = self.launch(self._binaries.server, ["--no-defaults", *options])
         try:
+            began()
             self._control = self._connect(timeout_s)
             if (data / DATABASE).is_dir():
                 self._control.select_db(DATABASE)

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tierwise.errors import TierwiseError
 
-_GRAVE = re.compile(r"(?:PANIC|FATAL):\s+(.*)|initdb: error: (.*)|.*(No space left on device).*")
+_GRAVE = re.compile(
+    r"(?:PANIC|FATAL):\s+(.*)|(?:initdb: error: |LOG:\s+(?=.* was terminated by signal))(.*)"
+    r"|.*(No space left on device).*"
+)
+_HARMLESS = re.compile(
+    r"the database system is (starting up|shutting down|not yet accepting connections)"
+    r"|connection to client lost|terminating (connection|walsender process) due to administrator command"
+)
+"""What a session is told that comes too early or too late, or that went away: nothing is lost with it."""
+
 _UNKNOWN = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]*)"')
 _BAD_VALUE = re.compile(r'(?:invalid value for parameter|parameter|invalid) "(?P<name>\w+)".*')
 
@@ -25,7 +34,8 @@ _FIXES: Sequence[tuple[str, str]] = (
 def grave_lines(log: str) -> list[str]:
     """The messages of a server's or initdb's log after which something is lost, oldest first."""
     found = (_GRAVE.search(line) for line in log.splitlines())
-    return [next(part for part in (*match.groups()[:2], match.group()) if part) for match in found if match]
+    told = [next(part for part in (*match.groups()[:2], match.group()) if part) for match in found if match]
+    return [message for message in told if not _HARMLESS.match(message)]
 
 
 def explain(what: str, log: str, known_settings: Callable[[], Iterable[str]]) -> TierwiseError:

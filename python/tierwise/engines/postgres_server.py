@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,14 @@ class PostgresServer(ServerProcess):
         (data / "pg_dynshmem").rmdir()
         (data / "pg_dynshmem").symlink_to(self._shared.path)
 
-    def start(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
+    def start(
+        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
+    ) -> None:
         """Start postgres, its settings on the command line."""
         options = [f"-c{name}={value}" for name, value in settings.items()]
         self._process = self.launch(self.bin / "postgres", ["-D", data, *options])
         try:
+            began()
             self._control = self._connect(data, timeout_s)
         except BaseException:
             self.crash_stop()

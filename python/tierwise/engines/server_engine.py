@@ -66,8 +66,9 @@ class ServerEngine(Engine, Generic[ServerT]):
     def start(self) -> None:
         """Start the server and wait until it answers."""
         if not self.running:
-            self._known_server().start(self.directories[Role.SYSTEM], self._all_settings(), self._timeout_s)
-            self._confine()
+            server, settings = self._known_server(), self._all_settings()
+            server.crash_stop()  # one that ended by itself may have left children
+            server.start(self.directories[Role.SYSTEM], settings, self._timeout_s, began=self._confine)
 
     def stop(self) -> None:
         """Sessions are ended, a checkpoint is written."""
@@ -97,7 +98,9 @@ class ServerEngine(Engine, Generic[ServerT]):
         return [] if self._server is None else self._server.pids()
 
     def failure(self) -> str | None:
-        """The last grave line of the server's log."""
+        """That the server was killed, or the last grave line of its log."""
+        if self._server is not None and self._server.killed:
+            return "the server was killed, as the kernel does when memory runs out"
         return None if self._server is None else self._server.failure()
 
     @property

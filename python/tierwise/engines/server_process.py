@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +44,13 @@ class ServerProcess(ABC):
         self._process: processes.Process | None = None
 
     @abstractmethod
-    def start(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
+    def start(
+        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
+    ) -> None:
         """Start the server on a data directory and wait until it answers.
+
+        Args:
+            began: called as soon as the process is there, before it has done much.
 
         Raises:
             TierwiseError: naming the setting, or with the last grave line of its log.
@@ -76,6 +81,11 @@ class ServerProcess(ABC):
     def pid(self) -> int | None:
         """Pid of the server's first process, while it runs."""
         return self._process.pid if self._process is not None and self._process.running else None
+
+    @property
+    def killed(self) -> bool:
+        """Whether it was ended by SIGKILL that did not come from here: who runs out of memory gets one."""
+        return self._process is not None and self._process.popen.poll() == -signal.SIGKILL
 
     def pids(self) -> list[int]:
         """Pids of the server and its children; none while it is down."""
