@@ -12,6 +12,7 @@ use crate::sql::Template;
 
 mod address;
 mod append;
+mod outcome;
 mod value;
 
 /// "Record has changed since last read", "Lock wait timeout exceeded", "Deadlock found".
@@ -80,7 +81,7 @@ impl Client for MariadbClient {
         let mut result = result.map_err(|error| failure(&error))?;
         let row = result.next().await.map_err(|error| failure(&error))?;
         let number = row.and_then(|mut row| row.take(0));
-        let number = number.map_or(Ok(None), value::whole);
+        let number = number.map_or(Ok(None), outcome::whole);
         result
             .drop_result()
             .await
@@ -107,26 +108,7 @@ impl Client for MariadbClient {
             _ => Params::Positional(values.collect()),
         };
         let result = self.connection.exec_iter(statement, parameters).await;
-        let mut result = result.map_err(|error| failure(&error))?;
-        let columns = result.columns_ref();
-        if columns.is_empty() {
-            let rows = result.affected_rows();
-            return Ok(Outcome { rows, sum: 0 });
-        }
-        let named = |name: &str| columns.iter().position(|one| one.name_str() == name);
-        let column = match sum {
-            Some(name) => Some(named(name).ok_or_else(|| Failure::no_column(name))?),
-            None => None,
-        };
-        let mut outcome = Outcome::default();
-        while let Some(mut row) = result.next().await.map_err(|error| failure(&error))? {
-            let number = column.and_then(|column| row.take(column));
-            outcome.add(Outcome {
-                rows: 1,
-                sum: number.map_or(Ok(None), value::whole)?.unwrap_or(0),
-            });
-        }
-        Ok(outcome)
+        outcome::read(result.map_err(|error| failure(&error))?, sum).await
     }
 
     async fn commit(&mut self) -> Result<(), Failure> {
