@@ -15,6 +15,9 @@ from tierwise.report.page import (
     unfinished,
 )
 
+_MOST_FINDINGS = 2
+"""That the table of contents repeats of one study."""
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -30,11 +33,11 @@ class Chapter:
         """What the table of contents says of it: its findings, or why there are none."""
         if self.answer is None:
             return self.problem
-        findings = dict.fromkeys(
-            " ".join(part for part in (one.words.finding, one.words.advice) if part)
-            for one in self.answer.comparisons
-        )
-        return " ".join(findings)
+        said = [f"{one.words.finding} {one.words.others}".strip() for one in self.answer.comparisons]
+        findings = list(dict.fromkeys(said))
+        more = len(findings) - _MOST_FINDINGS
+        tail = [f"{more} more below."] if more > 0 else []
+        return " ".join([*findings[:_MOST_FINDINGS], *tail])
 
 
 @dataclass(frozen=True)
