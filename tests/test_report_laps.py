@@ -209,12 +209,17 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
     assert report.studies_in(latest) == []
 
     missing = tmp_path / "melbourne" / "latest"
-    out = report.write_combined_report([latest, failed, empty, missing], tmp_path / "all.html")
-    text = out.read_text("utf-8")
-    page = Page(text)
-    assert len(page.all("article")) == 4
+    out = report.write_combined_report([latest, failed, empty, missing], tmp_path, {"dss-load": "no room"})
+    assert out == tmp_path / "report.html"
+    page = Page(out.read_text("utf-8"))
+    assert len(page.all("article")) == 5
     seen = " ".join(page.text.replace("\u2060", "").split())
-    assert "the device died" in seen and "results.jsonl" in seen and "melbourne" in seen
+    assert (
+        "the device died" in seen
+        and "No answer: no room" in seen
+        and "results.jsonl" in seen
+        and "melbourne" in seen
+    )
     targets = [attrs.get("id") for _, attrs in page.tags if attrs.get("id")]
     assert len(targets) == len(set(targets))
     assert all((link["href"] or "").removeprefix("#") in targets for link in page.all("a"))

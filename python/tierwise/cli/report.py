@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -58,12 +58,20 @@ def studies_in(directory: Path) -> list[Path]:
     return [path for path in latest if (path / STUDY_FILE).exists()]
 
 
-def write_combined_report(directories: Sequence[Path], out: Path) -> Path:
-    """Write one page with a section for each directory of results and return its path.
+def write_combined_report(
+    directories: Sequence[Path], out: Path, not_run: Mapping[str, str] | None = None
+) -> Path:
+    """Write one page with a section for each study and return its path.
 
-    One without a valid run, or that cannot be read, has a section that says why.
+    Args:
+        directories: of the studies' results; one without a valid run, or that cannot be read, says why.
+        out: file to write, or a directory, which gets ``report.html``.
+        not_run: reasons of the studies that have no directory, by name.
     """
-    return write_file(out, render_combined([_chapter(directory) for directory in directories]).encode())
+    chapters = [_chapter(directory) for directory in directories]
+    chapters += [Chapter(name, "", None, reason) for name, reason in (not_run or {}).items()]
+    file = out if out.suffix and not out.is_dir() else out / REPORT_FILE
+    return write_file(file, render_combined(chapters).encode())
 
 
 def print_answer(console: Console, results_dir: Path) -> None:

@@ -143,7 +143,7 @@ def _run(chosen: study.Study, out: Path, seed: int | None, fresh: bool = False, 
 
 def _run_all(wanted: _Wanted, out: Path, seed: int | None, fresh: bool, resume: bool) -> None:
     directories: list[Path] = []
-    failures: list[str] = []
+    failures: dict[str, str] = {}
     for name in study.names():
         chosen = wanted.load(name)
         if chosen.source is None:
@@ -151,12 +151,11 @@ def _run_all(wanted: _Wanted, out: Path, seed: int | None, fresh: bool, resume: 
         try:
             directories.append(_run(chosen, out, seed, fresh, resume))
         except TierwiseError as error:
-            failures.append(f"{name}: {error}")
-            typer.echo(f"study {failures[-1]}")
-    if directories:
-        typer.echo(f"report of all: {reports.write_combined_report(directories, out)}")
-    for failure in failures:
-        typer.echo(f"not run: {failure}", err=True)
+            failures[name] = str(error)
+            typer.echo(f"study {name}: {error}")
+    typer.echo(f"report of all: {reports.write_combined_report(directories, out, failures)}")
+    for name, reason in failures.items():
+        typer.echo(f"not run: {name}: {reason}", err=True)
     if failures:
         raise typer.Exit(_SOME_FAILED)
 
