@@ -15,6 +15,8 @@ import pytest
 from tierwise import lab
 from tierwise.host import clean
 from tierwise.host.disk import DiskStats, EmulatedDisk, list_disks
+from tierwise.result_files import read_results
+from tierwise.results import RunResult
 
 pytestmark = pytest.mark.privileged
 
@@ -40,10 +42,11 @@ default = "data"
 """
 
 
-def start(tmp_path: Path, seconds: float, repeats: int) -> subprocess.Popen[bytes]:
+def start(tmp_path: Path, seconds: float, repeats: int, *options: str) -> subprocess.Popen[bytes]:
     file = tmp_path / "crash.toml"
     file.write_text(STUDY.format(seconds=seconds, repeats=repeats), "utf-8")
     command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(tmp_path / "results")]
+    command += options
     return subprocess.Popen(command, stdout=(tmp_path / "said").open("wb"), stderr=subprocess.STDOUT)
 
 
@@ -81,7 +84,7 @@ def fail_device(disk: DiskStats) -> None:
 
 
 @pytest.mark.parametrize("strike", [kill_server, fail_device])
-def test_a_dead_device_fails_its_run_and_the_study_goes_on(
+def test_a_dead_device_fails_its_run_and_resuming_completes_the_study(
     run_dir: Path, tmp_path: Path, strike: Callable[[DiskStats], None]
 ) -> None:
     process = start(tmp_path, seconds=4, repeats=2)
@@ -93,6 +96,18 @@ def test_a_dead_device_fails_its_run_and_the_study_goes_on(
     assert [result.status for result in results] == ["failed", "ok"], results
     assert results[0].problems
     assert not users_of(run_dir)
+    if strike is fail_device:
+        resume(tmp_path, results)
+
+
+def resume(tmp_path: Path, before: list[RunResult]) -> None:
+    """The failed run is run again on a fresh device, and its old record set aside."""
+    assert start(tmp_path, 4, 2, "--resume").wait(timeout=120) == 0
+    directory = tmp_path / "results" / "crash" / lab.LATEST
+    after = lab.results_in(directory)
+    assert [result.status for result in after] == ["ok", "ok"], after
+    assert after[0] == before[1] and after[1].run_id == before[0].run_id
+    assert read_results(directory / lab.FAILED_FILE) == [before[0]]
 
 
 def await_measuring(tmp_path: Path) -> DiskStats:
