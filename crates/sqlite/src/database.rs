@@ -1,5 +1,6 @@
 //! The connection that keeps a database open, makes its tables and reads its counters.
 
+use std::fs::File;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ impl Database {
         // Only a statement that reads looks for something to recover.
         let looked = session.rows("SELECT count(*) FROM sqlite_schema");
         looked.map_err(|error| failure(&error, vfs))?;
+        // A new journal makes SQLite flush the directory, which here is not that of the database file.
+        let flushed = File::open(&address.places.data).and_then(|directory| directory.sync_all());
+        flushed.map_err(|error| Failure::new(format!("flush of data's directory: {error}")))?;
         Ok(Self {
             open: Mutex::new(Some((session, StatementCap::none()))),
             vfs,

@@ -168,6 +168,10 @@ fn kind(flags: c_int) -> Kind {
     }
 }
 
+/// A log that is elsewhere is gone for good before anything else is done. Where all files are in one
+/// directory, SQLite leaves that to the file system, which keeps the order of its changes. But of another
+/// file system a power cut can bring back a journal that is older than what the database file holds by then,
+/// and SQLite would undo with it what was committed since.
 unsafe extern "C" fn delete(
     shim: *mut ffi::sqlite3_vfs,
     name: *const c_char,
@@ -176,10 +180,10 @@ unsafe extern "C" fn delete(
     // SAFETY: as in `open`; a file that is deleted has a name.
     unsafe {
         let vfs = vfs_of(shim);
-        let name = vfs
-            .names
-            .moved(CStr::from_ptr(name))
-            .map_or(name, CStr::as_ptr);
+        let (name, sync) = match vfs.names.moved(CStr::from_ptr(name)) {
+            Some(moved) => (moved.as_ptr(), 1),
+            None => (name, sync),
+        };
         let method = (*vfs.base).xDelete.expect("the VFS unix has all methods");
         method(vfs.base, name, sync)
     }

@@ -230,7 +230,7 @@ fn the_directory_of_the_journal_is_flushed_when_it_comes_and_goes() {
     let connection =
         Connection::open_with_flags_and_vfs(home.places().database(), flags, vfs.name()).unwrap();
     connection
-        .execute_batch("PRAGMA synchronous = extra; CREATE TABLE t (i INTEGER)")
+        .execute_batch("PRAGMA synchronous = full; CREATE TABLE t (i INTEGER)")
         .unwrap();
     let journal = home
         .path()
