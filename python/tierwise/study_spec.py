@@ -40,6 +40,9 @@ def _size(value: object) -> object:
 Size = Annotated[PositiveInt, BeforeValidator(_size)]
 """Bytes, or a text such as ``256M``."""
 
+DeviceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,15}$")]
+"""Part of the name of the emulated disk, which must be short."""
+
 Caches = Literal["cold", "warm"]
 
 
@@ -133,7 +136,7 @@ class Study(_Spec):
     parallelism: PositiveInt | None = None
     repeats: PositiveInt
     baseline: str
-    devices: dict[str, DeviceSpec]
+    devices: dict[DeviceName, DeviceSpec]
     placements: dict[str, Placement]
     sizes: dict[Role, Size] = {}
     settings: dict[str, dict[str, str]] = {}
