@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -73,9 +74,20 @@ def postfix(expression: str) -> list[Term]:
         raise ValueError(f"{expression!r} is not arithmetic") from error
 
 
+def syntax_tree(text: str) -> ast.expr:
+    """An expression of Python.
+
+    Raises:
+        SyntaxError, RecursionError, MemoryError or ValueError: if it is none, also where Python would warn.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SyntaxWarning)
+        return ast.parse(text.strip(), mode="eval").body
+
+
 def _parse(text: str) -> ast.expr:
     """The tree, with a mark before each name, since some that are fit for data are words of Python."""
-    return ast.parse(_NAME.sub(rf"{_MARK}\g<0>", text.strip()), mode="eval").body
+    return syntax_tree(_NAME.sub(rf"{_MARK}\g<0>", text))
 
 
 def _name(node: ast.expr) -> str | None:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from tierwise.expression import syntax_tree
+
 SCALE = "max(1, round(scale))"
 """What pgbench calls ``:scale``: a whole number."""
 
@@ -52,7 +54,7 @@ def parse(name: str, expression: str, resolve: Resolve, declare: Declare) -> dic
         raise Meaningless(f"{name!r} is no name")
     try:
         # Variables are written with a colon, else the syntax of what can be said is Python's.
-        tree = ast.parse(_VARIABLE.sub(r"v_\1", expression).strip(), mode="eval").body
+        tree = syntax_tree(_VARIABLE.sub(r"v_\1", expression))
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         raise Meaningless(f"{expression.strip()!r} is no arithmetic of whole numbers") from error
     reader = _Reader(name, resolve, declare)
