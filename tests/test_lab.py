@@ -157,3 +157,12 @@ def test_a_changed_study_does_not_resume(tiny: study.Study, own: Path, tmp_path:
     assert lab.find_unfinished(tiny, out, 6) is None
     assert lab.find_unfinished(tiny.model_copy(update={"clients": 3}), out, None) is None
     assert lab.find_unfinished(tiny.model_copy(update={"repeats": 1}), out, None) is None
+
+
+def test_resuming_a_complete_study_runs_nothing(tiny: study.Study, tmp_path: Path) -> None:
+    out, once = tmp_path / "results", tiny.model_copy(update={"repeats": 1})
+    directory = lab.run_study(once, out, Watcher(), seed=5)
+    watcher = Watcher()
+    assert lab.run_study(once, out, watcher, resume=True) == directory.resolve()
+    assert watcher.finished_before == 2 and not watcher.results
+    assert not (directory / lab.FAILED_FILE).exists()

@@ -70,19 +70,20 @@ def run_study(
         observer: told of progress.
         seed: decides the order of runs and the workload's parameters; random when not given.
         fresh: start anew although an unfinished one is there.
-        resume: run again, on fresh devices, what failed in the latest results, and what is missing there.
+        resume: run again, on fresh devices, what failed in the latest results, and what is missing there; if
+            that is nothing, leave them as they are.
 
     Raises:
-        TierwiseError: if a run cannot be prepared, or nothing is to be resumed. Finished runs are kept.
+        TierwiseError: if a run cannot be prepared. Runs that finished are kept.
     """
     study, skipped = without_gaps(study)
-    directory = None if fresh else find_unfinished(study, out, seed, failed_too=resume)
+    directory = None if fresh else find_unfinished(study, out, seed)
+    if resume:
+        directory = find_latest(study, out, seed)
+        if directory is not None:
+            set_failed_aside(directory)
     if directory is None:
-        if resume:
-            raise TierwiseError(f"study {study.name} has no failed or missing run", "leave out --resume")
         directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
-    elif resume:
-        set_failed_aside(directory)
     seed = read_study_info(directory / STUDY_FILE).seed
     plans = plan_runs(study, seed)
     finished = {result.run_id for result in results_in(directory)}
@@ -106,29 +107,31 @@ def set_failed_aside(directory: Path) -> None:
     Killed in the middle, it leaves a record in both files or in one, and never in none.
     """
     results = results_in(directory)
-    for result in results:
-        if result.status == "failed":
-            append_result(directory / FAILED_FILE, result)
-    replace_results(directory / RESULTS_FILE, [one for one in results if one.status != "failed"])
+    failed = [result for result in results if result.status == "failed"]
+    for result in failed:
+        append_result(directory / FAILED_FILE, result)
+    if failed:
+        replace_results(directory / RESULTS_FILE, [one for one in results if one not in failed])
 
 
-def find_unfinished(study: Study, out: Path, seed: int | None, *, failed_too: bool = False) -> Path | None:
-    """The latest results of ``study`` if runs are missing there and nothing that matters has changed.
+def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study`` if runs are missing there and nothing that matters has changed."""
+    directory = find_latest(study, out, seed)
+    if directory is None:
+        return None
+    planned = {plan.run_id for plan in plan_runs(study, read_study_info(directory / STUDY_FILE).seed)}
+    return directory if planned - {result.run_id for result in results_in(directory)} else None
 
-    Args:
-        failed_too: whether a run that failed counts as missing.
-    """
+
+def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study``, complete or not, if nothing that matters has changed."""
     directory = out / study.name / LATEST
     if not (directory / STUDY_FILE).exists():
         return None
     info = read_study_info(directory / STUDY_FILE)
     if info.fingerprint != study.fingerprint() or (seed is not None and seed != info.seed):
         return None
-    planned = {plan.run_id for plan in plan_runs(study, info.seed)}
-    finished = {
-        result.run_id for result in results_in(directory) if not (failed_too and result.status == "failed")
-    }
-    return directory.resolve() if planned - finished else None
+    return directory.resolve()
 
 
 def results_in(directory: Path) -> list[RunResult]:
