@@ -17,10 +17,14 @@ from tierwise.roles import Role
 
 FILE = "database.duckdb"
 
-_LINES = "FORMAT csv, DELIMITER '|', HEADER false, QUOTE '', ESCAPE '', AUTO_DETECT false"
+_LINES = (
+    "FORMAT csv, DELIMITER '|', HEADER false, QUOTE '', ESCAPE '', AUTO_DETECT false, BUFFER_SIZE 4000000"
+)
+"""With smaller buffers than 32 MB a thread, which a limit of memory would not leave."""
 _PARQUET = "FORMAT parquet"
-_SHARE_OF_MEMORY = 0.6
-"""DuckDB's own limit leaves out what it does not take from its buffers, and the interpreter."""
+_OUTSIDE_BYTES = 40 << 20
+_SHARE_OF_REST = 0.75
+"""DuckDB's own limit leaves out what it does not take from its buffers, and pages not yet written."""
 
 
 class DuckAdapter:
@@ -111,7 +115,8 @@ def _places(opening: Opening) -> dict[str, str]:
 def _sizes(opening: Opening) -> dict[str, str]:
     sizes = {}
     if opening.limits.memory_bytes is not None:
-        sizes["memory_limit"] = f"{int(opening.limits.memory_bytes * _SHARE_OF_MEMORY)}B"
+        own_bytes = (opening.limits.memory_bytes - _OUTSIDE_BYTES) * _SHARE_OF_REST
+        sizes["memory_limit"] = f"{int(own_bytes)}B"
     if opening.limits.parallelism is not None:
         sizes["threads"] = str(opening.limits.parallelism)
     return sizes
