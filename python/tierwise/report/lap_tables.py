@@ -8,23 +8,26 @@ from rich.table import Table
 from rich.text import Text
 
 from tierwise.report import numbers
-from tierwise.report.laps import LapCell, LapRow
+from tierwise.report.laps import LapCell, LapRow, chief_laps
+from tierwise.report.measures import title_of
+from tierwise.report.summary import Summary
 from tierwise.report.sweeps import Sweep, SweepLine, SweepPoint
 from tierwise.statistics import Interval, Verdict
 
 STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 _SLOWER = " ▲"
 """Behind a figure that got significantly worse with more resources."""
+_MOST_LINES = 60
 
 
 def lap_table(laps: Sequence[LapRow]) -> Table:
-    """One row for each lap under each placement."""
+    """One row for each of the chief laps under each placement."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("lap", "placement"):
         table.add_column(name, overflow="fold")
     for name in ("elapsed", "times faster", "checksum", "repeats"):
         table.add_column(name, justify="right", no_wrap=True, vertical="top")
-    for lap in laps:
+    for lap in chief_laps(laps):
         for number, cell in enumerate(lap.cells):
             table.add_row(
                 Text("" if number else lap.label),
@@ -34,6 +37,23 @@ def lap_table(laps: Sequence[LapRow]) -> Table:
                 Text(checksum(cell)),
                 Text(repeats(cell)),
             )
+    return table
+
+
+def score_table(summaries: Sequence[Summary]) -> Table | None:
+    """The scores of each placement; ``None`` if the workload has none."""
+    names = list(dict.fromkeys(name for one in summaries for name in one.scores))
+    if not names:
+        return None
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("placement", overflow="fold")
+    for name in names:
+        table.add_column(
+            title_of(name).lower().replace(" ", "\n"), justify="right", no_wrap=True, vertical="top"
+        )
+    for one in summaries:
+        cells = [estimate(one.scores.get(name), numbers.significant, numbers.number_span) for name in names]
+        table.add_row(Text(one.placement), *cells)
     return table
 
 
@@ -51,12 +71,18 @@ def repeats(cell: LapCell) -> str:
 
 
 def sweep_parts(sweep: Sweep) -> list[Table | Text]:
-    """Every line over the values of the setting, then what got slower with more."""
+    """Every line over the values of the setting, then what got slower with more.
+
+    Of very many laps, only those that did.
+    """
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column(sweep.plain_name, overflow="fold")
     for value in sweep.values:
         table.add_column(value, justify="right", no_wrap=True)
+    many = len(sweep.lines) > _MOST_LINES
     for line in sweep.lines:
+        if many and line.lap and not line.anomalies:
+            continue
         table.add_row(line.label, *(_point(line, point) for point in line.points))
     title = Text(f"\n{sweep.label}", style="bold")
     return [title, table, *(Text(f"Anomaly: {one}", style="yellow") for one in sweep.anomalies)]

@@ -14,6 +14,7 @@ from tierwise.statistics import Bound, Interval, Verdict, median_interval
 
 LapKey = tuple[int, str]
 """Stream and name of a lap."""
+_MOST_SHOWN = 30
 
 
 class LapCell(Record):
@@ -78,7 +79,7 @@ class LapRow(Record):
 
 
 def lap_rows(by_placement: Runs, baseline: str, moved: Mapping[str, Moved], seed: int) -> list[LapRow]:
-    """Every lap that a valid run has, in the order of the first run."""
+    """Every lap that a valid run has, stream by stream in the order of the first run."""
     valid = {name: [run for run in runs if run.status == "ok"] for name, runs in by_placement.items()}
     found = [lap for runs in valid.values() for run in runs for lap in run.laps]
     labels = labels_of(found)
@@ -93,9 +94,20 @@ def lap_rows(by_placement: Runs, baseline: str, moved: Mapping[str, Moved], seed
     return [_row(label, by_lap[key], baseline, moved, seed) for key, label in labels.items()]
 
 
+def chief_laps(laps: Sequence[LapRow]) -> list[LapRow]:
+    """All laps, or where they are too many to look at those of the first stream and group.
+
+    What stands before a dot in the name of a lap is its group.
+    """
+    if len(laps) <= _MOST_SHOWN:
+        return list(laps)
+    groups = [(lap.stream, lap.name.rpartition(".")[0]) for lap in laps]
+    return [lap for lap, group in zip(laps, groups, strict=True) if group == groups[0]][:_MOST_SHOWN]
+
+
 def labels_of(laps: Sequence[LapResult]) -> dict[LapKey, str]:
-    """Each lap's name, with its stream where several streams have a lap of that name."""
-    keys = dict.fromkeys((lap.stream, lap.name) for lap in laps)
+    """Each lap's name, stream by stream; with its stream where several have a lap of that name."""
+    keys = sorted(dict.fromkeys((lap.stream, lap.name) for lap in laps), key=lambda key: key[0])
     names = Counter(name for _, name in keys)
     return {(stream, name): f"{name}, stream {stream}" if names[name] > 1 else name for stream, name in keys}
 

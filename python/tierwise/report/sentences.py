@@ -157,7 +157,12 @@ def _without_comparison(facts: Facts) -> tuple[str, str, str]:
 
 
 def _clauses(rows: Sequence[Row], speaker: Speaker) -> str:
-    said = [f"{speaker.moving(row.placement, row.moved, targets=False)} {_effect(row)}" for row in rows]
+    moves = [speaker.moving(row.placement, row.moved, targets=False) for row in rows]
+    named = [
+        f"{move} ({row.placement})" if moves.count(move) > 1 else move
+        for move, row in zip(moves, rows, strict=True)
+    ]
+    said = [f"{name} {_effect(row)}" for name, row in zip(named, rows, strict=True)]
     more = len(said) - _MOST_CLAUSES
     tail = [f"{more} more in the table"] if more > 0 else []
     return "; ".join(said[:_MOST_CLAUSES] + tail)

@@ -8,7 +8,8 @@ from rich.text import Text
 from tierwise.report import numbers
 from tierwise.report.answer import Answer, Comparison
 from tierwise.report.benchmark import Benchmark
-from tierwise.report.lap_tables import STYLES, estimate, lap_table, sweep_parts
+from tierwise.report.lap_tables import STYLES, estimate, lap_table, score_table, sweep_parts
+from tierwise.report.laps import chief_laps
 from tierwise.report.page import unfinished
 from tierwise.report.rows import Row
 from tierwise.report.sentences import Words
@@ -68,12 +69,21 @@ def _comparison(comparison: Comparison, labelled: bool) -> list[Table | Text]:
         return [*title, benchmark_table(comparison.benchmark), text]
     if not comparison.laps:
         return [*title, comparison_table(comparison), text]
-    return [*title, lap_table(comparison.laps), Text(), comparison_table(comparison), text, *_laps(words)]
+    scores = score_table([row.summary for row in comparison.rows])
+    tables: list[Table | Text] = [lap_table(comparison.laps), Text()]
+    tables += [scores, Text()] if scores else []
+    return [*title, *_left_out(comparison), *tables, comparison_table(comparison), text, *_laps(words)]
 
 
 def _laps(words: Words) -> list[Text]:
     """Which placement helps which lap."""
     return [Text(sentence) for sentence in words.laps]
+
+
+def _left_out(comparison: Comparison) -> list[Text]:
+    """That some laps are only in the report."""
+    hidden = len(comparison.laps) - len(chief_laps(comparison.laps))
+    return [Text(f"{hidden} laps of further streams are in the report", style="dim")] if hidden else []
 
 
 def _cells(row: Row, comparison: Comparison) -> list[Text]:

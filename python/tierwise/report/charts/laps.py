@@ -10,26 +10,16 @@ from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.comparison import TIMES, Datum, ratio_domain
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
-from tierwise.report.laps import LapCell, LapRow
+from tierwise.report.laps import LapCell, LapRow, chief_laps
 from tierwise.report.palette import placement_names
 from tierwise.statistics import Bound, Interval
 
-_MOST_LAPS = 30
 _MOST_NORMALISED = 12
-
-
-def shown_laps(comparison: Comparison) -> list[LapRow]:
-    """All laps, or those of the first stream where all would be too many for a chart."""
-    laps = comparison.laps
-    if len(laps) <= _MOST_LAPS:
-        return laps
-    first = min(lap.stream for lap in laps)
-    return [lap for lap in laps if lap.stream == first][:_MOST_LAPS]
 
 
 def lap_times_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     """Median time of every lap with its interval, on a log scale; capped laps are hollow."""
-    cells = [(lap, cell) for lap in shown_laps(comparison) for cell in lap.cells]
+    cells = [(lap, cell) for lap in chief_laps(comparison.laps) for cell in lap.cells]
     ends = [end for _, cell in cells for end in _ends(cell.elapsed) if end > 0]
     if not ends:
         return None
@@ -54,7 +44,7 @@ def lap_times_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None
 
 def normalised_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     """Time of every lap in percent of its slowest placement: less is better."""
-    laps = shown_laps(comparison)
+    laps = chief_laps(comparison.laps)
     if len(laps) > _MOST_NORMALISED or len(comparison.rows) < 2:
         return None
     data = [
@@ -74,7 +64,7 @@ def normalised_chart(comparison: Comparison, look: Look) -> alt.LayerChart | Non
 def lap_ratios_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     """How many times faster than the baseline each lap is, with its interval; a bound is a triangle."""
     found = [
-        (lap, cell, cell.speedup) for lap in shown_laps(comparison) for cell in lap.cells if cell.speedup
+        (lap, cell, cell.speedup) for lap in chief_laps(comparison.laps) for cell in lap.cells if cell.speedup
     ]
     if not found:
         return None
@@ -159,7 +149,7 @@ def _ends(interval: Interval | None) -> list[float]:
 
 
 def _height_px(comparison: Comparison) -> int:
-    return 84 + len(shown_laps(comparison)) * (12 + 15 * len(comparison.rows))
+    return 84 + len(chief_laps(comparison.laps)) * (12 + 15 * len(comparison.rows))
 
 
 def _right_px(look: Look) -> int:
@@ -168,18 +158,18 @@ def _right_px(look: Look) -> int:
 
 def described_lap_times(comparison: Comparison) -> str:
     """The same chart in words."""
-    return f"Median time of each lap. {_listed(shown_laps(comparison), _time_text)}"
+    return f"Median time of each lap. {_listed(chief_laps(comparison.laps), _time_text)}"
 
 
 def described_normalised(comparison: Comparison) -> str:
     """The same chart in words."""
-    shares = _listed(shown_laps(comparison), _share_text)
+    shares = _listed(chief_laps(comparison.laps), _share_text)
     return f"Time of each lap as a share of its slowest placement. {shares}"
 
 
 def described_lap_ratios(comparison: Comparison) -> str:
     """The same chart in words."""
-    laps = shown_laps(comparison)
+    laps = chief_laps(comparison.laps)
     return f"Times faster than {comparison.baseline}, by lap. {_listed(laps, _ratio_text)}"
 
 
