@@ -155,6 +155,30 @@ os.kill(os.getpid(), 9)
     assert not list(tmp_path.iterdir())
 
 
+def test_an_interrupt_ends_a_request_and_the_worker(tmp_path: Path) -> None:
+    script = f"""
+import pathlib
+from embedded_toy import ToyEngine
+from tierwise.roles import Role
+try:
+    with ToyEngine("toy") as engine:
+        engine.init({{Role.SYSTEM: pathlib.Path({str(tmp_path)!r})}})
+        engine.start()
+        print(engine.server_pid, flush=True)
+        engine.execute_schema([(Role.DATA, "wait 60")])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        time.sleep(0.2)
+        owner.send_signal(signal.SIGINT)
+        assert owner.stdout.read() == "interrupted\n"
+    assert ledger.Identity.of(pid) is None
+    assert not list(tmp_path.iterdir())
+
+
 def test_too_little_memory_is_refused(tmp_path: Path) -> None:
     engine = ToyEngine("toy")
     engine.limits = Limits(memory_bytes=1 << 20)
