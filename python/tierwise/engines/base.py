@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
@@ -83,6 +83,8 @@ class Engine(ABC):
     """Set before :meth:`init`."""
     confinement: Confinement | None = None
     """Set before :meth:`start`; each start brings the new server's process in."""
+    on_loaded: Callable[[int], None] | None = None
+    """Called about every second of :meth:`load_tables` with the rows so far, unless a worker loads them."""
 
     @abstractmethod
     def init(self, places: Mapping[Role, Path]) -> None:

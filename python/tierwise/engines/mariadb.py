@@ -87,8 +87,9 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         return _core.Clients("mariadb", self._known_server().address, program_json, clients, seed)
 
     def load_tables(self, program_json: str, seed: int) -> int:
-        """LOAD DATA over several connections."""
-        return _core.load_tables("mariadb", self._known_server().address, program_json, seed)
+        """INSERTs of many rows over several connections."""
+        address = self._known_server().address
+        return _core.load_tables("mariadb", address, program_json, seed, progress=self.on_loaded)
 
     def role_of(self, path: Path) -> Role | None:
         """By the file's name and the statement that made its table, else by the directory that it is in."""

@@ -118,7 +118,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def load_tables(self, program_json: str, seed: int) -> int:
         """COPY over several connections."""
-        return _core.load_tables("postgres", self.dsn(), program_json, seed)
+        return _core.load_tables("postgres", self.dsn(), program_json, seed, progress=self.on_loaded)
 
     def role_of(self, path: Path) -> Role | None:
         """By the file's name and the statement that made its relation; else the data directory's."""
