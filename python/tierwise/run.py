@@ -76,7 +76,9 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
             _load(bench)
         except TierwiseError as error:
             if broken := storage.broken():
-                return record.failed(prepared, [f"while loading: {error}", *broken, *_cause(engine)])
+                return record.failed(prepared, [f"while loading: {error}", *broken, *_causes(engine)])
+            if out_of_memory := _out_of_memory(engine):
+                raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
             raise
         info = bare.model_copy(update={"settings": engine.settings()})
         prepared = prepared.model_copy(update={"engine": info, "residency": resident_shares(engine, storage)})
@@ -90,6 +92,7 @@ def _load(bench: _Bench) -> None:
     engine.init(storage.places)
     engine.start()
     engine.execute_schema(program.schema)
+    engine.on_loaded = lambda rows: bench.say(f"loading: {rows} rows")
     left_out = tables_of_laps(program)
     engine.load_tables(with_tables(program.json, lambda name: name not in left_out), bench.plan.seed)
     engine.execute_schema(program.after_load)
@@ -115,12 +118,12 @@ def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
             measured |= _prove(bench, witness, measured)
     except TierwiseError as error:
         return record.failed(
-            prepared.model_copy(update=measured), [str(error), *storage.broken(), *_cause(engine)]
+            prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)]
         )
     finally:
         witness.close()
     if measured["status"] == "failed":
-        measured["problems"] += [*storage.broken(), *_cause(engine)]
+        measured["problems"] += [*storage.broken(), *_causes(engine)]
     return prepared.model_copy(update=measured)
 
 
@@ -137,9 +140,16 @@ def _prove(bench: _Bench, witness: Witness, measured: dict[str, Any]) -> dict[st
     return {**found, "status": "failed", "problems": [*measured["problems"], *leaks]}
 
 
-def _cause(engine: Engine) -> list[str]:
+def _causes(engine: Engine) -> list[str]:
     cause = engine.failure()
-    return [cause] if cause else []
+    return [*([cause] if cause else []), *_out_of_memory(engine)]
+
+
+def _out_of_memory(engine: Engine) -> list[str]:
+    limit = engine.confinement
+    if not isinstance(limit, MemoryLimit) or not limit.kills():
+        return []
+    return [f"the kernel ended {limit.kills()} processes at the limit of {limit.size_bytes >> 20}M of memory"]
 
 
 def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult:

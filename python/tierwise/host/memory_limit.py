@@ -71,6 +71,16 @@ class MemoryLimit:
                     (self.group / "cgroup.procs").write_text(str(one))
             confined |= new
 
+    def kills(self) -> int:
+        """How many processes the kernel has ended for want of memory; 0 where it cannot be told.
+
+        With version 2 the count goes with the group of the process that was ended.
+        """
+        if self.group is None:
+            return 0
+        fields = (self.group / "memory.oom_control").read_text("ascii").split()
+        return int(fields[fields.index("oom_kill") + 1]) if "oom_kill" in fields else 0
+
     def remove(self) -> None:
         """Remove the limit; the processes in it must have ended."""
         remove(self.entry)
