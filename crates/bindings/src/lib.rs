@@ -41,7 +41,7 @@ mod _core {
     use super::sqlite::{PySqliteDatabase, sqlite_version};
 
     #[pymodule_export]
-    use super::tpch::{tpch_columns, tpch_refresh_keys, tpch_rows, write_tpch};
+    use super::tpch::{release_tpch_text, tpch_columns, tpch_refresh_keys, tpch_rows, write_tpch};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

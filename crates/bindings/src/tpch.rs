@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
-use tierwise_tpch::{Source, Table, TpchError, write_file};
+use tierwise_tpch::{Source, Table, TpchError, release_text, write_file};
 
 use crate::interrupt::user_error;
 
@@ -70,6 +70,12 @@ pub fn write_tpch(
         )
     });
     written.map_err(|error| refusal(py, &error))
+}
+
+/// Give back the memory that is kept from one table to the next.
+#[pyfunction]
+pub fn release_tpch_text() {
+    release_text();
 }
 
 fn source(table: &str, scale_factor: f64, refresh_sets: Option<u32>) -> Result<Source, TpchError> {

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from tierwise import _core
+from tierwise.dss.files import written
+from tierwise.engines.base import Clients
 from tierwise.engines.embedded import EmbeddedEngine
+from tierwise.host import ledger
 from tierwise.roles import Role
 
 _ROLES = (
@@ -63,6 +68,24 @@ class DuckEngine(EmbeddedEngine):
     def waits_as(self, path: Path) -> Role | None:
         """The log has the role of the data, beside which it must lie; a wait for it is one for a log."""
         return Role.LOG if path.name.endswith(".wal") else self.role_of(path)
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """Tables that come as text are written to files elsewhere and copied; the worker fills the others."""
+        program = json.loads(program_json)
+        as_text = [table for table in program["tables"] if table.get("source")]
+        program["tables"] = [table for table in program["tables"] if not table.get("source")]
+        rows = 0
+        with ledger.directory("duckdb-load") as directory:
+            for table in as_text:
+                rows += sum(
+                    self.load_files(table["name"], [file]) for file in written(table["source"], directory)
+                )
+        return rows + (super().load_tables(json.dumps(program), seed) if program["tables"] else 0)
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Those of the worker; what the load phase kept in memory is given back."""
+        _core.release_tpch_text()
+        return super().clients(program_json, clients, seed)
 
     def load_files(self, table: str, paths: Sequence[Path]) -> int:
         """Fill a table from files by COPY; gives the number of rows.
