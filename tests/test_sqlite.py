@@ -23,7 +23,6 @@ from tierwise.roles import Role
 
 CASE = CASES[0]
 ROWS = 3000
-JOURNALS = ["delete", "truncate", "persist"]
 
 
 @contextmanager
@@ -35,7 +34,7 @@ def running(limits: Limits | None = None, **settings: str) -> Iterator[Engine]:
         yield engine
 
 
-@pytest.mark.parametrize("mode", ["wal", *JOURNALS])
+@pytest.mark.parametrize("mode", ["wal", "delete", "persist"])
 def test_a_change_is_logged_where_the_kind_of_log_has_its_place(mode: str) -> None:
     with running(journal_mode=mode) as engine:
         before = engine.counters()
@@ -58,9 +57,8 @@ def files_under_all(engine: Engine) -> list[Path]:
     return [path for made in engine.directories.values() for path in files_under(made)]
 
 
-@pytest.mark.parametrize("mode", JOURNALS)
-def test_a_kill_in_the_middle_of_transactions_loses_nothing(mode: str) -> None:
-    with running(journal_mode=mode) as engine:
+def test_a_kill_in_the_middle_of_transactions_loses_nothing() -> None:
+    with running(journal_mode="delete") as engine:
         CASE.fill(engine, ROWS)
         with Load(CASE, engine, clients=2, first=ROWS + 1) as load:
             acknowledged = load.lap("insert", transactions=6)["rows"]
