@@ -22,6 +22,7 @@ class Engine:
         self.calls: list[tuple[Any, ...]] = []
         self.threads: set[int] = set()
         self.fails: dict[int, Exception] = {}
+        self.append_s = 0.0
 
     def connect(self) -> Client:
         return Client(self)
@@ -51,6 +52,7 @@ class Client:
         return {"greatest": 40}.get(sql)
 
     def append(self, table: str, columns: list[str], rows: list[tuple[Any, ...]]) -> int:
+        time.sleep(self.engine.append_s)
         self.engine.calls.append(("append", table, columns, rows))
         return len(rows)
 
@@ -154,6 +156,17 @@ def test_whoever_wants_hears_how_far_a_run_is() -> None:
     total = json.loads(clients.run(seconds=2.5, progress=heard.append))["transactions"]
     assert heard == sorted(heard)
     assert 0 < heard[0] <= heard[-1] <= total
+
+
+def test_whoever_wants_hears_how_far_a_load_is() -> None:
+    column = {"name": "id", "generator": {"kind": "uniform", "low": 1, "high": 9}}
+    tables = [{"name": "t", "rows": 50_000, "columns": [column]}]
+    heard: list[int] = []
+    engine = Engine()
+    engine.append_s = 0.5
+    _core.load_tables("python", engine, program("put :i", tables=tables), 1, progress=heard.append)
+    assert heard == sorted(heard)
+    assert 0 < heard[0] <= heard[-1] <= 50_000
 
 
 def test_what_a_listener_raises_ends_the_run() -> None:
