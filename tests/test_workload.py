@@ -12,13 +12,16 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from tierwise import _core, workload
 from tierwise.errors import TierwiseError
 from tierwise.expression import evaluate
 from tierwise.generators import Generator
+from tierwise.object_operations import ObjectKind, ObjectOperation
 from tierwise.roles import Role
 from tierwise.workload import Workload
+from tierwise.workload_spec import LapSpec, Step, Transaction, WorkloadSpec
 
 MINIMAL = """
 summary = "test"
@@ -104,6 +107,13 @@ def test_the_documentation_names_every_generator_and_field() -> None:
         kind = get_args(model.model_fields["kind"].annotation)[0]
         row = next(line for line in page.splitlines() if line.startswith(f"| `{kind}` |"))
         assert all(f"`{field}`" in row for field in model.model_fields if field != "kind"), row
+
+
+@pytest.mark.parametrize("model", [WorkloadSpec, Transaction, Step, LapSpec, ObjectKind, ObjectOperation])
+def test_the_documentation_names_every_field(model: type[BaseModel]) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "workloads.md").read_text("utf-8")
+    fields = [field.alias or name for name, field in model.model_fields.items()]
+    assert [name for name in fields if not re.search(rf"`[^`\n]*\b{name}\b|^{name} = ", page, re.M)] == []
 
 
 def test_statements_may_stand_in_a_file(write: Write) -> None:
