@@ -186,5 +186,7 @@ def test_commits_are_those_of_the_load(alone: PostgresEngine) -> None:
         load.lap("insert", transactions=100)
         time.sleep(0.5)
     sampler.stop()
-    until(lambda: (alone.counters().since(before).commits or 0) >= 100)
-    assert (alone.counters().since(before).commits or 0) < 125
+    # The two statements of each reading are commits as well, so there is no asking again and again.
+    time.sleep(2)
+    commits = alone.counters().since(before).commits
+    assert commits is not None and 100 <= commits < 100 + 20

@@ -74,8 +74,8 @@ class MariadbEngine(ServerEngine[MariadbServer]):
             if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
                 raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
             place = self.directories.get(Role.DATA) if role is not Role.SYSTEM else None
-            server.query(sql if place is None else in_directory(sql, place))
             self._files.note(role, sql)
+            server.query(sql if place is None else in_directory(sql, place))
 
     def checkpoint(self) -> None:
         """A sharp checkpoint of InnoDB's, then the kernel's dirty pages too."""

@@ -98,8 +98,8 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
                 raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
             server.query(f"SET default_tablespace = '{self._tablespace(role)}'")
-            server.query(sql)
-            self._files.note(role)
+            with self._files.making(role):
+                server.query(sql)
         server.query("RESET default_tablespace")
         self._files.refresh()
 
@@ -123,8 +123,9 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     def role_of(self, path: Path) -> Role | None:
         """By the file's name and the statement that made its relation; else the data directory's."""
         told = self._files.role_of(path, up=self.running)
-        system = self.directories.get(Role.SYSTEM)
-        return Role.SYSTEM if told is None and system in path.parents else told
+        if told is not None or self._files.is_relation(path):
+            return told
+        return Role.SYSTEM if self.directories.get(Role.SYSTEM) in path.parents else None
 
     def processes(self) -> list[int]:
         """The postmaster, its children, and the receiver of a second log member."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +38,34 @@ class PostgresFiles:
         self._role_of_oid: dict[int, Role] = {}
         self._role_of_number: dict[int, Role] = {}
         self._last_oid = _FIRST_USER_OID - 1
+        self._making = False
 
-    def note(self, role: Role) -> None:
-        """Whatever is new in the catalogue has this role."""
-        new = [oid for (oid,) in self._query(f"SELECT oid FROM pg_class WHERE oid > {self._last_oid}")]
-        self._role_of_oid.update(dict.fromkeys(new, role))
-        self._last_oid = max([self._last_oid, *new])
+    @contextlib.contextmanager
+    def making(self, role: Role) -> Iterator[None]:
+        """Whatever is new in the catalogue at the end has this role."""
+        self._making = True
+        try:
+            yield
+            new = [oid for (oid,) in self._query(f"SELECT oid FROM pg_class WHERE oid > {self._last_oid}")]
+            self._role_of_oid.update(dict.fromkeys(new, role))
+            self._last_oid = max([self._last_oid, *new])
+        finally:
+            self._making = False
 
     def refresh(self) -> None:
-        """Learn the files' numbers of today: TRUNCATE, REINDEX and the like give a relation a new one.
-
-        What was made a moment ago and is not noted yet stays unknown.
-        """
+        """Learn the files' numbers of today: TRUNCATE, REINDEX and the like give a relation a new one."""
         rows = self._query(
             f"SELECT oid, pg_relation_filenode(oid) FROM pg_class WHERE oid >= {_FIRST_USER_OID}"
         )
+        # Another thread may be making it: whether it is can only be known after the look at the catalogue.
+        unsure = self._making
         for oid, number in rows:
-            if oid > self._last_oid:
-                continue
-            self._role_of_number[number] = self._role_of_oid.get(oid, Role.DATA)
+            role = self._role_of_oid.get(oid)
+            if role is not None or not unsure:
+                self._role_of_number[number] = role or Role.DATA
 
     def role_of(self, path: Path, *, up: bool) -> Role | None:
-        """Role of a file by its name; ``None`` if that says nothing, or the catalogue does not know it.
+        """Role of a file; ``None`` if its name says nothing, or it is of a relation that is not known yet.
 
         Args:
             up: whether the server can be asked.
@@ -75,6 +82,11 @@ class PostgresFiles:
         if relation is None:
             return None
         return Role.TEMP if relation["temp"] else self._role_of_relation(int(relation["number"]), up)
+
+    @staticmethod
+    def is_relation(path: Path) -> bool:
+        """Whether it is a file of a table or an index."""
+        return _RELATION.fullmatch(str(path).removesuffix(" (deleted)")) is not None
 
     def _role_of_relation(self, number: int, up: bool) -> Role | None:
         if number < _FIRST_USER_OID:
