@@ -83,7 +83,8 @@ def _fill(engine: Engine, workload: Workload, scale: float, place: Path) -> None
 
 
 def _tierwise(engine: Engine, workload: Workload, options: argparse.Namespace) -> Sample:
-    clients = _core.Clients("postgres", engine.dsn(), workload.resolve(options.scale).json, options.clients, SEED)
+    program = workload.resolve(options.scale)
+    clients = _core.Clients("postgres", engine.dsn(), program.json, options.clients, SEED)
     report = json.loads(clients.run(options.transactions))
     count = report["transactions"]
     return Sample(report["client_cpu_s"] / count * 1e6, count / report["elapsed_s"])

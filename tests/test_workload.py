@@ -190,6 +190,20 @@ def test_a_scale_that_leaves_nothing_is_refused(write: Write) -> None:
     assert "scale nan" in refusal(folder, scale=float("nan"))
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [("round(2.6)", 3), ("min(from, 7) + max(1, 2)", 7), ("round(from / 2)", 2), ("1e3", 1000)],
+)
+def test_functions_and_names_that_are_words_of_python(expression: str, value: float) -> None:
+    assert evaluate(expression, {"from": 5}, "f") == value
+
+
+@pytest.mark.parametrize("expression", ["round()", "min(1)", "max(1, 2, 3)", "abs(1)", "min(1, b=2)"])
+def test_functions_take_what_they_take(expression: str) -> None:
+    with pytest.raises(TierwiseError, match="f: "):
+        evaluate(expression, {}, "f")
+
+
 @given(a=st.integers(-1000, 1000), b=st.integers(-1000, 1000), c=st.integers(1, 1000))
 def test_arithmetic_is_python_s(a: int, b: int, c: int) -> None:
     assert evaluate(f"({a} + b) * 2 - -{a} / c", {"b": b, "c": c}, "f") == (a + b) * 2 - -a / c

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tierwise.errors import TierwiseError
@@ -68,6 +71,7 @@ def test_a_mix_has_no_stages() -> None:
     assert Workload.load("order_entry").resolve(1).stages == []
 
 
+@settings(deadline=None, max_examples=60)
 @given(batches=st.integers(1, 500), commit_every=st.integers(1, 5000))
 def test_melbourne_s_checksums_are_the_paper_s_at_any_size(batches: int, commit_every: int) -> None:
     n = batches * commit_every
@@ -77,6 +81,7 @@ def test_melbourne_s_checksums_are_the_paper_s_at_any_size(batches: int, commit_
     assert laps[0].count * steps(program.json)[0]["repeat"] == n
 
 
+@settings(deadline=None, max_examples=60)
 @given(scale=st.floats(0.001, 1000), constant=st.integers(1, 10**6))
 def test_what_is_resolved_holds_no_expression_and_is_the_same_twice(scale: float, constant: int) -> None:
     one = Workload.load("bulk_copy")
@@ -258,3 +263,36 @@ def test_mistakes(tmp_path: Path, old: str, new: str, message: str) -> None:
 def test_objects_leave_no_room_for_a_schema(tmp_path: Path) -> None:
     with pytest.raises(TierwiseError, match=r"schema\.sql: the workload declares objects"):
         Workload.load(write(tmp_path / "w", OBJECTS, schema="-- role: data\nCREATE TABLE t (id int);"))
+
+
+PIECES = [
+    "",
+    '"',
+    "1",
+    "-1",
+    "1e999",
+    "[",
+    "]",
+    "{}",
+    "true",
+    "''",
+    "9" * 20,
+    "nan",
+    "[[laps]]",
+    "\n",
+    "**",
+    "scale",
+]
+
+
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_whatever_is_written_is_read_or_refused_in_one_line(data: st.DataObject) -> None:
+    words = list(re.finditer(r'"[^"]*"|\w+|[=\[\]{}]', OBJECTS))
+    word = data.draw(st.sampled_from(words))
+    piece = data.draw(st.sampled_from([*PIECES, *(other.group() for other in words)]))
+    toml = OBJECTS[: word.start()] + piece + OBJECTS[word.end() :]
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(TierwiseError):
+        one = Workload.load(write(Path(folder), toml))
+        for language in ("postgres", "sqlite", "objects"):
+            assert one.resolve(2.5, dialect=language).name == Path(folder).name
