@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from lap_results import lap_runs
+from lap_results import lap_runs, sweep_runs
 
 from tierwise import study
 from tierwise.report.findings import Check, Finding, Outcome, Point, judge, to_markdown
@@ -60,6 +60,15 @@ def test_too_few_repeats_and_caps_leave_it_open() -> None:
     assert outcome_of("faster", [HDD, LOG], capped) is Outcome.PASS, "a lower bound above 1 is enough"
     assert outcome_of("faster", [LOG, HDD], capped) is Outcome.OPEN
     assert outcome_of("alike", [HDD, LOG], capped) is Outcome.OPEN
+
+
+def test_ends_of_a_sweep_can_be_named() -> None:
+    points = [
+        Point(study="bahrain", placement="all-hdd", lap="update", setting={"memory": end})
+        for end in ("least", "most")
+    ]
+    assert outcome_of("faster", points, sweep_runs({"256M": 0.7, "64M": 1.4, "1G": 0.5})) is Outcome.PASS
+    assert outcome_of("faster", points[::-1], sweep_runs({"64M": 1.4, "1G": 0.5})) is Outcome.FAIL
 
 
 def test_page_names_figure_agreement_and_reason() -> None:

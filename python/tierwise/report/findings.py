@@ -13,6 +13,7 @@ from tierwise.report.laps import times_of
 from tierwise.report.rows import Times, costs_of
 from tierwise.results import Record, RunResult
 from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
+from tierwise.units import parse_size_bytes
 
 Runs = Mapping[str, Sequence[RunResult]]
 """Study -> its runs."""
@@ -32,7 +33,7 @@ class Point(Record):
     study: str
     placement: str
     setting: dict[str, str] = {}
-    """A part of the point of a sweep is enough."""
+    """A part of the point of a sweep is enough; ``least`` and ``most`` stand for values of those that ran."""
     lap: str | None = None
 
 
@@ -115,16 +116,24 @@ def _judge(check: Check, runs: Runs) -> Judged:
 
 
 def _times(point: Point, runs: Runs) -> Times:
+    study = runs.get(point.study, [])
+    setting = {name: _value(name, value, study) for name, value in point.setting.items()}
     here = [
         run
-        for run in runs.get(point.study, [])
-        if run.status == "ok"
-        and run.placement == point.placement
-        and point.setting.items() <= run.setting.items()
+        for run in study
+        if run.status == "ok" and run.placement == point.placement and setting.items() <= run.setting.items()
     ]
     if point.lap is None:
         return costs_of(here, "elapsed")
     return times_of([lap for run in here for lap in run.laps if lap.name == point.lap])
+
+
+def _value(name: str, value: str, runs: Sequence[RunResult]) -> str:
+    ends = {"least": min, "most": max}
+    seen = {run.setting[name] for run in runs if name in run.setting}
+    if value not in ends or not seen:
+        return value
+    return str(ends[value](seen, key=lambda one: parse_size_bytes(one, name)))
 
 
 def _problem(point: Point, times: Times) -> str:
