@@ -45,7 +45,7 @@ check:  ## formatting, lints, types, stubs
 	$(BIN)/mypy
 	cd $(VENV) && bin/python -m mypy.stubtest tierwise._core
 
-bench: env  ## the bars: simulator, live disk, clients
+bench: env  ## the bars: simulator, live disk, clients; the findings of the papers
 	@tools/debian-packages.sh fio:fio
 	cargo bench --quiet --locked -p tierwise-device
 	$(BIN)/python benchmarks/disk_path.py
