@@ -174,15 +174,19 @@ def _query_laps() -> list[Lap]:
 
 def _power_laps() -> list[Lap]:
     queries, (first, last) = power_laps()
-    return [_released(name) for name in (first, *queries, last)]
+    return [_released(first, capped=False), *map(_released, queries), _released(last, capped=False)]
 
 
 def _throughput_laps(streams: int) -> list[list[Lap]]:
-    return [[Lap(name, transaction=name) for name in names] for names in throughput_streams(streams)]
+    """Refresh functions are not capped: half of a pair would leave the tables of another size."""
+    *queries, refreshes = throughput_streams(streams) or [[]]
+    capped = [[Lap(name, transaction=name) for name in names] for names in queries]
+    uncapped = [Lap(name, transaction=name, capped=False) for name in refreshes]
+    return [*capped, uncapped] if uncapped else []
 
 
-def _released(name: str) -> Lap:
-    return Lap(name, transaction=name, before=frozenset({"reconnect"}))
+def _released(name: str, *, capped: bool = True) -> Lap:
+    return Lap(name, transaction=name, before=frozenset({"reconnect"}), capped=capped)
 
 
 _TABLE = re.compile(r"^(?:CREATE TABLE|ALTER TABLE|ANALYZE(?: TABLE)?)\s+(\w+)", re.IGNORECASE)
