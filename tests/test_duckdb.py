@@ -140,7 +140,7 @@ def test_limits_and_settings_are_sizes_of_the_engine(tmp_path: Path) -> None:
     shown = adapter.settings()
     adapter.close()
     assert shown["threads"] == "1"
-    assert shown["memory_limit"] == "738.0 MiB"
+    assert shown["memory_limit"] == "819.1 MiB"
     assert shown["checkpoint_threshold"] == "1.0 MiB"
     assert shown["temp_directory"] == str(tmp_path / "temp" / "spill")
 

@@ -13,6 +13,6 @@ CASES = [
         setting=("checkpoint_threshold", "4MiB", "4.0 MiB"),
         bad_value=("memory_limit", "many"),
         statements=replace(SQL, steps={**SQL.steps, "endless": (ENDLESS, None)}),
-        shown_limits={"memory_limit": "258.0 MiB", "threads": "2"},
+        shown_limits={"memory_limit": "307.1 MiB", "threads": "2"},
     )
 ]

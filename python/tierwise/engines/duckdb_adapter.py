@@ -23,8 +23,8 @@ _LINES = (
 """With smaller buffers than 32 MB a thread, which a limit of memory would not leave."""
 _PARQUET = "FORMAT parquet"
 _OUTSIDE_BYTES = 40 << 20
-_SHARE_OF_REST = 0.75
-"""DuckDB's own limit leaves out what it does not take from its buffers, and pages not yet written."""
+_SHARE_OF_MEMORY = 0.8
+"""DuckDB's own limit leaves out what it does not take from its buffers, and some of it is fixed."""
 
 
 class DuckAdapter:
@@ -115,7 +115,8 @@ def _places(opening: Opening) -> dict[str, str]:
 def _sizes(opening: Opening) -> dict[str, str]:
     sizes = {}
     if opening.limits.memory_bytes is not None:
-        own_bytes = (opening.limits.memory_bytes - _OUTSIDE_BYTES) * _SHARE_OF_REST
+        given_bytes = opening.limits.memory_bytes
+        own_bytes = min(given_bytes - _OUTSIDE_BYTES, given_bytes * _SHARE_OF_MEMORY)
         sizes["memory_limit"] = f"{int(own_bytes)}B"
     if opening.limits.parallelism is not None:
         sizes["threads"] = str(opening.limits.parallelism)
