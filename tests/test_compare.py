@@ -60,8 +60,11 @@ def test_counters_and_roles_have_ratios_too(found: SetComparison) -> None:
 
 def test_two_engines_are_matched_across() -> None:
     both = compare_sets(on_engine(lap_runs(), "sqlite"), on_engine(lap_runs(), "postgres"), NAMES)
-    assert both.pairs[0].label == "sqlite → postgres, all-hdd"
-    assert "Engine" in {one.what for one in both.differences}
+    assert both.pairs[0].label == "all-hdd"
+    several = [*lap_runs(), *on_engine(lap_runs(), "sqlite")]
+    assert compare_sets(several, several, NAMES).pairs[0].label == "postgres, all-hdd"
+    (engine,) = (one for one in both.differences if one.what == "Engine")
+    assert (engine.a, engine.b) == (["sqlite 18.6"], ["postgres 18.6"])
 
 
 def test_single_placements_are_matched_across() -> None:

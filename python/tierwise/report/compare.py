@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tierwise.errors import TierwiseError
 from tierwise.report import numbers
@@ -67,14 +67,17 @@ def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[st
             f"{_several(groups[0])} against {_several(groups[1])}",
             "name sets with the same placements, or with one each",
         )
-    alone = [(names[side], k) for side in (0, 1) for k in groups[side] if k not in groups[1 - side]]
+    alone = [[k for k in groups[side] if k not in groups[1 - side]] for side in (0, 1)]
+    many_engines = any(len({run.engine.name for run in runs}) > 1 for runs in valid)
     return SetComparison(
         a=names[0],
         b=names[1],
         runs=(len(valid[0]), len(valid[1])),
         differences=differences_of(*valid),
-        pairs=[_pair(groups[0][k], groups[1][k]) for k in common],
-        unmatched=[f"only in {name}: {' '.join(k)}" for name, k in alone],
+        pairs=[_pair(groups[0][k], groups[1][k], many_engines) for k in common],
+        unmatched=[
+            f"only in {name}: {_several(keys)}" for name, keys in zip(names, alone, strict=True) if keys
+        ],
     )
 
 
@@ -94,14 +97,15 @@ def _key_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Callable[[RunResu
     return lambda run: tuple(_parts(run)[place] for place in kept)
 
 
-def _several(groups: dict[Key, list[RunResult]]) -> str:
-    return ", ".join(" ".join(key) for key in groups)
+def _several(keys: Iterable[Key]) -> str:
+    return "; ".join(", ".join(part for part in key if part) for key in keys)
 
 
-def _pair(a: Sequence[RunResult], b: Sequence[RunResult]) -> Pair:
+def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) -> Pair:
+    """Named by placement and setting, and by engine where there are several; else the conditions tell."""
     both = zip(_parts(a[0]), _parts(b[0]), strict=True)
     (engine, *rest) = [one if one == other else f"{one or 'none'} → {other or 'none'}" for one, other in both]
-    named = [engine, *rest] if a[0].engine.name != b[0].engine.name else rest
+    named = [engine, *rest] if many_engines else rest
     return Pair(label=", ".join(part for part in named if part), rows=list(rows_of(a, b)))
 
 
