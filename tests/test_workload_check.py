@@ -153,12 +153,13 @@ def test_poleposition_s_checksums(server: Engine, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "engine"),
-    [("bahrain", "rocksdb"), ("bahrain", "sqlite"), ("melbourne", "mariadb"), ("melbourne", "duckdb")],
+    [("bahrain", "rocksdb"), ("bahrain", "sqlite"), ("melbourne", "mariadb"), ("crud", "duckdb")],
 )
-def test_poleposition_s_checksums_on_other_engines(name: str, engine: str) -> None:
+def test_checksums_on_other_engines(name: str, engine: str) -> None:
     try:
         engines.create(engine)
     except TierwiseError as error:
         pytest.skip(str(error))
     tried = list(workload_check.try_out(Workload.load(name), engine))
-    assert checksums(tried) == PAPERS_CHECKSUMS[name]
+    each_once = dict.fromkeys(["create", "read", "update", "delete"], 20)
+    assert checksums(tried) == PAPERS_CHECKSUMS.get(name, each_once)
