@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from lap_results import LAPS_S, lap_runs
 from results_factory import study_runs
 from typer.testing import CliRunner
 
+from tierwise import statistics
 from tierwise.cli.compare import compare
 from tierwise.cli.report import RESULTS_FILE
 from tierwise.errors import TierwiseError
@@ -26,6 +28,14 @@ from tierwise.statistics import Bound
 
 NAMES = ("before", "after")
 SLOW_WRITE = {name: laps | {"write": 2 * laps["write"]} for name, laps in LAPS_S.items()}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_resamples() -> Iterator[None]:
+    """Enough for what is told apart here, and quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "RESAMPLES", 1_000)
+        yield
 
 
 @pytest.fixture(scope="module")
