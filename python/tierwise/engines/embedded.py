@@ -238,10 +238,6 @@ class EmbeddedEngine(Engine):
         try:
             return self._link().call(request, **arguments)
         except TierwiseError as error:
-            if self._known_worker().was_killed() and self.confinement is not None:
-                raise TierwiseError(
-                    f"engine {self.name} was killed within its memory limit", "give it more memory"
-                ) from error
             if error.message.startswith(f"engine {self.name} "):
                 raise
             raise TierwiseError(f"engine {self.name}: {error.message}", error.fix) from error

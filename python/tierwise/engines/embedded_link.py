@@ -7,6 +7,7 @@ import itertools
 import json
 import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -16,14 +17,14 @@ from tierwise.errors import TierwiseError
 class WorkerLink:
     """One connection to one worker. Requests may overlap: each answer carries the number of its request."""
 
-    def __init__(self, name: str, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, ended: Callable[[], TierwiseError]) -> None:
         """Take over the connection.
 
         Args:
-            name: of the engine, for messages.
+            ended: says why there will be no answer, once the worker has hung up.
         """
-        self._name = name
         self._connection = connection
+        self._ended = ended
         self._numbers = itertools.count()
         self._waiting: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
@@ -74,6 +75,3 @@ class WorkerLink:
             answer.set_exception(TierwiseError(*problem))
         else:
             answer.set_result(reply["result"])
-
-    def _ended(self) -> TierwiseError:
-        return TierwiseError(f"engine {self._name} has ended", "start it again, and see its log")

@@ -64,7 +64,7 @@ class WorkerProcess:
             argv += ["--adapter", self._adapter, "--socket", str(path)]
             self._process = processes.start(self._name, argv, cwd=self.home, log=self._log)
             try:
-                self.link = WorkerLink(self._name, self._accept(listener, timeout_s))
+                self.link = WorkerLink(self._accept(listener, timeout_s), self._ended)
             except BaseException:
                 self.kill()
                 raise
@@ -92,17 +92,26 @@ class WorkerProcess:
         self.kill()
         self._made.remove()
 
-    def was_killed(self) -> bool:
-        """Whether the last worker was ended by SIGKILL, and not by its owner."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            # It hangs up a moment before it is gone.
-            return self._process is not None and self._process.popen.wait(_POLL_S) == -signal.SIGKILL
-        return False
-
     def last_words(self) -> str | None:
         """The last line that the worker or its library wrote before it failed, if any."""
         lines = self._log.read_text("utf-8", "replace").splitlines() if self._log.exists() else []
         return next((line.strip() for line in reversed(lines) if line.strip()), None)
+
+    def _ended(self) -> TierwiseError:
+        if self._was_killed():
+            return TierwiseError(
+                f"engine {self._name} was killed, as the kernel does where memory is short",
+                "give it more memory",
+            )
+        return TierwiseError(f"engine {self._name} has ended", "start it again, and see its log")
+
+    def _was_killed(self) -> bool:
+        """Whether the last worker was ended by SIGKILL, and not by its owner."""
+        process = self._process
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            # It hangs up a moment before it is gone.
+            return process is not None and process.popen.wait(_POLL_S) == -signal.SIGKILL
+        return False
 
     def _leave(self) -> processes.Process | None:
         if self.link is not None:
