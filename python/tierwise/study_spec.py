@@ -145,7 +145,7 @@ class Study(_Spec):
     quick: Overrides = Overrides()
     paper_scale: Overrides = Overrides()
     estimate_s: PositiveFloat | None = None
-    """Time that the whole study took on the machine that is named in docs/studies.md."""
+    """Time of the whole study at its default scale, roughly, on two processors."""
     notes: list[str] = []
     paper: list[PaperValue] = []
 

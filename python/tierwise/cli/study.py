@@ -145,11 +145,10 @@ def _run_all(wanted: _Wanted, out: Path, seed: int | None, fresh: bool, resume: 
     directories: list[Path] = []
     failures: dict[str, str] = {}
     for name in study.names():
-        chosen = wanted.load(name)
-        if chosen.source is None:
+        if study.load(name).source is None:
             continue
         try:
-            directories.append(_run(chosen, out, seed, fresh, resume))
+            directories.append(_run(wanted.load(name), out, seed, fresh, resume))
         except TierwiseError as error:
             failures[name] = str(error)
             typer.echo(f"study {name}: {error}")
