@@ -136,6 +136,25 @@ def test_any_other_error_is_named_with_its_statement(error: Exception, message: 
     assert raised.value.message == f"only: {message} (in: put :i)"
 
 
+def test_a_client_that_fails_ends_the_others() -> None:
+    engine = Engine()
+    engine.fails[50] = StatementError("no such table")
+    clients = _core.Clients("python", engine, program("put :i"), 3, 1)
+    before = time.monotonic()
+    with pytest.raises(TierwiseError, match="no such table"):
+        clients.run(seconds=60)
+    assert time.monotonic() - before < 30
+    assert len(engine.of("close")) == 3
+
+
+def test_reconnecting_closes_the_old_clients_first() -> None:
+    engine = Engine()
+    clients = _core.Clients("python", engine, program("put :i"), 2, 1)
+    clients.reconnect()
+    clients.close()
+    assert [call[0] for call in engine.calls] == 2 * (["prepare"] * 2 + ["close"] * 2)
+
+
 def test_rows_come_in_batches() -> None:
     engine = Engine()
     columns = [
