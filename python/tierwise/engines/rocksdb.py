@@ -30,6 +30,7 @@ class RocksEngine(EmbeddedEngine):
         }
     )
     inside: ClassVar = {Role.INDEX: Role.DATA}
+    least_memory_bytes: ClassVar = 48 << 20
     gaps: ClassVar = {
         "index": "entries of indexes are keys among the objects, in the same table files",
         "undo": "a transaction is kept in memory until it commits, so there is nothing to undo",
