@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from results_factory import INFO, PLACEMENTS, Make, _io, _waits, run
@@ -61,6 +61,7 @@ def lap_run(
             "study": LAP_INFO.name,
             "workload": whole.workload.model_copy(update={"name": "bahrain", "constants": {"n": N}}),
             "laps": laps,
+            **({"elapsed_s": None, "elapsed_at_least_s": elapsed_s} if _capped(laps) else {}),
             "latency": {},
             "counters": _counters(elapsed_s),
             "space": SpaceUse(rows=N, reserved_bytes=900_000, data_bytes=600_000, index_bytes=250_000),
@@ -68,6 +69,10 @@ def lap_run(
             "residency": {Role.DATA: 0.2, Role.LOG: 0.0},
         }
     )
+
+
+def _capped(laps: Sequence[LapResult]) -> bool:
+    return any(lap.status == "capped" for lap in laps)
 
 
 def _lap(placement: str, name: str, time_s: float, cap_s: float | None) -> LapResult:

@@ -55,12 +55,17 @@ class Measure:
     of: Callable[[Part], float | None]
 
 
+def measured_s(run: RunResult) -> float | None:
+    """How long a run was measured: until it ended, or until it could no longer end as it should."""
+    return run.elapsed_s if run.elapsed_s is not None else run.elapsed_at_least_s
+
+
 def run_part(run: RunResult) -> Part:
     """A whole run."""
     counters = run.counters or Counters()
     return Part(
-        elapsed_s=run.elapsed_s,
-        capped=any(lap.timed and lap.status == "capped" for lap in run.laps),
+        elapsed_s=measured_s(run),
+        capped=run.elapsed_at_least_s is not None,
         transactions=run.transactions,
         rate_per_s=run.rate_per_s,
         latency=run.latency.get("all"),

@@ -67,7 +67,7 @@ def measure_of(runs: Sequence[RunResult]) -> Measure:
 
 def costs_of(runs: Sequence[RunResult], measure: Measure) -> Times:
     """Seconds a run (by elapsed) or a transaction (by rate), of the valid runs."""
-    valid = [run_part(run) for run in runs if run.status == "ok" and run.elapsed_s]
+    valid = [part for run in runs if run.status == "ok" and (part := run_part(run)).elapsed_s]
     capped = any(part.capped for part in valid)
     if measure == "elapsed":
         return Times([part.elapsed_s for part in valid if part.elapsed_s], capped)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
-from tierwise.report.measures import LOG_WAITS, Part, medians_of, run_part, waits_share
+from tierwise.report.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
 from tierwise.results import Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
 from tierwise.roles import Role
 from tierwise.statistics import Interval, median_interval
@@ -165,7 +165,7 @@ def _percentiles(latencies: Sequence[Latency]) -> dict[str, Spread]:
 def _role_rows(runs: Sequence[RunResult]) -> list[IoRow]:
     found = [role for role in Role if any(role in run.io for run in runs)]
     return [
-        _io_row(role.value, [(run.io[role], run.elapsed_s) for run in runs if role in run.io])
+        _io_row(role.value, [(run.io[role], measured_s(run)) for run in runs if role in run.io])
         for role in found
     ]
 
@@ -175,7 +175,7 @@ def _device_rows(runs: Sequence[RunResult]) -> list[IoRow]:
     for run in runs:
         for device in run.devices:
             if device.io is not None:
-                found.setdefault(device.name, []).append((device.io, run.elapsed_s))
+                found.setdefault(device.name, []).append((device.io, measured_s(run)))
     return [_io_row(name, parts) for name, parts in sorted(found.items())]
 
 

@@ -103,7 +103,7 @@ def _runs(comparison: Comparison) -> list[Datum]:
         {"placement": placement, "value": point.elapsed_s}
         for placement, points in comparison.validity.points.items()
         for point in points
-        if point.status == "ok"
+        if point.status == "ok" and point.elapsed_s is not None
     ]
 
 
