@@ -57,11 +57,10 @@ class SqliteDatabase:
     def close(self) -> None: ...
 
 def sqlite_version() -> str: ...
+
 @final
 class Clients:
-    def __new__(
-        cls, driver: str, address: object, program_json: str, clients: int, seed: int
-    ) -> Self: ...
+    def __new__(cls, driver: str, address: object, program_json: str, clients: int, seed: int) -> Self: ...
     def run(
         self,
         transactions: int | None = None,

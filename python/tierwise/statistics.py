@@ -22,7 +22,7 @@ below five it is too narrow: :attr:`Interval.weak` says so. Two repeats would fi
 one time in three, and one has no interval: from either, nothing is concluded.
 
 Times stopped at a cap. What was stopped would have taken at least so long, so a sample with such a time in it
-gives a lower bound of the median, and a ratio with such a sample above (below) the line gives a lower (an upper)
+gives a lower bound of the median, and a ratio with such a sample above (below) the line gives a lower (upper)
 bound: each draw is at most (at least) what it would have been. :attr:`Interval.bound` says so, and a verdict
 rests on the end that holds.
 """
@@ -73,8 +73,8 @@ class Interval:
         low: lower end, or ``None`` when a single repeat leaves no interval.
         high: upper end, or ``None`` likewise.
         n: repeats; for a ratio those of the smaller sample.
-        bound: whether the truth is only known to be at least, or at most, the estimate. The low end of what is
-            at least so much, and the high end of what is at most so much, still hold; the other end does not.
+        bound: whether the truth is only known to be at least, or at most, the estimate. The low end of what
+            is at least so much, and the high end of what is at most so much, still hold; the other end does not.
     """
 
     estimate: float
