@@ -74,7 +74,7 @@ class Interval:
         high: upper end, or ``None`` likewise.
         n: repeats; for a ratio those of the smaller sample.
         bound: whether the truth is only known to be at least, or at most, the estimate. The low end of what
-            is at least so much, and the high end of what is at most so much, still hold; the other end does not.
+            is at least so much, and the high end of what is at most so much, hold; the other end does not.
     """
 
     estimate: float
