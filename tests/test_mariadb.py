@@ -14,6 +14,7 @@ from engine_cases.mariadb import CASES
 from engine_contract import Load, files_under, open_directory, places_in
 
 from tierwise import engines
+from tierwise.engines.base import Limits
 from tierwise.engines.mariadb import MariadbEngine
 from tierwise.engines.mariadb_binaries import MariadbBinaries, installed
 from tierwise.engines.mariadb_files import MariadbFiles, in_directory
@@ -147,6 +148,13 @@ def execute_in_vain(cursor: pymysql.cursors.Cursor, sql: str) -> None:
 def test_called_by_root_the_server_is_another_user(engine: MariadbEngine) -> None:
     assert Path(f"/proc/{engine.server_pid}").stat().st_uid != 0
     assert engine.directories[Role.DATA].stat().st_uid == Path(f"/proc/{engine.server_pid}").stat().st_uid
+
+
+def test_too_little_memory_is_refused(engine: MariadbEngine) -> None:
+    small = engines.create("mariadb")
+    small.limits = Limits(memory_bytes=64 << 20)
+    with open_directory() as directory, pytest.raises(TierwiseError, match="64M of memory: give it 96M"):
+        small.init({Role.SYSTEM: directory})
 
 
 @pytest.mark.parametrize("name", ["datadir", "log-bin", "innodb_undo_directory", "tmpdir"])

@@ -138,7 +138,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
     def _all_settings(self) -> dict[str, str]:
         assert self._temp is not None, "made with the database"
         return {
-            **mariadb_settings.for_limits(self.limits),
+            **mariadb_settings.for_limits(self.name, self.limits),
             **mariadb_settings.defaults_for(self.directories),
             **self._settings,
             **mariadb_settings.for_places(self.directories, self._temp, self._known_server().socket),

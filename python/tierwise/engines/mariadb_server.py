@@ -93,8 +93,8 @@ class MariadbServer(ServerProcess):
             message = (not self._control.open and self.failure()) or _first_line(error)
             raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
 
-    def error(self, what: str) -> TierwiseError:
-        """The error to raise, with the first grave line of the log: later ones follow from it."""
+    def explain(self, what: str) -> TierwiseError:
+        """With the first grave line: later ones follow from it."""
         log = self._recent_log()
         cause = next(iter(grave_lines(log)), None) or (log.strip().splitlines() or ["no message"])[-1]
         return TierwiseError(f"engine {self._name} {what}: {cause}", fix_for(cause))

@@ -37,6 +37,10 @@ _OURS = {
     "user",
 }
 
+_BESIDES_POOL_MIB = 80
+"""Measured with 10.11: 60 MB at most with 20 sessions and a load, and room for files' pages."""
+_SMALLEST_POOL_MIB = 16
+
 _ALWAYS = {
     # A server that remembers its buffer's pages and reads them again is never cold.
     "innodb_buffer_pool_dump_at_shutdown": "0",
@@ -60,11 +64,27 @@ def checked(name: str, settings: Mapping[str, str]) -> dict[str, str]:
     return spelled
 
 
-def for_limits(limits: Limits) -> dict[str, str]:
-    """Half of the memory for the buffer pool: the rest is for sessions and the server itself."""
+def for_limits(name: str, limits: Limits) -> dict[str, str]:
+    """Half of the memory for the buffer pool, or what :data:`_BESIDES_POOL_MIB` leave of it if that is less.
+
+    The caches of engines other than InnoDB, and the buffer of the log, are kept from taking more than that.
+
+    Raises:
+        TierwiseError: if there is too little for the server to run at all.
+    """
     if limits.memory_bytes is None:
         return {}
-    return {"innodb_buffer_pool_size": f"{max(limits.memory_bytes // 2 >> 20, 8)}M"}
+    memory_mib = limits.memory_bytes >> 20
+    pool_mib = min(memory_mib // 2, memory_mib - _BESIDES_POOL_MIB)
+    if pool_mib < _SMALLEST_POOL_MIB:
+        least_mib = _SMALLEST_POOL_MIB + _BESIDES_POOL_MIB
+        raise TierwiseError(f"engine {name} cannot run in {memory_mib}M of memory", f"give it {least_mib}M")
+    return {
+        "innodb_buffer_pool_size": f"{pool_mib}M",
+        "innodb_log_buffer_size": f"{min(16, max(2, memory_mib // 32))}M",
+        "aria_pagecache_buffer_size": f"{min(128, max(4, memory_mib // 16))}M",
+        "key_buffer_size": "1M",
+    }
 
 
 def for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> dict[str, str]:

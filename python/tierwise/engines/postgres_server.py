@@ -116,8 +116,8 @@ class PostgresServer(ServerProcess):
         """The last grave line of the log since the last start, if any."""
         return next(reversed(grave_lines(self._recent_log())), None)
 
-    def error(self, what: str) -> TierwiseError:
-        """The error to raise, with the last grave line of the log since the last start."""
+    def explain(self, what: str) -> TierwiseError:
+        """With the last grave line."""
         return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
 
     def _disconnect(self) -> None:

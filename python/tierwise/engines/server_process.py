@@ -61,8 +61,8 @@ class ServerProcess(ABC):
         """Run one statement over the control connection and give its rows."""
 
     @abstractmethod
-    def error(self, what: str) -> TierwiseError:
-        """The error to raise, with the last grave line of the log since the last start."""
+    def explain(self, what: str) -> TierwiseError:
+        """What was tried and failed, with the grave line of the log since the last start that says why."""
 
     @abstractmethod
     def failure(self) -> str | None:
@@ -127,6 +127,15 @@ class ServerProcess(ABC):
             failed = True
         if failed:
             raise self.error(f"{program.name} failed")
+
+    def error(self, what: str) -> TierwiseError:
+        """The error to raise when what was tried failed."""
+        if self.killed:
+            return TierwiseError(
+                f"engine {self._name} {what}: it was killed, as the kernel does when memory runs out",
+                "give it more memory",
+            )
+        return self.explain(what)
 
     def stop(self, timeout_s: float) -> None:
         """Stop in order: sessions are ended, all is written."""
