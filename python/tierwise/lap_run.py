@@ -41,6 +41,14 @@ class LapsMeasured:
         return any(lap.status == "capped" and lap.timed for lap in self.laps)
 
 
+def clients_of_laps(program: Program) -> int:
+    """The most clients that are at work at once."""
+    return max(
+        sum(max((lap.clients for lap in stream), default=0) for stream in stage.streams)
+        for stage in program.stages
+    )
+
+
 def tables_of_laps(program: Program) -> set[str]:
     """Tables that laps fill, and the load phase does not."""
     laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]

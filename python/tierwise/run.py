@@ -11,7 +11,7 @@ from tierwise import engines, mix_run, pattern_run, proof, record
 from tierwise.engines.base import Engine, Limits
 from tierwise.errors import TierwiseError
 from tierwise.host.memory_limit import MemoryLimit
-from tierwise.lap_run import LapRunner, tables_of_laps, with_tables
+from tierwise.lap_run import LapRunner, clients_of_laps, tables_of_laps, with_tables
 from tierwise.plan import RunPlan
 from tierwise.program import Program
 from tierwise.proof import Witness
@@ -63,6 +63,8 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
     with ExitStack() as undo:
         engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        if program.stages:
+            study = study.model_copy(update={"clients": clients_of_laps(program)})
         engine.limits = Limits(study.memory, study.parallelism)
         if study.memory is not None:
             engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
