@@ -12,7 +12,7 @@ from tierwise.report.moves import Speaker, join, roles_of
 from tierwise.report.rows import Measure, Row
 from tierwise.results import Record, WaitClass
 from tierwise.roles import Role
-from tierwise.statistics import Bound, Interval, Verdict
+from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 
 _MOST_CLAUSES = 3
 _WAITS: list[tuple[str, tuple[WaitClass, ...]]] = [
@@ -103,7 +103,8 @@ def _advice(facts: Facts, first: Row, rest: Sequence[Row], speaker: Speaker) -> 
 
 def _without_gain(facts: Facts, speaker: Speaker) -> tuple[str, str, str]:
     judged = [row for row in facts.movers if row.verdict is not Verdict.UNKNOWN]
-    if not judged and any(row.summary.capped for row in facts.rows):
+    ran = [row for row in facts.movers if row.summary.ok]
+    if ran and all(_left_open(row) for row in ran):
         return (
             "whole runs cannot be compared, for laps were stopped at the cap",
             _clauses(facts.movers, speaker),
@@ -173,14 +174,23 @@ def _effect(row: Row, what: str = "it") -> str:
         return f"has no valid run ({_left_out(row)})"
     if row.further is not None:
         return _further(row.further)
-    if row.summary.capped and row.verdict is Verdict.UNKNOWN:
+    if _left_open(row):
         return "was stopped at the cap, which leaves its gain open"
     if row.speedup is None or row.verdict is Verdict.UNKNOWN:
-        ratio = f" (ratio {numbers.ratio(row.speedup.estimate)})" if row.speedup else ""
+        found = numbers.signed(row.speedup, numbers.ratio(row.speedup.estimate)) if row.speedup else ""
+        ratio = f" (ratio {found})" if found else ""
         return f"was run too few times to tell{ratio}"
     if row.verdict is Verdict.NO_DIFFERENCE:
         return f"makes no significant difference (ratio {_with_span(row.speedup)})"
     return f"makes {what} {_gain(row.speedup)}"
+
+
+def _left_open(row: Row) -> bool:
+    """Whether the cap, rather than the number of repeats, is why nothing is known of a placement."""
+    if row.speedup is None:
+        return row.summary.capped > 0
+    enough = row.speedup.n >= FEWEST_REPEATS
+    return enough and row.speedup.bound is not Bound.EXACT and row.verdict is Verdict.UNKNOWN
 
 
 def _further(further: Interval) -> str:
