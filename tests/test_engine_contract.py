@@ -190,7 +190,7 @@ def test_a_wrong_statement_is_one_line(served: Served) -> None:
 def test_idle_sessions_wait_for_their_client(served: Served) -> None:
     nobody = served.engine.sampler()
     nobody.start()
-    time.sleep(0.3)
+    time.sleep(0.15)
     assert nobody.stop() is None
     assert nobody.failure is None
 
@@ -198,7 +198,7 @@ def test_idle_sessions_wait_for_their_client(served: Served) -> None:
     with Load(served.case, served.engine, clients=2) as load:
         load.lap("get", transactions=2)
         sampler.start()
-        time.sleep(1)
+        time.sleep(0.5)
         profile = sampler.stop()
     assert profile is not None
     assert profile.samples == 2 * profile.ticks
