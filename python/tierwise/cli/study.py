@@ -149,9 +149,10 @@ def _run_all(wanted: _Wanted, out: Path, seed: int | None, fresh: bool, resume: 
             continue
         try:
             directories.append(_run(wanted.load(name), out, seed, fresh, resume))
-        except TierwiseError as error:
-            failures[name] = str(error)
-            typer.echo(f"study {name}: {error}")
+        # Whatever it is, it must not cost what the other studies have measured or are going to.
+        except Exception as error:
+            failures[name] = str(error) or type(error).__name__
+            typer.echo(f"study {name}: {failures[name]}")
     typer.echo(f"report of all: {reports.write_combined_report(directories, out, failures)}")
     for name, reason in failures.items():
         typer.echo(f"not run: {name}: {reason}", err=True)
