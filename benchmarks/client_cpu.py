@@ -24,7 +24,7 @@ from pgbench_script import scripts
 
 from tierwise import _core, engines
 from tierwise.engines.base import Engine
-from tierwise.engines.postgres_binaries import embedded
+from tierwise.engines.postgres.binaries import embedded
 from tierwise.host import ledger
 from tierwise.workload import Workload
 

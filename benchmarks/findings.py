@@ -14,8 +14,8 @@ from pathlib import Path
 
 from tierwise.report.conditions import facts_of
 from tierwise.report.findings import Finding, Outcome, Runs, Verdict, judge, to_markdown
-from tierwise.result_files import read_results
 from tierwise.results import RunResult
+from tierwise.results.files import read_results
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "findings.md"

@@ -27,8 +27,8 @@ import psutil
 import psycopg
 
 from tierwise import _core
-from tierwise.engines.postgres import PostgresEngine
-from tierwise.engines.postgres_binaries import embedded
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import ledger
 from tierwise.roles import Role
 

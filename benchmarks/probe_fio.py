@@ -26,8 +26,8 @@ from pathlib import Path
 import psutil
 
 from tierwise import _core
-from tierwise.measurements import PatternResult
 from tierwise.probing.samples import CRYSTALDISKMARK, settle
+from tierwise.results.measurements import PatternResult
 
 BAR = 0.10
 QUIET_CORES = 0.1

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tierwise.counters import Counters, SpaceUse
-from tierwise.engines.embedded import EmbeddedEngine
-from tierwise.engines.embedded_adapter import Opening
+from tierwise.engines.embedded.adapter import Opening
+from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.errors import TierwiseError
+from tierwise.results.counters import Counters, SpaceUse
 from tierwise.roles import Role
 
 

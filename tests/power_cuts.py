@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psycopg
 
-from tierwise.engines.postgres import PostgresEngine
-from tierwise.engines.postgres_binaries import embedded
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.errors import TierwiseError
 from tierwise.host.disk import CutReport, EmulatedDisk, Partition
 from tierwise.profiles import Profile

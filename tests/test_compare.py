@@ -22,8 +22,8 @@ from tierwise.errors import TierwiseError
 from tierwise.report.compare import SetComparison, compare_sets
 from tierwise.report.compare_rows import SetRow
 from tierwise.report.compare_text import FORMATS
-from tierwise.result_files import append_result
 from tierwise.results import RunResult
+from tierwise.results.files import append_result
 from tierwise.statistics import Bound
 
 NAMES = ("before", "after")

@@ -18,7 +18,7 @@ from tierwise import _core, engines
 from tierwise.dss import answers
 from tierwise.dss.parameters import QUERIES
 from tierwise.engines.base import Engine
-from tierwise.engines.mariadb_files import DATABASE
+from tierwise.engines.mariadb.files import DATABASE
 from tierwise.errors import TierwiseError
 from tierwise.host import ledger
 from tierwise.program import Program

@@ -8,8 +8,8 @@ import pytest
 
 from tierwise import _core, lab, study
 from tierwise.dss.parameters import QUERIES
-from tierwise.plan import RunPlan
 from tierwise.results import RunResult
+from tierwise.study.plan import RunPlan
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

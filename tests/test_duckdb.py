@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tierwise.engines.base import Limits
-from tierwise.engines.duckdb_adapter import DuckAdapter
-from tierwise.engines.duckdb_client import DuckSession
-from tierwise.engines.duckdb_engine import DuckEngine
-from tierwise.engines.embedded_adapter import Opening
+from tierwise.engines.duckdb.adapter import DuckAdapter
+from tierwise.engines.duckdb.client import DuckSession
+from tierwise.engines.duckdb.engine import DuckEngine
+from tierwise.engines.embedded.adapter import Opening
 from tierwise.errors import StatementError, TierwiseError
 from tierwise.roles import Role
 

@@ -31,9 +31,9 @@ from engine_contract import (
     wait_until_down,
 )
 
-from tierwise.counters import Counters
 from tierwise.engines.base import Engine
 from tierwise.errors import TierwiseError
+from tierwise.results.counters import Counters
 from tierwise.roles import Role
 from tierwise.wait_sampling import CLASSES
 

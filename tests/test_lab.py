@@ -14,9 +14,9 @@ import pytest
 from tierwise import lab, study
 from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger
-from tierwise.plan import RunPlan
-from tierwise.result_files import read_study_info
 from tierwise.results import RunResult
+from tierwise.results.files import read_study_info
+from tierwise.study.plan import RunPlan
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

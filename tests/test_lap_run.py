@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from tierwise import engines, record, study
+from tierwise import engines, study
 from tierwise.engines import Engine
 from tierwise.errors import TierwiseError
-from tierwise.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
-from tierwise.plan import plan_runs
+from tierwise.lab import record
+from tierwise.lab.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
+from tierwise.lab.run import execute
+from tierwise.lab.storage import open_storage
 from tierwise.program import Lap, Program, Stage
 from tierwise.roles import Role
-from tierwise.run import execute
-from tierwise.storage import open_storage
-from tierwise.study_spec import Study
+from tierwise.study.plan import plan_runs
+from tierwise.study.spec import Study
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

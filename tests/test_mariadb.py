@@ -15,10 +15,10 @@ from engine_contract import Load, files_under, open_directory, places_in
 
 from tierwise import engines
 from tierwise.engines.base import Limits
-from tierwise.engines.mariadb import MariadbEngine
-from tierwise.engines.mariadb_binaries import MariadbBinaries, installed
-from tierwise.engines.mariadb_files import MariadbFiles, in_directory
-from tierwise.engines.mariadb_server import CLIENT, fix_for, grave_lines
+from tierwise.engines.mariadb.binaries import MariadbBinaries, installed
+from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.engines.mariadb.files import MariadbFiles, in_directory
+from tierwise.engines.mariadb.server import CLIENT, fix_for, grave_lines
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
 
@@ -178,7 +178,7 @@ def test_programs_that_are_not_there_or_do_not_run(tmp_path: Path, monkeypatch: 
     with pytest.raises(TierwiseError, match="does not run"):
         _ = MariadbBinaries(tmp_path / "mariadbd", tmp_path).version
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("tierwise.engines.mariadb_binaries._ALSO_IN", ())
+    monkeypatch.setattr("tierwise.engines.mariadb.binaries._ALSO_IN", ())
     with pytest.raises(TierwiseError, match="no MariaDB server is installed: apt-get install mariadb-server"):
         installed()
 

@@ -13,10 +13,10 @@ import psycopg
 import pytest
 from engine_contract import files_under, open_directory, places_in
 
-from tierwise.engines import postgres_binaries
-from tierwise.engines.postgres import PostgresEngine
-from tierwise.engines.postgres_binaries import Binaries, embedded
-from tierwise.engines.postgres_errors import explain
+from tierwise.engines.postgres import binaries as postgres_binaries
+from tierwise.engines.postgres.binaries import Binaries, embedded
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.engines.postgres.errors import explain
 from tierwise.errors import TierwiseError
 from tierwise.host import users
 from tierwise.host.shared_memory import segments_made_by

@@ -14,8 +14,8 @@ from engine_contract import Load, files_under, open_directory, places_in, rows_o
 
 from tierwise import engines
 from tierwise.engines.base import Engine
-from tierwise.engines.postgres import PostgresEngine
-from tierwise.engines.postgres_binaries import embedded
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
 

@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from engine_contract import open_directory
 
-from tierwise.engines.postgres import PostgresEngine
-from tierwise.engines.postgres_binaries import embedded
-from tierwise.engines.postgres_waits import _EVENTS, classify
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.engines.postgres.waits import _EVENTS, classify
 from tierwise.results import WaitClass, WaitProfile
 from tierwise.roles import Role
 

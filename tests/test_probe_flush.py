@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.measurements import FlushTimes
 from tierwise.probing.flush import check_flush, device_class
 from tierwise.probing.place import Place
+from tierwise.results.measurements import FlushTimes
 
 
 def times(read_us: float, write_us: float, flushed_us: float, rewrite_us: float) -> FlushTimes:

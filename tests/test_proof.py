@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tierwise import proof, run, study
-from tierwise.counters import RoleProof
+from tierwise import study
 from tierwise.engines import Engine
-from tierwise.plan import plan_runs
+from tierwise.lab import proof, run
 from tierwise.results import RunResult
+from tierwise.results.counters import RoleProof
 from tierwise.roles import Role
+from tierwise.study.plan import plan_runs
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

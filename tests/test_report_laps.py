@@ -20,8 +20,8 @@ from tierwise.report.combined import Chapter, render_combined
 from tierwise.report.page import render_page
 from tierwise.report.paper import swept_rows
 from tierwise.report.tables import answer_tables
-from tierwise.result_files import append_result, write_study_info
 from tierwise.results import PaperValue, RunResult, StudyInfo
+from tierwise.results.files import append_result, write_study_info
 from tierwise.statistics import Bound, Verdict
 
 QUERIES = {f"q{n}": 0.05 * n for n in range(1, 23)}

@@ -16,8 +16,8 @@ from tierwise.cli import report
 from tierwise.errors import TierwiseError
 from tierwise.report.answer import build_answer
 from tierwise.report.tables import answer_tables
-from tierwise.result_files import append_result, write_study_info
 from tierwise.results import RunResult, StudyInfo
+from tierwise.results.files import append_result, write_study_info
 
 PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.engines import object_encoding as encoding
 from tierwise.engines.base import Limits
-from tierwise.engines.embedded_adapter import Opening
-from tierwise.engines.group_commit import GroupCommit
-from tierwise.engines.object_client import ObjectClient
-from tierwise.engines.objects import Value, parse_kind
-from tierwise.engines.rocksdb_adapter import RocksAdapter
-from tierwise.engines.rocksdb_files import role_of
+from tierwise.engines.embedded.adapter import Opening
+from tierwise.engines.objects import encoding
+from tierwise.engines.objects.client import ObjectClient
+from tierwise.engines.objects.operations import Value, parse_kind
+from tierwise.engines.rocksdb.adapter import RocksAdapter
+from tierwise.engines.rocksdb.files import role_of
+from tierwise.engines.rocksdb.group_commit import GroupCommit
 from tierwise.errors import StatementError, TierwiseError
 from tierwise.roles import Role
 

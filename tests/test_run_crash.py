@@ -15,8 +15,8 @@ import pytest
 from tierwise import lab
 from tierwise.host import clean
 from tierwise.host.disk import DiskStats, EmulatedDisk, list_disks
-from tierwise.result_files import read_results
 from tierwise.results import RunResult
+from tierwise.results.files import read_results
 
 pytestmark = pytest.mark.privileged
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tierwise import study
 from tierwise.errors import TierwiseError
-from tierwise.plan import plan_runs
 from tierwise.roles import Role
+from tierwise.study.plan import plan_runs
 from tierwise.units import parse_size_bytes
 
 MINIMAL = """

@@ -11,8 +11,8 @@ from tierwise import lab, study
 from tierwise.cli import app
 from tierwise.cli.study import _Wanted
 from tierwise.errors import TierwiseError
-from tierwise.result_files import read_results, read_study_info
 from tierwise.results import RunResult
+from tierwise.results.files import read_results, read_study_info
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

@@ -6,11 +6,12 @@ from collections import Counter
 
 import pytest
 
-from tierwise import study, sweep
+from tierwise import study
 from tierwise.errors import TierwiseError
-from tierwise.plan import plan_runs
 from tierwise.roles import Role
-from tierwise.study_spec import Overrides, Study, Sweep
+from tierwise.study import sweep
+from tierwise.study.plan import plan_runs
+from tierwise.study.spec import Overrides, Study, Sweep
 
 TEXT = """
 name = "s"

@@ -17,11 +17,11 @@ from pydantic import BaseModel
 from tierwise import _core, workload
 from tierwise.errors import TierwiseError
 from tierwise.expression import evaluate
-from tierwise.generators import Generator
-from tierwise.object_operations import ObjectKind, ObjectOperation
 from tierwise.roles import Role
 from tierwise.workload import Workload
-from tierwise.workload_spec import LapSpec, Step, Transaction, WorkloadSpec
+from tierwise.workload.generators import Generator
+from tierwise.workload.object_operations import ObjectKind, ObjectOperation
+from tierwise.workload.spec import LapSpec, Step, Transaction, WorkloadSpec
 
 MINIMAL = """
 summary = "test"

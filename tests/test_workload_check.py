@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tierwise import engines, workload_check
+from tierwise import engines
 from tierwise.cli import app
 from tierwise.engines.base import Engine
 from tierwise.errors import TierwiseError
 from tierwise.host import ledger
+from tierwise.lab import workload_check
 from tierwise.roles import Role
 from tierwise.workload import Workload, names
 

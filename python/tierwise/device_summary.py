@@ -8,8 +8,8 @@ import tomllib
 from collections.abc import Sequence
 
 from tierwise import _core, profiles
-from tierwise.measurements import Record
 from tierwise.profiles import Profile
+from tierwise.results.measurements import Record
 
 _UNCHECKED = "quoted from memory"
 """Stands in a source that names a document which was not at hand when the number was written down."""

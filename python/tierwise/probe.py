@@ -13,7 +13,6 @@ from random import Random
 from tierwise import _core
 from tierwise.errors import TierwiseError
 from tierwise.host import ledger, machine, priority
-from tierwise.measurements import FlushCheck, FlushTimes, PatternResult, Record
 from tierwise.probing import trouble
 from tierwise.probing.disk_fit import fit_disk
 from tierwise.probing.disk_text import disk_text
@@ -23,6 +22,7 @@ from tierwise.probing.flush import check_flush
 from tierwise.probing.place import Place, choose_size_bytes, look
 from tierwise.probing.profile_text import Origin
 from tierwise.probing.samples import CRYSTALDISKMARK, medians, sample_flush, sample_patterns
+from tierwise.results.measurements import FlushCheck, FlushTimes, PatternResult, Record
 
 DEFAULT_SIZE_BYTES = 1 << 30
 """As CrystalDiskMark's own file."""

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.measurements import Latency, Record
 from tierwise.profiles import Profile
+from tierwise.results.measurements import Latency, Record
 
 
 class OpFigures(Latency):

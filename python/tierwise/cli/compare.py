@@ -11,8 +11,8 @@ from tierwise.cli.report import LATEST_FILES, write_file
 from tierwise.errors import TierwiseError
 from tierwise.report.compare import compare_sets
 from tierwise.report.compare_text import FORMATS
-from tierwise.result_files import read_results
 from tierwise.results import RunResult
+from tierwise.results.files import read_results
 
 Format = Literal["md", "csv", "json", "html"]
 _SET = "directory of results, or results.jsonl; PATH:ENGINE takes the runs of one engine"

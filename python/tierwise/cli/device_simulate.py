@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tierwise import profiles
-from tierwise.measurements import Latency
 from tierwise.profiles import Profile
+from tierwise.results.measurements import Latency
 from tierwise.simulation import Job, Simulation
 from tierwise.simulation import simulate as run_simulation
 

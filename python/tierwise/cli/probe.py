@@ -11,10 +11,10 @@ from rich.table import Table
 
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
-from tierwise.measurements import FlushCheck, Latency
 from tierwise.probe import SWEEP, Options, ProbeReport, middle
 from tierwise.probe import probe as run_probe
 from tierwise.probing.samples import CRYSTALDISKMARK
+from tierwise.results.measurements import FlushCheck, Latency
 from tierwise.statistics import Interval, median_interval
 from tierwise.units import parse_size_bytes
 

@@ -16,8 +16,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from tierwise.plan import RunPlan
 from tierwise.results import LapResult, RunResult
+from tierwise.study.plan import RunPlan
 
 
 class LabProgress:

@@ -16,7 +16,7 @@ from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
 from tierwise.report.combined import Chapter, render_combined
 from tierwise.report.page import render_page
 from tierwise.report.tables import answer_tables
-from tierwise.result_files import read_results, read_study_info
+from tierwise.results.files import read_results, read_study_info
 
 REPORT_FILE = "report.html"
 LATEST_FILES = [RESULTS_FILE, f"{LATEST}/{RESULTS_FILE}"]

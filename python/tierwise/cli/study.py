@@ -10,13 +10,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tierwise import lab, study, sweep
+from tierwise import lab, study
 from tierwise.cli import report as reports
 from tierwise.cli.progress import LabProgress
 from tierwise.cli.report import print_answer, write_report
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
+from tierwise.study import sweep
 
 DEMO = ["commit-rate", "redo-placement"]
 ALL = "all"

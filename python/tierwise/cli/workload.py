@@ -9,9 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tierwise import workload_check, workload_template
 from tierwise.errors import TierwiseError
+from tierwise.lab import workload_check
 from tierwise.workload import Workload, names
+from tierwise.workload import template as workload_template
 
 app = typer.Typer(no_args_is_help=True, help="what is run: list, start and check workloads")
 

@@ -16,40 +16,40 @@ __all__ = ["Clients", "Engine", "Limits", "create", "names"]
 
 
 def _postgres(name: str, settings: Mapping[str, str]) -> Engine:
-    from tierwise.engines.postgres import PostgresEngine
-    from tierwise.engines.postgres_binaries import embedded
+    from tierwise.engines.postgres.binaries import embedded
+    from tierwise.engines.postgres.engine import PostgresEngine
 
     return PostgresEngine(name, embedded(), settings)
 
 
 def _postgres_system(name: str, settings: Mapping[str, str]) -> Engine:
-    from tierwise.engines.postgres import PostgresEngine
-    from tierwise.engines.postgres_binaries import system
+    from tierwise.engines.postgres.binaries import system
+    from tierwise.engines.postgres.engine import PostgresEngine
 
     return PostgresEngine(name, system(), settings)
 
 
 def _duckdb(name: str, settings: Mapping[str, str]) -> Engine:
-    from tierwise.engines.duckdb_engine import DuckEngine
+    from tierwise.engines.duckdb.engine import DuckEngine
 
     return DuckEngine(name, settings)
 
 
 def _rocksdb(name: str, settings: Mapping[str, str]) -> Engine:
-    from tierwise.engines.rocksdb import RocksEngine
+    from tierwise.engines.rocksdb.engine import RocksEngine
 
     return RocksEngine(name, settings)
 
 
 def _sqlite(name: str, settings: Mapping[str, str]) -> Engine:
-    from tierwise.engines.sqlite import SqliteEngine
+    from tierwise.engines.sqlite.engine import SqliteEngine
 
     return SqliteEngine(name, settings)
 
 
 def _mariadb(name: str, settings: Mapping[str, str]) -> Engine:
-    from tierwise.engines.mariadb import MariadbEngine
-    from tierwise.engines.mariadb_binaries import installed
+    from tierwise.engines.mariadb.binaries import installed
+    from tierwise.engines.mariadb.engine import MariadbEngine
 
     return MariadbEngine(name, installed(), settings)
 

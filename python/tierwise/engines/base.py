@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
-from tierwise.counters import Counters, SpaceUse
 from tierwise.errors import TierwiseError
+from tierwise.results.counters import Counters, SpaceUse
 from tierwise.roles import Role
 
 if TYPE_CHECKING:

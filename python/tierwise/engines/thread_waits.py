@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tierwise.counters import WaitClass
 from tierwise.engines.system_calls import Call, call_of
+from tierwise.results.counters import WaitClass
 from tierwise.roles import Role
 
 CLIENT_THREAD = "tierwise-client"

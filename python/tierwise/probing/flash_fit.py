@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from random import Random
 
 from tierwise import _core
-from tierwise.measurements import FlushTimes, Latency, PatternResult
 from tierwise.probing.samples import BLOCK_BYTES, sample_patterns, settle
+from tierwise.results.measurements import FlushTimes, Latency, PatternResult
 from tierwise.statistics import Interval, median_interval
 
 PATTERNS = (

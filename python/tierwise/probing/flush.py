@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tierwise.measurements import FlushCheck, FlushTimes, FlushVerdict
 from tierwise.probing.place import Place
+from tierwise.results.measurements import FlushCheck, FlushTimes, FlushVerdict
 
 SLOWEST_FLASH_READ_US = 1500.0
 """A random read that takes longer waits for a disk to turn."""

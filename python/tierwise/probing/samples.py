@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tierwise import _core
-from tierwise.measurements import FlushTimes, PatternResult
+from tierwise.results.measurements import FlushTimes, PatternResult
 
 Request = tuple[str, int, int]
 """Operation (R, W or F), first byte, bytes."""

@@ -6,8 +6,8 @@ import ctypes
 import os
 from pathlib import Path
 
-from tierwise.measurements import FlushCheck
 from tierwise.probing.place import Place
+from tierwise.results.measurements import FlushCheck
 
 _CACHESTAT = 451
 """Number of the system call, the same on every architecture; Linux 6.5."""

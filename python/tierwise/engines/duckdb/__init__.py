@@ -1,0 +1,1 @@
+"""DuckDB, for decision support."""

@@ -1,0 +1,146 @@
+"""DuckDB in the worker's process: opened where it is told, asked for its counters."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import duckdb
+
+from tierwise.engines.duckdb.client import DuckSession, Tally
+from tierwise.engines.embedded.adapter import Opening
+from tierwise.errors import TierwiseError
+from tierwise.results.counters import Counters, SpaceUse
+from tierwise.roles import Role
+
+FILE = "database.duckdb"
+
+_LINES = (
+    "FORMAT csv, DELIMITER '|', HEADER false, QUOTE '', ESCAPE '', AUTO_DETECT false, BUFFER_SIZE 4000000"
+)
+"""With smaller buffers than 32 MB a thread, which a limit of memory would not leave."""
+_PARQUET = "FORMAT parquet"
+_OUTSIDE_BYTES = 40 << 20
+_SHARE_OF_MEMORY = 0.8
+"""DuckDB's own limit leaves out what it does not take from its buffers, and some of it is fixed."""
+
+
+class DuckAdapter:
+    """One database; a session is a connection of its own to it."""
+
+    def __init__(self) -> None:
+        """Prepare; nothing is open yet."""
+        self.special: Mapping[str, Callable[..., object]] = {"load_files": self._load_files}
+        self._tally = Tally()
+
+    def open(self, opening: Opening) -> None:
+        """Open the file, which is made if it is not there."""
+        _check(opening.settings)
+        self._connection = duckdb.connect(
+            str(opening.directory(Role.DATA) / FILE),
+            config={**_sizes(opening), **opening.settings, **_places(opening)},
+        )
+
+    def driver(self) -> tuple[str, object]:
+        """Itself: it connects clients."""
+        return "python", self
+
+    def connect(self) -> DuckSession:
+        """Open a session."""
+        return DuckSession(self._connection.cursor(), self._tally)
+
+    def execute(self, _role: Role, statement: str) -> None:
+        """Run a statement; what it creates goes to the one file."""
+        self._in_session(statement)
+
+    def checkpoint(self) -> None:
+        """Write what is in the log to its place."""
+        self._in_session("CHECKPOINT")
+
+    def counters(self) -> Counters:
+        """Commits of the sessions; DuckDB has no totals of its own."""
+        return Counters(page_bytes=self._database_size()["block_size"], commits=self._tally.commits)
+
+    def space(self) -> SpaceUse | None:
+        """Of the file, without the log; indexes are in the same blocks as tables."""
+        told = self._database_size()
+        return SpaceUse(
+            reserved_bytes=told["total_blocks"] * told["block_size"],
+            unused_bytes=told["free_blocks"] * told["block_size"],
+        )
+
+    def settings(self) -> dict[str, str]:
+        """All of duckdb_settings()."""
+        found = self._connection.cursor().execute("SELECT name, coalesce(value, '') FROM duckdb_settings()")
+        return dict(found.fetchall())
+
+    def close(self) -> None:
+        """Checkpoint and close."""
+        self._connection.execute("CHECKPOINT")
+        self._connection.close()
+
+    def _load_files(self, table: str, paths: list[str]) -> int:
+        return sum(
+            self._in_session(
+                f"COPY {table} FROM {_quoted(path)} ({_PARQUET if path.endswith('.parquet') else _LINES})"
+            )
+            for path in paths
+        )
+
+    def _in_session(self, statement: str) -> int:
+        """Run one statement; gives the rows that it affected."""
+        with contextlib.closing(self.connect()) as session:
+            session.run(statement)
+            return session.affected()
+
+    def _database_size(self) -> dict[str, Any]:
+        cursor = self._connection.cursor().execute("CALL pragma_database_size()")
+        names = [described[0] for described in cursor.description or ()]
+        return dict(zip(names, cursor.fetchone() or (), strict=True))
+
+
+def _places(opening: Opening) -> dict[str, str]:
+    """Where DuckDB puts what is not the database, and that it fetches nothing."""
+    system = str(opening.directory(Role.SYSTEM))
+    return {
+        "temp_directory": str(opening.directory(Role.TEMP) / "spill"),
+        "home_directory": system,
+        "secret_directory": system,
+        "autoinstall_known_extensions": "false",
+    }
+
+
+def _sizes(opening: Opening) -> dict[str, str]:
+    sizes = {}
+    if opening.limits.memory_bytes is not None:
+        given_bytes = opening.limits.memory_bytes
+        own_bytes = min(given_bytes - _OUTSIDE_BYTES, given_bytes * _SHARE_OF_MEMORY)
+        sizes["memory_limit"] = f"{int(own_bytes)}B"
+    if opening.limits.parallelism is not None:
+        sizes["threads"] = str(opening.limits.parallelism)
+    return sizes
+
+
+def _check(settings: Mapping[str, str]) -> None:
+    """Try each setting on a database of its own in memory: DuckDB does not say which value it refuses."""
+    with duckdb.connect() as plain:
+        known = [name for (name,) in plain.execute("SELECT name FROM duckdb_settings()").fetchall()]
+    for name, value in settings.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise TierwiseError(
+                f"setting {name} is unknown to DuckDB",
+                f"did you mean {near[0]}?" if near else "use a name from duckdb_settings()",
+            )
+        try:
+            duckdb.connect(config={name: value}).close()
+        except duckdb.Error as error:
+            raise TierwiseError(
+                f"setting {name}: {str(error).splitlines()[0]}", "choose a value that DuckDB takes"
+            ) from None
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,96 @@
+"""DuckDB as an engine: a file of columns, for questions that read much."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise import _core
+from tierwise.dss.files import written
+from tierwise.engines.base import Clients
+from tierwise.engines.embedded.engine import EmbeddedEngine
+from tierwise.host import ledger
+from tierwise.roles import Role
+
+_ROLES = (
+    (re.compile(r"database\.duckdb(\.wal.*|\.tmp)?"), Role.DATA),
+    (re.compile(r"duckdb_temp_.*"), Role.TEMP),
+)
+_ONE_FILE = "everything is in the blocks of one file"
+_NO_COUNT = (
+    "its profiler leaves out what threads other than the client's read and spill, and there are no totals"
+)
+
+
+class DuckEngine(EmbeddedEngine):
+    """DuckDB in a process of its own."""
+
+    roles: ClassVar = frozenset({Role.DATA, Role.TEMP, Role.SYSTEM})
+    dialect: ClassVar = "duckdb"
+    adapter: ClassVar = "tierwise.engines.duckdb.adapter:DuckAdapter"
+    package: ClassVar = "duckdb"
+    reserved: ClassVar = frozenset(
+        {
+            "access_mode",
+            "autoinstall_known_extensions",
+            "home_directory",
+            "max_execution_time",
+            "secret_directory",
+            "temp_directory",
+        }
+    )
+    inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA, Role.SYSTEM: Role.DATA}
+    helped: ClassVar = True
+    least_memory_bytes: ClassVar = 96 << 20
+    gaps: ClassVar = {
+        "log": "the log is made beside the database's file, and no setting moves it",
+        "index": _ONE_FILE,
+        "undo": "old versions of rows are kept in memory",
+        "doublewrite": "a block is never written in place, so none can tear",
+        "archive": "the log is deleted once it has been written to the database's file",
+        "doublewrite_bytes": "a block is never written in place, so none can tear",
+        "log_bytes": "the log is not counted, and its file is deleted at every checkpoint",
+        "logical_reads": _NO_COUNT,
+        "physical_reads": _NO_COUNT,
+        "pages_read": _NO_COUNT,
+        "physical_writes": _NO_COUNT,
+        "pages_written": _NO_COUNT,
+        "temp_bytes": _NO_COUNT,
+    }
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the file's name."""
+        return next((role for pattern, role in _ROLES if pattern.fullmatch(path.name)), None)
+
+    def waits_as(self, path: Path) -> Role | None:
+        """The log has the role of the data, beside which it must lie; a wait for it is one for a log."""
+        return Role.LOG if path.name.endswith(".wal") else self.role_of(path)
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """Tables that come as text are written to files elsewhere and copied; the worker fills the others."""
+        program = json.loads(program_json)
+        as_text = [table for table in program["tables"] if table.get("source")]
+        program["tables"] = [table for table in program["tables"] if not table.get("source")]
+        rows = 0
+        with ledger.directory("duckdb-load") as directory:
+            for table in as_text:
+                rows += sum(
+                    self.load_files(table["name"], [file]) for file in written(table["source"], directory)
+                )
+        return rows + (super().load_tables(json.dumps(program), seed) if program["tables"] else 0)
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Those of the worker; what the load phase kept in memory is given back."""
+        _core.release_tpch_text()
+        return super().clients(program_json, clients, seed)
+
+    def load_files(self, table: str, paths: Sequence[Path]) -> int:
+        """Fill a table from files by COPY; gives the number of rows.
+
+        Args:
+            paths: Parquet files, or lines of fields that ``|`` separates, without header and quotes.
+        """
+        return int(self._call("load_files", table=table, paths=[str(path.absolute()) for path in paths]))

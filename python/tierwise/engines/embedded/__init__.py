@@ -1,0 +1,1 @@
+"""Engines that are libraries: each lives in a worker process of its own."""

@@ -1,0 +1,243 @@
+"""Engines that are libraries: each runs in a process of its own, as a server would.
+
+So that limits of memory, CPU time, a kill and a cold restart mean the same as for a server, the database and
+its clients live in a worker (:mod:`tierwise.engines.embedded.worker`); this is what stays outside.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar
+
+from tierwise.engines.base import Clients, Engine
+from tierwise.engines.embedded.clients import EmbeddedClients
+from tierwise.engines.embedded.link import WorkerLink
+from tierwise.engines.embedded.process import WorkerProcess
+from tierwise.engines.thread_waits import ThreadWaitProbe
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger, page_cache
+from tierwise.host.cpu import process_cpu_s
+from tierwise.results.counters import Counters, SpaceUse
+from tierwise.roles import Role
+from tierwise.wait_sampling import WaitSampler
+
+_END_TIMEOUT_S = 10
+
+
+class EmbeddedEngine(Engine):
+    """A library as an engine; one subclass each names its adapter and says what its files are for.
+
+    The worker runs as the calling user and exits when its owner does, also after a kill.
+    """
+
+    adapter: ClassVar[str]
+    """Module and class of the adapter, as ``module:Class``."""
+    package: ClassVar[str]
+    """Distribution that brings the library; its version is the engine's."""
+    reserved: ClassVar[frozenset[str]] = frozenset()
+    """Settings that the engine itself decides."""
+
+    helped: ClassVar[bool] = False
+    """Whether the library works on a statement with threads of its own besides the client's."""
+
+    least_memory_bytes: ClassVar[int] = 16 << 20
+    """What the library needs before the interpreter's and its own code, for tables of a few thousand rows."""
+
+    def __init__(
+        self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
+    ) -> None:
+        """Prepare; nothing is made or started yet.
+
+        Args:
+            name: the engine's name, for messages and results.
+            settings: the library's settings by name.
+            timeout_s: longest wait for the worker's process.
+        """
+        self.name = name
+        self._settings = dict(settings or {})
+        self._timeout_s = timeout_s
+        self._made: dict[Role, ledger.Directory] = {}
+        self._connected = weakref.WeakSet[EmbeddedClients]()
+        self._worker: WorkerProcess | None = None
+        self._version = self._find_version()
+        for taken in sorted(self.reserved & self._settings.keys()):
+            raise TierwiseError(f"engine {name}: setting {taken} belongs to tierwise", "leave it out")
+
+    def init(self, places: Mapping[Role, Path]) -> None:
+        """Make the database by opening it once."""
+        self.require_placeable(places)
+        self._require_memory()
+        try:
+            for role, place in places.items():
+                self._made[role] = ledger.directory(f"{self.name}-{role}", place.absolute(), mode=0o700)
+            self._worker = WorkerProcess(self.name, self.adapter)
+            self.start()
+            self.stop()
+        except BaseException:
+            self.close()
+            raise
+        page_cache.write_out(self.directories.values())
+
+    def start(self) -> None:
+        """Start the worker and open the database in it."""
+        if self.running:
+            return
+        worker = self._known_worker()
+        link = worker.start(self._timeout_s)
+        self._confine()
+        try:
+            link.call(
+                "open",
+                directories={role: str(path) for role, path in self.directories.items()},
+                home=str(worker.home),
+                settings=self._settings,
+                limits=asdict(self.limits),
+            )
+        except BaseException as error:
+            worker.kill()
+            if isinstance(error, TierwiseError):
+                raise TierwiseError(f"engine {self.name} cannot start: {error.message}", error.fix) from error
+            raise
+
+    def stop(self) -> None:
+        """Close the database, then let the worker exit."""
+        if self._worker is None or not self.running:
+            return
+        try:
+            self._link().call("close")
+        finally:
+            self._worker.end(_END_TIMEOUT_S)
+
+    def crash_stop(self) -> None:
+        """SIGKILL."""
+        if self._worker is not None:
+            self._worker.kill()
+
+    def restart_cold(self) -> None:
+        """Restart, then drop the page cache: also what the library read to open the database."""
+        self.stop()
+        self.start()
+        page_cache.drop(self.directories.values())
+
+    def close(self) -> None:
+        """Kill the worker if it runs and delete the directories."""
+        if self._worker is not None:
+            self._worker.remove()
+            self._worker = None
+        for directory in self._made.values():
+            directory.remove()
+        self._made.clear()
+
+    def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
+        """One request a statement."""
+        for role, statement in statements:
+            self._call("execute", role=role, statement=statement)
+
+    def checkpoint(self) -> None:
+        """The library's own, then the kernel's dirty pages too."""
+        self._call("checkpoint")
+        page_cache.write_out(self.directories.values())
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Clients on threads of the worker; sets of them may run at the same time."""
+        connected = EmbeddedClients(self._link, program_json, clients, seed)
+        self._connected.add(connected)
+        return connected
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """Filled by the worker."""
+        return int(self._call("load_tables", program=program_json, seed=seed))
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the directory of the placed role that the file is in."""
+        return next((role for role, made in self.directories.items() if made in path.parents), None)
+
+    def waits_as(self, path: Path) -> Role | None:
+        """As what a wait for a file counts: as its role, unless a log lies among files of another."""
+        return self.role_of(path)
+
+    def processes(self) -> list[int]:
+        """The worker alone."""
+        return [] if self.server_pid is None else [self.server_pid]
+
+    def counters(self) -> Counters:
+        """CPU time is that of the worker: the library's and its clients' together."""
+        told = Counters.model_validate(self._call("counters"))
+        return told.model_copy(update={"cpu_s": process_cpu_s(self.server_pid or 0)})
+
+    def space(self) -> SpaceUse | None:
+        """As the library tells it."""
+        told = self._call("space")
+        return None if told is None else SpaceUse.model_validate(told)
+
+    def settings(self) -> dict[str, str]:
+        """As the library tells them."""
+        return dict(self._call("settings"))
+
+    def version(self) -> str:
+        """Of the package that brings the library."""
+        return self._version
+
+    def sampler(self) -> WaitSampler:
+        """Looks at the threads of the clients from outside."""
+        return WaitSampler(
+            ThreadWaitProbe(self.processes(), self.waits_as, self._count_sessions, helped=self.helped)
+        )
+
+    def failure(self) -> str | None:
+        """What the library wrote last, if it has ended without being told to."""
+        if self._worker is None or self._worker.link is None or self._worker.link.open:
+            return None
+        return self._worker.last_words() or f"engine {self.name} has ended"
+
+    @property
+    def server_pid(self) -> int | None:
+        """Pid of the worker while it runs."""
+        return None if self._worker is None else self._worker.pid
+
+    @property
+    def directories(self) -> Mapping[Role, Path]:
+        """One for each placed role."""
+        return {role: made.path for role, made in self._made.items()}
+
+    def _require_memory(self) -> None:
+        given_bytes = self.limits.memory_bytes
+        if given_bytes is not None and given_bytes < self.least_memory_bytes:
+            raise TierwiseError(
+                f"engine {self.name} cannot work in {given_bytes >> 20}M of memory",
+                f"give it {self.least_memory_bytes >> 20}M at least",
+            )
+
+    def _count_sessions(self) -> int:
+        return sum(clients.sessions for clients in list(self._connected))
+
+    def _find_version(self) -> str:
+        try:
+            return importlib.metadata.version(self.package)
+        except importlib.metadata.PackageNotFoundError:
+            raise TierwiseError(
+                f"engine {self.name} is not installed", f"pip install {self.package}"
+            ) from None
+
+    def _known_worker(self) -> WorkerProcess:
+        if self._worker is None:
+            raise TierwiseError(f"engine {self.name} has no database", "init it first")
+        return self._worker
+
+    def _link(self) -> WorkerLink:
+        link = self._known_worker().link
+        if link is None:
+            raise TierwiseError(f"engine {self.name} does not run", "start it first")
+        return link
+
+    def _call(self, request: str, **arguments: Any) -> Any:
+        try:
+            return self._link().call(request, **arguments)
+        except TierwiseError as error:
+            if error.message.startswith(f"engine {self.name} "):
+                raise
+            raise TierwiseError(f"engine {self.name}: {error.message}", error.fix) from error

@@ -1,0 +1,150 @@
+"""The process that an embedded engine lives in: ``python -m tierwise.engines.embedded.worker``.
+
+It connects to the socket that it is given, answers one JSON object a line, each on a thread of its own, and
+exits when the other end hangs up, whether in order or because its owner was killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import itertools
+import json
+import os
+import re
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tierwise import _core
+from tierwise.engines.base import Limits
+from tierwise.engines.embedded.adapter import Adapter, Opening
+from tierwise.errors import TierwiseError
+from tierwise.roles import Role
+
+
+class Worker:
+    """One adapter, its sets of clients, and the requests for both."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        """Prepare; nothing is open yet."""
+        self._adapter = adapter
+        self._numbers = itertools.count()
+        self._clients: dict[int, _core.Clients] = {}
+
+    def answer(self, request: str, arguments: dict[str, Any]) -> object:
+        """Do what is asked and give the result in terms of JSON."""
+        own: Callable[..., object] | None = getattr(self, f"_do_{request}", None)
+        return (own or self._adapter.special[request])(**arguments)
+
+    def _do_open(
+        self,
+        directories: dict[str, str],
+        home: str,
+        settings: dict[str, str],
+        limits: dict[str, int | None],
+    ) -> None:
+        placed = {Role(role): Path(path) for role, path in directories.items()}
+        self._adapter.open(Opening(placed, Path(home), settings, Limits(**limits)))
+
+    def _do_execute(self, role: str, statement: str) -> None:
+        self._adapter.execute(Role(role), statement)
+
+    def _do_checkpoint(self) -> None:
+        self._adapter.checkpoint()
+
+    def _do_load_tables(self, program: str, seed: int) -> int:
+        return _core.load_tables(*self._adapter.driver(), program, seed)
+
+    def _do_connect(self, program: str, clients: int, seed: int) -> int:
+        number = next(self._numbers)
+        self._clients[number] = _core.Clients(*self._adapter.driver(), program, clients, seed)
+        return number
+
+    def _do_run(self, number: int, limits: list[Any], options: dict[str, Any]) -> str:
+        return self._known(number).run(*limits, **options)
+
+    def _do_reconnect(self, number: int) -> None:
+        self._known(number).reconnect()
+
+    def _do_disconnect(self, number: int) -> None:
+        self._known(number).close()
+        del self._clients[number]
+
+    def _do_counters(self) -> dict[str, Any]:
+        return self._adapter.counters().model_dump()
+
+    def _do_space(self) -> dict[str, Any] | None:
+        space = self._adapter.space()
+        return None if space is None else space.model_dump()
+
+    def _do_settings(self) -> dict[str, str]:
+        return self._adapter.settings()
+
+    def _do_close(self) -> None:
+        for number in list(self._clients):
+            self._do_disconnect(number)
+        self._adapter.close()
+
+    def _known(self, number: int) -> _core.Clients:
+        if number not in self._clients:
+            raise TierwiseError("these clients are not connected", "connect new ones")
+        return self._clients[number]
+
+
+def serve(worker: Worker, connection: socket.socket) -> None:
+    """Answer every request that comes until the other end hangs up."""
+    sending = threading.Lock()
+
+    def answer(call: dict[str, Any]) -> None:
+        reply: dict[str, Any] = {"number": call["number"]}
+        try:
+            reply["result"] = worker.answer(call["request"], call["arguments"])
+        except BaseException as error:
+            reply["problem"] = _explain(error)
+        with sending, contextlib.suppress(OSError):
+            connection.sendall(json.dumps(reply).encode() + b"\n")
+
+    with connection.makefile("r", encoding="utf-8") as calls:
+        for line in calls:
+            threading.Thread(target=answer, args=(json.loads(line),), daemon=True).start()
+
+
+def _explain(error: BaseException) -> tuple[str, str]:
+    """One line, and what to do about it."""
+    if isinstance(error, TierwiseError):
+        return error.message, error.fix
+    message = next(iter(str(error).splitlines()), "") or type(error).__name__
+    if "No space left on device" in message or "disk full" in message:
+        return message, "give the device of that role more space, or load less"
+    if re.search("(?i)out of memory|cannot allocate", message):
+        return message, "give the engine more memory"
+    return message, "mend what the message names"
+
+
+def load_adapter(name: str) -> Adapter:
+    """The adapter of a name such as ``tierwise.engines.rocksdb.engine:RocksAdapter``."""
+    module, _, attribute = name.partition(":")
+    made: Adapter = getattr(importlib.import_module(module), attribute)()
+    return made
+
+
+def main() -> None:
+    """Load the engine, connect, and serve. What goes wrong before that is in the log, and the exit tells."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--adapter", required=True)
+    parser.add_argument("--socket", required=True)
+    arguments = parser.parse_args()
+    connection = socket.socket(socket.AF_UNIX)
+    adapter = load_adapter(arguments.adapter)
+    connection.connect(arguments.socket)
+    with contextlib.suppress(OSError):
+        serve(Worker(adapter), connection)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

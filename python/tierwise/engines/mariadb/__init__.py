@@ -1,0 +1,1 @@
+"""MariaDB, as Debian packages it."""

@@ -1,0 +1,145 @@
+"""MariaDB with InnoDB, the system's, on directories that a placement chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise import _core
+from tierwise.engines.base import Clients
+from tierwise.engines.mariadb import settings as mariadb_settings
+from tierwise.engines.mariadb.binaries import MariadbBinaries
+from tierwise.engines.mariadb.counters import read_counters, read_space
+from tierwise.engines.mariadb.files import DATABASE, MariadbFiles, in_directory
+from tierwise.engines.mariadb.server import CLIENT, MariadbServer
+from tierwise.engines.mariadb.waits import MariadbWaitProbe
+from tierwise.engines.server_engine import ServerEngine
+from tierwise.errors import TierwiseError
+from tierwise.host import page_cache
+from tierwise.results.counters import Counters, SpaceUse
+from tierwise.roles import Role
+from tierwise.wait_sampling import WaitSampler
+
+_DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
+"""While the system's tables are made: whoever needs them has them written out afterwards."""
+
+
+class MariadbEngine(ServerEngine[MariadbServer]):
+    """A MariaDB server, run by the user ``mysql`` if root calls."""
+
+    roles: ClassVar = frozenset({Role.LOG, Role.UNDO, Role.SYSTEM, Role.DATA, Role.TEMP, Role.ARCHIVE})
+    dialect: ClassVar = "mysql"
+    gaps: ClassVar = {
+        Role.INDEX: "index pages lie in the file of their table",
+        Role.DOUBLEWRITE: "the doublewrite buffer lies in the system's tablespace, ibdata1",
+        "parallelism": "one thread works on a statement: InnoDB has no parallel query",
+        "temp_bytes": "the server counts temporary tables and files, not their bytes",
+    }
+    inside: ClassVar = {Role.INDEX: Role.DATA, Role.DOUBLEWRITE: Role.SYSTEM}
+
+    def __init__(
+        self,
+        name: str,
+        binaries: MariadbBinaries,
+        settings: Mapping[str, str] | None = None,
+        *,
+        timeout_s: float = 600,
+    ) -> None:
+        """Prepare; nothing is made or started yet.
+
+        Args:
+            name: the engine's name, for messages and results.
+            binaries: the installation to use.
+            settings: server settings by name, as in my.cnf.
+            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
+        """
+        super().__init__(name, "mariadb", "mysql", timeout_s)
+        self._binaries = binaries
+        self._version = binaries.version
+        self._settings = mariadb_settings.checked(name, settings or {})
+        self._files = MariadbFiles()
+        self._temp: Path | None = None
+
+    def init(self, places: Mapping[Role, Path]) -> None:
+        """Check the settings, run mariadb-install-db, then make the load's schema and account."""
+        self.require_placeable(places)
+        self._binaries.check(self.name, self._settings)
+        super().init(places)
+
+    def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
+        """Give each new table that is data a DATA DIRECTORY; an index goes where its table is."""
+        server = self._known_server()
+        for role, sql in statements:
+            if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
+                raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
+            place = self.directories.get(Role.DATA) if role is not Role.SYSTEM else None
+            self._files.note(role, sql)
+            server.query(sql if place is None else in_directory(sql, place))
+
+    def checkpoint(self) -> None:
+        """A sharp checkpoint of InnoDB's, then the kernel's dirty pages too."""
+        self._known_server().query("SET GLOBAL innodb_log_checkpoint_now = ON")
+        page_cache.write_out(self.directories.values())
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Clients over the Unix socket, on threads of this process."""
+        return _core.Clients("mariadb", self._known_server().address, program_json, clients, seed)
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """INSERTs of many rows over several connections."""
+        address = self._known_server().address
+        return _core.load_tables("mariadb", address, program_json, seed, progress=self.on_loaded)
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the file's name and the statement that made its table, else by the directory that it is in."""
+        told = self._files.role_of(path)
+        if told is None and self._temp in path.parents:
+            return Role.TEMP
+        return Role.SYSTEM if told is None and self.directories.get(Role.SYSTEM) in path.parents else told
+
+    def counters(self) -> Counters:
+        """Server-wide, those of sessions that are still connected included."""
+        server = self._known_server()
+        return read_counters(server.query, server.cpu_s())
+
+    def space(self) -> SpaceUse | None:
+        """Of all tables of the load."""
+        return read_space(self._known_server().query)
+
+    def settings(self) -> dict[str, str]:
+        """SHOW GLOBAL VARIABLES."""
+        return dict(self._known_server().query("SHOW GLOBAL VARIABLES"))
+
+    def version(self) -> str:
+        """Such as ``10.11.14``."""
+        return self._version
+
+    def sampler(self) -> WaitSampler:
+        """Samples the threads of the load's sessions."""
+        server = self._known_server()
+        if server.pid is None:
+            raise TierwiseError(f"engine {self.name} does not run", "start it first")
+        return WaitSampler(MariadbWaitProbe(server.pid, self.role_of, server.connect))
+
+    def _make_server(self) -> MariadbServer:
+        return MariadbServer(self.name, self._binaries, self._user)
+
+    def _make_database(self, server: MariadbServer) -> None:
+        self._temp = self.directories.get(Role.TEMP) or self._made.make_beside(Role.SYSTEM, "temp")
+        ours = {name: value for name, value in self._all_settings().items() if name != "log_bin"}
+        server.install(self.directories[Role.SYSTEM], ours | _DURABILITY_OFF, self._timeout_s)
+        self.start()
+        server.query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        server.query(f"CREATE USER {CLIENT}@localhost")
+        server.query(f"GRANT ALL ON *.* TO {CLIENT}@localhost")
+        self.stop()
+
+    def _all_settings(self) -> dict[str, str]:
+        assert self._temp is not None, "made with the database"
+        return {
+            **mariadb_settings.for_limits(self.name, self.limits),
+            **mariadb_settings.defaults_for(self.directories),
+            **self._settings,
+            **mariadb_settings.for_places(self.directories, self._temp, self._known_server().socket),
+        }

@@ -1,0 +1,1 @@
+"""Operations on objects, for engines that take no SQL."""

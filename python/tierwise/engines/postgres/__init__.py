@@ -1,0 +1,1 @@
+"""PostgreSQL, embedded or the system's."""

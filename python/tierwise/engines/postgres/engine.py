@@ -1,0 +1,209 @@
+"""PostgreSQL, embedded or the system's, on directories that a placement chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise import _core
+from tierwise.engines.base import Clients
+from tierwise.engines.postgres.binaries import Binaries, major_of
+from tierwise.engines.postgres.counters import read_counters, read_space
+from tierwise.engines.postgres.files import PostgresFiles
+from tierwise.engines.postgres.member import MEMBER_SETTINGS, LogMember
+from tierwise.engines.postgres.server import SUPERUSER, PostgresServer
+from tierwise.engines.postgres.settings import PostgresSettings, for_archive, for_limits
+from tierwise.engines.postgres.waits import PostgresWaitProbe
+from tierwise.engines.server_engine import ServerEngine
+from tierwise.errors import TierwiseError
+from tierwise.host import page_cache
+from tierwise.results.counters import Counters, SpaceUse
+from tierwise.roles import Role
+from tierwise.wait_sampling import WaitSampler
+
+_TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
+
+
+class PostgresEngine(ServerEngine[PostgresServer]):
+    """A PostgreSQL server, run by the user ``postgres`` if root calls."""
+
+    roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
+    dialect: ClassVar = "postgres"
+    gaps: ClassVar = {
+        Role.UNDO: "old versions of a row stay in its table: there is no undo",
+        Role.DOUBLEWRITE: "whole pages are saved in the log itself, as full-page images",
+    }
+    inside: ClassVar = {Role.UNDO: Role.DATA, Role.DOUBLEWRITE: Role.LOG}
+
+    def __init__(
+        self,
+        name: str,
+        binaries: Binaries,
+        settings: Mapping[str, str] | None = None,
+        *,
+        socket_dir: Path | None = None,
+        port: int = 5432,
+        timeout_s: float = 600,
+    ) -> None:
+        """Prepare; nothing is made or started yet.
+
+        Args:
+            name: the engine's name, for messages and results.
+            binaries: the installation to use.
+            settings: server settings by name, as in postgresql.conf, and those of tierwise's own (see
+                :mod:`tierwise.engines.postgres.settings`).
+            socket_dir: directory of the socket; one of the engine's own when left out.
+            port: number in the socket's file name; no TCP port is opened.
+            timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
+        """
+        super().__init__(name, "postgres", "postgres", timeout_s)
+        self._binaries = binaries
+        self._version = binaries.version
+        self._settings = PostgresSettings.split(name, settings or {})
+        self._socket = (socket_dir, port)
+        self._member: LogMember | None = None
+        self._files = PostgresFiles(lambda sql: self._known_server().query(sql))
+
+    def start(self) -> None:
+        """Start postgres, then what receives the second member of the log, if there is one."""
+        if not self.running:
+            super().start()
+            if self._member is not None:
+                self._member.start(self._timeout_s)
+
+    def stop(self) -> None:
+        """Fast shutdown: sessions are ended, a checkpoint is written."""
+        super().stop()
+        if self._member is not None:
+            self._member.end(self._timeout_s)
+
+    def crash_stop(self) -> None:
+        """Immediate shutdown: no checkpoint."""
+        super().crash_stop()
+        if self._member is not None:
+            self._member.end()
+
+    def close(self) -> None:
+        """Kill the server if it runs and delete its directories."""
+        if self._member is not None:
+            self._member.end()
+            self._member = None
+        super().close()
+
+    def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
+        """Set default_tablespace to that of the role before each statement."""
+        server = self._known_server()
+        for role, sql in statements:
+            if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
+                raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
+            server.query(f"SET default_tablespace = '{self._tablespace(role)}'")
+            with self._files.making(role):
+                server.query(sql)
+        server.query("RESET default_tablespace")
+        self._files.refresh()
+
+    def checkpoint(self) -> None:
+        """CHECKPOINT, then write the kernel's dirty pages too."""
+        self._known_server().query("CHECKPOINT")
+        page_cache.write_out(self.directories.values())
+
+    def dsn(self) -> str:
+        """Keywords and values, as libpq and tokio-postgres read them."""
+        return self._known_server().dsn
+
+    def clients(self, program_json: str, clients: int, seed: int) -> Clients:
+        """Clients over the Unix socket, on threads of this process."""
+        return _core.Clients("postgres", self.dsn(), program_json, clients, seed)
+
+    def load_tables(self, program_json: str, seed: int) -> int:
+        """COPY over several connections."""
+        return _core.load_tables("postgres", self.dsn(), program_json, seed, progress=self.on_loaded)
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the file's name and the statement that made its relation; else the data directory's."""
+        told = self._files.role_of(path, up=self.running)
+        if told is not None or self._files.is_relation(path):
+            return told
+        return Role.SYSTEM if self.directories.get(Role.SYSTEM) in path.parents else None
+
+    def processes(self) -> list[int]:
+        """The postmaster, its children, and the receiver of a second log member."""
+        return [*super().processes(), *(self._member.pids if self._member is not None else [])]
+
+    def counters(self) -> Counters:
+        """Counts of a session that is still connected may be up to a second old."""
+        server = self._known_server()
+        return read_counters(server.ask, major_of(self._version), server.cpu_s())
+
+    def space(self) -> SpaceUse | None:
+        """Of all tables and indexes that are not the catalogue's."""
+        return read_space(self._known_server().query)
+
+    def settings(self) -> dict[str, str]:
+        """All of pg_settings, each as SHOW prints it."""
+        rows = self._known_server().query(
+            "SELECT name, coalesce(current_setting(name, true), '') FROM pg_settings"
+        )
+        return dict(rows)
+
+    def version(self) -> str:
+        """Such as ``18.6``."""
+        return self._version
+
+    def sampler(self) -> WaitSampler:
+        """Samples pg_stat_activity."""
+        return WaitSampler(PostgresWaitProbe(self._known_server().sampler_dsn))
+
+    def failure(self) -> str | None:
+        """The last FATAL, PANIC or disk-full line, if any."""
+        if self._member is not None and self._member.lost:
+            return "the second member of the log is lost"
+        return super().failure()
+
+    def _make_server(self) -> PostgresServer:
+        return PostgresServer(self.name, self._binaries, self._user, socket=self._socket)
+
+    def _make_database(self, server: PostgresServer) -> None:
+        self._initdb(server)
+        self._make_tablespaces()
+        if self._settings.log_members == 2:
+            self._member = LogMember(server, self._made.make_beside(Role.LOG, "log-member"))
+
+    def _initdb(self, server: PostgresServer) -> None:
+        directories = self.directories
+        arguments: list[str | Path] = ["-D", directories[Role.SYSTEM], "--no-sync", "--username", SUPERUSER]
+        arguments += ["--auth", "trust", "--locale", "C", "--encoding", "UTF8"]
+        if Role.LOG in directories:
+            arguments += ["--waldir", directories[Role.LOG]]
+        if self._settings.segment_mib is not None:
+            arguments += ["--wal-segsize", str(self._settings.segment_mib)]
+        server.run(server.bin / "initdb", arguments, self._timeout_s)
+        server.adopt(directories[Role.SYSTEM])
+
+    def _make_tablespaces(self) -> None:
+        self.start()
+        for role in sorted(_TABLESPACES.keys() & self.directories.keys()):
+            location = str(self.directories[role]).replace("'", "''")
+            self._known_server().query(f"CREATE TABLESPACE {_TABLESPACES[role]} LOCATION '{location}'")
+        self.stop()
+
+    def _tablespace(self, role: Role) -> str:
+        """Name of the role's tablespace; empty, which means the data directory, if it has none."""
+        return _TABLESPACES.get(role, "") if role in self.directories else ""
+
+    def _all_settings(self) -> dict[str, str]:
+        server = self._known_server()
+        ours = {
+            "dynamic_shared_memory_type": "mmap",
+            "listen_addresses": "",
+            "unix_socket_directories": str(server.socket_dir),
+            "port": str(server.port),
+            "temp_tablespaces": self._tablespace(Role.TEMP),
+            "default_tablespace": self._tablespace(Role.DATA),
+        }
+        if Role.ARCHIVE in self.directories:
+            ours |= for_archive(self.directories[Role.ARCHIVE])
+        if self._member is not None:
+            ours |= MEMBER_SETTINGS
+        return {**for_limits(self.limits), **self._settings.server, **ours}

@@ -1,0 +1,145 @@
+"""One PostgreSQL server process: started, asked, stopped, and its complaints told in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tierwise.engines.postgres.binaries import Binaries
+from tierwise.engines.postgres.errors import explain, fix_for, grave_lines
+from tierwise.engines.server_process import ServerProcess
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger
+from tierwise.host.users import ServerUser, give
+
+SUPERUSER = "tierwise"
+_MEMORY = Path("/dev/shm")
+
+
+class PostgresServer(ServerProcess):
+    """The programs, the process, and a home for its socket and its log off the placed devices.
+
+    It is stopped by a fast shutdown, and crashes by an immediate one.
+    """
+
+    _stop_signal = signal.SIGINT
+    _crash_signal = signal.SIGQUIT
+
+    def __init__(
+        self, name: str, binaries: Binaries, user: ServerUser | None, *, socket: tuple[Path | None, int]
+    ) -> None:
+        """Make the home, and in it a copy of the programs if ``user`` cannot reach them.
+
+        Args:
+            name: of the engine, for messages.
+            socket: its directory (the home when ``None``) and the port number in its file name.
+        """
+        super().__init__(name, "postgres", user)
+        self._shared: ledger.Directory | None = None
+        self._binaries = binaries.reachable_by(user, self.home / "server")
+        self.socket_dir, self.port = socket[0] or self.home, socket[1]
+        self._control: psycopg.Connection[Any] | None = None
+
+    @property
+    def bin(self) -> Path:
+        """Directory of the programs."""
+        return self._binaries.bin
+
+    @property
+    def dsn(self) -> str:
+        """Keywords and values, as libpq and tokio-postgres read them."""
+        return f"host='{self.socket_dir}' port={self.port} user={SUPERUSER} dbname=postgres"
+
+    @property
+    def sampler_dsn(self) -> str:
+        """For sessions that watch: those of another database are not among the commits of the load."""
+        return self.dsn.replace("dbname=postgres", "dbname=template1")
+
+    def adopt(self, data: Path) -> None:
+        """Move the shared memory of a new data directory to a directory of its own in memory.
+
+        A killed server leaves its shared memory behind. In /dev/shm itself nobody could tell whose that is;
+        in ``data`` it would be input and output of the device under test.
+        """
+        self._shared = ledger.directory("postgres-shared", parent=_MEMORY, mode=0o700)
+        give(self._shared.path, self._user)
+        (data / "pg_dynshmem").rmdir()
+        (data / "pg_dynshmem").symlink_to(self._shared.path)
+
+    def start(
+        self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
+    ) -> None:
+        """Start postgres, its settings on the command line."""
+        options = [f"-c{name}={value}" for name, value in settings.items()]
+        self._process = self.launch(self.bin / "postgres", ["-D", data, *options])
+        try:
+            began()
+            self._control = self._connect(data, timeout_s)
+        except BaseException:
+            self.crash_stop()
+            raise
+
+    def remove(self) -> None:
+        """End the process if it runs, delete its shared memory and the home."""
+        self.crash_stop()
+        if self._shared is not None:
+            self._shared.remove()
+        super().remove()
+
+    def query(self, sql: str) -> list[Any]:
+        """Run one statement over the control connection and give its rows."""
+        cursor = self._execute(sql)
+        return cursor.fetchall() if cursor.description else []
+
+    def ask(self, sql: str) -> list[dict[str, Any]]:
+        """Run one query over the control connection and give its rows by column."""
+        cursor = self._execute(sql)
+        columns = [column.name for column in cursor.description or []]
+        return [dict(zip(columns, row, strict=True)) for row in cursor]
+
+    def _execute(self, sql: str) -> psycopg.Cursor[Any]:
+        if self._control is None:
+            raise self._down()
+        try:
+            return self._control.execute(sql.encode())
+        except psycopg.Error as error:
+            message = (self._control.broken and self.failure()) or str(error).splitlines()[0]
+            raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
+
+    def failure(self) -> str | None:
+        """The last grave line of the log since the last start, if any."""
+        return next(reversed(grave_lines(self._recent_log())), None)
+
+    def explain(self, what: str) -> TierwiseError:
+        """With the last grave line."""
+        return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
+
+    def _disconnect(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def _connect(self, data: Path, timeout_s: float) -> psycopg.Connection[Any]:
+        deadline_s = time.monotonic() + timeout_s
+        while time.monotonic() < deadline_s:
+            if self.pid is None:
+                raise self.error("cannot start")
+            with contextlib.suppress(psycopg.OperationalError):
+                control = psycopg.connect(self.dsn, autocommit=True, application_name="tierwise")
+                if self._answers_on(control, data):
+                    return control
+                control.close()
+            time.sleep(0.01)
+        raise self.error(f"took no connection within {timeout_s:g} s")
+
+    @staticmethod
+    def _answers_on(control: psycopg.Connection[Any], data: Path) -> bool:
+        """Whether our server answers, not another that has the socket while ours fails to start."""
+        shown = control.execute("SHOW data_directory").fetchone()
+        return shown is not None and Path(shown[0]).resolve() == data.resolve()

@@ -1,0 +1,1 @@
+"""RocksDB, the store of objects."""

@@ -1,0 +1,55 @@
+"""RocksDB as an engine without SQL: a store of objects, with its log and its tables where they are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise.engines.embedded.engine import EmbeddedEngine
+from tierwise.engines.rocksdb import files as rocksdb_files
+from tierwise.roles import Role
+
+
+class RocksEngine(EmbeddedEngine):
+    """RocksDB in a process of its own, through the package ``rocksdict``."""
+
+    roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.SYSTEM})
+    dialect: ClassVar = "objects"
+    adapter: ClassVar = "tierwise.engines.rocksdb.adapter:RocksAdapter"
+    package: ClassVar = "rocksdict"
+    reserved: ClassVar = frozenset(
+        {
+            "create_if_missing",
+            "create_missing_column_families",
+            "db_log_dir",
+            "error_if_exists",
+            "manual_wal_flush",
+            "options_file_version",
+            "rocksdb_version",
+            "wal_dir",
+        }
+    )
+    inside: ClassVar = {Role.INDEX: Role.DATA}
+    least_memory_bytes: ClassVar = 48 << 20
+    gaps: ClassVar = {
+        "index": "entries of indexes are keys among the objects, in the same table files",
+        "undo": "a transaction is kept in memory until it commits, so there is nothing to undo",
+        "temp": "nothing is sorted or joined on disk",
+        "doublewrite": "a table file is written once and never in place, so no page can tear",
+        "archive": "logs are deleted, or archived within the log's own directory",
+        "doublewrite_bytes": "a table file is written once and never in place, so no page can tear",
+        "physical_writes": "bytes of table files are counted, not the requests that write them",
+        "temp_bytes": "nothing is sorted or joined on disk",
+        "parallelism": "an operation runs on the thread of its client",
+        "concurrent_reads": "rocksdict keeps the interpreter's lock while it reads: reads come one at a time",
+        "isolation": "changes of an object wait for one another; reads see what is written last",
+    }
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the file's name."""
+        return rocksdb_files.role_of(path)
+
+    def version(self) -> str:
+        """Of RocksDB once there is a database, which alone tells; until then of the package."""
+        system = self.directories.get(Role.SYSTEM)
+        return super().version() if system is None else rocksdb_files.read_options(system)["rocksdb_version"]

@@ -1,0 +1,78 @@
+"""RocksDB's options by name, through the file in which a database keeps them."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from rocksdict import Cache, Options
+
+from tierwise.engines.rocksdb.files import newest_options, read_options
+from tierwise.errors import TierwiseError
+
+CACHE = "block_cache"
+"""Size of the block cache in bytes: the one option that RocksDB's file leaves out."""
+
+_CACHE_BYTES = 32 << 20
+
+
+class NamedOptions:
+    """The options of a database that was opened before, some of them changed."""
+
+    def __init__(self, database: Path, changes: Mapping[str, str]) -> None:
+        """Read them.
+
+        Args:
+            database: directory with its newest ``OPTIONS`` file.
+            changes: values by name, as the file has them.
+
+        Raises:
+            TierwiseError: naming the option that is unknown or has a bad value.
+        """
+        self._values = {CACHE: str(_CACHE_BYTES), **read_options(database)}
+        for name in changes.keys() - self._values.keys():
+            near = difflib.get_close_matches(name, self._values, n=1)
+            raise TierwiseError(
+                f"setting {name} is unknown to RocksDB",
+                f"did you mean {near[0]}?" if near else "see its OPTIONS file",
+            )
+        self._text = newest_options(database).read_text()
+        for name, value in changes.items():
+            line = f"  {name}={value}".replace("\\", r"\\")
+            self._text = re.sub(rf"(?m)^  {name}=.*$", line, self._text)
+        self._changes = changes
+        self._cache_bytes = self._whole(CACHE, changes.get(CACHE, str(_CACHE_BYTES)))
+
+    @property
+    def cache_bytes(self) -> int:
+        """Size of the block cache."""
+        return self._cache_bytes
+
+    def load(self, scratch: Path) -> tuple[Options, dict[str, Options]]:
+        """Let RocksDB read them; gives those of the database, and of each column family.
+
+        Args:
+            scratch: a directory that may be written.
+
+        Raises:
+            TierwiseError: naming the option whose value RocksDB does not take.
+        """
+        scratch.mkdir(exist_ok=True)
+        (scratch / "OPTIONS-000001").write_text(self._text)
+        (scratch / "rocksdict-config.json").write_text(
+            json.dumps({"raw_mode": True, "prefix_extractors": {}})
+        )
+        try:
+            return Options.load_latest(str(scratch), cache=Cache(self._cache_bytes))
+        except Exception as error:
+            named = next((name for name in self._changes if name in str(error)), ", ".join(self._changes))
+            raise TierwiseError(f"setting {named}: {error}", "choose a value that RocksDB takes") from None
+
+    @staticmethod
+    def _whole(name: str, value: str) -> int:
+        if not value.isdecimal():
+            raise TierwiseError(f"setting {name}: {value!r} is no number of bytes", "give a whole number")
+        return int(value)

@@ -1,0 +1,1 @@
+"""SQLite, its kinds of files placed apart."""

@@ -1,0 +1,57 @@
+"""SQLite as an engine: its log, rollback journal and temporary files in places of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise import _core
+from tierwise.engines.embedded.engine import EmbeddedEngine
+from tierwise.engines.sqlite.settings import check
+from tierwise.roles import Role
+
+_ROLES = {
+    "tierwise.db": Role.DATA,
+    "tierwise.wal": Role.LOG,
+    "tierwise.journal": Role.DOUBLEWRITE,
+    "tierwise.shm": Role.SYSTEM,
+}
+_TEMP = re.compile(r"tierwise-\d+-\d+\.temp( \(deleted\))?")
+
+
+class SqliteEngine(EmbeddedEngine):
+    """SQLite in a process of its own, compiled into tierwise's own module."""
+
+    roles: ClassVar = frozenset({Role.LOG, Role.DOUBLEWRITE, Role.DATA, Role.TEMP, Role.SYSTEM})
+    dialect: ClassVar = "sqlite"
+    adapter: ClassVar = "tierwise.engines.sqlite.adapter:SqliteAdapter"
+    package: ClassVar = "tierwise"
+    inside: ClassVar = {Role.INDEX: Role.DATA}
+    gaps: ClassVar = {
+        "index": "tables and indexes are in one file",
+        "undo": "a rollback journal, which has the role doublewrite, is all the undo there is",
+        "archive": "the log is written over once it has been written to the database's file",
+    }
+
+    def __init__(self, name: str, settings: Mapping[str, str] | None = None) -> None:
+        """As any embedded engine; settings are PRAGMAs.
+
+        Raises:
+            TierwiseError: naming the PRAGMA that is unknown or has a bad value.
+        """
+        check(name, settings or {})
+        super().__init__(name, settings)
+
+    def role_of(self, path: Path) -> Role | None:
+        """By the file's name."""
+        return Role.TEMP if _TEMP.fullmatch(path.name) else _ROLES.get(path.name)
+
+    def failure(self) -> str | None:
+        """The last request that a device refused; why the worker has ended, if it has."""
+        refused: str | None = self._call("refused") if self.running else None
+        return refused or super().failure()
+
+    def _find_version(self) -> str:
+        return _core.sqlite_version()

@@ -1,0 +1,29 @@
+"""Studies become runs, and runs become records."""
+
+from tierwise.lab.lab import (
+    FAILED_FILE,
+    LATEST,
+    PARQUET_FILE,
+    RESULTS_FILE,
+    STUDY_FILE,
+    Observer,
+    find_latest,
+    find_unfinished,
+    results_in,
+    run_study,
+    set_failed_aside,
+)
+
+__all__ = [
+    "FAILED_FILE",
+    "LATEST",
+    "PARQUET_FILE",
+    "RESULTS_FILE",
+    "STUDY_FILE",
+    "Observer",
+    "find_latest",
+    "find_unfinished",
+    "results_in",
+    "run_study",
+    "set_failed_aside",
+]

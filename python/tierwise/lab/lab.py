@@ -1,0 +1,171 @@
+"""Studies become runs: in random order, resumable, each kept the moment it ends."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from tierwise.errors import TierwiseError
+from tierwise.lab.gaps import without_gaps
+from tierwise.lab.run import execute
+from tierwise.results import RunResult, StudyInfo
+from tierwise.results.files import (
+    append_result,
+    read_results,
+    read_study_info,
+    replace_results,
+    write_parquet,
+    write_study_info,
+)
+from tierwise.study import sweep
+from tierwise.study.plan import RunPlan, plan_runs
+from tierwise.study.spec import Study
+
+RESULTS_FILE = "results.jsonl"
+FAILED_FILE = "failed.jsonl"
+"""Failed runs that were run again."""
+PARQUET_FILE = "results.parquet"
+STUDY_FILE = "study.json"
+LATEST = "latest"
+
+
+class Observer(Protocol):
+    """Hears what the lab does; the command line draws a progress bar with it."""
+
+    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
+        """A study of ``total`` runs begins or goes on, ``finished`` of them kept from before."""
+
+    def run_started(self, plan: RunPlan) -> None:
+        """A run begins."""
+
+    def phase_started(self, what: str) -> None:
+        """A phase of the run under way begins."""
+
+    def placement_skipped(self, placement: str, reason: str) -> None:
+        """The engine cannot honour a placement of the study."""
+
+    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
+        """A run ended and its record is on disk."""
+
+
+def run_study(
+    study: Study,
+    out: Path,
+    observer: Observer,
+    seed: int | None = None,
+    *,
+    fresh: bool = False,
+    resume: bool = False,
+) -> Path:
+    """Run what is left of a study and return the directory of its results.
+
+    A study that was stopped goes on where it was, unless ``fresh``; one that is complete starts anew. What
+    its engine cannot place is skipped, told to the observer and kept with the reason in ``study.json``.
+
+    Args:
+        study: what to run.
+        out: directory under which every start of every study gets a directory of its own.
+        observer: told of progress.
+        seed: decides the order of runs and the workload's parameters; random when not given.
+        fresh: start anew although an unfinished one is there.
+        resume: run again, on fresh devices, what failed in the latest results, and what is missing there; if
+            that is nothing, leave them as they are.
+
+    Raises:
+        TierwiseError: if a run cannot be prepared. Runs that finished are kept.
+    """
+    study, skipped = without_gaps(study)
+    directory = None if fresh else find_unfinished(study, out, seed)
+    if resume:
+        directory = find_latest(study, out, seed)
+        if directory is not None:
+            set_failed_aside(directory)
+    if directory is None:
+        directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
+    seed = read_study_info(directory / STUDY_FILE).seed
+    plans = plan_runs(study, seed)
+    finished = {result.run_id for result in results_in(directory)}
+    observer.study_started(directory, seed, len(plans), len(finished))
+    for placement, reason in skipped.items():
+        observer.placement_skipped(placement, reason)
+    for plan in plans:
+        if plan.run_id in finished:
+            continue
+        observer.run_started(plan)
+        result = execute(sweep.at(study, plan.setting), plan, seed, observer.phase_started)
+        append_result(directory / RESULTS_FILE, result)
+        observer.run_finished(plan, result)
+    write_parquet(directory / PARQUET_FILE, results_in(directory))
+    return directory
+
+
+def set_failed_aside(directory: Path) -> None:
+    """Move the failed runs of a directory of results to ``failed.jsonl``, so that they count as missing.
+
+    Killed in the middle, it leaves a record in both files or in one, and never in none.
+    """
+    results = results_in(directory)
+    failed = [result for result in results if result.status == "failed"]
+    for result in failed:
+        append_result(directory / FAILED_FILE, result)
+    if failed:
+        replace_results(directory / RESULTS_FILE, [one for one in results if one not in failed])
+
+
+def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study`` if runs are missing there and nothing that matters has changed."""
+    directory = find_latest(study, out, seed)
+    if directory is None:
+        return None
+    planned = {plan.run_id for plan in plan_runs(study, read_study_info(directory / STUDY_FILE).seed)}
+    return directory if planned - {result.run_id for result in results_in(directory)} else None
+
+
+def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study``, complete or not, if nothing that matters has changed."""
+    directory = out / study.name / LATEST
+    if not (directory / STUDY_FILE).exists():
+        return None
+    info = read_study_info(directory / STUDY_FILE)
+    if info.fingerprint != study.fingerprint() or (seed is not None and seed != info.seed):
+        return None
+    return directory.resolve()
+
+
+def results_in(directory: Path) -> list[RunResult]:
+    """Runs that have finished in a directory of results."""
+    file = directory / RESULTS_FILE
+    return read_results(file) if file.exists() else []
+
+
+def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
+    directory = out / study.name / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    try:
+        directory.mkdir(parents=True)
+        write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
+        latest = directory.parent / LATEST
+        latest.unlink(missing_ok=True)
+        latest.symlink_to(directory.name)
+    except OSError as error:
+        raise TierwiseError(
+            f"{directory}: {error.strerror}", "give --out a directory that you may write"
+        ) from error
+    return directory
+
+
+def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
+    return StudyInfo(
+        name=study.name,
+        question=study.question,
+        baseline=study.baseline,
+        placements=list(study.placements),
+        sweep=sweep.values(study.sweep),
+        skipped=skipped,
+        repeats=study.repeats,
+        seed=seed,
+        fingerprint=study.fingerprint(),
+        paper=study.paper,
+        notes=study.notes,
+    )

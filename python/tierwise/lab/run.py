@@ -1,0 +1,171 @@
+"""One run: one execution of one workload under one placement, from empty devices to a record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from tierwise import engines
+from tierwise.engines.base import Engine, Limits
+from tierwise.errors import TierwiseError
+from tierwise.host.memory_limit import MemoryLimit
+from tierwise.lab import mix_run, pattern_run, proof, record
+from tierwise.lab.lap_run import LapRunner, clients_of_laps, tables_of_laps, with_tables
+from tierwise.lab.proof import Witness
+from tierwise.lab.residency import resident_shares
+from tierwise.lab.storage import Storage, open_storage
+from tierwise.program import Program
+from tierwise.results import EngineInfo, RunResult
+from tierwise.roles import Role
+from tierwise.study.plan import RunPlan
+from tierwise.study.spec import Study
+from tierwise.workload import Workload
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What one run works with."""
+
+    study: Study
+    """At the point of its sweep that the run is for."""
+    plan: RunPlan
+    engine: Engine
+    storage: Storage
+    program: Program
+    say: Say
+
+
+def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult:
+    """Run once and undo everything, whatever happens.
+
+    Devices are made anew and filled at memory speed; then the caches are as the study wants them, and the
+    measured phase begins: laps, or a mix of transactions after a warm-up.
+
+    Args:
+        study: what is asked, at the point of its sweep that the run is for.
+        plan: which of its runs.
+        study_seed: the seed that decided the order of runs.
+        say: told of each phase as it begins.
+
+    Returns:
+        A record with status ``ok``; ``invalid`` where a device was too late to be believed; or ``failed``,
+        with the cause, where a device broke, the measured phase broke off, a checksum was wrong, or a role's
+        files were not where the placement has them.
+
+    Raises:
+        TierwiseError: if the run cannot be prepared, which is the user's to mend.
+    """
+    if study.patterns:
+        return _execute_patterns(study, plan, study_seed, say)
+    with ExitStack() as undo:
+        engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
+        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        if program.stages:
+            study = study.model_copy(update={"clients": clients_of_laps(program)})
+        engine.limits = Limits(study.memory, study.parallelism)
+        if study.memory is not None:
+            engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
+        say("making devices")
+        storage = open_storage(study, plan, engine.roles, undo)
+        undo.enter_context(engine)
+        bench = _Bench(study, plan, engine, storage, program, say)
+        bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
+        prepared = record.of_run(study, plan, study_seed, bare, storage)
+        try:
+            _load(bench)
+        except TierwiseError as error:
+            if broken := storage.broken():
+                return record.failed(prepared, [f"while loading: {error}", *broken, *_causes(engine)])
+            if out_of_memory := _out_of_memory(engine):
+                raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
+            raise
+        info = bare.model_copy(update={"settings": engine.settings()})
+        prepared = prepared.model_copy(update={"engine": info, "residency": resident_shares(engine, storage)})
+        return _measure(bench, prepared)
+
+
+def _load(bench: _Bench) -> None:
+    engine, storage, program = bench.engine, bench.storage, bench.program
+    bench.say("loading")
+    storage.set_timing(False)
+    engine.init(storage.places)
+    engine.start()
+    engine.execute_schema(program.schema)
+    engine.on_loaded = lambda rows: bench.say(f"loading: {rows} rows")
+    left_out = tables_of_laps(program)
+    engine.load_tables(with_tables(program.json, lambda name: name not in left_out), bench.plan.seed)
+    engine.execute_schema(program.after_load)
+    engine.checkpoint()
+    if bench.study.caches == "cold":
+        engine.restart_cold()
+    storage.set_timing(True)
+
+
+def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
+    """The measured phase with its proof; what it gave until then is kept where it fails."""
+    engine, storage, study, plan = bench.engine, bench.storage, bench.study, bench.plan
+    bench.say("measuring")
+    measured: dict[str, Any] = {}
+    witness = Witness(engine, storage)
+    try:
+        if bench.program.stages:
+            laps = LapRunner(engine, storage, bench.program, study, plan, bench.say).run()
+            measured = record.of_laps(laps, bench.program.score)
+        else:
+            measured = record.of_mix(*mix_run.measure(engine, storage, bench.program, study, plan))
+        if measured["status"] != "failed":
+            measured |= _prove(bench, witness, measured)
+    except TierwiseError as error:
+        return record.failed(
+            prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)]
+        )
+    finally:
+        witness.close()
+    if measured["status"] == "failed":
+        measured["problems"] += [*storage.broken(), *_causes(engine)]
+    return prepared.model_copy(update=measured)
+
+
+def _prove(bench: _Bench, witness: Witness, measured: dict[str, Any]) -> dict[str, Any]:
+    """Write everything out, at memory speed, and see where it went."""
+    bench.say("proving the placement")
+    bench.storage.set_timing(False)
+    bench.engine.checkpoint()
+    evidence = witness.testify(measured["counters"])
+    found = {"proof": evidence, "space": bench.engine.space()}
+    leaks = proof.problems_of(evidence)
+    if not leaks:
+        return found
+    return {**found, "status": "failed", "problems": [*measured["problems"], *leaks]}
+
+
+def _causes(engine: Engine) -> list[str]:
+    cause = engine.failure()
+    return [*([cause] if cause else []), *_out_of_memory(engine)]
+
+
+def _out_of_memory(engine: Engine) -> list[str]:
+    limit = engine.confinement
+    if not isinstance(limit, MemoryLimit) or not limit.kills():
+        return []
+    return [f"the kernel ended {limit.kills()} processes at the limit of {limit.size_bytes >> 20}M of memory"]
+
+
+def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult:
+    """The same for a study of a device alone: a file in place of a database."""
+    with ExitStack() as undo:
+        say("making devices")
+        storage = open_storage(study, plan, {Role.DATA}, undo)
+        say("filling")
+        target = pattern_run.prepare(storage, undo)
+        prepared = record.of_run(study, plan, study_seed, pattern_run.engine_info(), storage)
+        say("measuring")
+        try:
+            measured = pattern_run.measure(study, plan, storage, target)
+        except TierwiseError as error:
+            return record.failed(prepared, [str(error)])
+        return prepared.model_copy(update=measured.fields())

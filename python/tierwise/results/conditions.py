@@ -1,0 +1,75 @@
+"""The conditions of a run: machine, engine, workload, devices."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tierwise.results.counters import RoleIo
+from tierwise.results.measurements import Record
+from tierwise.roles import Role
+
+
+class Lateness(Record):
+    """How late an emulated device completed requests; a run above ``bound_share`` is invalid."""
+
+    p50_us: float
+    p99_us: float
+    max_us: float
+    share: float
+    """Sum of all lateness over the elapsed time: how much longer it can have made the run."""
+    bound_share: float
+
+
+class DeviceInfo(Record):
+    """A device as the run had it. ``kind`` is that of its profile, or ``real``."""
+
+    name: str
+    kind: str
+    profile: str | None = None
+    path: str | None = None
+    roles: list[Role]
+    lateness: Lateness | None = None
+    write_amplification: float | None = None
+    """Of a flash model: what it wrote to its medium over what it was told to write, since it came up."""
+    io: RoleIo | None = None
+    """Totals of the whole device; on a real device, which roles share, the only counters there are."""
+
+
+class EngineInfo(Record):
+    """The database server and every setting it ran with."""
+
+    name: str
+    version: str
+    settings: dict[str, str]
+
+
+class WorkloadInfo(Record):
+    """What the clients did."""
+
+    name: str
+    scale: float
+    clients: int
+    seed: int
+    warmup_transactions: int
+    constants: dict[str, float] = {}
+    """Constants of the workload that the study gave another value."""
+    memory_bytes: int | None = None
+    """Limit of the engine's memory, page cache included."""
+    parallelism: int | None = None
+    """Greatest number of processes or threads that work on one statement."""
+    caches: Literal["cold", "warm"] = "cold"
+    """Before the warm-up: a restarted server and an empty page cache, or both as loading left them."""
+
+
+class Machine(Record):
+    """Conditions of the run."""
+
+    host: str
+    cpu_model: str
+    cores: int
+    memory_bytes: int
+    kernel: str
+    operating_system: str
+    tierwise_version: str

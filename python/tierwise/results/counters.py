@@ -1,0 +1,128 @@
+"""What a run or a lap counted: the engine's own counters, I/O by role, waits, space, and proof of placement.
+
+Counters are totals over what was measured. What an engine or a device cannot tell is ``None``, never zero.
+"""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tierwise.results.measurements import Latency, Record
+
+WaitClass = Literal["cpu", "log_sync", "log_lock", "data_read", "data_write", "lock", "client", "other"]
+"""Where a session's time goes. ``cpu`` is running or runnable; ``client`` is waiting for the next request."""
+
+
+class Counters(Record):
+    """The engine's own counters, under the names that all engines share.
+
+    Logical reads are pages asked of the engine's buffer. Physical reads and writes are the engine's requests
+    to the operating system for data, index and system pages, log and temporary files apart; one request may
+    be for several pages.
+    """
+
+    cpu_s: float | None = None
+    """CPU seconds of the server and all its processes, ended ones included."""
+    log_bytes: int | None = None
+    """Log generated, the images of whole pages in it included."""
+    doublewrite_bytes: int | None = None
+    """Pages written a second time against torn writes: page images in the log, doublewrite, journal."""
+    logical_reads: int | None = None
+    physical_reads: int | None = None
+    pages_read: int | None = None
+    physical_writes: int | None = None
+    pages_written: int | None = None
+    temp_bytes: int | None = None
+    """Written to temporary files."""
+    page_bytes: int | None = None
+    """Size of a page: the one field that is no total."""
+    commits: int | None = None
+
+    def since(self, before: Counters) -> Counters:
+        """What happened between two readings of one server."""
+        return Counters(
+            page_bytes=self.page_bytes,
+            **{
+                name: None if now is None or (then := getattr(before, name)) is None else now - then
+                for name, now in self
+                if name != "page_bytes"
+            },
+        )
+
+
+class SpaceUse(Record):
+    """Space that the database takes after the run: ``reserved`` is data, index and unused together."""
+
+    rows: int | None = None
+    reserved_bytes: int
+    data_bytes: int | None = None
+    index_bytes: int | None = None
+    unused_bytes: int | None = None
+
+
+class RoleProof(Record):
+    """Evidence that one role's files were on the device that the placement names.
+
+    ``share`` is ``reached_bytes / written_bytes``, at most 1. Where the engine counts what it writes for the
+    role (log, temporary files), both are of the measured phase; for any other role ``written_bytes`` is what
+    its files hold on disk in the end, and ``reached_bytes`` all since the device was made. Files that were
+    deleted before the kernel wrote them out reach no device, so only a log, which is flushed, must have a
+    share near 1.
+    """
+
+    device: str
+    reached_bytes: int | None = None
+    """Written to the role's partition, or to a whole real device, by the kernel's counters of it."""
+    written_bytes: int | None = None
+    share: float | None = None
+    files: int
+    """Files of the role that were seen, open or on disk."""
+    strays: list[str] = []
+    """Files of the role that were seen elsewhere; a run with one has failed."""
+
+
+class RoleIo(Record):
+    """What one role did to its device during the measured phase."""
+
+    device: str
+    reads: int
+    writes: int
+    flushes: int
+    discards: int | None = None
+    read_bytes: int
+    write_bytes: int
+    busy_s: float | None = None
+    queue_depth_mean: float | None = None
+    read_latency: Latency | None = None
+    write_latency: Latency | None = None
+    flush_latency: Latency | None = None
+
+
+class WaitShare(Record):
+    """Share of session time in one class, and the half-width of its 95 % interval from sampling."""
+
+    share: float
+    sampling_error: float
+
+
+class WaitProfile(Record):
+    """Sampled states of the load's sessions.
+
+    ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the moments of looking.
+    """
+
+    ticks: int
+    samples: int
+    rate_hz: float
+    shares: dict[WaitClass, WaitShare]
+
+
+class CpuUse(Record):
+    """CPU seconds during the measured phase. ``other_s`` is whatever none of the others used."""
+
+    engine_s: float
+    clients_s: float
+    disks_s: float | None = None
+    other_s: float | None = None

@@ -1,0 +1,158 @@
+"""The versioned result schema: one run is one record, and reports read nothing else.
+
+Counters are totals over the measured phase unless a name says otherwise. What an engine or a device
+cannot tell is ``None``, never zero.
+"""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from tierwise.results.conditions import DeviceInfo, EngineInfo, Lateness, Machine, WorkloadInfo
+from tierwise.results.counters import (
+    Counters,
+    CpuUse,
+    RoleIo,
+    RoleProof,
+    SpaceUse,
+    WaitClass,
+    WaitProfile,
+    WaitShare,
+)
+from tierwise.results.measurements import FlushCheck, FlushTimes, Latency, PatternResult, Record
+from tierwise.roles import Role
+
+__all__ = [
+    "SCHEMA_VERSION", "Counters", "CpuUse", "DeviceInfo", "EngineInfo", "FlushCheck", "FlushTimes",
+    "LapResult", "Latency", "Lateness", "Machine", "PaperValue", "PatternResult", "Record", "RoleIo",
+    "RoleProof", "RunResult", "SpaceUse", "StudyInfo", "WaitClass", "WaitProfile", "WaitShare",
+    "WorkloadInfo",
+]  # fmt: skip
+
+SCHEMA_VERSION = 2
+"""Raised by one whenever a field changes its name, its unit or its meaning."""
+
+
+class LapResult(Record):
+    """One lap: a transaction run so often, timed.
+
+    ``capped``: stopped at the study's cap, and ``elapsed_s`` is the time until then, no time of completion.
+    ``wrong``: the checksum is not the expected one.
+    """
+
+    name: str
+    stream: int = 0
+    """Laps of different streams ran side by side."""
+    status: Literal["ok", "capped", "failed", "wrong"]
+    problem: str | None = None
+    timed: bool = True
+    """Part of the run's elapsed time."""
+    cold: bool = False
+    """Server restarted and page cache dropped before it."""
+    started_s: float | None = None
+    """Since measuring began."""
+    elapsed_s: float
+    transactions: int | None = None
+    rows: int | None = None
+    """Returned or affected."""
+    checksum: int | None = None
+    expected_checksum: int | None = None
+    resident_share: float | None = None
+    """Share of the database's bytes in the page cache when it began."""
+    latency: Latency | None = None
+    counters: Counters | None = None
+    io: dict[Role, RoleIo] = {}
+    waits: WaitProfile | None = None
+
+
+class RunResult(Record):
+    """One execution of one workload under one placement."""
+
+    schema_version: Literal[2] = 2
+    study: str
+    run_id: str
+    placement: str
+    setting: dict[str, str] = {}
+    repeat: int
+    order: int
+    study_seed: int
+    started_at: datetime
+    status: Literal["ok", "invalid", "failed"]
+    problems: list[str] = []
+
+    machine: Machine
+    engine: EngineInfo
+    workload: WorkloadInfo
+    devices: list[DeviceInfo]
+    role_devices: dict[Role, str]
+
+    elapsed_s: float | None = None
+    """Of the measured phase, or of its timed laps together; absent if one of these was capped."""
+    elapsed_at_least_s: float | None = None
+    """In place of ``elapsed_s`` where a timed lap was capped: the whole would have taken longer."""
+    transactions: int | None = None
+    rate_per_s: float | None = None
+    errors: int | None = None
+    latency: dict[str, Latency] = {}
+    """By transaction name, and ``all``."""
+    cpu: CpuUse | None = None
+    io: dict[Role, RoleIo] = {}
+    counters: Counters | None = None
+    space: SpaceUse | None = None
+    waits: WaitProfile | None = None
+    patterns: dict[str, PatternResult] = {}
+    """By pattern, of a run that measured a device itself."""
+    flush: FlushCheck | None = None
+    elapsed_without_log_wait_s: float | None = None
+    """Morle's projection: the log wait gone and CPU not short. See ``record.projection_s``."""
+    laps: list[LapResult] = []
+    """In the order of their starts; empty for a mix of transactions."""
+    scores: dict[str, float] = {}
+    """Metrics that the workload defines, such as ``power``, ``throughput`` and ``composite``."""
+    residency: dict[Role, float] = {}
+    """Share of each role's bytes that was in the page cache when measuring began."""
+    proof: dict[Role, RoleProof] = {}
+
+
+class PaperValue(Record):
+    """A figure that a paper printed for one placement.
+
+    ``what`` is a measure by name (``elapsed``, ``log wait share``, ...); reports say which they can compare.
+    ``lap`` names the lap that it belongs to, ``setting`` the point of a sweep.
+    """
+
+    placement: str
+    setting: dict[str, str] = {}
+    lap: str | None = None
+    what: str
+    value: float
+    unit: str
+    source: str
+
+
+class StudyInfo(Record):
+    """What a report must know of the study besides its runs; stored beside them as ``study.json``."""
+
+    schema_version: Literal[2] = 2
+    name: str
+    question: str
+    baseline: str
+    """The placement that every other is compared with."""
+    placements: list[str] = []
+    """In the order that the study declares; reports keep it."""
+    sweep: dict[str, list[str]] = {}
+    """Settings that are swept, each with its values, least resources first."""
+    skipped: dict[str, str] = {}
+    """Placements that the engine cannot honour, each with the reason."""
+    repeats: int | None = None
+    """Planned for each placement, so that a report of an unfinished study can say so."""
+    seed: int
+    """Decides the order of runs and the workload's parameters."""
+    fingerprint: str
+    """Changes with anything in the study that affects its runs."""
+    paper: list[PaperValue] = []
+    notes: list[str] = []
+    """Where engine, data size and processor differ from the paper's."""
