@@ -35,7 +35,7 @@ from tierwise.roles import Role
 
 ROWS = 30_000
 BODY_BYTES = 100
-LIMITS = Limits(memory_bytes=384 << 20, parallelism=2)
+LIMITS = Limits(memory_bytes=384 << 20, parallelism=2, sessions=180)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ class Limits:
     """Of the server's processes together, their page cache included."""
     parallelism: int | None = None
     """Processes or threads that may work on one statement."""
+    sessions: int | None = None
+    """Clients of the load at a time; the engine leaves room for tierwise's own sessions besides."""
 
 
 class Confinement(Protocol):

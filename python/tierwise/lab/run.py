@@ -66,7 +66,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
         if program.stages:
             study = study.model_copy(update={"clients": clients_of_laps(program)})
-        engine.limits = Limits(study.memory, study.parallelism)
+        engine.limits = Limits(study.memory, study.parallelism, study.clients)
         if study.memory is not None:
             engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
         say("making devices")

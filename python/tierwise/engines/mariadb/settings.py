@@ -40,6 +40,9 @@ _OURS = {
 _BESIDES_POOL_MIB = 80
 """Measured with 10.11: 60 MB at most with 20 sessions and a load, and room for files' pages."""
 _SMALLEST_POOL_MIB = 16
+_DEFAULT_CONNECTIONS = 151
+_OWN_CONNECTIONS = 20
+"""Room for the control session, samplers and loaders."""
 
 _ALWAYS = {
     # A server that remembers its buffer's pages and reads them again is never cold.
@@ -65,16 +68,25 @@ def checked(name: str, settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_limits(name: str, limits: Limits) -> dict[str, str]:
+    """Settings that follow from limits.
+
+    Raises:
+        TierwiseError: if there is too little memory for the server to run at all.
+    """
+    found = {}
+    if limits.sessions is not None:
+        found["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
+    if limits.memory_bytes is not None:
+        found |= _for_memory(name, limits.memory_bytes)
+    return found
+
+
+def _for_memory(name: str, memory_bytes: int) -> dict[str, str]:
     """Half of the memory for the buffer pool, or what :data:`_BESIDES_POOL_MIB` leave of it if that is less.
 
     The caches of engines other than InnoDB, and the buffer of the log, are kept from taking more than that.
-
-    Raises:
-        TierwiseError: if there is too little for the server to run at all.
     """
-    if limits.memory_bytes is None:
-        return {}
-    memory_mib = limits.memory_bytes >> 20
+    memory_mib = memory_bytes >> 20
     pool_mib = min(memory_mib // 2, memory_mib - _BESIDES_POOL_MIB)
     if pool_mib < _SMALLEST_POOL_MIB:
         least_mib = _SMALLEST_POOL_MIB + _BESIDES_POOL_MIB

@@ -26,6 +26,9 @@ _OURS = {
 }
 _DEFAULT_WORKERS = 8
 """Of max_worker_processes and max_parallel_workers."""
+_DEFAULT_CONNECTIONS = 100
+_OWN_CONNECTIONS = 20
+"""Room for the control session, samplers, loaders and what the server keeps for superusers."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,8 @@ def for_limits(limits: Limits) -> dict[str, str]:
         found["max_parallel_maintenance_workers"] = str(helpers)
         found["max_parallel_workers"] = str(max(_DEFAULT_WORKERS, helpers))
         found["max_worker_processes"] = str(max(_DEFAULT_WORKERS, helpers))
+    if limits.sessions is not None:
+        found["max_connections"] = str(max(_DEFAULT_CONNECTIONS, limits.sessions + _OWN_CONNECTIONS))
     return found
 
 
