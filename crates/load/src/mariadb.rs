@@ -125,7 +125,7 @@ impl Client for MariadbClient {
 
     async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
         // The server takes 0 for no limit, and counts in microseconds.
-        let limit_us = cap.map_or(0, |cap| cap.as_micros().max(1));
+        let limit_us = cap.map_or(0, |cap| cap.as_nanos().div_ceil(1000).max(1));
         let limit_s = format!("{}.{:06}", limit_us / 1_000_000, limit_us % 1_000_000);
         self.simple(&format!("SET SESSION max_statement_time = {limit_s}"))
             .await

@@ -185,8 +185,13 @@ impl Client for PostgresClient {
     }
 
     async fn set_cap(&mut self, cap: Option<Duration>) -> Result<(), Failure> {
-        // The server counts in milliseconds, and takes 0 for no limit.
-        let limit_ms = cap.map_or(0, |cap| cap.as_millis().clamp(1, i32::MAX as u128));
+        // The server counts in milliseconds, and takes 0 for no limit. Rounded up: none is stopped too early.
+        let whole_ms = |cap: Duration| {
+            cap.as_nanos()
+                .div_ceil(1_000_000)
+                .clamp(1, i32::MAX as u128)
+        };
+        let limit_ms = cap.map_or(0, whole_ms);
         self.simple(&format!("SET statement_timeout = {limit_ms}"))
             .await
     }

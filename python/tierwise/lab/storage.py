@@ -67,7 +67,7 @@ class Storage:
         """What happened since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
         infos = [
-            self._emulated_info(name, _lateness(one, elapsed_s)).model_copy(
+            self._emulated_info(name, lateness_of(one, elapsed_s)).model_copy(
                 update={"write_amplification": one.write_amplification}
             )
             for name, one in stats.items()
@@ -178,7 +178,8 @@ def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> Non
         storage.places[role].mkdir()
 
 
-def _lateness(stats: DiskStats, elapsed_s: float) -> Lateness | None:
+def lateness_of(stats: DiskStats, elapsed_s: float) -> Lateness | None:
+    """How late a disk was, and how much longer that can have made a run of ``elapsed_s`` seconds."""
     late = stats.lateness
     if late is None:
         return None
@@ -186,9 +187,18 @@ def _lateness(stats: DiskStats, elapsed_s: float) -> Lateness | None:
         p50_us=late.p50_us,
         p99_us=late.p99_us,
         max_us=late.max_us,
-        share=late.count * late.mean_us / 1e6 / max(elapsed_s, _SHORTEST_S),
+        share=late.count * late.mean_us / 1e6 / _side_by_side(stats) / max(elapsed_s, _SHORTEST_S),
         bound_share=_LATENESS_BOUND_SHARE,
     )
+
+
+def _side_by_side(stats: DiskStats) -> float:
+    """Requests in the device while there were any, at least: they wait, and are late, at the same time.
+
+    Partitions may be busy at different times, so the device was busy for at most the sum of their times.
+    """
+    busy_s = min(stats.elapsed_s, sum(one.busy_s for one in stats.partitions.values()))
+    return max(1.0, stats.queue_depth_mean * stats.elapsed_s / busy_s) if busy_s > 0 else 1.0
 
 
 def _role_io(device: str, partition: PartitionStats) -> RoleIo:

@@ -18,7 +18,8 @@ class Lateness(Record):
     p99_us: float
     max_us: float
     share: float
-    """Sum of all lateness over the elapsed time: how much longer it can have made the run."""
+    """Lateness of all requests over the elapsed time, of those side by side the mean: how much longer it can
+    have made the run."""
     bound_share: float
 
 
