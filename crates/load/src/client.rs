@@ -58,6 +58,11 @@ pub trait Client: Send + 'static {
         &mut self,
         cap: Option<Duration>,
     ) -> impl Future<Output = Result<(), Failure>> + Send;
+
+    /// Let the engine count now what it would otherwise count some time after a session's work.
+    fn hand_in_counts(&mut self) -> impl Future<Output = Result<(), Failure>> + Send {
+        async { Ok(()) }
+    }
 }
 
 /// What a statement did.

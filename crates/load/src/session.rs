@@ -86,6 +86,12 @@ impl<C: Client> Session<C> {
         Ok(())
     }
 
+    /// Let the engine count what has been run; no part of any run.
+    pub async fn hand_in_counts(&mut self) -> Result<(), LoadError> {
+        let handed_in = self.client.hand_in_counts().await;
+        handed_in.map_err(|failure| failure.in_statement("after the run", "hand in counts"))
+    }
+
     async fn transactions(
         &mut self,
         part: Part,

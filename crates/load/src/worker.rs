@@ -137,6 +137,12 @@ impl<C: Client> Worker<C> {
             ended_ns: monotonic_ns(),
             cpu_ns: thread_cpu_ns() - cpu_before_ns,
         };
+        self.runtime.block_on(async {
+            for (_, session) in &mut self.sessions {
+                session.hand_in_counts().await?;
+            }
+            Ok::<_, LoadError>(())
+        })?;
         let tally = Arc::into_inner(tally).expect("all clients have ended");
         Ok((tally.into_inner().expect("no panic under the lock"), span))
     }
