@@ -101,7 +101,8 @@ def test_residency_follows_the_page_cache(large_file: Path) -> None:
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
         file.read(8 * MIB)
     found = resident_bytes(large_file)
-    assert found is not None and 8 * MIB <= found < 96 * MIB
+    # The kernel may have taken some pages back meanwhile.
+    assert found is not None and 4 * MIB <= found < 96 * MIB
     assert resident_bytes(large_file.with_name("none")) is None
 
 
