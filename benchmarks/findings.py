@@ -32,7 +32,7 @@ def main() -> None:
     if not chosen.judge_only:
         for name in SPEC["studies"]:
             run_study(name, chosen.results)
-    runs = {name: runs_of(chosen.results / name) for name in SPEC["studies"]}
+    runs = {name: runs_of(name, chosen.results) for name in SPEC["studies"]}
     verdicts = [judge(Finding.model_validate(one), runs) for one in SPEC["findings"]]
     PAGE.write_text(page(verdicts, runs), encoding="utf-8")
     for verdict in verdicts:
@@ -43,22 +43,28 @@ def main() -> None:
     sys.exit(any(verdict.outcome is not Outcome.PASS for verdict in verdicts))
 
 
+def study_of(name: str) -> str:
+    """The study that is run under a name of findings.toml, which may be its own."""
+    return str(SPEC["studies"][name].get("study", name))
+
+
 def arguments(name: str) -> list[str]:
     """What ``tierwise`` is told for one study."""
-    placements = [part for one in SPEC["studies"][name]["placements"] for part in ("--placement", one)]
-    return ["run", name, "--quick", "--repeats", str(SPEC["repeats"]), *placements]
+    wanted = SPEC["studies"][name]
+    scale = ["--scale", str(wanted["scale"])] if "scale" in wanted else []
+    placements = [part for one in wanted["placements"] for part in ("--placement", one)]
+    return ["run", study_of(name), "--quick", *scale, "--repeats", str(SPEC["repeats"]), *placements]
 
 
 def run_study(name: str, results: Path) -> None:
     """Run one study; one that fails leaves its findings undecided."""
-    subprocess.run(
-        [sys.executable, "-m", "tierwise", *arguments(name), "--out", str(results)], check=False, cwd=ROOT
-    )
+    out = str(results / name)
+    subprocess.run([sys.executable, "-m", "tierwise", *arguments(name), "--out", out], check=False, cwd=ROOT)
 
 
-def runs_of(directory: Path) -> list[RunResult]:
+def runs_of(name: str, results: Path) -> list[RunResult]:
     """The latest results of a study; none if it did not run."""
-    file = directory / "latest" / "results.jsonl"
+    file = results / name / study_of(name) / "latest" / "results.jsonl"
     return read_results(file) if file.exists() else []
 
 
