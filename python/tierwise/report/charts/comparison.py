@@ -8,7 +8,7 @@ import altair as alt
 
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
-from tierwise.report.charts.look import Look, axis, colours, finish, plot, row_axis
+from tierwise.report.charts.look import Look, axis, colours, finish, line_at_one, plot, row_axis
 from tierwise.report.palette import placement_names
 from tierwise.report.rows import Row
 from tierwise.statistics import Bound, Interval
@@ -70,7 +70,7 @@ def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
         axis=axis(f"{title} (ratio scale)", values=ticks, labelExpr=TIMES),
     )
-    layers = [_line_at_one(x, look), *_dots(comparison, data, x, look)]
+    layers = [line_at_one(x, look), *_dots(comparison, data, x, look)]
     return finish(layers, look, _height_px(data), title)
 
 
@@ -143,12 +143,6 @@ def _colour(comparison: Comparison, look: Look) -> alt.Color:
 
 def _height_px(data: list[Datum]) -> int:
     return 46 + 48 * len(data)
-
-
-def _line_at_one(x: alt.X, look: Look) -> alt.Chart:
-    rule = plot([{"value": 1}]).mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
-    line: alt.Chart = rule.encode(x=x)
-    return line
 
 
 def described_level(rows: Sequence[Row]) -> str:

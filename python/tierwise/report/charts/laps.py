@@ -9,7 +9,18 @@ import altair as alt
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.comparison import TIMES, Datum, ratio_domain
-from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
+from tierwise.report.charts.look import (
+    Look,
+    axis,
+    colours,
+    finish,
+    interval_bars,
+    legend,
+    line_at_one,
+    log_scale,
+    plot,
+    row_axis,
+)
 from tierwise.report.laps import LapCell, LapRow, chief_laps
 from tierwise.report.palette import placement_names
 from tierwise.statistics import Bound, Interval
@@ -71,7 +82,7 @@ def lap_ratios_chart(comparison: Comparison, look: Look) -> alt.LayerChart | Non
     low, high, ticks = ratio_domain([ratio for _, _, ratio in found], look)
     title = f"Times faster than {comparison.baseline}"
     x_axis = axis(f"{title} (ratio scale)", values=ticks, labelExpr=TIMES)
-    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    x = alt.X("value:Q", scale=alt.Scale(type="log", domain=[low, high], nice=False), axis=x_axis)
     data = [
         _datum(lap, cell, ratio.estimate, "")
         | {"low": ratio.low, "high": ratio.high, "bound": ratio.bound.value}
@@ -83,15 +94,10 @@ def lap_ratios_chart(comparison: Comparison, look: Look) -> alt.LayerChart | Non
         domain=[one.value for one in Bound], range=["circle", "triangle-right", "triangle-left"]
     )
     layers = [
-        plot([{"value": 1}])
-        .mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
-        .encode(x=alt.X("value:Q", scale=scale, axis=x_axis)),
-        exact.mark_rule(strokeWidth=5, strokeCap="butt", opacity=0.4).encode(
-            x=alt.X("low:Q", scale=scale, axis=x_axis), x2="high:Q"
-        ),
+        line_at_one(x, look),
+        interval_bars(exact, x, 5),
         base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=alt.X("value:Q", scale=scale, axis=x_axis),
-            shape=alt.Shape("bound:N", scale=shapes, legend=None),
+            x=x, shape=alt.Shape("bound:N", scale=shapes, legend=None)
         ),
     ]
     return finish(layers, look, _height_px(comparison), title, right_px=24)

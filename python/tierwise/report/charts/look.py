@@ -102,6 +102,25 @@ def row_axis(look: Look, two_lines: bool = False) -> alt.Axis:
     )
 
 
+def line_at_one(x: alt.X, look: Look) -> alt.Chart:
+    """Where both sides of a ratio are the same."""
+    rule = plot([{"value": 1}]).mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
+    line: alt.Chart = rule.encode(x=x)
+    return line
+
+
+def interval_bars(base: alt.Chart, x: alt.X, width_px: int, **mark: object) -> alt.Chart:
+    """A broad pale line from ``low`` to ``high`` of every record that has a ``low``."""
+    known = base.transform_filter("datum.low != null")
+    bars: alt.Chart = known.mark_rule(
+        strokeWidth=width_px,
+        strokeCap="butt",
+        opacity=0.4,
+        **mark,  # type: ignore[arg-type]
+    ).encode(x=alt.X("low:Q", scale=x["scale"], axis=x["axis"]), x2="high:Q")
+    return bars
+
+
 def colours(names: Mapping[str, str], look: Look) -> alt.Scale:
     """A scale that gives each placement its colour."""
     return alt.Scale(domain=list(names), range=[look.colour(name) for name in names.values()])

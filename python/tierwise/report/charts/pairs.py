@@ -8,7 +8,7 @@ import altair as alt
 
 from tierwise.report import numbers
 from tierwise.report.charts.comparison import TIMES, ratio_domain
-from tierwise.report.charts.look import Look, axis, finish, plot, row_axis
+from tierwise.report.charts.look import Look, axis, finish, interval_bars, line_at_one, plot, row_axis
 from tierwise.report.compare import SetComparison
 from tierwise.statistics import Bound, Interval
 
@@ -48,12 +48,8 @@ def _chart(rows: dict[str, Interval], look: Look) -> alt.LayerChart:
     base = plot(data).encode(y=alt.Y("row:N", sort=list(rows), axis=row_axis(look, two_lines=look.narrow)))
     x = alt.X("value:Q", scale=scale, axis=x_axis)
     layers = [
-        plot([{"value": 1}])
-        .mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
-        .encode(x=x),
-        base.transform_filter("datum.low != null")
-        .mark_rule(strokeWidth=9, strokeCap="butt", opacity=0.4, color=look.colour("place-1"))
-        .encode(x=alt.X("low:Q", scale=scale, axis=x_axis), x2="high:Q"),
+        line_at_one(x, look),
+        interval_bars(base, x, 9, color=look.colour("place-1")),
         base.mark_point(filled=True, size=90, opacity=1, color=look.colour("place-1")).encode(x=x),
         base.mark_text(align="left", fontSize=12, color=look.colour("ink")).encode(
             x=alt.value(alt.ExprRef("width + 10")), text="text:N"

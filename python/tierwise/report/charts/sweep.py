@@ -6,7 +6,18 @@ import altair as alt
 
 from tierwise.report import numbers
 from tierwise.report.charts.comparison import TIMES, Datum, ratio_domain
-from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
+from tierwise.report.charts.look import (
+    Look,
+    axis,
+    colours,
+    finish,
+    interval_bars,
+    legend,
+    line_at_one,
+    log_scale,
+    plot,
+    row_axis,
+)
 from tierwise.report.palette import placement_names
 from tierwise.report.sweeps import Sweep, SweepLine
 from tierwise.statistics import Bound
@@ -112,12 +123,8 @@ def ratios_chart(sweep: Sweep, placement: str, look: Look) -> alt.LayerChart | N
     )
     x = alt.X("value:Q", scale=scale, axis=x_axis)
     layers = [
-        plot([{"value": 1}])
-        .mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
-        .encode(x=x),
-        base.transform_filter("datum.low != null")
-        .mark_rule(strokeWidth=5, strokeCap="butt", opacity=0.4)
-        .encode(x=alt.X("low:Q", scale=scale, axis=x_axis), x2="high:Q"),
+        line_at_one(x, look),
+        interval_bars(base, x, 5),
         base.mark_point(filled=True, size=70, opacity=1).encode(x=x),
     ]
     return finish(layers, look, 84 + len(names) * (14 + 12 * len(values)), title, right_px=24)
