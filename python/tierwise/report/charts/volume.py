@@ -78,30 +78,29 @@ def amplification_chart(comparison: Comparison, look: Look) -> alt.LayerChart | 
 
 def described_bytes(comparison: Comparison) -> str:
     """The same chart in words."""
-    parts = [
-        f"{row.placement}: "
-        + ", ".join(
-            f"{io.name} {numbers.size(io.write_bytes)} written and {numbers.size(io.read_bytes)} read"
-            for io in row.summary.io
-        )
-        for row in comparison.rows
-        if row.summary.io
-    ]
-    return f"Bytes moved by role. {'; '.join(parts)}."
+    return _described(comparison, "Bytes moved by role", _bytes_text)
 
 
 def described_requests(comparison: Comparison) -> str:
     """The same chart in words."""
+    return _described(comparison, "Requests to devices by role", _requests_text)
+
+
+def _bytes_text(io: IoRow) -> str:
+    return f"{numbers.size(io.write_bytes)} written and {numbers.size(io.read_bytes)} read"
+
+
+def _requests_text(io: IoRow) -> str:
+    return f"{numbers.count(io.writes)} writes and {numbers.count(io.reads)} reads"
+
+
+def _described(comparison: Comparison, title: str, text: Callable[[IoRow], str]) -> str:
     parts = [
-        f"{row.placement}: "
-        + ", ".join(
-            f"{io.name} {numbers.count(io.writes)} writes and {numbers.count(io.reads)} reads"
-            for io in row.summary.io
-        )
+        f"{row.placement}: " + ", ".join(f"{io.name} {text(io)}" for io in row.summary.io)
         for row in comparison.rows
         if row.summary.io
     ]
-    return f"Requests to devices by role. {'; '.join(parts)}."
+    return f"{title}. {'; '.join(parts)}."
 
 
 def described_amplification(comparison: Comparison) -> str:
