@@ -14,7 +14,7 @@ from tierwise.report.summary import Summary
 from tierwise.report.sweeps import Sweep, SweepLine, SweepPoint
 from tierwise.statistics import Interval, Verdict
 
-STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
+_STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
 _SLOWER = " ▲"
 """Behind a figure that got significantly worse with more resources."""
 _MOST_LINES = 60
@@ -33,7 +33,7 @@ def lap_table(laps: Sequence[LapRow]) -> Table:
                 Text("" if number else lap.label),
                 Text(cell.placement),
                 estimate(cell.elapsed, numbers.seconds, numbers.seconds_span),
-                _speedup(cell),
+                speedup_text(cell.speedup, cell.verdict),
                 Text(checksum(cell)),
                 Text(repeats(cell)),
             )
@@ -107,16 +107,17 @@ def estimate(
     return Text.assemble(shown, (f"\n{ends}" if ends else "", "dim"))
 
 
+def speedup_text(speedup: Interval | None, verdict: Verdict) -> Text:
+    """A ratio to the baseline with its interval, in the colour of what it proves."""
+    if speedup is None:
+        return Text(numbers.NONE)
+    text = estimate(speedup, numbers.ratio, numbers.ratio_span)
+    if verdict is Verdict.NO_DIFFERENCE:
+        text.append("\nno difference", style="yellow")
+    text.stylize(_STYLES.get(verdict, ""))
+    return text
+
+
 def _point(line: SweepLine, point: SweepPoint) -> Text:
     style = "yellow" if point.slower_than else ""
     return Text(level_text(line, point) + (_SLOWER if point.slower_than else ""), style=style)
-
-
-def _speedup(cell: LapCell) -> Text:
-    if cell.speedup is None:
-        return Text(numbers.NONE)
-    text = estimate(cell.speedup, numbers.ratio, numbers.ratio_span)
-    if cell.verdict is Verdict.NO_DIFFERENCE:
-        text.append("\nno difference", style="yellow")
-    text.stylize(STYLES.get(cell.verdict, ""))
-    return text

@@ -8,12 +8,11 @@ from rich.text import Text
 from tierwise.report import numbers
 from tierwise.report.answer import Answer, Comparison
 from tierwise.report.benchmark import Benchmark
-from tierwise.report.lap_tables import STYLES, estimate, lap_table, score_table, sweep_parts
+from tierwise.report.lap_tables import estimate, lap_table, score_table, speedup_text, sweep_parts
 from tierwise.report.laps import chief_laps
 from tierwise.report.page import unfinished
 from tierwise.report.rows import Row
 from tierwise.report.sentences import Words
-from tierwise.statistics import Verdict
 
 _COLUMNS = ("elapsed", "times\nfaster", "rate", "p99\nlatency", "log\nwait", "without\nlog wait", "runs")
 
@@ -92,7 +91,7 @@ def _cells(row: Row, comparison: Comparison) -> list[Text]:
     return [
         Text.assemble(row.placement, _note(row, comparison)),
         estimate(summary.elapsed, numbers.seconds, numbers.seconds_span),
-        _speedup(row),
+        speedup_text(row.speedup, row.verdict),
         Text(f"{numbers.significant(summary.rate.estimate)}/s" if summary.rate else numbers.NONE),
         Text(numbers.microseconds(summary.p99_us.estimate if summary.p99_us else None)),
         Text(numbers.percent(summary.log_wait_share.estimate if summary.log_wait_share else None)),
@@ -105,16 +104,6 @@ def _note(row: Row, comparison: Comparison) -> tuple[str, str]:
     if row.is_baseline:
         return "\nbaseline", "dim"
     return ("\nfirst move", "green") if row.placement == comparison.first else ("", "")
-
-
-def _speedup(row: Row) -> Text:
-    if row.speedup is None:
-        return Text(numbers.NONE)
-    cell = estimate(row.speedup, numbers.ratio, numbers.ratio_span)
-    if row.verdict is Verdict.NO_DIFFERENCE:
-        cell.append("\nno difference", style="yellow")
-    cell.stylize(STYLES.get(row.verdict, ""))
-    return cell
 
 
 def _runs(row: Row) -> Text:
