@@ -143,14 +143,11 @@ class ServerProcess(ABC):
         if process is None:
             return
         process.signal(self._stop_signal)
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        if not process.wait_or_kill(timeout_s):
             raise TierwiseError(
                 f"engine {self._name} did not stop within {timeout_s:g} s and was killed",
                 "see what its device does, or allow more time",
-            ) from None
+            )
 
     def crash_stop(self) -> None:
         """End it so that nothing more is written; SIGKILL if that takes long."""
@@ -158,10 +155,7 @@ class ServerProcess(ABC):
         if process is None:
             return
         process.signal(self._crash_signal)
-        try:
-            process.wait(_CRASH_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        process.wait_or_kill(_CRASH_TIMEOUT_S)
 
     def remove(self) -> None:
         """End the process if it runs and delete the home."""

@@ -61,6 +61,15 @@ class Process:
         self.kill()
         return status
 
+    def wait_or_kill(self, timeout_s: float) -> bool:
+        """Wait for the process to end by itself, or else kill it; gives whether it ended by itself."""
+        try:
+            self.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return False
+        return True
+
     def kill(self) -> None:
         """End the process and all its descendants with SIGKILL, and forget it."""
         end(self.entry)

@@ -73,12 +73,8 @@ class WorkerProcess:
     def end(self, timeout_s: float) -> None:
         """Hang up and wait for the worker to exit; what it did not write is lost."""
         process = self._leave()
-        if process is None:
-            return
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        if process is not None:
+            process.wait_or_kill(timeout_s)
 
     def kill(self) -> None:
         """End the worker with SIGKILL. No error if there is none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from pathlib import Path
 
@@ -57,9 +56,5 @@ class LogMember:
     def end(self, timeout_s: float = 0) -> None:
         """Let it end by itself, as it does when the server was stopped in order, or kill it."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        try:
-            process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        if process is not None:
+            process.wait_or_kill(timeout_s)
