@@ -21,7 +21,10 @@ from tierwise.study.plan import RunPlan
 from tierwise.study.spec import Study
 
 _LATENESS_BOUND_SHARE = 0.10
-"""Lateness of a device, summed, may be this share of the run; beyond it the time is not believed."""
+"""Lateness of a device may be this share of the run; beyond it the time is not believed.
+
+Requests that are late side by side count once.
+"""
 
 _SHORTEST_S = 1e-6
 
