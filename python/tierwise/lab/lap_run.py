@@ -21,6 +21,7 @@ from tierwise.study.plan import RunPlan
 from tierwise.study.spec import Study
 
 Say = Callable[[str], None]
+"""Told what a run does now."""
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from tierwise.engines.base import Engine, Limits
 from tierwise.errors import TierwiseError
 from tierwise.host.memory_limit import MemoryLimit
 from tierwise.lab import mix_run, pattern_run, proof, record
-from tierwise.lab.lap_run import LapRunner, clients_of_laps, tables_of_laps, with_tables
+from tierwise.lab.lap_run import LapRunner, Say, clients_of_laps, tables_of_laps, with_tables
 from tierwise.lab.proof import Witness
 from tierwise.lab.residency import resident_shares
 from tierwise.lab.storage import Storage, open_storage
@@ -22,8 +21,6 @@ from tierwise.roles import Role
 from tierwise.study.plan import RunPlan
 from tierwise.study.spec import Study
 from tierwise.workload import Workload
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
