@@ -43,7 +43,24 @@ CRATES = {
     "sqlite": {"load"},
     "probe": {"device", "latency", "pattern"},
     "tpch": set[str](),
-    "bindings": {"device", "disk", "load", "pattern", "probe", "simulate", "sqlite", "tpch"},
+    "recording": set[str](),
+    "record": {"recording"},
+    "work": {"recording"},
+    "replay": {"device", "latency", "recording", "work"},
+    "bindings": {
+        "device",
+        "disk",
+        "load",
+        "pattern",
+        "probe",
+        "record",
+        "recording",
+        "replay",
+        "simulate",
+        "sqlite",
+        "tpch",
+        "work",
+    },
 }
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))

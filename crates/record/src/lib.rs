@@ -1,0 +1,5 @@
+//! Kernel tracepoints become a recording.
+
+mod event;
+
+pub use event::{Event, EventKind, Opened, SwitchState};

@@ -1,0 +1,128 @@
+//! `about.json`: when, where and of what a recording is, and how far it can be trusted.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Role;
+
+/// What a recording says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct About {
+    /// Always "tierwise recording".
+    pub format: String,
+    /// [`crate::FORMAT_VERSION`].
+    pub version: u32,
+    /// When it began, RFC 3339, UTC.
+    pub started_at: String,
+    /// Version of tierwise.
+    pub tierwise: String,
+    /// Name of the engine or of the rules file.
+    pub engine: String,
+    /// The engine's own version, if known.
+    pub engine_version: Option<String>,
+    /// Settings that matter to prediction, by the engine's own names: buffer size, page size.
+    pub settings: BTreeMap<String, String>,
+    /// The machine it ran on.
+    pub machine: Machine,
+    /// From the first to the last instant that belongs to the recording.
+    pub duration_s: f64,
+    /// When events were taken.
+    pub bursts: Vec<Burst>,
+    /// Devices that hold the files.
+    pub devices: Vec<Device>,
+    /// Events that the kernel dropped.
+    pub losses: Losses,
+    /// What recording cost.
+    pub cost: Option<Cost>,
+    /// Units of work done in the whole of `duration_s`, counted without tracing (transactions), if known.
+    pub transactions: Option<u64>,
+    /// Processor time used by others than the recorded threads during bursts, as a share of all cores.
+    pub foreign_cpu_share: f64,
+    /// What the recording found out about itself.
+    pub checks: Vec<Check>,
+    /// Sentences that every use of the recording repeats.
+    pub warnings: Vec<String>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Cores that are online.
+    pub cores: u32,
+    /// Memory, or the limit of the recorded processes' control group if that is less.
+    pub memory_bytes: u64,
+    /// The processor's name.
+    pub processor: String,
+    /// The kernel's release.
+    pub kernel: String,
+}
+
+/// A stretch of time in which every event was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Burst {
+    /// From.
+    pub start_ns: u64,
+    /// To.
+    pub end_ns: u64,
+    /// Delay added to each flush of the log in this burst, see `--two-speed`.
+    pub log_delay_us: f64,
+}
+
+/// A block device that holds recorded files.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Device {
+    /// Name in `/sys/block`, or of the partition.
+    pub name: String,
+    /// Major number.
+    pub major: u32,
+    /// Minor number.
+    pub minor: u32,
+    /// Where it is mounted.
+    pub mount: Option<String>,
+    /// Roles of the files on it.
+    pub roles: Vec<Role>,
+    /// Recorded partitions with the same number share one physical device.
+    pub shared: u32,
+    /// First sector of this partition on that device.
+    pub first_sector: u64,
+    /// Size in sectors.
+    pub sectors: u64,
+    /// The profile, as TOML, if the device is an emulated one.
+    pub profile: Option<String>,
+    /// Whether the device has a volatile cache, so that a flush means work.
+    pub write_cache: bool,
+}
+
+/// Events that the kernel dropped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Losses {
+    /// Events taken.
+    pub recorded_events: u64,
+    /// Events dropped for want of space.
+    pub lost_events: u64,
+}
+
+/// What recording cost, by turns with and without.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Rate of work (context switches or transactions) during bursts over that between them.
+    pub rate_ratio: f64,
+    /// Its 95 % interval.
+    pub rate_ratio_low: f64,
+    /// Its 95 % interval.
+    pub rate_ratio_high: f64,
+    /// Processor time that one event takes.
+    pub event_cpu_ns: f64,
+}
+
+/// One thing the recording checks of itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Check {
+    /// What, for example "parts sum to wall time".
+    pub name: String,
+    /// Whether it held.
+    pub passed: bool,
+    /// The figure and its bound.
+    pub detail: String,
+}

@@ -1,0 +1,34 @@
+//! What one run did: threads, files, their states and calls, block requests; a folder of tables.
+//!
+//! Times are nanoseconds of the kernel's monotonic clock. An index names a row of another table of the same
+//! recording; [`NONE`] stands where there is none.
+
+mod about;
+mod role;
+mod rows;
+
+pub use about::{About, Burst, Check, Cost, Device, Losses, Machine};
+pub use role::Role;
+pub use rows::{
+    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass, UNKNOWN,
+};
+
+/// Version of the format; a reader refuses what is newer.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// One recording, in memory. Every table is sorted by its first time, `states` and `calls` by thread first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// When, where and of what.
+    pub about: About,
+    /// Threads that were seen.
+    pub threads: Vec<Thread>,
+    /// Files that were opened, or open already.
+    pub files: Vec<File>,
+    /// What each thread was doing, without a gap within a burst.
+    pub states: Vec<State>,
+    /// System calls that matter here.
+    pub calls: Vec<Call>,
+    /// Requests to block devices.
+    pub blocks: Vec<Block>,
+}

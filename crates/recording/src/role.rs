@@ -1,0 +1,54 @@
+//! What a file is for; the same words as everywhere.
+
+use serde::{Deserialize, Serialize};
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Write-ahead log, redo log, logical log.
+    Log,
+    /// Physical log, rollback journal.
+    Doublewrite,
+    /// Tables.
+    Data,
+    /// Indexes.
+    Index,
+    /// Undo or rollback segments.
+    Undo,
+    /// Sorts, hash joins and temporary tables that spill.
+    Temp,
+    /// Catalogue, control files and whatever has no role of its own.
+    System,
+    /// Archived log, binary log.
+    Archive,
+}
+
+impl Role {
+    /// Every role, in the order of reports.
+    pub const ALL: [Self; 8] = [
+        Self::Log,
+        Self::Doublewrite,
+        Self::Data,
+        Self::Index,
+        Self::Undo,
+        Self::Temp,
+        Self::System,
+        Self::Archive,
+    ];
+
+    /// Its name, as in placements.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Doublewrite => "doublewrite",
+            Self::Data => "data",
+            Self::Index => "index",
+            Self::Undo => "undo",
+            Self::Temp => "temp",
+            Self::System => "system",
+            Self::Archive => "archive",
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The rows of the tables.
+
+use crate::Role;
+
+/// An index that names nothing.
+pub const NONE: u32 = u32::MAX;
+
+/// An offset or sector that the kernel did not tell.
+pub const UNKNOWN: u64 = u64::MAX;
+
+/// What a thread is for, as far as the work of the database goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ThreadClass {
+    /// Serves one client: a backend process, a connection's thread, or the caller of an embedded engine.
+    Session,
+    /// The client's own thread, when it runs on the same machine.
+    Client,
+    /// Writes or flushes the log for others.
+    LogWriter,
+    /// Works for no client in particular: checkpointer, page cleaner, compaction, parallel worker.
+    Background,
+    /// Of the kernel: journal, write-back, loop devices.
+    Kernel,
+    /// Anything else that was seen.
+    Other,
+}
+
+/// A thread that was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Thread {
+    /// Process (thread group) id.
+    pub pid: i32,
+    /// Thread id.
+    pub tid: i32,
+    /// Name the kernel shows.
+    pub name: String,
+    /// What it is for.
+    pub class: ThreadClass,
+}
+
+/// A file that was used.
+#[derive(Clone, Debug, PartialEq)]
+pub struct File {
+    /// Path as opened; a socket or pipe as the kernel writes it, `socket:[1]`.
+    pub path: String,
+    /// What it is for, by the engine's rules; none for sockets and files outside of the database.
+    pub role: Option<Role>,
+    /// Index in [`crate::About::devices`], or [`crate::NONE`].
+    pub device: u32,
+    /// Size when the recording ended.
+    pub size_bytes: u64,
+}
+
+/// Whether a thread ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StateKind {
+    /// On a core.
+    Cpu,
+    /// Could run; no core was free.
+    Runnable,
+    /// Waits for something, until it is woken.
+    Blocked,
+}
+
+/// One stretch of a thread's time. States of a thread follow each other without gap or overlap in a burst.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct State {
+    /// Index of the thread.
+    pub thread: u32,
+    /// From.
+    pub start_ns: u64,
+    /// To.
+    pub end_ns: u64,
+    /// Whether it ran.
+    pub kind: StateKind,
+    /// Core it ran on or was last on.
+    pub cpu: u16,
+    /// Of a blocked state: the thread that woke it, if it is known and is one of ours; none for interrupts.
+    pub waker: u32,
+    /// Index of the call it was in, or [`crate::NONE`].
+    pub call: u32,
+}
+
+/// What a system call asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallKind {
+    /// `read`, `pread`, `readv`, `preadv` of a file.
+    Read,
+    /// `write`, `pwrite`, `writev`, `pwritev` of a file.
+    Write,
+    /// `fsync`, `fdatasync`, `sync_file_range`, `msync`.
+    Sync,
+    /// `fallocate`, `ftruncate`: changes a file's size.
+    Resize,
+    /// `open`, `unlink`, `rename`: changes names.
+    Name,
+    /// Bytes from a socket or pipe.
+    Receive,
+    /// Bytes to a socket or pipe.
+    Send,
+    /// `epoll_wait`, `poll`, `select`: waits for any of several files or for a time.
+    Poll,
+    /// `futex`, `semop`: waits for, or wakes, another thread.
+    Lock,
+    /// `nanosleep` and the like.
+    Sleep,
+    /// Waits for requests handed in asynchronously: `io_uring_enter`, `io_getevents`.
+    Await,
+    /// Any other that was traced.
+    Other,
+}
+
+/// One system call, or one asynchronous request from its submission to its completion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call {
+    /// Index of the thread.
+    pub thread: u32,
+    /// Entered or submitted.
+    pub start_ns: u64,
+    /// Left or completed; the end of the burst if it was still under way.
+    pub end_ns: u64,
+    /// What it asks.
+    pub kind: CallKind,
+    /// Index of the file, or [`crate::NONE`].
+    pub file: u32,
+    /// Where in the file, or [`crate::UNKNOWN`].
+    pub offset_bytes: u64,
+    /// How much was moved.
+    pub size_bytes: u64,
+    /// Whether the caller went on before it was done (io_uring, aio).
+    pub asynchronous: bool,
+    /// Whether it ended in an error.
+    pub failed: bool,
+}
+
+/// What a block request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockOp {
+    /// From the medium.
+    Read,
+    /// To the device.
+    Write,
+    /// Everything acknowledged becomes durable.
+    Flush,
+    /// A range is no longer needed.
+    Discard,
+}
+
+/// One request to a block device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Block {
+    /// Index in [`crate::About::devices`].
+    pub device: u32,
+    /// First sector, of 512 bytes, of the partition.
+    pub sector: u64,
+    /// Length in sectors.
+    pub sectors: u32,
+    /// What it does.
+    pub op: BlockOp,
+    /// Durable before it completes.
+    pub fua: bool,
+    /// A flush comes before it.
+    pub preflush: bool,
+    /// Somebody waits for it.
+    pub sync: bool,
+    /// Of the file system's own structures, its journal among them.
+    pub meta: bool,
+    /// Given to the device.
+    pub issued_ns: u64,
+    /// Done.
+    pub completed_ns: u64,
+    /// Thread that submitted it, or [`crate::NONE`].
+    pub thread: u32,
+    /// File it belongs to, or [`crate::NONE`].
+    pub file: u32,
+}
