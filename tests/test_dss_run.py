@@ -5,43 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tiny_study import Watcher, tiny_study
 
-from tierwise import _core, lab, study
+from tierwise import _core, lab
 from tierwise.dss.parameters import QUERIES
-from tierwise.results import RunResult
-from tierwise.study.plan import RunPlan
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
-STUDY = """
-name = "tiny"
-question = "?"
-engines = ["sqlite"]
-workload = "dss"
-scale = 0.1
-constants.load = 1
-constants.streams = 1
-repeats = 1
-baseline = "one"
-[devices.own]
-path = "{path}"
-[placements.one]
-default = "own"
-"""
-
-
-class Watcher:
-    """Hears the lab and says nothing."""
-
-    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None: ...
-    def run_started(self, plan: RunPlan) -> None: ...
-    def placement_skipped(self, placement: str, reason: str) -> None: ...
-    def phase_started(self, what: str) -> None: ...
-    def run_finished(self, plan: RunPlan, result: RunResult) -> None: ...
-
 
 def test_from_load_to_scores(own: Path, tmp_path: Path) -> None:
-    tiny = study.parse(STUDY.format(path=own), "tiny.toml")
+    fields = "scale = 0.1\nconstants.load = 1\nconstants.streams = 1"
+    tiny = tiny_study(own, "sqlite", "dss", fields)
     (result,) = lab.results_in(lab.run_study(tiny, tmp_path / "results", Watcher(), seed=1))
     assert (result.status, result.problems) == ("ok", [])
     laps = {lap.name: lap for lap in result.laps}

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from embedded_adapter import open_in
 
 from tierwise.engines.base import Limits
 from tierwise.engines.duckdb.adapter import DuckAdapter
 from tierwise.engines.duckdb.client import DuckSession
 from tierwise.engines.duckdb.engine import DuckEngine
-from tierwise.engines.embedded.adapter import Opening
 from tierwise.errors import StatementError, TierwiseError
 from tierwise.roles import Role
 
@@ -25,12 +25,8 @@ ENDLESS = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range
 def opened(
     directory: Path, settings: dict[str, str] | None = None, limits: Limits | None = None
 ) -> DuckAdapter:
-    directories = {role: directory / role for role in (Role.DATA, Role.TEMP, Role.SYSTEM)}
-    for path in [*directories.values(), directory / "home"]:
-        path.mkdir(exist_ok=True, parents=True)
-    adapter = DuckAdapter()
-    adapter.open(Opening(directories, directory / "home", settings or {}, limits or Limits()))
-    return adapter
+    roles = (Role.DATA, Role.TEMP, Role.SYSTEM)
+    return open_in(DuckAdapter(), directory, roles, settings, limits or Limits())
 
 
 @pytest.fixture

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from tiny_study import Watcher
 
 from tierwise import lab, study
 from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger
-from tierwise.results import RunResult
 from tierwise.results.files import read_study_info
-from tierwise.study.plan import RunPlan
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -42,30 +41,6 @@ default = "own"
 [settings.postgres]
 shared_buffers = "16MB"
 """
-
-
-class Watcher:
-    """Remembers what the lab said."""
-
-    def __init__(self) -> None:
-        self.finished_before = 0
-        self.results: list[RunResult] = []
-        self.skipped: dict[str, str] = {}
-
-    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
-        self.finished_before = finished
-
-    def run_started(self, plan: RunPlan) -> None:
-        pass
-
-    def placement_skipped(self, placement: str, reason: str) -> None:
-        self.skipped[placement] = reason
-
-    def phase_started(self, what: str) -> None:
-        pass
-
-    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
-        self.results.append(result)
 
 
 @pytest.fixture

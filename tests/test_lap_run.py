@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tiny_study import tiny_study
 
-from tierwise import engines, study
+from tierwise import engines
 from tierwise.engines import Engine
 from tierwise.errors import TierwiseError
 from tierwise.lab import record
@@ -20,22 +21,9 @@ from tierwise.lab.storage import open_storage
 from tierwise.program import Lap, Program, Stage
 from tierwise.roles import Role
 from tierwise.study.plan import plan_runs
-from tierwise.study.spec import Study
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
-STUDY = """
-name = "tiny"
-question = "?"
-engines = ["sqlite"]
-workload = "{workload}"
-repeats = 1
-baseline = "one"
-[devices.own]
-path = "{path}"
-[placements.one]
-default = "own"
-"""
 TABLE = {"kind": "counter", "start": 1, "divide": 1, "modulo": None}
 
 
@@ -67,7 +55,7 @@ def run(own: Path) -> Run:
     """Runs streams of laps on a new database."""
 
     def run_laps(*streams: list[Lap], cap_s: float | None = None) -> LapsMeasured:
-        chosen = study.parse(STUDY.format(workload="crud", path=own), "tiny.toml")
+        chosen = tiny_study(own, "sqlite", "crud")
         chosen = chosen.model_copy(update={"cap_s": cap_s})
         (plan,) = plan_runs(chosen, 1)
         program = Program("p", json.dumps(JSON), SCHEMA, [], [Stage(list(streams))])
@@ -153,7 +141,7 @@ def test_a_lap_beside_others_cannot_restart_the_server(run: Run) -> None:
 
 
 def test_a_study_of_laps_gives_a_whole_record(own: Path) -> None:
-    chosen: Study = study.parse(STUDY.format(workload="melbourne", path=own), "tiny.toml")
+    chosen = tiny_study(own, "sqlite", "melbourne")
     chosen = chosen.model_copy(update={"constants": {"n": 2000}})
     (plan,) = plan_runs(chosen, 1)
     result = execute(chosen, plan, 1, lambda _: None)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tiny_study import tiny_study
 
-from tierwise import study
 from tierwise.engines import Engine
 from tierwise.lab import proof, run
 from tierwise.results import RunResult
@@ -18,23 +18,6 @@ from tierwise.roles import Role
 from tierwise.study.plan import plan_runs
 
 pytestmark = pytest.mark.usefixtures("run_dir")
-
-STUDY = """
-name = "leak"
-question = "?"
-engines = ["postgres"]
-workload = "single_commit"
-clients = 2
-transactions = 50
-repeats = 1
-baseline = "one"
-[devices.own]
-path = "{path}"
-[placements.one]
-default = "own"
-[settings.postgres]
-shared_buffers = "16MB"
-"""
 
 
 @pytest.fixture
@@ -47,7 +30,8 @@ def elsewhere() -> Iterator[Path]:
 
 
 def execute(own: Path) -> RunResult:
-    chosen = study.parse(STUDY.format(path=own), "leak.toml")
+    fields = 'clients = 2\ntransactions = 50\nsettings.postgres.shared_buffers = "16MB"'
+    chosen = tiny_study(own, "postgres", "single_commit", fields)
     (plan,) = plan_runs(chosen, 1)
     return run.execute(chosen, plan, 1, lambda _: None)
 

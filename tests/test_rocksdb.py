@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from embedded_adapter import open_in
 
 from tierwise.engines.base import Limits
-from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.objects import encoding
 from tierwise.engines.objects.client import ObjectClient
 from tierwise.engines.objects.operations import Value, parse_kind
@@ -31,12 +31,8 @@ INSERT = "INSERT pilot (id, name, points) VALUES (:id, :name, :points)"
 def opened(
     directory: Path, settings: dict[str, str] | None = None, memory: int | None = None
 ) -> RocksAdapter:
-    directories = {role: directory / role for role in (Role.LOG, Role.DATA, Role.SYSTEM)}
-    for path in [*directories.values(), directory / "home"]:
-        path.mkdir(exist_ok=True, parents=True)
-    adapter = RocksAdapter()
-    adapter.open(Opening(directories, directory / "home", settings or {}, Limits(memory_bytes=memory)))
-    return adapter
+    roles = (Role.LOG, Role.DATA, Role.SYSTEM)
+    return open_in(RocksAdapter(), directory, roles, settings, Limits(memory_bytes=memory))
 
 
 @pytest.fixture

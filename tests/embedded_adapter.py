@@ -1,0 +1,24 @@
+"""Adapters of embedded engines in the tests' own process, without a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from tierwise.engines.base import Limits
+from tierwise.engines.embedded.adapter import Adapter, Opening
+from tierwise.roles import Role
+
+A = TypeVar("A", bound=Adapter)
+
+
+def open_in(
+    adapter: A, directory: Path, roles: Iterable[Role], settings: Mapping[str, str] | None, limits: Limits
+) -> A:
+    """The adapter, opened on a directory for each role and one for what belongs to none."""
+    directories = {role: directory / role for role in roles}
+    for path in [*directories.values(), directory / "home"]:
+        path.mkdir(exist_ok=True, parents=True)
+    adapter.open(Opening(directories, directory / "home", settings or {}, limits))
+    return adapter

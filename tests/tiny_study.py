@@ -1,0 +1,54 @@
+"""A study of one placement on this machine's own storage, and whoever listens to the lab."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tierwise import study
+from tierwise.results import RunResult
+from tierwise.study.plan import RunPlan
+from tierwise.study.spec import Study
+
+_HEAD = """
+name = "tiny"
+question = "?"
+engines = ["{engine}"]
+workload = "{workload}"
+repeats = 1
+baseline = "one"
+{fields}
+[devices.own]
+path = "{own}"
+[placements.one]
+default = "own"
+"""
+
+
+def tiny_study(own: Path, engine: str, workload: str, fields: str = "") -> Study:
+    """One repeat of a workload; ``fields`` are lines of TOML, such as ``scale = 0.1``."""
+    text = _HEAD.format(own=own, engine=engine, workload=workload, fields=fields)
+    return study.parse(text, "tiny.toml")
+
+
+class Watcher:
+    """Remembers what the lab said."""
+
+    def __init__(self) -> None:
+        self.finished_before = 0
+        self.results: list[RunResult] = []
+        self.skipped: dict[str, str] = {}
+
+    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
+        self.finished_before = finished
+
+    def run_started(self, plan: RunPlan) -> None:
+        pass
+
+    def placement_skipped(self, placement: str, reason: str) -> None:
+        self.skipped[placement] = reason
+
+    def phase_started(self, what: str) -> None:
+        pass
+
+    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
+        self.results.append(result)
