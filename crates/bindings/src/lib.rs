@@ -8,6 +8,7 @@ mod load;
 mod probe;
 mod profile;
 mod python_driver;
+mod rules;
 mod simulate;
 mod sqlite;
 mod tpch;
@@ -33,6 +34,9 @@ mod _core {
 
     #[pymodule_export]
     use super::profile::{PyProfile, parse_profile};
+
+    #[pymodule_export]
+    use super::rules::PyRules;
 
     #[pymodule_export]
     use super::simulate::{simulate_device, summarize_devices};

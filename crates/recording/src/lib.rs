@@ -6,9 +6,11 @@
 mod about;
 mod role;
 mod rows;
+mod rules;
 
 pub use about::{About, Burst, Check, Cost, Device, Losses, Machine};
 pub use role::Role;
+pub use rules::{Rules, RulesError};
 pub use rows::{
     Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass, UNKNOWN,
 };

@@ -1,0 +1,42 @@
+//! Rules of engines for Python.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use tierwise_recording::Rules;
+
+/// What an engine's files are for, by the text of its rules file.
+#[pyclass(frozen, name = "Rules", module = "tierwise._core")]
+pub struct PyRules(Rules);
+
+#[pymethods]
+impl PyRules {
+    /// A `ValueError` holds what is wrong with the text and how to mend it.
+    #[new]
+    fn new(text: &str, file: &str) -> PyResult<Self> {
+        match Rules::parse(text, file) {
+            Ok(rules) => Ok(Self(rules)),
+            Err(error) => Err(PyValueError::new_err((error.message, error.fix))),
+        }
+    }
+
+    #[getter]
+    fn engine(&self) -> &str {
+        &self.0.engine
+    }
+
+    /// Versions that the rules were tried with; none if nobody has.
+    #[getter]
+    fn tested(&self) -> Option<&str> {
+        self.0.tested.as_deref()
+    }
+
+    #[getter]
+    fn programs(&self) -> Vec<String> {
+        self.0.programs.clone()
+    }
+
+    /// Role of a file by its path, or none.
+    fn role_of(&self, path: &str) -> Option<&'static str> {
+        self.0.role_of(path).map(tierwise_recording::Role::name)
+    }
+}
