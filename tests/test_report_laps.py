@@ -70,7 +70,7 @@ def test_a_capped_lap_is_never_taken_for_one_that_ended() -> None:
 def test_placements_that_the_engine_cannot_honour_are_named() -> None:
     info = LAP_INFO.model_copy(update={"skipped": {"undo-ssd": "this engine has no undo"}})
     answer = answer_of(lap_runs(repeats=1), info)
-    assert "Placement undo-ssd was not run: this engine has no undo" in " ".join(shown(answer).split())
+    assert "Not run: undo-ssd: this engine has no undo" in " ".join(shown(answer).split())
     page = render_combined([Chapter("bahrain", info.question, answer, "")])
     assert "this engine has no undo" in page
 

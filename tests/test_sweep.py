@@ -8,6 +8,7 @@ import pytest
 
 from tierwise import study
 from tierwise.errors import TierwiseError
+from tierwise.lab.gaps import without_gaps
 from tierwise.roles import Role
 from tierwise.study import sweep
 from tierwise.study.plan import plan_runs
@@ -140,3 +141,27 @@ def test_shipped_scales_are_valid(name: str) -> None:
 
 def test_fifteen_studies_are_of_the_papers() -> None:
     assert len([name for name in study.names() if study.load(name).source is not None]) == 15
+
+
+def test_a_variant_that_is_another_engines_is_left_out(chosen: Study) -> None:
+    members = Overrides(settings={"postgres": {"log_members": "2"}})
+    larger = Overrides(constants={"size": 9})
+    variants = {"plain": Overrides(), "members": members, "larger": larger}
+    update = {"variants": variants, "sweep": Sweep(variant=list(variants))}
+    both = chosen.model_copy(update=update)
+    assert without_gaps(both) == (both, {})
+    left, skipped = without_gaps(both.on_engine("sqlite"))
+    assert skipped == {"variant members": "the same as plain on engine sqlite"}
+    assert left.sweep.variant == ["plain", "larger"]
+
+
+def test_the_only_variant_left_is_the_study(chosen: Study) -> None:
+    twins = {
+        "one": Overrides(constants={"size": 9}),
+        "two": Overrides(constants={"size": 9}, settings={"postgres": {"log_members": "2"}}),
+    }
+    both = chosen.model_copy(update={"variants": twins, "sweep": Sweep(variant=list(twins))})
+    left, skipped = without_gaps(both.on_engine("sqlite"))
+    assert list(skipped) == ["variant two"]
+    assert (left.sweep.variant, left.constants["size"]) == ([], 9)
+    assert all(plan.setting == {} for plan in plan_runs(left, 1))

@@ -44,8 +44,8 @@ class Watcher:
     def run_started(self, plan: RunPlan) -> None:
         pass
 
-    def placement_skipped(self, placement: str, reason: str) -> None:
-        self.skipped[placement] = reason
+    def left_out(self, what: str, reason: str) -> None:
+        self.skipped[what] = reason
 
     def phase_started(self, what: str) -> None:
         pass

@@ -59,9 +59,9 @@ class LabProgress:
         )
         self._bar.update(self._task, total=total, completed=finished)
 
-    def placement_skipped(self, placement: str, reason: str) -> None:
-        """Say which placement is left out, and why."""
-        self._console.print(f"  {placement}: skipped ({reason})", highlight=False, soft_wrap=True)
+    def left_out(self, what: str, reason: str) -> None:
+        """Say which placement or variant is left out, and why."""
+        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
 
     def run_started(self, plan: RunPlan) -> None:
         """Name the run under way."""

@@ -1,4 +1,4 @@
-"""Which placements an engine can honour, and why not the others."""
+"""Which placements and variants make sense on an engine, and why not the others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tierwise.engines.base import Engine
 from tierwise.errors import TierwiseError
 from tierwise.placement import Placement
 from tierwise.roles import Role
-from tierwise.study import FILE_ENGINE
+from tierwise.study import FILE_ENGINE, sweep
 from tierwise.study.spec import Study
 
 _ONLY_IF_LISTED = {Role.ARCHIVE}
@@ -31,7 +31,7 @@ def refusal(engine: Engine, placement: Placement) -> str | None:
 
 
 def without_gaps(study: Study) -> tuple[Study, dict[str, str]]:
-    """The study with the placements that its engine can honour, and the others with the reason.
+    """The study with what its engine can honour, and the placements and variants left out with the reason.
 
     Raises:
         TierwiseError: if the baseline is among the others, as nothing could be compared then.
@@ -39,6 +39,7 @@ def without_gaps(study: Study) -> tuple[Study, dict[str, str]]:
     name = study.engines[0]
     if name == FILE_ENGINE:
         return study, {}
+    study, skipped_variants = _without_twins(study, name)
     engine = engines.create(name, study.settings.get(name, {}))
     skipped: dict[str, str] = {}
     alike: dict[tuple[tuple[Role, str], ...], str] = {}
@@ -58,7 +59,30 @@ def without_gaps(study: Study) -> tuple[Study, dict[str, str]]:
             f"study {study.name}: placements.{study.baseline}: {skipped[study.baseline]}",
             f"place only {', '.join(sorted(engine.roles))} in the baseline, or choose another engine",
         )
-    return study.with_placements([name for name in study.placements if name not in skipped]), skipped
+    kept = [name for name in study.placements if name not in skipped]
+    return study.with_placements(kept), skipped | skipped_variants
+
+
+def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:
+    """Without variants that come to the same as one before, since all that they change is another engine's.
+
+    Where a single one remains there is nothing to sweep: the study is that variant.
+    """
+    kept: dict[str, str] = {}
+    skipped: dict[str, str] = {}
+    for variant in study.sweep.variant:
+        varied = sweep.at(study, {"variant": variant})
+        own = varied.model_copy(update={"settings": {engine: varied.settings.get(engine, {})}})
+        first = kept.setdefault(own.model_dump_json(), variant)
+        if first != variant:
+            skipped[f"variant {variant}"] = f"the same as {first} on engine {engine}"
+    if not skipped:
+        return study, skipped
+    left = list(kept.values())
+    if len(left) == 1:
+        study, left = study.with_overrides(study.variants[left[0]]), []
+    swept = study.sweep.model_copy(update={"variant": left})
+    return study.model_copy(update={"sweep": swept}), skipped
 
 
 def is_placed(role: Role, placement: Placement) -> bool:

@@ -43,8 +43,8 @@ class Observer(Protocol):
     def phase_started(self, what: str) -> None:
         """A phase of the run under way begins."""
 
-    def placement_skipped(self, placement: str, reason: str) -> None:
-        """The engine cannot honour a placement of the study."""
+    def left_out(self, what: str, reason: str) -> None:
+        """A placement or a variant of the study is skipped, since it makes no sense on the engine."""
 
     def run_finished(self, plan: RunPlan, result: RunResult) -> None:
         """A run ended and its record is on disk."""
@@ -88,8 +88,8 @@ def run_study(
     plans = plan_runs(study, seed)
     finished = {result.run_id for result in results_in(directory)}
     observer.study_started(directory, seed, len(plans), len(finished))
-    for placement, reason in skipped.items():
-        observer.placement_skipped(placement, reason)
+    for what, reason in skipped.items():
+        observer.left_out(what, reason)
     for plan in plans:
         if plan.run_id in finished:
             continue

@@ -21,7 +21,7 @@ def answer_tables(answer: Answer) -> list[Table | Text]:
     """The whole answer: for each comparison its table, then the headline and the caveats."""
     parts = [part for one in answer.comparisons for part in _comparison(one, len(answer.comparisons) > 1)]
     sweeps = [part for one in answer.sweeps for part in sweep_parts(one)]
-    skipped = [f"Placement {name} was not run: {reason}" for name, reason in answer.study.skipped.items()]
+    skipped = [f"Not run: {name}: {reason}" for name, reason in answer.study.skipped.items()]
     notes = [note for note in [*skipped, unfinished(answer)] if note]
     return [*parts, *sweeps, *(Text(note, style="yellow") for note in notes)]
 

@@ -146,7 +146,7 @@ class StudyInfo(Record):
     sweep: dict[str, list[str]] = {}
     """Settings that are swept, each with its values, least resources first."""
     skipped: dict[str, str] = {}
-    """Placements that the engine cannot honour, each with the reason."""
+    """Placements and variants that make no sense on the engine, each with the reason."""
     repeats: int | None = None
     """Planned for each placement, so that a report of an unfinished study can say so."""
     seed: int
