@@ -1,4 +1,4 @@
-"""Undoes what dead owners left behind: processes, emulated disks, directories."""
+"""Undoes what dead owners left behind: tracing, processes, emulated disks, directories."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, memory_limit, mounts, processes
+from tierwise.host import ledger, memory_limit, mounts, processes, tracing
 from tierwise.host.disk_teardown import take_down
 
 
@@ -46,6 +46,7 @@ def _remove_directory(entry: ledger.Entry) -> None:
 
 
 _UNDO: dict[ledger.Kind, Callable[[ledger.Entry], None]] = {
+    "tracing": tracing.undo,
     "process": processes.end,
     "limit": memory_limit.remove,
     "disk": take_down,

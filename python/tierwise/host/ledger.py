@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 
 from tierwise.errors import TierwiseError
 
-Kind = Literal["disk", "process", "limit", "directory"]
+Kind = Literal["tracing", "disk", "process", "limit", "directory"]
 
 
 def run_dir() -> Path:

@@ -1,0 +1,109 @@
+"""A private tracefs and private instances in it, in the ledger before anything is switched on.
+
+The mount is tierwise's own, so that nothing depends on where a machine has its tracefs, or whether; an
+instance has buffers and switches of its own, so that other users of tracing are not disturbed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger, mounts
+
+_GONE_WITHIN_S = 5
+
+
+@dataclass(frozen=True)
+class Tracing:
+    """A tracefs that is mounted; as a context manager it leaves nothing switched on and unmounts itself."""
+
+    entry: ledger.Entry
+    mount: Path
+    """Root of the file system."""
+
+    @property
+    def instance(self) -> str:
+        """Name that every instance made here begins with."""
+        return self.entry.name
+
+    @classmethod
+    def open(cls) -> Self:
+        """Mount a tracefs on a directory of its own.
+
+        Raises:
+            TierwiseError: if this user or this kernel cannot trace.
+        """
+        if (reason := impossible()) is not None:
+            raise TierwiseError(f"cannot record here: {reason}", "run it as root, on a kernel with tracefs")
+        name = f"tierwise-{secrets.token_hex(4)}"
+        point = ledger.run_dir() / f"{name}.tracefs"
+        entry = ledger.add("tracing", name, mount=str(point))
+        try:
+            point.mkdir(mode=0o700)
+            mounts.run("mount", "-t", "tracefs", "none", str(point))
+        except BaseException:
+            undo(entry)
+            raise
+        return cls(entry, point)
+
+    def close(self) -> None:
+        """Switch off and remove whatever instances are left, unmount. No error if it was done."""
+        undo(self.entry)
+
+    def __enter__(self) -> Self:
+        """Give the tracing."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+
+def impossible() -> str | None:
+    """Why nothing can be traced here, or ``None`` if it can."""
+    if os.geteuid() != 0:
+        return "only root may read the kernel's tracepoints"
+    if "tracefs" not in Path("/proc/filesystems").read_text("ascii").split():
+        return "this kernel has no tracefs"
+    return None
+
+
+def undo(entry: ledger.Entry) -> None:
+    """Undo an entry of the ledger.
+
+    Raises:
+        TierwiseError: naming the instance or mount that is still in use; the entry stays.
+    """
+    point = Path(entry.facts["mount"])
+    if mounts.mount_at(point) is not None:
+        for instance in sorted((point / "instances").glob(f"{entry.name}*")):
+            _remove_instance(instance)
+        mounts.unmount(point)
+    if point.exists():
+        point.rmdir()
+    entry.remove()
+
+
+def _remove_instance(instance: Path) -> None:
+    for switch in ("tracing_on", "events/enable"):
+        with contextlib.suppress(OSError):
+            (instance / switch).write_text("0")
+    deadline = time.monotonic() + _GONE_WITHIN_S
+    while True:
+        try:
+            return instance.rmdir()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if time.monotonic() > deadline:
+                raise TierwiseError(
+                    f"{instance}: {error.strerror}", "end what reads it, then tierwise clean"
+                ) from error
+            time.sleep(0.02)
