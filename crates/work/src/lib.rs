@@ -1,8 +1,10 @@
 //! What a recording asks of the machine, free of the times its devices took.
 
 mod model;
+mod step;
 
 pub use model::{
-    Away, CpuCost, Grouping, HotLock, LogRules, Observed, Pace, RecordedDevice, Session, Step,
-    SyncScript, Turn, Work,
+    CpuCost, Grouping, HotLock, LogRules, Observed, Pace, RecordedDevice, Session, SyncScript,
+    Turn, Work,
 };
+pub use step::{Away, Step};

@@ -4,95 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-/// One thing a session does. Times are of the recorded processor.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Step {
-    /// Runs on a core.
-    Cpu {
-        /// Time on the core.
-        time_ns: u32,
-        /// How long the thread had been off its core before; see [`CpuCost`].
-        after_wait_ns: u32,
-        /// Whether the client's thread, not the server's, ran.
-        client: bool,
-    },
-    /// Waits outside of the machine, or for a person.
-    Away(Away),
-    /// Reads of a file that the page cache held.
-    Look {
-        /// What the file is for.
-        role: Role,
-        /// Sector of the role's own space.
-        sector: u64,
-        /// Length.
-        sectors: u32,
-    },
-    /// Reads from the device, and waits.
-    Read {
-        /// What the file is for.
-        role: Role,
-        /// Sector of the role's own space.
-        sector: u64,
-        /// Length.
-        sectors: u32,
-    },
-    /// Writes past the page cache, and waits.
-    WriteThrough {
-        /// What the file is for.
-        role: Role,
-        /// Sector of the role's own space.
-        sector: u64,
-        /// Length.
-        sectors: u32,
-    },
-    /// Writes into the page cache; becomes work for the device later, or at a sync.
-    Write {
-        /// What the file is for.
-        role: Role,
-        /// Sector of the role's own space.
-        sector: u64,
-        /// Length.
-        sectors: u32,
-    },
-    /// Waits until all that was written to files of this role is durable; not a commit.
-    Sync {
-        /// What the files are for.
-        role: Role,
-        /// What the sync made the device do: index in [`Work::scripts`].
-        script: u32,
-    },
-    /// Appends to the log's buffer.
-    Append {
-        /// How much.
-        size_bytes: u32,
-    },
-    /// Waits until the log is durable up to what this session has appended.
-    Commit,
-    /// Takes one key of a hot lock, to be released at the end of the turn's commit.
-    Lock {
-        /// Index in [`Work::locks`].
-        lock: u16,
-    },
-    /// Lets sessions that await this number go on.
-    Signal {
-        /// Unique in the work.
-        number: u32,
-    },
-    /// Waits for another session's signal, a dependency that the recording showed and no rule explains.
-    Await {
-        /// The signal's number.
-        number: u32,
-    },
-}
-
-/// Time that passes whatever the devices do.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Away {
-    /// How long.
-    pub time_ns: u64,
-    /// Whether it is the engine's own timer (busy handler, delay) rather than the client.
-    pub timer: bool,
-}
+use crate::Step;
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a stretch of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -101,6 +13,8 @@ pub struct Turn {
     pub first_step: u32,
     /// Number of steps.
     pub steps: u32,
+    /// Steps at its end that come after the reply: the client's.
+    pub tail_steps: u32,
     /// Whether a transaction ends with it.
     pub ends: bool,
     /// How long it took in the recording.
@@ -154,9 +68,10 @@ pub enum Grouping {
 /// What one sync made the device do.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SyncScript {
-    /// Writes that it waited for, as (sector of the role's own space, sectors), sent together.
+    /// Writes that it waited for, as (sector of the role's own space, sectors), sent together. Whoever keeps
+    /// account of dirty pages writes those instead.
     pub writes: Vec<(u64, u32)>,
-    /// Flushes, one after the other, each after the writes before it; 0 if the device has no volatile cache.
+    /// Flushes, one after the other, each after the writes before it, on a device with a volatile cache.
     pub flushes: u32,
     /// Writes of the file system's journal among them, sent between flushes.
     pub journal_writes: Vec<(u64, u32)>,
@@ -192,6 +107,10 @@ pub struct HotLock {
     pub keys: u32,
     /// Observed share of the sessions' time that was spent waiting for it.
     pub observed_share: f64,
+    /// Whether it is released when the commit has ended, not when it begins.
+    pub over_commit: bool,
+    /// Delays between the tries of one who waits, the last of them for ever; empty if waiters are woken.
+    pub retry_ns: Vec<u64>,
 }
 
 /// How the processor cost of a step depends on how long its thread had been off its core.
@@ -263,6 +182,8 @@ pub struct Work {
     pub locks: Vec<HotLock>,
     /// Cost of idleness.
     pub cpu: Option<CpuCost>,
+    /// From a thread's waking until it runs, although its core is idle.
+    pub wake_ns: u32,
     /// Processor time of others, as a share of all cores.
     pub foreign_cpu_share: f64,
     /// Devices, and what lies on them.
