@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tierwise import _core
@@ -28,10 +28,12 @@ class Profile:
         capacity_bytes: addressable size.
         write_cache: whether a completed write may be lost with the power until a flush.
         usd_per_gb_month: of 10^9 bytes for a month, a purchase spread over five years; ``None``: not known.
+        endurance_tb_written: what its maker lets the host write, in 10^12 bytes; ``None``: not known.
         sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
         text: the file's text.
         file: the file.
         library: texts of the profiles that it refers to, by name.
+        core: the compiled profile.
     """
 
     name: str
@@ -40,15 +42,21 @@ class Profile:
     capacity_bytes: int
     write_cache: bool
     usd_per_gb_month: float | None
+    endurance_tb_written: float | None
     sources: dict[str, str]
     text: str
     file: Path
     library: Mapping[str, str]
+    core: _core.Profile = field(repr=False, compare=False)
 
     @property
     def estimated(self) -> tuple[str, ...]:
         """Keys whose numbers are estimates."""
         return tuple(key for key, text in self.sources.items() if text.startswith("estimated:"))
+
+    def usd_per_month(self, size_bytes: int) -> float | None:
+        """Price of a month with ``size_bytes`` in use: what is rented by size, or the whole of what is bought."""
+        return self.core.usd_per_month(size_bytes)
 
 
 def names() -> list[str]:
@@ -90,10 +98,12 @@ def parse(text: str, file: Path) -> Profile:
         capacity_bytes=core.capacity_bytes,
         write_cache=core.write_cache,
         usd_per_gb_month=core.usd_per_gb_month,
+        endurance_tb_written=core.endurance_tb_written,
         sources=dict(core.sources),
         text=text,
         file=file,
         library=library,
+        core=core,
     )
 
 

@@ -49,6 +49,17 @@ impl PyProfile {
         self.0.usd_per_gb_month()
     }
 
+    /// US dollars for a month with `size_bytes` in use: of what is rented only so much, of what is bought all.
+    fn usd_per_month(&self, size_bytes: u64) -> Option<f64> {
+        self.0.usd_per_month_of(size_bytes)
+    }
+
+    /// What the host may write before the guarantee ends, in 10^12 bytes, as far as the profile says.
+    #[getter]
+    fn endurance_tb_written(&self) -> Option<f64> {
+        self.0.endurance_tb_written()
+    }
+
     #[getter]
     fn sources(&self) -> Vec<(String, String)> {
         self.0

@@ -42,6 +42,7 @@ pub struct Profile {
     summary: String,
     params: Params,
     price: Price,
+    endurance_tb_written: Option<f64>,
     sources: Vec<Source>,
 }
 
@@ -76,6 +77,7 @@ impl Profile {
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
         let price = read_price(&mut root)?;
+        let endurance_tb_written = read_endurance(&mut root)?;
         root.section("source")?;
         root.finish()?;
         Ok(Self {
@@ -83,6 +85,7 @@ impl Profile {
             summary,
             params,
             price,
+            endurance_tb_written,
             sources: source::read(&table)?,
         })
     }
@@ -180,6 +183,12 @@ impl Profile {
     /// US dollars for a month of the whole device with what was provisioned, as [`Price::per_month`]. An array
     /// that states no price costs what its members cost.
     pub fn usd_per_month(&self) -> Option<f64> {
+        self.usd_per_month_of(self.capacity_bytes())
+    }
+
+    /// As [`Profile::usd_per_month`], with only `size_bytes` rented where size is rented; what is bought is
+    /// bought whole.
+    pub fn usd_per_month_of(&self, size_bytes: u64) -> Option<f64> {
         let (iops, mb_per_s) = match &self.params {
             Params::Volume(params) => (params.iops, params.mb_per_s),
             Params::Array(params) if self.price == Price::default() => {
@@ -187,7 +196,12 @@ impl Profile {
             }
             _ => (0.0, 0.0),
         };
-        self.price.per_month(self.capacity_bytes(), iops, mb_per_s)
+        self.price.per_month(size_bytes, iops, mb_per_s)
+    }
+
+    /// What the maker lets the host write before the guarantee ends, in 10^12 bytes, as far as the profile says.
+    pub fn endurance_tb_written(&self) -> Option<f64> {
+        self.endurance_tb_written
     }
 
     /// US dollars for 10^9 bytes a month: [`Profile::usd_per_month`] divided by the size.
@@ -205,6 +219,12 @@ impl Profile {
 fn stem(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.strip_suffix(".toml").unwrap_or(name)
+}
+
+fn read_endurance(root: &mut Section<'_>) -> SectionResult<Option<f64>> {
+    const KEY: &str = "endurance_tb_written";
+    let present = root.has(KEY);
+    present.then(|| root.number(KEY, 1.0..=1e9)).transpose()
 }
 
 fn read_price(root: &mut Section<'_>) -> SectionResult<Price> {
