@@ -4,16 +4,29 @@
 //! recording; [`NONE`] stands where there is none.
 
 mod about;
+mod check;
+mod decode;
+mod encode;
+mod error;
+mod manifest;
+mod reader;
 mod role;
 mod rows;
 mod rules;
+mod schema;
+mod sums;
+mod table;
+mod words;
+mod writer;
 
 pub use about::{About, Burst, Check, Cost, Device, Losses, Machine};
+pub use error::RecordingError;
 pub use role::Role;
-pub use rules::{Rules, RulesError};
 pub use rows::{
     Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass, UNKNOWN,
 };
+pub use rules::{Rules, RulesError};
+pub use writer::{BurstRows, Writer};
 
 /// Version of the format; a reader refuses what is newer.
 pub const FORMAT_VERSION: u32 = 1;

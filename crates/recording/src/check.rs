@@ -1,0 +1,157 @@
+//! What every user of a recording may rely on, checked once.
+
+use std::path::Path;
+
+use crate::{About, NONE, Recording, RecordingError, State, UNKNOWN};
+
+/// Times, offsets and sizes stay below, so that sums of two of them cannot overflow.
+const LIMIT: u64 = 1 << 62;
+
+/// What is wrong, in words that name the table and the row.
+type Found = Result<(), String>;
+
+impl Recording {
+    /// Check that indices are in range, rows in the order of [`Recording`], stretches of time not negative.
+    ///
+    /// # Errors
+    /// Naming the table and the row.
+    pub fn check(&self) -> Result<(), RecordingError> {
+        self.check_in(Path::new("recording"))
+    }
+
+    pub(crate) fn check_in(&self, directory: &Path) -> Result<(), RecordingError> {
+        check_about(&self.about)
+            .and_then(|()| self.check_files())
+            .and_then(|()| self.check_states())
+            .and_then(|()| self.check_calls())
+            .and_then(|()| self.check_blocks())
+            .map_err(|problem| RecordingError::damaged(directory, problem))
+    }
+
+    /// States name calls that are there; needed before anything is sorted.
+    pub(crate) fn require_known_calls(&self, directory: &Path) -> Result<(), RecordingError> {
+        every("states", &self.states, |state| {
+            index("call", state.call, self.calls.len(), true)
+        })
+        .map_err(|problem| RecordingError::damaged(directory, problem))
+    }
+
+    fn check_files(&self) -> Found {
+        let devices = self.about.devices.len();
+        every("files", &self.files, |file| {
+            index("device", file.device, devices, true)?;
+            below("size_bytes", file.size_bytes)
+        })
+    }
+
+    fn check_states(&self) -> Found {
+        let (threads, calls) = (self.threads.len(), self.calls.len());
+        every("states", &self.states, |state| {
+            index("thread", state.thread, threads, false)?;
+            index("waker", state.waker, threads, true)?;
+            index("call", state.call, calls, true)?;
+            stretch(state.start_ns, state.end_ns)
+        })?;
+        let overlap =
+            |pair: &[State]| pair[0].thread == pair[1].thread && pair[0].end_ns > pair[1].start_ns;
+        match self.states.windows(2).position(overlap) {
+            Some(at) => Err(format!("states: row {} overlaps the one before", at + 1)),
+            None => in_order("states", &self.states, |state| {
+                (state.thread, state.start_ns)
+            }),
+        }
+    }
+
+    fn check_calls(&self) -> Found {
+        let (threads, files) = (self.threads.len(), self.files.len());
+        every("calls", &self.calls, |call| {
+            index("thread", call.thread, threads, false)?;
+            index("file", call.file, files, true)?;
+            below("size_bytes", call.size_bytes)?;
+            known_below("offset_bytes", call.offset_bytes)?;
+            stretch(call.start_ns, call.end_ns)
+        })?;
+        in_order("calls", &self.calls, |call| (call.thread, call.start_ns))
+    }
+
+    fn check_blocks(&self) -> Found {
+        let (threads, files) = (self.threads.len(), self.files.len());
+        every("blocks", &self.blocks, |block| {
+            index("device", block.device, self.about.devices.len(), false)?;
+            index("thread", block.thread, threads, true)?;
+            index("file", block.file, files, true)?;
+            known_below("sector", block.sector)?;
+            stretch(block.issued_ns, block.completed_ns)
+        })?;
+        in_order("blocks", &self.blocks, |block| block.issued_ns)
+    }
+}
+
+fn check_about(about: &About) -> Found {
+    if about.machine.cores == 0 {
+        return Err("about.json: machine.cores is 0".to_owned());
+    }
+    if !(about.duration_s.is_finite() && about.duration_s >= 0.0) {
+        return Err("about.json: duration_s is no length of time".to_owned());
+    }
+    if !(0.0..=1.0).contains(&about.foreign_cpu_share) {
+        return Err("about.json: foreign_cpu_share is no share".to_owned());
+    }
+    every("about.json: bursts", &about.bursts, |burst| {
+        stretch(burst.start_ns, burst.end_ns)?;
+        match burst.log_delay_us.is_finite() && burst.log_delay_us >= 0.0 {
+            true => Ok(()),
+            false => Err("log_delay_us is no length of time".to_owned()),
+        }
+    })?;
+    every("about.json: devices", &about.devices, |device| {
+        below("first_sector", device.first_sector)?;
+        below("sectors", device.sectors)
+    })?;
+    in_order("about.json: bursts", &about.bursts, |burst| burst.start_ns)
+}
+
+fn every<R>(table: &str, rows: &[R], check: impl Fn(&R) -> Found) -> Found {
+    for (at, row) in rows.iter().enumerate() {
+        check(row).map_err(|problem| format!("{table}: row {at}: {problem}"))?;
+    }
+    Ok(())
+}
+
+fn in_order<R, K: PartialOrd>(table: &str, rows: &[R], key: impl Fn(&R) -> K) -> Found {
+    match rows
+        .windows(2)
+        .position(|pair| key(&pair[0]) > key(&pair[1]))
+    {
+        Some(at) => Err(format!("{table}: row {} comes before row {at}", at + 1)),
+        None => Ok(()),
+    }
+}
+
+fn index(name: &str, value: u32, rows: usize, optional: bool) -> Found {
+    if (value as usize) < rows || (optional && value == NONE) {
+        return Ok(());
+    }
+    Err(format!("{name} is {value}, and there are {rows}"))
+}
+
+fn stretch(start_ns: u64, end_ns: u64) -> Found {
+    if start_ns > end_ns {
+        return Err(format!("ends at {end_ns}, before it starts at {start_ns}"));
+    }
+    below("its end", end_ns)
+}
+
+fn below(name: &str, value: u64) -> Found {
+    match value < LIMIT {
+        true => Ok(()),
+        false => Err(format!("{name} is {value}, which cannot be")),
+    }
+}
+
+fn known_below(name: &str, value: u64) -> Found {
+    match value {
+        UNKNOWN => Ok(()),
+        value => below(name, value),
+    }
+}

@@ -1,0 +1,185 @@
+//! A Parquet file becomes rows. Nothing in the file is trusted.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use bytes::Bytes;
+use parquet::basic::Type as Physical;
+use parquet::column::reader::{ColumnReader, get_typed_column_reader};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+
+use crate::table::{Cell, Column, Table};
+
+/// Values that are decoded at once.
+const BATCH: usize = 1 << 14;
+
+/// Every row of the file, or what is wrong with it.
+///
+/// `rows` is the number that the recording says there are: no more are made, whatever the file claims.
+pub(crate) fn decode<R: Table>(file: Bytes, rows: u64) -> Result<Vec<R>, String> {
+    // The decoder is not ours, and some of what it checks of a damaged file it asserts.
+    catch_unwind(AssertUnwindSafe(|| decode_file(file, rows)))
+        .unwrap_or_else(|panic| Err(format!("is no such table ({})", words_of(&*panic))))
+}
+
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("its pages contradict each other")
+}
+
+fn decode_file<R: Table>(file: Bytes, rows: u64) -> Result<Vec<R>, String> {
+    let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
+    let columns = R::columns();
+    let mut decoded = Vec::new();
+    for number in 0..reader.num_row_groups() {
+        let group = reader
+            .get_row_group(number)
+            .map_err(|error| error.to_string())?;
+        decode_group(&*group, &columns, rows, &mut decoded)?;
+    }
+    match decoded.len() as u64 == rows {
+        true => Ok(decoded),
+        false => Err(format!(
+            "has {} rows, and about.json says {rows}",
+            decoded.len()
+        )),
+    }
+}
+
+fn decode_group<R: Table>(
+    group: &dyn RowGroupReader,
+    columns: &[Column<R>],
+    limit: u64,
+    decoded: &mut Vec<R>,
+) -> Result<(), String> {
+    let first = decoded.len();
+    let claimed = u64::try_from(group.metadata().num_rows()).unwrap_or(u64::MAX);
+    if claimed > limit - first as u64 {
+        return Err(format!("has more rows than the {limit} of about.json"));
+    }
+    decoded.extend((0..claimed).map(|_| R::blank()));
+    for column in columns {
+        let reader = column_reader(group, column)?;
+        decode_column(reader, column, &mut decoded[first..], first)
+            .map_err(|problem| format!("column {}: {problem}", column.name))?;
+    }
+    Ok(())
+}
+
+/// The reader of a column, once its type is what the schema says.
+fn column_reader<R>(
+    group: &dyn RowGroupReader,
+    column: &Column<R>,
+) -> Result<ColumnReader, String> {
+    let there = group.metadata().columns();
+    let at = there
+        .iter()
+        .position(|one| one.column_path().string() == column.name)
+        .ok_or_else(|| format!("has no column {}", column.name))?;
+    let descriptor = there[at].column_descr();
+    let expected = match column.cell {
+        Cell::Row | Cell::Number { .. } => Physical::INT64,
+        Cell::Word { .. } | Cell::Text { .. } => Physical::BYTE_ARRAY,
+        Cell::Flag { .. } => Physical::BOOLEAN,
+    };
+    if descriptor.physical_type() != expected
+        || descriptor.max_rep_level() != 0
+        || descriptor.max_def_level() > 1
+    {
+        return Err(format!("column {} is not of type {expected}", column.name));
+    }
+    group
+        .get_column_reader(at)
+        .map_err(|error| error.to_string())
+}
+
+fn decode_column<R>(
+    reader: ColumnReader,
+    column: &Column<R>,
+    rows: &mut [R],
+    first: usize,
+) -> Result<(), String> {
+    match &column.cell {
+        Cell::Row => each::<Int64Type, R>(reader, rows, |_, at, value| {
+            match value == i64::try_from(first + at).ok() {
+                true => Ok(()),
+                false => Err(format!("row {} has another number", first + at)),
+            }
+        }),
+        Cell::Number { set, .. } => {
+            each::<Int64Type, R>(reader, rows, |row, _, value| match set(row, value) {
+                true => Ok(()),
+                false => Err(format!("{value:?} is out of range")),
+            })
+        }
+        Cell::Word {
+            words,
+            set,
+            optional,
+            ..
+        } => each::<ByteArrayType, R>(reader, rows, |row, _, value| {
+            let place = value.map(|value| place_of(words, &value)).transpose()?;
+            set(row, place);
+            match place.is_some() || *optional {
+                true => Ok(()),
+                false => Err("is null".to_owned()),
+            }
+        }),
+        Cell::Text { set, .. } => each::<ByteArrayType, R>(reader, rows, |row, _, value| {
+            let value = value.ok_or("is null")?;
+            let text = value.as_utf8().map_err(|_| "is not UTF-8".to_owned())?;
+            set(row, text.to_owned());
+            Ok(())
+        }),
+        Cell::Flag { set, .. } => each::<BoolType, R>(reader, rows, |row, _, value| {
+            set(row, value.ok_or("is null")?);
+            Ok(())
+        }),
+    }
+}
+
+fn place_of(words: &[&str], value: &ByteArray) -> Result<usize, String> {
+    words
+        .iter()
+        .position(|word| word.as_bytes() == value.data())
+        .ok_or_else(|| {
+            format!(
+                "{:?} is none of {}",
+                value.as_utf8().unwrap_or("?"),
+                words.join(", ")
+            )
+        })
+}
+
+/// Hand each row its value, none where it is null; there must be one for every row.
+fn each<T: DataType, R>(
+    reader: ColumnReader,
+    rows: &mut [R],
+    mut take: impl FnMut(&mut R, usize, Option<T::T>) -> Result<(), String>,
+) -> Result<(), String> {
+    let mut reader = get_typed_column_reader::<T>(reader);
+    let (mut values, mut levels) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    while at < rows.len() {
+        values.clear();
+        levels.clear();
+        let wanted = BATCH.min(rows.len() - at);
+        let (found, ..) = reader
+            .read_records(wanted, Some(&mut levels), None, &mut values)
+            .map_err(|error| error.to_string())?;
+        if found == 0 || found > wanted {
+            return Err(format!("ends after {at} of {} rows", rows.len()));
+        }
+        // A column without nulls has no levels.
+        levels.resize(found, 1);
+        let mut left = values.drain(..);
+        for &level in &levels {
+            let value = if level == 0 { None } else { left.next() };
+            take(&mut rows[at], at, value)?;
+            at += 1;
+        }
+    }
+    Ok(())
+}

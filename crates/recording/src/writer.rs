@@ -1,0 +1,126 @@
+//! A recording is written as it is made, the rows of one burst at a time.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::encode::TableWriter;
+use crate::manifest::{self, FORMAT, Manifest};
+use crate::table::Table;
+use crate::{
+    About, Block, Call, FORMAT_VERSION, File, NONE, Recording, RecordingError, State, Thread,
+};
+
+/// Rows of one burst. A state's `call` counts within the burst, from 0.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BurstRows {
+    /// What each thread was doing.
+    pub states: Vec<State>,
+    /// System calls.
+    pub calls: Vec<Call>,
+    /// Requests to block devices.
+    pub blocks: Vec<Block>,
+}
+
+/// Writes a recording of any length in little memory.
+pub struct Writer {
+    directory: PathBuf,
+    states: TableWriter<State>,
+    calls: TableWriter<Call>,
+    blocks: TableWriter<Block>,
+}
+
+impl Writer {
+    /// Begin a recording in `directory`, which is made where it does not exist.
+    ///
+    /// # Errors
+    /// If a recording is there already, or the folder cannot be written.
+    pub fn create(directory: &Path) -> Result<Self, RecordingError> {
+        if manifest::exists(directory) {
+            return Err(RecordingError::new(
+                format!("{} holds a recording already", directory.display()),
+                "name another folder, or remove that one",
+            ));
+        }
+        fs::create_dir_all(directory)
+            .map_err(|error| RecordingError::unwritable(directory, error))?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            states: TableWriter::create(directory)?,
+            calls: TableWriter::create(directory)?,
+            blocks: TableWriter::create(directory)?,
+        })
+    }
+
+    /// Add the rows of a burst; those of states and calls by thread, then by time.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn burst(&mut self, rows: BurstRows) -> Result<(), RecordingError> {
+        let first = u32::try_from(self.calls.rows()).unwrap_or(NONE);
+        let shift = |call: u32| match call {
+            NONE => NONE,
+            call => call.saturating_add(first),
+        };
+        let states = rows.states.into_iter();
+        self.states.add(states.map(|state| State {
+            call: shift(state.call),
+            ..state
+        }))?;
+        self.calls.add(rows.calls)?;
+        self.blocks.add(rows.blocks)
+    }
+
+    /// End the recording with what is known last; `about`'s format and version are filled in.
+    ///
+    /// # Errors
+    /// If the file system refuses. The folder is then no recording.
+    pub fn finish(
+        self,
+        about: About,
+        threads: Vec<Thread>,
+        files: Vec<File>,
+    ) -> Result<(), RecordingError> {
+        let tables = BTreeMap::from([
+            (
+                Thread::NAME.to_owned(),
+                whole_table(&self.directory, threads)?,
+            ),
+            (File::NAME.to_owned(), whole_table(&self.directory, files)?),
+            (State::NAME.to_owned(), self.states.finish()?),
+            (Call::NAME.to_owned(), self.calls.finish()?),
+            (Block::NAME.to_owned(), self.blocks.finish()?),
+        ]);
+        let about = About {
+            format: FORMAT.to_owned(),
+            version: FORMAT_VERSION,
+            ..about
+        };
+        Manifest { about, tables }.write(&self.directory)
+    }
+}
+
+fn whole_table<R: Table>(
+    directory: &Path,
+    rows: Vec<R>,
+) -> Result<manifest::TableFile, RecordingError> {
+    let mut table = TableWriter::create(directory)?;
+    table.add(rows)?;
+    table.finish()
+}
+
+impl Recording {
+    /// Write the whole of it to `directory`; its format and version are filled in.
+    ///
+    /// # Errors
+    /// As [`Writer::create`], [`Writer::burst`] and [`Writer::finish`].
+    pub fn write(&self, directory: &Path) -> Result<(), RecordingError> {
+        let mut writer = Writer::create(directory)?;
+        writer.burst(BurstRows {
+            states: self.states.clone(),
+            calls: self.calls.clone(),
+            blocks: self.blocks.clone(),
+        })?;
+        writer.finish(self.about.clone(), self.threads.clone(), self.files.clone())
+    }
+}
