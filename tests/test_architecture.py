@@ -21,7 +21,7 @@ LAYERS: list[set[str]] = [
     {"dss"},
     {"workload"},
     {"results"},
-    {"drive_files", "placement", "profiles", "statistics", "wait_sampling"},
+    {"drive_files", "placement", "profiles", "recording", "statistics", "wait_sampling"},
     {"study"},
     {"device_summary", "simulation"},
     {"host"},

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
 from typing import Self, final
 
 __version__: str
@@ -12,6 +13,7 @@ __all__ = [
     "load_tables",
     "parse_profile",
     "probe_engine",
+    "read_recording",
     "release_tpch_text",
     "serve_disk",
     "simulate_device",
@@ -124,3 +126,4 @@ def tpch_rows(table: str, scale_factor: float, refresh_sets: int | None = None) 
 def write_tpch(
     table: str, scale_factor: float, part: int, parts: int, path: str, refresh_sets: int | None = None
 ) -> int: ...
+def read_recording(path: str | PathLike[str], whole: bool) -> str: ...

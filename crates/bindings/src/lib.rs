@@ -8,6 +8,7 @@ mod load;
 mod probe;
 mod profile;
 mod python_driver;
+mod recording;
 mod rules;
 mod simulate;
 mod sqlite;
@@ -34,6 +35,9 @@ mod _core {
 
     #[pymodule_export]
     use super::profile::{PyProfile, parse_profile};
+
+    #[pymodule_export]
+    use super::recording::read_recording;
 
     #[pymodule_export]
     use super::rules::PyRules;
