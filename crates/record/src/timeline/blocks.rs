@@ -1,0 +1,194 @@
+//! Requests to block devices, from issue to completion.
+
+use std::collections::HashMap;
+
+use tierwise_recording::{Block, BlockOp, NONE};
+
+/// Where a recorded device's sectors lie in what block events speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceRange {
+    /// `(major << 20) | minor` of the whole disk, as block events give it.
+    pub number: u32,
+    /// First sector of the partition on that disk.
+    pub first_sector: u64,
+    /// Its length; 0 if that is not known.
+    pub sectors: u64,
+    /// Index among the devices of the recording.
+    pub device: u32,
+}
+
+impl DeviceRange {
+    fn holds(&self, number: u32, sector: u64) -> bool {
+        let end = match self.sectors {
+            0 => u64::MAX,
+            sectors => self.first_sector.saturating_add(sectors),
+        };
+        self.number == number && (self.first_sector..end).contains(&sector)
+    }
+}
+
+/// What the kernel's letters say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Letters {
+    op: BlockOp,
+    preflush: bool,
+    fua: bool,
+    sync: bool,
+    meta: bool,
+}
+
+/// Letters are: F if a flush comes first; the operation, R W D DE F or N; then F for forced unit access, A
+/// for readahead, S for sync, M for metadata.
+fn letters(flags: [u8; 8]) -> Option<Letters> {
+    let end = flags.iter().position(|&byte| byte == 0).unwrap_or(8);
+    let text = &flags[..end];
+    let (preflush, rest) = match text {
+        [b'F', rest @ ..] if matches!(rest.first(), Some(b'W' | b'F' | b'R' | b'N' | b'D')) => {
+            (true, rest)
+        }
+        text => (false, text),
+    };
+    let (&op, after) = rest.split_first()?;
+    let op = match op {
+        b'R' => BlockOp::Read,
+        b'W' => BlockOp::Write,
+        b'D' => BlockOp::Discard,
+        b'F' => BlockOp::Flush,
+        b'N' if preflush => BlockOp::Flush,
+        _ => return None,
+    };
+    Some(Letters {
+        op,
+        preflush,
+        fua: after.contains(&b'F'),
+        sync: after.contains(&b'S'),
+        meta: after.contains(&b'M'),
+    })
+}
+
+/// A request as its event tells it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told {
+    pub time_ns: u64,
+    pub device: u32,
+    pub sector: u64,
+    pub sectors: u32,
+    pub flags: [u8; 8],
+}
+
+/// Requests of one burst.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    ranges: Vec<DeviceRange>,
+    /// In order of issue; those under way have no completion yet.
+    pub rows: Vec<Block>,
+    underway: HashMap<(u32, u64, BlockOp), usize>,
+}
+
+/// What issue and completion of a request have in common; a flush has another sector in each.
+fn key(told: &Told, op: BlockOp) -> (u32, u64, BlockOp) {
+    let sector = if op == BlockOp::Flush { 0 } else { told.sector };
+    (told.device, sector, op)
+}
+
+impl Blocks {
+    pub(super) fn new(ranges: Vec<DeviceRange>) -> Self {
+        Self {
+            ranges,
+            ..Self::default()
+        }
+    }
+
+    /// A request was given to a device; its index if the device is a recorded one.
+    pub(super) fn issue(&mut self, told: Told, thread: u32) -> Option<usize> {
+        let letters = letters(told.flags)?;
+        let range = self.range(&told, letters.op)?;
+        let index = self.rows.len();
+        self.underway.insert(key(&told, letters.op), index);
+        self.rows.push(Block {
+            device: range.device,
+            sector: told.sector.saturating_sub(range.first_sector),
+            sectors: told.sectors,
+            op: letters.op,
+            fua: letters.fua,
+            preflush: letters.preflush && letters.op != BlockOp::Flush,
+            sync: letters.sync,
+            meta: letters.meta,
+            issued_ns: told.time_ns,
+            completed_ns: 0,
+            thread,
+            file: NONE,
+        });
+        Some(index)
+    }
+
+    /// A flush has no sector: it belongs to the first partition of its disk.
+    fn range(&self, told: &Told, op: BlockOp) -> Option<DeviceRange> {
+        let mut ranges = self.ranges.iter();
+        let found = match op {
+            BlockOp::Flush => ranges.find(|range| range.number == told.device),
+            _ => ranges.find(|range| range.holds(told.device, told.sector)),
+        };
+        found.copied()
+    }
+
+    pub(super) fn complete(&mut self, told: Told) {
+        let Some(letters) = letters(told.flags) else {
+            return;
+        };
+        if self.range(&told, letters.op).is_none() {
+            return;
+        }
+        if let Some(index) = self.underway.remove(&key(&told, letters.op)) {
+            self.rows[index].completed_ns = told.time_ns;
+        }
+    }
+
+    /// Ends the burst: forgets what is under way.
+    pub(super) fn take(&mut self) -> Vec<Block> {
+        self.underway.clear();
+        std::mem::take(&mut self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Option<Letters> {
+        let mut flags = [0; 8];
+        flags[..text.len()].copy_from_slice(text.as_bytes());
+        letters(flags)
+    }
+
+    #[test]
+    fn letters_are_told_apart() {
+        let plain = Letters {
+            op: BlockOp::Write,
+            preflush: false,
+            fua: false,
+            sync: false,
+            meta: false,
+        };
+        assert_eq!(read("W"), Some(plain));
+        let journal = Letters {
+            preflush: true,
+            fua: true,
+            sync: true,
+            meta: true,
+            ..plain
+        };
+        assert_eq!(read("FWFSM"), Some(journal));
+        let flush = Letters {
+            op: BlockOp::Flush,
+            preflush: true,
+            ..plain
+        };
+        assert_eq!(read("FF"), Some(flush));
+        assert_eq!(read("F").map(|letters| letters.op), Some(BlockOp::Flush));
+        assert_eq!(read("RA").map(|letters| letters.op), Some(BlockOp::Read));
+        assert_eq!(read("DE").map(|letters| letters.op), Some(BlockOp::Discard));
+        assert_eq!(read("N"), None);
+        assert_eq!(read(""), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! How far the rows are to be trusted.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::{Block, BlockOp, CallKind, Check, NONE, StateKind};
+
+use super::cores::Cores;
+use super::track::{Phase, Track};
+
+/// Deviation of a thread's parts from its wall time that is allowed.
+const SUM_BOUND: f64 = 0.001;
+/// Share of states that may rest on events that contradict each other.
+const CONTRADICTION_BOUND: f64 = 0.001;
+/// Share of calls and requests whose file must be known.
+const NAMED_BOUND: f64 = 0.99;
+
+/// Counted over all bursts.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    worst_sum: f64,
+    states: u64,
+    contradictions: u64,
+    /// Time in bursts, and in `Cpu` states of each core.
+    span_ns: u64,
+    busy_ns: BTreeMap<u16, u64>,
+    /// Requests to files, and those whose file is known.
+    requests: u64,
+    named_requests: u64,
+    /// Calls that move or sync a file's bytes, and those whose file is known.
+    calls: u64,
+    named_calls: u64,
+}
+
+impl Totals {
+    pub(super) fn count_tracks(&mut self, tracks: &[Track], span_ns: u64) {
+        self.span_ns += span_ns;
+        for track in tracks {
+            self.contradictions += track.contradictions;
+            self.states += track.states.len() as u64;
+            self.worst_sum = self.worst_sum.max(deviation(track, span_ns));
+            for state in &track.states {
+                if state.kind == StateKind::Cpu {
+                    *self.busy_ns.entry(state.cpu).or_default() += state.end_ns - state.start_ns;
+                }
+            }
+            self.count_calls(track);
+        }
+    }
+
+    fn count_calls(&mut self, track: &Track) {
+        for call in &track.calls {
+            let moves = matches!(
+                call.kind,
+                CallKind::Read | CallKind::Write | CallKind::Sync | CallKind::Resize
+            );
+            if moves && !call.failed {
+                self.calls += 1;
+                self.named_calls += u64::from(call.file != NONE);
+            }
+        }
+    }
+
+    /// Requests for the file system's own structures, flushes and discards are of no file.
+    pub(super) fn count_blocks(&mut self, blocks: &[Block]) {
+        let ours = blocks
+            .iter()
+            .filter(|block| !block.meta && matches!(block.op, BlockOp::Read | BlockOp::Write));
+        for block in ours {
+            self.requests += 1;
+            self.named_requests += u64::from(block.file != NONE);
+        }
+    }
+
+    pub(super) fn checks(&self, cores: &Cores) -> Vec<Check> {
+        vec![
+            self.sums(),
+            silent_cores(cores),
+            self.overfull_cores(),
+            self.contradicting(),
+            named("calls name their file", self.named_calls, self.calls),
+            named(
+                "block requests name their file",
+                self.named_requests,
+                self.requests,
+            ),
+        ]
+    }
+
+    fn sums(&self) -> Check {
+        Check {
+            name: "parts of each thread sum to its time".to_owned(),
+            passed: self.worst_sum <= SUM_BOUND,
+            detail: format!(
+                "off by {:.4} % at most; bound {:.1} %",
+                self.worst_sum * 100.0,
+                SUM_BOUND * 100.0
+            ),
+        }
+    }
+
+    fn overfull_cores(&self) -> Check {
+        let busiest = self.busy_ns.values().copied().max().unwrap_or(0);
+        let share = busiest as f64 / self.span_ns.max(1) as f64;
+        Check {
+            name: "no core runs two threads at once".to_owned(),
+            passed: share <= 1.0 + SUM_BOUND,
+            detail: format!(
+                "the busiest core was busy {:.2} % of the time",
+                share * 100.0
+            ),
+        }
+    }
+
+    fn contradicting(&self) -> Check {
+        let share = self.contradictions as f64 / self.states.max(1) as f64;
+        Check {
+            name: "events do not contradict each other".to_owned(),
+            passed: share <= CONTRADICTION_BOUND,
+            detail: format!(
+                "{} of {} states; bound {:.1} %",
+                self.contradictions,
+                self.states,
+                CONTRADICTION_BOUND * 100.0
+            ),
+        }
+    }
+}
+
+/// How far a thread's states are from the time it lived in the burst.
+fn deviation(track: &Track, span_ns: u64) -> f64 {
+    let sum: u64 = track.states.iter().map(|s| s.end_ns - s.start_ns).sum();
+    let whole = !track.born && track.phase != Phase::Gone;
+    let lived = match (track.states.first(), track.states.last()) {
+        (Some(_), Some(_)) if whole => span_ns,
+        (Some(first), Some(last)) => last.end_ns - first.start_ns,
+        _ => return 0.0,
+    };
+    (lived as f64 - sum as f64).abs() / lived.max(1) as f64
+}
+
+/// A core whose switches are not told is no failure: they are inferred.
+fn silent_cores(cores: &Cores) -> Check {
+    let silent = cores.without_switches();
+    let (missing, seen) = cores.arrivals();
+    let which = match silent.as_slice() {
+        [] => "every core tells its switches from idle".to_owned(),
+        cpus => format!("core {cpus:?} never tells its switches from idle"),
+    };
+    Check {
+        name: "switches from idle are known".to_owned(),
+        passed: true,
+        detail: format!("{which}; {missing} inferred, {seen} told"),
+    }
+}
+
+fn named(name: &str, known: u64, all: u64) -> Check {
+    let share = if all == 0 {
+        1.0
+    } else {
+        known as f64 / all as f64
+    };
+    Check {
+        name: name.to_owned(),
+        passed: share >= NAMED_BOUND,
+        detail: format!("{known} of {all}; bound {:.0} %", NAMED_BOUND * 100.0),
+    }
+}

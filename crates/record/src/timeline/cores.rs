@@ -1,0 +1,68 @@
+//! What each core runs, as far as switches tell, and whether they tell all.
+
+use std::collections::BTreeMap;
+
+/// One core.
+#[derive(Clone, Copy, Debug, Default)]
+struct Core {
+    /// Thread that runs, if the last switch named it; 0 is the idle one.
+    running: Option<i32>,
+    /// When that switch was.
+    since_ns: u64,
+    /// Switches away from the idle thread that were seen.
+    seen: u64,
+    /// Those that must have been, but were not seen.
+    missing: u64,
+}
+
+/// All cores.
+#[derive(Debug, Default)]
+pub(super) struct Cores {
+    cores: BTreeMap<u16, Core>,
+}
+
+impl Cores {
+    /// Nothing is known of what runs.
+    pub(super) fn forget(&mut self) {
+        for core in self.cores.values_mut() {
+            core.running = None;
+        }
+    }
+
+    pub(super) fn switch(&mut self, time_ns: u64, cpu: u16, previous: i32, next: i32) {
+        let core = self.cores.entry(cpu).or_default();
+        core.running = Some(next);
+        core.since_ns = time_ns;
+        core.seen += u64::from(previous == 0);
+    }
+
+    /// When a thread that could run from `ready_ns` on must have got the core where it is seen running at
+    /// `now_ns` although no switch told. A switch from another of ours would have been seen, so the core was
+    /// idle: the thread got it as soon as both were ready.
+    pub(super) fn infer_arrival(&mut self, cpu: u16, tid: i32, ready_ns: u64, now_ns: u64) -> u64 {
+        let core = self.cores.entry(cpu).or_default();
+        core.missing += 1;
+        let arrival = match core.running {
+            Some(0) => core.since_ns.max(ready_ns),
+            _ => ready_ns,
+        };
+        core.running = Some(tid);
+        core.since_ns = arrival.min(now_ns);
+        core.since_ns
+    }
+
+    /// Cores of which no switch away from the idle thread is ever told, though there must have been some.
+    pub(super) fn without_switches(&self) -> Vec<u16> {
+        let silent = self.cores.iter().filter(|(_, core)| {
+            let all = core.seen + core.missing;
+            core.missing > 10 && core.missing * 10 > all * 9
+        });
+        silent.map(|(&cpu, _)| cpu).collect()
+    }
+
+    /// Arrivals that were inferred, and those that were seen.
+    pub(super) fn arrivals(&self) -> (u64, u64) {
+        let missing = self.cores.values().map(|core| core.missing).sum();
+        (missing, self.cores.values().map(|core| core.seen).sum())
+    }
+}

@@ -1,0 +1,145 @@
+//! Files by path, and the numbers that processes have for them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tierwise_recording::{File, NONE, Role, UNKNOWN};
+
+use super::extents::{Extent, Extents};
+
+/// What is found out about a file from outside of the trace.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileFacts {
+    /// What it is for.
+    pub role: Option<Role>,
+    /// Index of its device among those of the recording.
+    pub device: Option<u32>,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Where it lies; what was known before about the same sectors is replaced.
+    pub extents: Vec<Extent>,
+}
+
+/// Every file that was seen, each once.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    pub rows: Vec<File>,
+    pub extents: Extents,
+    by_path: HashMap<String, u32>,
+    /// New, or of another size than when they were last described.
+    changed: BTreeSet<u32>,
+}
+
+impl Files {
+    /// The index of a path, new or known.
+    pub(super) fn intern(&mut self, path: &str) -> u32 {
+        let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+        if let Some(&file) = self.by_path.get(path) {
+            return file;
+        }
+        let file = self.rows.len() as u32;
+        self.rows.push(File {
+            path: path.to_owned(),
+            role: None,
+            device: NONE,
+            size_bytes: 0,
+        });
+        self.by_path.insert(path.to_owned(), file);
+        self.changed.insert(file);
+        file
+    }
+
+    /// Whether bytes go to or come from someone, not a file.
+    pub(super) fn is_stream(&self, file: u32) -> bool {
+        match self.rows.get(file as usize) {
+            Some(row) => !row.path.starts_with('/'),
+            None => true,
+        }
+    }
+
+    pub(super) fn touch(&mut self, file: u32) {
+        if file != NONE {
+            self.changed.insert(file);
+        }
+    }
+
+    /// Files whose facts are not known or no longer true.
+    pub(super) fn to_resolve(&self) -> Vec<(u32, String)> {
+        let changed = self.changed.iter().filter(|&&file| !self.is_stream(file));
+        changed
+            .map(|&file| (file, self.rows[file as usize].path.clone()))
+            .collect()
+    }
+
+    pub(super) fn describe(&mut self, file: u32, facts: FileFacts) {
+        let Some(row) = self.rows.get_mut(file as usize) else {
+            return;
+        };
+        row.role = facts.role;
+        row.device = facts.device.unwrap_or(NONE);
+        row.size_bytes = facts.size_bytes;
+        self.changed.remove(&file);
+        for extent in facts.extents {
+            self.extents.insert(file, extent);
+        }
+    }
+}
+
+/// What a number stands for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Descriptor {
+    /// Index of the file.
+    pub file: u32,
+    /// Where the next read or write without an offset begins, or [`UNKNOWN`].
+    pub position: u64,
+}
+
+/// The numbers of every process.
+#[derive(Debug, Default)]
+pub(super) struct Descriptors {
+    processes: HashMap<i32, HashMap<i32, Descriptor>>,
+}
+
+impl Descriptors {
+    pub(super) fn get(&mut self, pid: i32, fd: i32) -> Option<&mut Descriptor> {
+        self.processes.get_mut(&pid)?.get_mut(&fd)
+    }
+
+    pub(super) fn set(&mut self, pid: i32, fd: i32, file: u32, position: u64) {
+        let descriptor = Descriptor { file, position };
+        self.processes
+            .entry(pid)
+            .or_default()
+            .insert(fd, descriptor);
+    }
+
+    /// `copy` stands for what `fd` does; for nothing known if that is not known.
+    pub(super) fn duplicate(&mut self, pid: i32, fd: i32, copy: i32) {
+        match self.get(pid, fd).copied() {
+            Some(of) => self.set(pid, copy, of.file, UNKNOWN),
+            None => self.close(pid, copy),
+        }
+    }
+
+    pub(super) fn close(&mut self, pid: i32, fd: i32) {
+        if let Some(open) = self.processes.get_mut(&pid) {
+            open.remove(&fd);
+        }
+    }
+
+    pub(super) fn close_range(&mut self, pid: i32, first: u64, last: u64) {
+        if let Some(open) = self.processes.get_mut(&pid) {
+            open.retain(|&fd, _| !(first..=last).contains(&(fd as u64)));
+        }
+    }
+
+    /// A child process begins with what its parent has.
+    pub(super) fn fork(&mut self, parent: i32, child: i32) {
+        if let Some(open) = self.processes.get(&parent).cloned() {
+            self.processes.insert(child, open);
+        }
+    }
+
+    pub(super) fn forget(&mut self, pid: i32) {
+        self.processes.remove(&pid);
+    }
+}

@@ -1,0 +1,121 @@
+//! Which file a block request belongs to, and what asynchronous calls asked.
+//!
+//! Known are: where each file lies (exact, unless a file was moved or removed since), the call that the issuing
+//! thread was in (exact for reads; a write or flush is often issued by a kernel thread), and which syncs
+//! were under way.
+
+use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, UNKNOWN};
+
+use super::files::Files;
+
+/// What was known of a request when it was issued.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hint {
+    /// File of the call that the issuing thread was in, and what the call asks.
+    pub call: Option<(CallKind, u32)>,
+    /// Files with a sync under way, the oldest first; [`NONE`] where there are fewer.
+    pub syncing: [u32; 4],
+}
+
+/// An asynchronous call: its thread's track and its index there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Submitted {
+    pub track: usize,
+    pub index: u32,
+}
+
+/// Names the file of every request for which it is known.
+pub(super) fn name_files(blocks: &mut [Block], hints: &[Hint], files: &Files) {
+    for (block, hint) in blocks.iter_mut().zip(hints) {
+        block.file = file_of(block, hint, files).unwrap_or(NONE);
+    }
+}
+
+fn file_of(block: &Block, hint: &Hint, files: &Files) -> Option<u32> {
+    let here = |file: u32| {
+        let row = files.rows.get(file as usize);
+        row.is_some_and(|row| row.device == block.device)
+    };
+    let called = hint.call.filter(|&(_, file)| here(file));
+    let mut syncing = hint.syncing.into_iter().filter(|&file| here(file));
+    match block.op {
+        BlockOp::Discard => None,
+        BlockOp::Flush => match called {
+            Some((CallKind::Sync | CallKind::Write, file)) => Some(file),
+            _ => syncing.next(),
+        },
+        _ if block.meta => None,
+        BlockOp::Read | BlockOp::Write => match (block.op, called) {
+            (BlockOp::Read, Some((CallKind::Read, file))) => Some(file),
+            _ => {
+                let place = files.extents.find(block.device, block.sector);
+                place
+                    .map(|place| place.file)
+                    .or(called.map(|(_, file)| file))
+                    .or_else(|| only(&mut syncing))
+            }
+        },
+    }
+}
+
+/// The file, if it is one and the same.
+fn only(files: &mut impl Iterator<Item = u32>) -> Option<u32> {
+    let first = files.next()?;
+    files.all(|file| file == first).then_some(first)
+}
+
+/// Gives asynchronous calls the file and offset of the requests that they became.
+///
+/// The kernel does not tell which request belongs to which call. Both complete in the same order, and a
+/// request that was issued and completed within the call and has its length is taken for it.
+pub(super) fn place_submitted<'a>(
+    calls: impl Iterator<Item = &'a mut Call>,
+    blocks: &[Block],
+    files: &Files,
+) {
+    let mut calls: Vec<&mut Call> = calls
+        .filter(|call| matches!(call.kind, CallKind::Read | CallKind::Write) && call.file == NONE)
+        .collect();
+    if calls.is_empty() {
+        return;
+    }
+    calls.sort_by_key(|call| call.end_ns);
+    let mut done: Vec<&Block> = blocks
+        .iter()
+        .filter(|block| block.file != NONE && block.completed_ns > 0)
+        .collect();
+    done.sort_by_key(|block| block.completed_ns);
+    let mut free = vec![true; done.len()];
+    let mut first = 0;
+    for call in calls {
+        while first < done.len() && !free[first] {
+            first += 1;
+        }
+        let fits = |at: &usize| free[*at] && is_request_of(done[*at], call);
+        let ended = done.partition_point(|block| block.completed_ns <= call.end_ns);
+        if let Some(at) = (first..ended).find(fits) {
+            free[at] = false;
+            place(call, done[at], files);
+        }
+    }
+}
+
+fn is_request_of(block: &Block, call: &Call) -> bool {
+    let op = match call.kind {
+        CallKind::Read => BlockOp::Read,
+        _ => BlockOp::Write,
+    };
+    block.op == op
+        && block.issued_ns >= call.start_ns
+        && u64::from(block.sectors) * 512 == call.size_bytes
+}
+
+/// A call asked what a request did.
+pub(super) fn place(call: &mut Call, block: &Block, files: &Files) {
+    call.file = block.file;
+    call.size_bytes = u64::from(block.sectors) * 512;
+    call.offset_bytes = match files.extents.find(block.device, block.sector) {
+        Some(place) if place.file == block.file => place.offset_bytes,
+        _ => UNKNOWN,
+    };
+}
