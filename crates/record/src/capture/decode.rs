@@ -1,0 +1,191 @@
+//! A record of a tracepoint becomes an event.
+
+use super::format::{Field, Format};
+use super::tracepoints::Meaning;
+use crate::{Event, EventKind, SwitchState};
+
+/// Flag of a record made in a hardware interrupt, and of one made in a software interrupt.
+const HARD_INTERRUPT: u8 = 0x08;
+const SOFT_INTERRUPT: u8 = 0x10;
+const IN_NMI: u8 = 0x40;
+
+/// `CLONE_THREAD`.
+const SAME_PROCESS: u64 = 0x1_0000;
+
+/// Where in a system call's record the arguments begin.
+const ARGUMENTS_OFFSET: usize = 16;
+
+/// Knows the records of the tracepoints it was told of.
+#[derive(Default)]
+pub struct Decoder {
+    layouts: Vec<Option<Layout>>,
+}
+
+/// A tracepoint's meaning and its fields, in the order that [`field_names`] gives.
+#[derive(Clone, Debug)]
+struct Layout {
+    meaning: Meaning,
+    fields: [Option<Field>; 4],
+}
+
+/// Fields that are read; alternatives (older names) after a bar, and a question mark where it may be missing.
+fn field_names(meaning: Meaning) -> &'static [&'static str] {
+    match meaning {
+        Meaning::Enter => &["__syscall_nr|nr|id"],
+        Meaning::Exit => &["__syscall_nr|nr|id", "ret"],
+        Meaning::Switch => &["prev_pid", "prev_state", "next_pid"],
+        Meaning::Waking => &["pid", "target_cpu"],
+        Meaning::Fork => &["pid", "comm", "clone_flags"],
+        Meaning::Rename => &["newcomm", "?pid"],
+        Meaning::Ended => &["pid"],
+        Meaning::Issue | Meaning::Complete => &["dev", "sector", "nr_sector", "rwbs"],
+        Meaning::UringSubmit => &["user_data", "opcode", "?req"],
+        Meaning::UringComplete => &["user_data", "res", "?req"],
+    }
+}
+
+impl Decoder {
+    /// Learns a tracepoint; false if it lacks a field that is needed.
+    pub fn learn(&mut self, meaning: Meaning, format: &Format) -> bool {
+        let mut fields = [None; 4];
+        for (slot, names) in fields.iter_mut().zip(field_names(meaning)) {
+            *slot = (names.trim_start_matches('?').split('|')).find_map(|name| format.field(name));
+            if slot.is_none() && !names.starts_with('?') {
+                return false;
+            }
+        }
+        let at = usize::from(format.id);
+        if self.layouts.len() <= at {
+            self.layouts.resize(at + 1, None);
+        }
+        self.layouts[at] = Some(Layout { meaning, fields });
+        true
+    }
+
+    /// The event that a record tells; none for a record that is unknown or too short.
+    pub fn decode(&self, cpu: u16, time_ns: u64, record: &[u8]) -> Option<Event> {
+        let id = u16::from_ne_bytes(record.get(..2)?.try_into().ok()?);
+        let current = i32::from_ne_bytes(record.get(4..8)?.try_into().ok()?);
+        let layout = self.layouts.get(usize::from(id))?.as_ref()?;
+        let kind = layout.kind(record)?;
+        let tid = match &kind {
+            EventKind::Switch { previous, .. } => *previous,
+            EventKind::Rename { .. } => layout.thread(1, record).unwrap_or(current),
+            EventKind::Ended => layout.thread(0, record)?,
+            _ => current,
+        };
+        Some(Event {
+            time_ns,
+            cpu,
+            tid,
+            kind,
+        })
+    }
+}
+
+impl Layout {
+    fn kind(&self, record: &[u8]) -> Option<EventKind> {
+        Some(match self.meaning {
+            Meaning::Enter => EventKind::Enter {
+                number: u32::try_from(self.number(0, record)?).ok()?,
+                arguments: arguments(record),
+            },
+            Meaning::Exit => EventKind::Exit {
+                number: u32::try_from(self.number(0, record)?).ok()?,
+                result: self.number(1, record)?.cast_signed(),
+            },
+            Meaning::Switch => EventKind::Switch {
+                previous: self.thread(0, record)?,
+                state: switch_state(self.number(1, record)?),
+                next: self.thread(2, record)?,
+            },
+            Meaning::Waking => EventKind::Waking {
+                woken: self.thread(0, record)?,
+                target: u16::try_from(self.number(1, record)?).ok()?,
+                interrupt: record.get(2)? & (HARD_INTERRUPT | SOFT_INTERRUPT | IN_NMI) != 0,
+            },
+            Meaning::Fork => EventKind::Fork {
+                child: self.thread(0, record)?,
+                name: self.fields[1]?.text(record)?,
+                thread: self.number(2, record)? & SAME_PROCESS != 0,
+            },
+            Meaning::Rename => EventKind::Rename {
+                name: self.fields[0]?.text(record)?,
+            },
+            Meaning::Ended => EventKind::Ended,
+            Meaning::Issue => EventKind::Issue {
+                device: u32::try_from(self.number(0, record)?).ok()?,
+                sector: self.number(1, record)?,
+                sectors: u32::try_from(self.number(2, record)?).ok()?,
+                flags: self.letters(record)?,
+            },
+            Meaning::Complete => EventKind::Complete {
+                device: u32::try_from(self.number(0, record)?).ok()?,
+                sector: self.number(1, record)?,
+                sectors: u32::try_from(self.number(2, record)?).ok()?,
+                flags: self.letters(record)?,
+            },
+            Meaning::UringSubmit => EventKind::UringSubmit {
+                request: self.request(record)?,
+                operation: u8::try_from(self.number(1, record)?).ok()?,
+            },
+            Meaning::UringComplete => EventKind::UringComplete {
+                request: self.request(record)?,
+                result: self.number(1, record)?.cast_signed(),
+            },
+        })
+    }
+
+    fn number(&self, field: usize, record: &[u8]) -> Option<u64> {
+        self.fields[field]?.number(record)
+    }
+
+    fn thread(&self, field: usize, record: &[u8]) -> Option<i32> {
+        i32::try_from(self.number(field, record)?.cast_signed()).ok()
+    }
+
+    fn letters(&self, record: &[u8]) -> Option<[u8; 8]> {
+        let bytes = self.fields[3]?.bytes(record)?;
+        let mut letters = [0; 8];
+        let told = bytes.iter().take_while(|&&byte| byte != 0);
+        letters
+            .iter_mut()
+            .zip(told)
+            .for_each(|(to, &from)| *to = from);
+        Some(letters)
+    }
+
+    /// The kernel's request; where it does not tell that (before 5.17), what the program named it.
+    fn request(&self, record: &[u8]) -> Option<u64> {
+        let request = self.fields[2].and_then(|field| field.number(record));
+        request.map_or_else(|| self.number(0, record), Some)
+    }
+}
+
+/// Whether a record was made in a software interrupt, and in no other.
+pub fn in_soft_interrupt(record: &[u8]) -> bool {
+    let flags = record.get(2).copied().unwrap_or_default();
+    flags & (HARD_INTERRUPT | SOFT_INTERRUPT | IN_NMI) == SOFT_INTERRUPT
+}
+
+fn arguments(record: &[u8]) -> [u64; 6] {
+    let mut arguments = [0; 6];
+    let told = record.get(ARGUMENTS_OFFSET..).unwrap_or_default();
+    for (argument, bytes) in arguments.iter_mut().zip(told.chunks_exact(8)) {
+        *argument = u64::from_ne_bytes(bytes.try_into().expect("chunks of eight"));
+    }
+    arguments
+}
+
+/// The kernel's bits, as `sched_switch` prints them.
+fn switch_state(bits: u64) -> SwitchState {
+    const PREEMPTED: u64 = 0x100;
+    match bits {
+        0 => SwitchState::Runnable,
+        _ if bits & PREEMPTED != 0 => SwitchState::Runnable,
+        _ if bits & 0x30 != 0 => SwitchState::Dead,
+        _ if bits & 0x0c != 0 => SwitchState::Stopped,
+        _ if bits & 0x02 != 0 => SwitchState::Disk,
+        _ => SwitchState::Sleeping,
+    }
+}

@@ -1,0 +1,34 @@
+//! What can keep a capture from starting or going on.
+
+use std::io;
+use std::path::Path;
+
+/// A capture that cannot be done, in one line that names file or option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct CaptureError {
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it, in the imperative.
+    pub fix: String,
+}
+
+impl CaptureError {
+    pub(crate) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            fix: fix.into(),
+        }
+    }
+
+    pub(crate) fn tracefs(path: &Path, error: &io::Error) -> Self {
+        let fix = match error.kind() {
+            io::ErrorKind::PermissionDenied => "record as root",
+            io::ErrorKind::NotFound => {
+                "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)"
+            }
+            _ => "see whether another tracer holds it, or the kernel locks tracing down",
+        };
+        Self::new(format!("tracing: {}: {error}", path.display()), fix)
+    }
+}

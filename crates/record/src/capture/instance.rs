@@ -1,0 +1,181 @@
+//! One private instance of the kernel's tracer: a ring buffer and switches of its own, removed at the end.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::CaptureError;
+use super::decode::Decoder;
+use super::format::Format;
+use super::tracepoints::Meaning;
+
+/// One instance; what it switched on is off again when this is dropped.
+pub struct Instance {
+    directory: PathBuf,
+    enabled: Vec<PathBuf>,
+    pipes: Vec<Pipe>,
+}
+
+/// The records of one core.
+pub struct Pipe {
+    /// Which.
+    pub cpu: u16,
+    /// `trace_pipe_raw`: every read gives a page, or would block.
+    pub file: File,
+}
+
+impl Instance {
+    /// Makes one that is switched off, with `buffer_bytes` a core.
+    pub fn create(tracefs: &Path, name: &str, buffer_bytes: u64) -> Result<Self, CaptureError> {
+        let directory = tracefs.join("instances").join(name);
+        fs::create_dir(&directory).map_err(|error| CaptureError::tracefs(&directory, &error))?;
+        let mut instance = Self {
+            directory,
+            enabled: Vec::new(),
+            pipes: Vec::new(),
+        };
+        instance.set("tracing_on", "0")?;
+        instance.set("trace_clock", "mono")?;
+        instance.set("buffer_size_kb", &(buffer_bytes >> 10).to_string())?;
+        // What is dropped when the buffer is full is the newest, so that what is there has no gaps.
+        instance.set("options/overwrite", "0")?;
+        // Names of threads are learnt by other means; not every kernel has the switch.
+        let _ = instance.set("options/record-cmd", "0");
+        for cpu in online_cpus() {
+            instance.open_pipe(cpu)?;
+        }
+        Ok(instance)
+    }
+
+    fn open_pipe(&mut self, cpu: u16) -> Result<(), CaptureError> {
+        let path = self.path(&format!("per_cpu/cpu{cpu}/trace_pipe_raw"));
+        let mut options = OpenOptions::new();
+        let opened = options
+            .read(true)
+            .custom_flags(libc::O_NONBLOCK)
+            .open(&path);
+        let file = opened.map_err(|error| CaptureError::tracefs(&path, &error))?;
+        self.pipes.push(Pipe { cpu, file });
+        Ok(())
+    }
+
+    /// Plans to switch on a tracepoint `SYSTEM/NAME`; false if this kernel lacks it.
+    pub fn add(&mut self, event: &str, meaning: Meaning, decoder: &mut Decoder) -> bool {
+        let directory = self.path("events").join(event);
+        let text = fs::read_to_string(directory.join("format")).unwrap_or_default();
+        let known = Format::parse(&text).is_some_and(|format| decoder.learn(meaning, &format));
+        if known {
+            self.enabled.push(directory.join("enable"));
+        }
+        known
+    }
+
+    /// Follows the threads that followed ones start.
+    pub fn follow_forks(&self) -> Result<(), CaptureError> {
+        self.set("options/event-fork", "1")
+    }
+
+    /// Traces these threads and no others.
+    pub fn set_threads(&self, tids: &[i32]) -> Result<(), CaptureError> {
+        self.set("set_event_pid", "")?;
+        self.add_threads(tids)
+    }
+
+    /// Traces these threads too.
+    pub fn add_threads(&self, tids: &[i32]) -> Result<(), CaptureError> {
+        let path = self.path("set_event_pid");
+        let written = OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .and_then(|mut file| {
+                // A thread may have ended meanwhile, or the number may be too long for one write.
+                (tids.iter()).try_for_each(|tid| file.write_all(format!("{tid}\n").as_bytes()))
+            });
+        written.map_err(|error| CaptureError::tracefs(&path, &error))
+    }
+
+    /// Switches all planned tracepoints on; nothing is recorded before [`Self::record`].
+    pub fn enable(&self) -> Result<(), CaptureError> {
+        for path in &self.enabled {
+            fs::write(path, "1").map_err(|error| CaptureError::tracefs(path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Switches all tracepoints off, so that the machine runs as if there were none.
+    pub fn disable(&self) -> Result<(), CaptureError> {
+        self.set("events/enable", "0")
+    }
+
+    /// Lets records into the buffer, or no more.
+    pub fn record(&self, on: bool) -> Result<(), CaptureError> {
+        self.set("tracing_on", if on { "1" } else { "0" })
+    }
+
+    /// The records, by core.
+    pub fn pipes(&self) -> Result<Vec<Pipe>, CaptureError> {
+        let cloned = self.pipes.iter().map(|pipe| {
+            let file = pipe.file.try_clone()?;
+            Ok(Pipe {
+                cpu: pipe.cpu,
+                file,
+            })
+        });
+        let cloned: io::Result<Vec<_>> = cloned.collect();
+        cloned.map_err(|error| CaptureError::tracefs(&self.directory, &error))
+    }
+
+    /// How many events were dropped since the instance was made.
+    pub fn lost_events(&self) -> u64 {
+        let cpus = self.pipes.iter().map(|pipe| pipe.cpu);
+        let stats = cpus.map(|cpu| self.path(&format!("per_cpu/cpu{cpu}/stats")));
+        stats
+            .map(|path| lost(&fs::read_to_string(path).unwrap_or_default()))
+            .sum()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    fn set(&self, name: &str, value: &str) -> Result<(), CaptureError> {
+        let path = self.path(name);
+        fs::write(&path, value).map_err(|error| CaptureError::tracefs(&path, &error))
+    }
+}
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        self.pipes.clear();
+        // What fails here is seen by the next start, which finds the instance in the ledger.
+        let _ = self.record(false);
+        let _ = self.disable();
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
+
+fn lost(stats: &str) -> u64 {
+    let counted = ["overrun:", "commit overrun:", "dropped events:"];
+    let figures = stats.lines().filter_map(|line| {
+        let named = counted.iter().find_map(|name| line.strip_prefix(name))?;
+        named.trim().parse::<u64>().ok()
+    });
+    figures.sum()
+}
+
+/// Cores that are online, in order.
+pub fn online_cpus() -> Vec<u16> {
+    let list = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    parse_cpus(list.trim()).unwrap_or_else(|| vec![0])
+}
+
+/// The kernel's notation of sets: `0-3,8`.
+fn parse_cpus(list: &str) -> Option<Vec<u16>> {
+    let mut cpus = Vec::new();
+    for range in list.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        cpus.extend(first.parse::<u16>().ok()?..=last.parse::<u16>().ok()?);
+    }
+    Some(cpus)
+}

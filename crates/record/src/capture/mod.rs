@@ -1,0 +1,28 @@
+//! Kernel tracepoints, read in binary from private instances of the tracer, become events.
+//!
+//! A capture is switched on for a burst at a time; between bursts the machine runs as if it were not there.
+//! What a burst gave is decoded later, at leisure: [`Capture::begin`] and [`Capture::end`], then [`RawBurst::decode`].
+
+mod decode;
+mod error;
+mod foreign;
+mod format;
+mod instance;
+mod merge;
+mod opens;
+mod options;
+mod page;
+mod processes;
+mod raw_burst;
+mod reader;
+mod session;
+mod spool;
+mod tracepoints;
+
+pub use decode::Decoder;
+pub use error::CaptureError;
+pub use opens::Open;
+pub use options::Options;
+pub use processes::{LiveThread, OpenFile};
+pub use raw_burst::RawBurst;
+pub use session::Capture;

@@ -1,0 +1,244 @@
+//! A capture: three instances of the tracer, switched on for one burst at a time.
+
+use std::collections::HashSet;
+use std::io;
+
+use super::decode::Decoder;
+use super::foreign::CpuUse;
+use super::instance::Instance;
+use super::processes::{self, LiveThread};
+use super::raw_burst::RawBurst;
+use super::reader::Reader;
+use super::tracepoints::{DEVICES, Meaning, SCHEDULING, SYSTEM_CALLS};
+use super::{CaptureError, Options};
+
+/// A target that can be traced. Everything it took from the kernel is given back when it is dropped.
+pub struct Capture {
+    // First, so that its reader lets go of the instances before they are removed.
+    burst: Option<Running>,
+    options: Options,
+    decoder: Decoder,
+    calls: Instance,
+    scheduling: Instance,
+    devices: Instance,
+    clients: Vec<i32>,
+    lost_before: u64,
+}
+
+/// A burst that is being taken, who reads it, and the processor time before it.
+type Running = (RawBurst, Reader, CpuUse);
+
+impl Capture {
+    /// Prepares to trace; nothing is switched on yet.
+    pub fn attach(options: Options) -> Result<Self, CaptureError> {
+        let mut decoder = Decoder::default();
+        let create = |kind: &str| {
+            let name = format!("{}-{kind}", options.instance);
+            Instance::create(&options.tracefs, &name, options.buffer_bytes)
+        };
+        let mut calls = create("calls")?;
+        add_calls(&mut calls, &mut decoder)?;
+        calls.follow_forks()?;
+        let mut scheduling = create("sched")?;
+        for (event, meaning) in SCHEDULING {
+            if !scheduling.add(event, meaning, &mut decoder) {
+                return Err(lacks(event));
+            }
+        }
+        scheduling.follow_forks()?;
+        let mut devices = create("block")?;
+        for (event, meaning) in DEVICES {
+            // A kernel without io_uring, or with its older names, has fewer.
+            devices.add(event, meaning, &mut decoder);
+        }
+        let capture = Self {
+            options,
+            decoder,
+            calls,
+            scheduling,
+            devices,
+            clients: Vec::new(),
+            lost_before: 0,
+            burst: None,
+        };
+        capture.targets()?;
+        Ok(capture)
+    }
+
+    /// How records become events.
+    pub fn decoder(&self) -> &Decoder {
+        &self.decoder
+    }
+
+    /// Threads of the target that are alive, and its clients.
+    pub fn threads(&self) -> Vec<LiveThread> {
+        let pids = processes::with_descendants(&self.options.pids);
+        let mut threads: Vec<_> = pids.into_iter().flat_map(processes::threads).collect();
+        threads.extend(
+            self.clients
+                .iter()
+                .filter_map(|&tid| processes::thread(tid)),
+        );
+        threads
+    }
+
+    fn targets(&self) -> Result<Vec<i32>, CaptureError> {
+        let pids = processes::with_descendants(&self.options.pids);
+        if pids.is_empty() {
+            return Err(CaptureError::new(
+                "the process to record does not run",
+                "start the database first, or give the pid of one that runs",
+            ));
+        }
+        Ok(pids)
+    }
+
+    /// Switches on; what happens from now on belongs to the burst.
+    pub fn begin(&mut self) -> Result<(), CaptureError> {
+        let begun = self.switch_on();
+        if begun.is_err() {
+            self.switch_off()?;
+        }
+        self.burst = Some(begun?);
+        Ok(())
+    }
+
+    /// Switches off, and takes what was recorded since [`Self::begin`]; none if it was not called.
+    pub fn end(&mut self) -> Result<Option<RawBurst>, CaptureError> {
+        let Some((mut burst, reader, cpu)) = self.burst.take() else {
+            return Ok(None);
+        };
+        burst.end_ns = monotonic_ns();
+        burst.foreign_cpu_share = cpu.foreign_share_since();
+        self.switch_off()?;
+        burst.streams = reader.finish().map_err(|error| unreadable(&error))?;
+        let lost = self
+            .instances()
+            .into_iter()
+            .map(Instance::lost_events)
+            .sum();
+        burst.lost_events = lost - self.lost_before;
+        self.lost_before = lost;
+        self.see_new_threads(&mut burst);
+        Ok(Some(burst))
+    }
+
+    fn switch_off(&self) -> Result<(), CaptureError> {
+        (self.instances().iter()).try_for_each(|instance| instance.record(false))?;
+        (self.instances().iter()).try_for_each(|instance| instance.disable())
+    }
+
+    /// Points the instances at the threads that live now; returns their processes.
+    fn follow_threads(&self) -> Result<Vec<i32>, CaptureError> {
+        let pids = self.targets()?;
+        let tids = thread_ids(&pids);
+        self.calls.set_threads(&tids)?;
+        self.scheduling.set_threads(&tids)?;
+        self.scheduling.add_threads(&self.clients)?;
+        self.calls.enable()?;
+        self.scheduling.enable()?;
+        self.devices.enable()?;
+        // Threads that were started before their parents were followed.
+        let now = self.targets()?;
+        let known: HashSet<i32> = tids.into_iter().collect();
+        let mut new = thread_ids(&now);
+        new.retain(|tid| !known.contains(tid));
+        self.calls.add_threads(&new)?;
+        self.scheduling.add_threads(&new)?;
+        Ok(now)
+    }
+
+    fn switch_on(&self) -> Result<Running, CaptureError> {
+        let pids = self.follow_threads()?;
+        let threads = self.threads();
+        let files = pids.iter().flat_map(|&pid| processes::open_files(pid));
+        let under_way = |thread: &LiveThread| processes::call_under_way(thread.pid, thread.tid);
+        let mut burst = RawBurst {
+            files: files.collect(),
+            calls: threads.iter().filter_map(under_way).collect(),
+            clients: self.clients.clone(),
+            threads,
+            ..RawBurst::default()
+        };
+        let mut pipes = Vec::new();
+        for instance in self.instances() {
+            pipes.extend(instance.pipes()?);
+        }
+        let reader = Reader::start(pipes, self.options.poll).map_err(|error| unreadable(&error))?;
+        let cpu = CpuUse::now(&self.own_threads(&burst.threads, reader.tid));
+        (self.instances().iter()).try_for_each(|instance| instance.record(true))?;
+        burst.start_ns = monotonic_ns();
+        Ok((burst, reader, cpu))
+    }
+
+    fn instances(&self) -> [&Instance; 3] {
+        [&self.calls, &self.scheduling, &self.devices]
+    }
+
+    /// Threads whose processor time is not foreign.
+    fn own_threads(&self, threads: &[LiveThread], reader: i32) -> Vec<i32> {
+        let ignored = processes::with_descendants(&self.options.ignore_pids);
+        let mut tids = thread_ids(&ignored);
+        tids.extend(threads.iter().map(|thread| thread.tid));
+        tids.push(reader);
+        tids.sort_unstable();
+        tids.dedup();
+        tids
+    }
+
+    /// Adds threads that were started during the burst and are still alive: their names are known only now.
+    fn see_new_threads(&self, burst: &mut RawBurst) {
+        let known: HashSet<i32> = burst.threads.iter().map(|thread| thread.tid).collect();
+        let new = self
+            .threads()
+            .into_iter()
+            .filter(|thread| !known.contains(&thread.tid));
+        burst.threads.extend(new);
+    }
+}
+
+/// System calls by tracepoints of their own; they cost less than one for all with a filter.
+fn add_calls(instance: &mut Instance, decoder: &mut Decoder) -> Result<(), CaptureError> {
+    let mut known = 0;
+    for call in SYSTEM_CALLS {
+        let entry = format!("syscalls/sys_enter_{call}");
+        let exit = format!("syscalls/sys_exit_{call}");
+        known += usize::from(instance.add(&entry, Meaning::Enter, decoder));
+        instance.add(&exit, Meaning::Exit, decoder);
+    }
+    if known == 0 {
+        return Err(lacks("syscalls"));
+    }
+    Ok(())
+}
+
+fn lacks(event: &str) -> CaptureError {
+    CaptureError::new(
+        format!("this kernel has no tracepoint {event}"),
+        "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)",
+    )
+}
+
+fn unreadable(error: &io::Error) -> CaptureError {
+    CaptureError::new(
+        format!("cannot read the events: {error}"),
+        "see that no core is switched off while recording",
+    )
+}
+
+fn thread_ids(pids: &[i32]) -> Vec<i32> {
+    pids.iter()
+        .flat_map(|&pid| processes::thread_ids(pid))
+        .collect()
+}
+
+/// The clock of the events.
+pub fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the pointer is to a live structure.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
+}
