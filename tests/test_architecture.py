@@ -27,6 +27,7 @@ LAYERS: list[set[str]] = [
     {"host"},
     {"engines"},
     {"probe", "probing"},
+    {"record"},
     {"lab"},
     {"report"},
     {"cli", "__main__"},

@@ -121,6 +121,9 @@ struct Text {
     tested: Option<String>,
     #[serde(rename = "source")]
     _source: String,
+    /// Names of settings that matter to prediction: for whoever can ask the engine.
+    #[serde(default, rename = "settings")]
+    _settings: Vec<String>,
     programs: Vec<String>,
     file: Vec<FileText>,
     #[serde(default)]

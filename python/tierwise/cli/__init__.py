@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from tierwise.cli import compare, devices, disk, doctor, probe, report, study, workload
+from tierwise.cli import compare, devices, disk, doctor, probe, record, report, study, workload
 from tierwise.errors import TierwiseError
 
 _BAD_INPUT = 2
@@ -19,6 +19,7 @@ app.command()(study.studies)
 app.command()(report.report)
 app.command()(compare.compare)
 app.command()(probe.probe)
+app.command()(record.record)
 app.command()(devices.devices)
 app.command()(doctor.doctor)
 app.command()(disk.clean)

@@ -17,6 +17,7 @@ from tierwise.cli.report import print_answer, write_report
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
+from tierwise.record import DEFAULT_DUTY, parse_duty
 from tierwise.study import sweep
 
 DEMO = ["commit-rate", "redo-placement"]
@@ -39,6 +40,11 @@ Scale = Annotated[
 Chosen = Annotated[list[str] | None, typer.Option("--placement", help="run this one; may be given again")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="do not go on with an unfinished one")]
 Resume = Annotated[bool, typer.Option("--resume", help="run again what failed, and what is missing")]
+
+Record = Annotated[
+    Path | None, typer.Option(help="record each run to this directory, for predict, profile and advise")
+]
+Duty = Annotated[str, typer.Option(help="share of the time that --record takes events; laps are taken whole")]
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,8 @@ def run(
     fresh: Fresh = False,
     resume: Resume = False,
     own_storage: Own = None,
+    record: Record = None,
+    duty: Duty = DEFAULT_DUTY,
 ) -> None:
     """Run a study and print its answer; one that was stopped goes on where it was.
 
@@ -99,7 +107,8 @@ def run(
     if name == ALL:
         _run_all(wanted, out, seed, fresh, resume)
     else:
-        _run(wanted.load(name), out, seed, fresh, resume)
+        recordings = None if record is None else lab.Recordings(record, parse_duty(duty))
+        _run(wanted.load(name), out, seed, fresh, resume, recordings)
 
 
 def demo(out: Out = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
@@ -131,12 +140,21 @@ def studies() -> None:
     Console().print(table)
 
 
-def _run(chosen: study.Study, out: Path, seed: int | None, fresh: bool = False, resume: bool = False) -> Path:
+def _run(
+    chosen: study.Study,
+    out: Path,
+    seed: int | None,
+    fresh: bool = False,
+    resume: bool = False,
+    recordings: lab.Recordings | None = None,
+) -> Path:
     for line in clean.clean():
         typer.echo(f"cleaned up: {line}")
     console = Console()
     with LabProgress(console) as progress:
-        directory = lab.run_study(chosen, out, progress, seed, fresh=fresh, resume=resume)
+        directory = lab.run_study(
+            chosen, out, progress, seed, fresh=fresh, resume=resume, recordings=recordings
+        )
     print_answer(console, directory)
     typer.echo(f"report: {write_report(directory)}")
     return directory

@@ -44,9 +44,13 @@ class Mount:
     source: str
 
 
-def mounts() -> list[Mount]:
-    """Everything that is mounted for this process, in the order of mounting."""
-    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+def mounts(pid: int | None = None) -> list[Mount]:
+    """Everything that is mounted for a process (this one when left out), in the order of mounting."""
+    lines = (
+        Path(f"/proc/{pid or 'self'}/mountinfo")
+        .read_text(encoding="utf-8", errors="surrogateescape")
+        .splitlines()
+    )
     return [_parse(line.split()) for line in lines]
 
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import secrets
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -52,6 +53,16 @@ class Tracing:
             undo(entry)
             raise
         return cls(entry, point)
+
+    @contextlib.contextmanager
+    def made(self, name: str) -> Iterator[Path]:
+        """Make an instance, whose name must begin with :attr:`instance`; it is gone in the end."""
+        path = self.mount / "instances" / name
+        path.mkdir()
+        try:
+            yield path
+        finally:
+            _remove_instance(path)
 
     def close(self) -> None:
         """Switch off and remove whatever instances are left, unmount. No error if it was done."""

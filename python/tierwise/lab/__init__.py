@@ -13,6 +13,7 @@ from tierwise.lab.lab import (
     run_study,
     set_failed_aside,
 )
+from tierwise.lab.recorded import Recordings
 
 __all__ = [
     "FAILED_FILE",
@@ -21,6 +22,7 @@ __all__ = [
     "RESULTS_FILE",
     "STUDY_FILE",
     "Observer",
+    "Recordings",
     "find_latest",
     "find_unfinished",
     "results_in",

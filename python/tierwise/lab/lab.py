@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tierwise.errors import TierwiseError
 from tierwise.lab.gaps import without_gaps
+from tierwise.lab.recorded import Recordings
 from tierwise.lab.run import execute
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
@@ -58,6 +59,7 @@ def run_study(
     *,
     fresh: bool = False,
     resume: bool = False,
+    recordings: Recordings | None = None,
 ) -> Path:
     """Run what is left of a study and return the directory of its results.
 
@@ -70,6 +72,7 @@ def run_study(
         observer: told of progress.
         seed: decides the order of runs and the workload's parameters; random when not given.
         fresh: start anew although an unfinished one is there.
+        recordings: where each run is recorded to; none is without.
         resume: run again, on fresh devices, what failed in the latest results, and what is missing there; if
             that is nothing, leave them as they are.
 
@@ -94,7 +97,7 @@ def run_study(
         if plan.run_id in finished:
             continue
         observer.run_started(plan)
-        result = execute(sweep.at(study, plan.setting), plan, seed, observer.phase_started)
+        result = execute(sweep.at(study, plan.setting), plan, seed, observer.phase_started, recordings)
         append_result(directory / RESULTS_FILE, result)
         observer.run_finished(plan, result)
     write_parquet(directory / PARQUET_FILE, results_in(directory))

@@ -12,6 +12,7 @@ from typing import Any
 from tierwise.engines.base import Clients, Engine
 from tierwise.errors import TierwiseError
 from tierwise.host import page_cache
+from tierwise.lab.recorded import RunRecording
 from tierwise.lab.residency import resident_share
 from tierwise.lab.storage import Storage
 from tierwise.lab.window import OpenWindow, Window
@@ -67,9 +68,18 @@ class LapRunner:
     """Runs the laps of one program on a loaded database."""
 
     def __init__(
-        self, engine: Engine, storage: Storage, program: Program, study: Study, plan: RunPlan, say: Say
+        self,
+        engine: Engine,
+        storage: Storage,
+        program: Program,
+        study: Study,
+        plan: RunPlan,
+        say: Say,
+        *,
+        recording: RunRecording | None = None,
     ) -> None:
         """Prepare; nobody is connected yet."""
+        self._recording = recording
         self._engine, self._storage, self._program = engine, storage, program
         self._cap_s, self._seed, self._say = study.cap_s, plan.seed, say
         self._clients: dict[tuple[int, int], Clients] = {}
@@ -101,7 +111,7 @@ class LapRunner:
             self._prepare(lap)
             resident = resident_share(self._engine, self._storage)
             self._say(lap.name)
-            window = OpenWindow(self._engine, self._storage)
+            window = OpenWindow(self._engine, self._storage, self._recording if lap.timed else None)
             try:
                 result, client_cpu_s = self._run_lap(lap, 0)
                 measured.laps.append(result.model_copy(update={"resident_share": resident}))
@@ -121,7 +131,7 @@ class LapRunner:
         for number, stream in enumerate(stage.streams):
             for count in {lap.clients for lap in stream if lap.transaction is not None}:
                 self._connected(number, count)
-        window = OpenWindow(self._engine, self._storage)
+        window = OpenWindow(self._engine, self._storage, self._recording)
         began_s, cpu_s = time.monotonic(), 0.0
         streams = [_Stream(self, number, laps) for number, laps in enumerate(stage.streams)]
         try:

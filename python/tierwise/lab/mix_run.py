@@ -7,6 +7,7 @@ from typing import Any
 
 from tierwise.engines.base import Engine
 from tierwise.errors import TierwiseError
+from tierwise.lab.recorded import RunRecording
 from tierwise.lab.storage import Storage
 from tierwise.lab.window import OpenWindow, Window
 from tierwise.program import Program
@@ -15,7 +16,12 @@ from tierwise.study.spec import Study
 
 
 def measure(
-    engine: Engine, storage: Storage, program: Program, study: Study, plan: RunPlan
+    engine: Engine,
+    storage: Storage,
+    program: Program,
+    study: Study,
+    plan: RunPlan,
+    recording: RunRecording | None = None,
 ) -> tuple[dict[str, Any], Window]:
     """Connect, warm up, then run what the study asks for with everything counted.
 
@@ -31,7 +37,7 @@ def measure(
     try:
         if study.warmup_transactions:
             clients.run(study.warmup_transactions, None)
-        window = OpenWindow(engine, storage)
+        window = OpenWindow(engine, storage, recording)
         try:
             load = json.loads(clients.run(study.transactions, study.seconds))
             return load, window.close(load["elapsed_s"], load["client_cpu_s"])

@@ -53,10 +53,13 @@ def failed(prepared: RunResult, problems: Sequence[str]) -> RunResult:
     return prepared.model_copy(update={"status": "failed", "problems": list(dict.fromkeys(problems))})
 
 
-def of_mix(load: dict[str, Any], window: Window) -> dict[str, Any]:
-    """Fields of the record of a mix of transactions; ``load`` is the clients' report."""
+def of_mix(load: dict[str, Any], window: Window, *, sampled: bool = True) -> dict[str, Any]:
+    """Fields of the record of a mix of transactions; ``load`` is the clients' report.
+
+    ``sampled`` says whether there should be a wait profile.
+    """
     problems = list(window.storage.problems)
-    if window.waits is None:
+    if sampled and window.waits is None:
         problems.append("the engine stopped answering the wait sampler")
     return {
         "status": "invalid" if problems else "ok",

@@ -13,6 +13,7 @@ from tierwise.host.memory_limit import MemoryLimit
 from tierwise.lab import mix_run, pattern_run, proof, record
 from tierwise.lab.lap_run import LapRunner, Say, clients_of_laps, tables_of_laps, with_tables
 from tierwise.lab.proof import Witness
+from tierwise.lab.recorded import Recordings, RunRecording, recording_of
 from tierwise.lab.residency import resident_shares
 from tierwise.lab.storage import Storage, open_storage
 from tierwise.program import Program
@@ -34,9 +35,12 @@ class _Bench:
     storage: Storage
     program: Program
     say: Say
+    recordings: Recordings | None = None
 
 
-def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult:
+def execute(
+    study: Study, plan: RunPlan, study_seed: int, say: Say, recordings: Recordings | None = None
+) -> RunResult:
     """Run once and undo everything, whatever happens.
 
     Devices are made anew and filled at memory speed; then the caches are as the study wants them, and the
@@ -47,6 +51,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
         plan: which of its runs.
         study_seed: the seed that decided the order of runs.
         say: told of each phase as it begins.
+        recordings: where a recording of the measured phase goes; none is made without.
 
     Returns:
         A record with status ``ok``; ``invalid`` where a device was too late to be believed; or ``failed``,
@@ -69,7 +74,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, say: Say) -> RunResult
         say("making devices")
         storage = open_storage(study, plan, engine.roles, undo)
         undo.enter_context(engine)
-        bench = _Bench(study, plan, engine, storage, program, say)
+        bench = _Bench(study, plan, engine, storage, program, say, recordings)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
         prepared = record.of_run(study, plan, study_seed, bare, storage)
         try:
@@ -104,16 +109,18 @@ def _load(bench: _Bench) -> None:
 
 def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
     """The measured phase with its proof; what it gave until then is kept where it fails."""
-    engine, storage, study, plan = bench.engine, bench.storage, bench.study, bench.plan
+    engine, storage, plan = bench.engine, bench.storage, bench.plan
     bench.say("measuring")
     measured: dict[str, Any] = {}
     witness = Witness(engine, storage)
     try:
-        if bench.program.stages:
-            laps = LapRunner(engine, storage, bench.program, study, plan, bench.say).run()
-            measured = record.of_laps(laps, bench.program.score)
-        else:
-            measured = record.of_mix(*mix_run.measure(engine, storage, bench.program, study, plan))
+        laps = bool(bench.program.stages)
+        with recording_of(
+            engine, storage, bench.recordings, plan.run_id, laps=laps, say=bench.say
+        ) as recording:
+            measured = _run_laps(bench, recording) if laps else _run_mix(bench, recording)
+            if recording is not None and measured["status"] != "failed":
+                recording.finish(measured["transactions"])
         if measured["status"] != "failed":
             measured |= _prove(bench, witness, measured)
     except TierwiseError as error:
@@ -125,6 +132,20 @@ def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
     if measured["status"] == "failed":
         measured["problems"] += [*storage.broken(), *_causes(engine)]
     return prepared.model_copy(update=measured)
+
+
+def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+    runner = LapRunner(
+        bench.engine, bench.storage, bench.program, bench.study, bench.plan, bench.say, recording=recording
+    )
+    return record.of_laps(runner.run(), bench.program.score)
+
+
+def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+    load, window = mix_run.measure(
+        bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
+    )
+    return record.of_mix(load, window, sampled=recording is None)
 
 
 def _prove(bench: _Bench, witness: Witness, measured: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tierwise.engines.base import Engine
 from tierwise.host import machine
+from tierwise.lab.recorded import RunRecording
 from tierwise.lab.storage import Counted, Storage
 from tierwise.results.counters import Counters, CpuUse, WaitProfile
 from tierwise.wait_sampling import WaitSampler
@@ -40,17 +41,25 @@ class Window:
 class OpenWindow:
     """Begins to count when it is made; :meth:`close` ends it, or :meth:`abandon` where something failed."""
 
-    def __init__(self, engine: Engine, storage: Storage) -> None:
-        """Read what counts up, set to zero what can be, and start to sample."""
-        self._engine, self._storage = engine, storage
-        self._sampler: WaitSampler | None = engine.sampler()
+    def __init__(self, engine: Engine, storage: Storage, recording: RunRecording | None = None) -> None:
+        """Read what counts up, set to zero what can be, and start to sample, or to record in its place.
+
+        The sampler's own session would be part of the recording.
+        """
+        self._engine, self._storage, self._recording = engine, storage, recording
+        self._sampler: WaitSampler | None = engine.sampler() if recording is None else None
         self._before, self._busy_before_s = engine.counters(), machine.busy_cpu_s()
         storage.start_counting()
-        self._sampler.start()
+        if self._sampler is not None:
+            self._sampler.start()
+        if recording is not None:
+            recording.begin()
 
     def close(self, elapsed_s: float, client_cpu_s: float) -> Window:
         """Stop counting; the work took ``elapsed_s`` of it."""
         counted = self._storage.stop_counting(elapsed_s)
+        if self._recording is not None:
+            self._recording.end(elapsed_s)
         busy_s = machine.busy_cpu_s() - self._busy_before_s
         sampler, waits = self._stop_sampling()
         return Window(
@@ -64,8 +73,10 @@ class OpenWindow:
         )
 
     def abandon(self) -> None:
-        """Stop sampling. No error if it has stopped."""
+        """Stop sampling and recording. No error if both have stopped."""
         self._stop_sampling()
+        if self._recording is not None:
+            self._recording.end()
 
     def _stop_sampling(self) -> tuple[WaitSampler | None, WaitProfile | None]:
         sampler, self._sampler = self._sampler, None

@@ -1,0 +1,102 @@
+"""What a recording says of the machine and the target, before the recorder adds what it found."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from tierwise.host import machine
+from tierwise.record.devices import Devices
+from tierwise.record.target import Target
+
+_CGROUP_ROOT = Path("/sys/fs/cgroup")
+_FOREIGN_CPU_MOST = 0.1
+
+
+def prepared(target: Target) -> dict[str, Any]:
+    """The parts that are known when a recording begins."""
+    here = machine.describe()
+    limits = [limit for pid in target.processes()[:1] if (limit := memory_limit_bytes(pid)) is not None]
+    return {
+        "format": "tierwise recording",
+        "version": 1,
+        "started_at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "tierwise": metadata.version("tierwise"),
+        "engine": target.engine or target.rules.engine,
+        "engine_version": target.version,
+        "settings": dict(target.settings),
+        "machine": {
+            "cores": here.cores,
+            "memory_bytes": min([here.memory_bytes, *limits]),
+            "processor": here.cpu_model,
+            "kernel": here.kernel,
+        },
+        "duration_s": 0.0,
+        "bursts": [],
+        "devices": [],
+        "losses": {"recorded_events": 0, "lost_events": 0},
+        "cost": None,
+        "transactions": None,
+        "foreign_cpu_share": 0.0,
+        "checks": [],
+        "warnings": [target.rules.warning] if target.rules.warning else [],
+    }
+
+
+def devices_json(devices: Devices) -> list[dict[str, Any]]:
+    """Devices as ``about.json`` has them."""
+    return [
+        {key: value for key, value in one.described().items() if key not in _OURS} for one in devices.known
+    ]
+
+
+_OURS = {"number", "start_sector"}
+"""What the recorder alone needs of a device."""
+
+
+def warnings_of(about: dict[str, Any]) -> list[str]:
+    """What every use of the recording must say, besides what it says already."""
+    found = []
+    losses = about["losses"]
+    if losses["lost_events"]:
+        total = losses["recorded_events"] + losses["lost_events"]
+        found.append(f"{losses['lost_events']:,} of {total:,} events were lost")
+    if about["foreign_cpu_share"] > _FOREIGN_CPU_MOST:
+        found.append(f"others used {about['foreign_cpu_share']:.0%} of the processors during the recording")
+    found += [f"check failed: {one['name']}: {one['detail']}" for one in about["checks"] if not one["passed"]]
+    if not any(device["roles"] for device in about["devices"]):
+        found.append("no file of the database lies on a block device")
+    return found
+
+
+def memory_limit_bytes(pid: int) -> int | None:
+    """The least limit of the control groups that a process is in; ``None`` if there is none."""
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
+    except OSError:
+        return None
+    limits = []
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers == "memory":
+            limits += _limits(_CGROUP_ROOT / "memory", group, "memory.limit_in_bytes")
+        elif controllers == "":
+            limits += _limits(_CGROUP_ROOT, group, "memory.max")
+            limits += _limits(_CGROUP_ROOT / "unified", group, "memory.max")
+    return min(limits, default=None)
+
+
+def _limits(hierarchy: Path, group: str, name: str) -> list[int]:
+    """Limits of a group and of those above it."""
+    found = []
+    folder = hierarchy / group.lstrip("/")
+    while folder.is_relative_to(hierarchy):
+        file = folder / name
+        text = file.read_text("ascii").strip() if file.exists() else ""
+        if re.fullmatch(r"\d+", text) and int(text) < 1 << 60:
+            found.append(int(text))
+        folder = folder.parent
+    return found

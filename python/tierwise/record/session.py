@@ -1,0 +1,187 @@
+"""One recording: attached, taken in bursts, decoded, described, detached."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from tierwise import _core
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger
+from tierwise.host.files import open_files
+from tierwise.host.tracing import Tracing
+from tierwise.record import about, rates
+from tierwise.record.decoder import Decoder
+from tierwise.record.devices import Devices
+from tierwise.record.event_cost import measure_event_cpu_ns
+from tierwise.record.facts import FileFacts
+from tierwise.record.schedule import Schedule
+from tierwise.record.target import Target
+from tierwise.record.two_speed import SlowLog
+
+Say = Callable[[str], None]
+
+_BUFFER_MB = 32
+_LONGEST_S = 7 * 86_400.0
+
+
+class Session:
+    """A target under recording, until :meth:`finish`; as a context manager it always detaches."""
+
+    def __init__(self, target: Target, out: Path, schedule: Schedule, say: Say) -> None:
+        """Attach; nothing is traced yet.
+
+        Args:
+            target: what is recorded.
+            out: directory of the recording, to be made or empty.
+            schedule: when events are taken.
+            say: told of what happens.
+
+        Raises:
+            TierwiseError: if the directory has something in it, or nothing can be traced here.
+        """
+        self._target, self._schedule, self._say, self._out = target, schedule, say, out
+        self._stopping = threading.Event()
+        self._began_s = time.monotonic()
+        with ExitStack() as undo:
+            tracing = undo.enter_context(Tracing.open())
+            _make_directory(out)
+            self._event_cpu_ns = measure_event_cpu_ns(tracing)
+            self._devices = Devices()
+            self._devices.meet_all(target.processes())
+            facts = FileFacts(self._devices, target.role_of, target.root)
+            for file in open_files(target.processes()):
+                facts.of(str(file.path))
+            self._about = about.prepared(target)
+            spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
+            self._recorder = _core.Recorder(json.dumps(self._options(tracing, spool)))
+            undo.callback(self._recorder.close)
+            self._decoder = Decoder(self._recorder, facts.resolve)
+            undo.callback(self._decoder.abandon)
+            self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
+            self._meter = rates.RateMeter(lambda: rates.waits_of(target.processes()))
+            self._undo = undo.pop_all()
+
+    def run(self) -> None:
+        """Take bursts by the schedule until its time is over, or :meth:`stop` is called."""
+        self._began_s = time.monotonic()
+        self._meter.restart()
+        gaps_s = self._schedule.gaps_s()
+        number = 0
+        while self._left_s() > 0 and not self._stopping.wait(min(next(gaps_s), self._left_s())):
+            if self._left_s() <= 0:
+                break
+            self.burst(min(self._burst_s(), self._left_s()), number)
+            number += 1
+
+    def burst(self, seconds: float, number: int = 0) -> None:
+        """Take events for a time; less if :meth:`stop` is called."""
+        self.begin_burst(seconds if number % 2 == 1 else None)
+        self._stopping.wait(seconds)
+        self.end_burst()
+
+    def begin_burst(self, slow_s: float | None = None) -> None:
+        """Take events from now on, of whatever processes the target has now.
+
+        Args:
+            slow_s: for how long the log is to be slow, if the schedule has two speeds.
+        """
+        self._recorder.set_processes(self._target.processes())
+        delay_us = 0.0
+        if self._slow_log is not None and slow_s is not None:
+            delay_us = self._slow_log.begin(slow_s)
+        self._meter.end(recorded=False)
+        self._recorder.begin(delay_us)
+
+    def end_burst(self) -> None:
+        """Take no more events until the next."""
+        told = json.loads(self._recorder.end())
+        self._meter.end(recorded=True)
+        if self._slow_log is not None:
+            self._slow_log.end()
+        self._decoder.burst_ended()
+        self._say(f"recording: {told['events']:,} events in the last burst")
+
+    def stop(self) -> None:
+        """End a burst under way and take no more; may be called from any thread."""
+        self._stopping.set()
+
+    def finish(self, transactions: int | None = None, elapsed_s: float | None = None) -> dict[str, Any]:
+        """Detach, decode what is left, write the recording; gives what it says of itself.
+
+        Args:
+            transactions: done in the time of the recording, if known.
+            elapsed_s: that time; from the begin until now when left out.
+        """
+        if self._stopping.is_set() is False:
+            self._meter.end(recorded=False)
+        elapsed_s = time.monotonic() - self._began_s if elapsed_s is None else elapsed_s
+        self._say("decoding")
+        self._decoder.finish()
+        told = {
+            **self._about,
+            "duration_s": elapsed_s,
+            "transactions": transactions,
+            "cost": rates.cost_of(self._meter.spans, self._event_cpu_ns) or self._unknown_cost(),
+            "devices": about.devices_json(self._devices),
+        }
+        self._say("writing")
+        made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
+        return made
+
+    def __enter__(self) -> Self:
+        """Give the session."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Detach, and leave nothing behind but the recording."""
+        self._undo.close()
+
+    def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
+        return {
+            "directory": str(self._out),
+            "tracefs": str(tracing.mount),
+            "instance": tracing.instance,
+            "spool_dir": str(spool),
+            "pids": self._target.processes(),
+            "ignore_pids": self._target.not_foreign(),
+            "root": "" if self._target.root == Path("/") else str(self._target.root),
+            "engine": self._target.rules.engine,
+            "rules": self._target.rules.text,
+            "rules_file": self._target.rules.file,
+            "buffer_mb": _BUFFER_MB,
+            "clients": True,
+            "devices": [one.described() for one in self._devices.known],
+        }
+
+    def _unknown_cost(self) -> dict[str, Any]:
+        """Of a recording without a pair of spans: what one event takes is known all the same."""
+        return {
+            "rate_ratio": 1.0,
+            "rate_ratio_low": 0.0,
+            "rate_ratio_high": 2.0,
+            "event_cpu_ns": self._event_cpu_ns,
+        }
+
+    def _burst_s(self) -> float:
+        return self._schedule.burst_s if self._schedule.duty < 1 else _LONGEST_S
+
+    def _left_s(self) -> float:
+        if self._schedule.seconds is None:
+            return _LONGEST_S
+        return self._schedule.seconds - (time.monotonic() - self._began_s)
+
+
+def _make_directory(out: Path) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        used = any(out.iterdir())
+    except OSError as error:
+        raise TierwiseError(f"--out: {out}: {error.strerror}", "name a directory that can be made") from error
+    if used:
+        raise TierwiseError(f"--out: {out} is not empty", "name a new directory")
