@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use tierwise_recording::{BlockOp, BurstRows, Call, CallKind, NONE, State, UNKNOWN};
+use tierwise_recording::{BurstRows, Call, CallKind, NONE, State, UNKNOWN};
 
+use super::asynchronous::Asynchronous;
 use super::blocks::{Blocks, DeviceRange, Told};
 use super::calls::{self, Tables, Underway};
 use super::checks::Totals;
 use super::cores::Cores;
 use super::files::Files;
-use super::join::{self, Hint, Submitted};
-use super::syscalls;
+use super::join::{self, Hint};
 use super::track::{Phase, Track};
 use crate::{Event, EventKind};
 
@@ -28,10 +28,7 @@ pub(super) struct Burst {
     hints: Vec<Hint>,
     /// Threads with a sync under way and its file, the oldest first.
     syncing: Vec<(i32, u32)>,
-    /// Requests of io_urings under way.
-    urings: HashMap<u64, Submitted>,
-    /// Asynchronous calls that are known only as block requests (aio), with those.
-    direct: Vec<(usize, Submitted)>,
+    asynchronous: Asynchronous,
 }
 
 impl Burst {
@@ -45,8 +42,7 @@ impl Burst {
             blocks: Blocks::new(devices),
             hints: Vec::new(),
             syncing: Vec::new(),
-            urings: HashMap::new(),
-            direct: Vec::new(),
+            asynchronous: Asynchronous::default(),
         }
     }
 
@@ -148,6 +144,9 @@ impl Burst {
         let track = &mut self.tracks[at];
         track.acts();
         self.underway[at] = Some(tables.enter(track, pid, time_ns, number, arguments));
+        if track.phase == Phase::Unseen {
+            track.was_in_call();
+        }
         let row = track.calls[track.call as usize];
         if row.kind == CallKind::Sync {
             self.syncing.push((track.tid, row.file));
@@ -189,41 +188,6 @@ impl Burst {
         self.syncing.retain(|&(other, _)| other != tid);
     }
 
-    /// A request was handed to an io_uring by a thread of ours.
-    pub(super) fn submit(&mut self, tid: i32, time_ns: u64, request: u64, operation: u8) {
-        if let Some(&at) = self.by_tid.get(&tid) {
-            let submitted = self.add_submitted(at, time_ns, syscalls::uring_kind(operation));
-            self.urings.insert(request, submitted);
-        }
-    }
-
-    /// A request of an io_uring is done, whoever ran.
-    pub(super) fn submitted_done(&mut self, time_ns: u64, request: u64, result: i64) {
-        if let Some(submitted) = self.urings.remove(&request) {
-            let call = &mut self.tracks[submitted.track].calls[submitted.index as usize];
-            call.end_ns = time_ns;
-            call.size_bytes = result.max(0) as u64;
-            call.failed = result < 0;
-        }
-    }
-
-    fn add_submitted(&mut self, at: usize, time_ns: u64, kind: CallKind) -> Submitted {
-        let track = &mut self.tracks[at];
-        let index = track.calls.len() as u32;
-        track.calls.push(Call {
-            thread: track.thread,
-            start_ns: time_ns,
-            end_ns: u64::MAX,
-            kind,
-            file: NONE,
-            offset_bytes: UNKNOWN,
-            size_bytes: 0,
-            asynchronous: true,
-            failed: false,
-        });
-        Submitted { track: at, index }
-    }
-
     pub(super) fn issue(&mut self, tid: i32, told: Told) {
         let at = self.by_tid.get(&tid).copied();
         let thread = at.map_or(NONE, |at| self.tracks[at].thread);
@@ -238,13 +202,8 @@ impl Burst {
         self.hints.push(Hint { call, syncing });
         let submitting = at.filter(|&at| self.underway[at].is_some_and(|call| call.submits()));
         if let Some(at) = submitting {
-            let kind = match self.blocks.rows[index].op {
-                BlockOp::Read => CallKind::Read,
-                BlockOp::Write => CallKind::Write,
-                BlockOp::Flush | BlockOp::Discard => CallKind::Other,
-            };
-            let submitted = self.add_submitted(at, told.time_ns, kind);
-            self.direct.push((index, submitted));
+            let block = (index, &self.blocks.rows[index]);
+            self.asynchronous.issued(&mut self.tracks, at, block);
         }
     }
 
@@ -252,6 +211,21 @@ impl Burst {
         let call = self.underway[at]?;
         let row = self.tracks[at].calls.get(call.index as usize)?;
         Some((row.kind, row.file))
+    }
+
+    /// A request was handed to an io_uring by a thread of ours.
+    pub(super) fn submit(&mut self, tid: i32, time_ns: u64, request: u64, operation: u8) {
+        if let Some(&at) = self.by_tid.get(&tid) {
+            let asked = (request, operation);
+            self.asynchronous
+                .submit(&mut self.tracks, at, time_ns, asked);
+        }
+    }
+
+    /// A request of an io_uring is done, whoever ran.
+    pub(super) fn submitted_done(&mut self, time_ns: u64, request: u64, result: i64) {
+        self.asynchronous
+            .done(&mut self.tracks, time_ns, request, result);
     }
 
     pub(super) fn complete(&mut self, told: Told) {
@@ -263,7 +237,7 @@ impl Burst {
         self.stop_all();
         let mut blocks = self.blocks.take();
         join::name_files(&mut blocks, &self.hints, files);
-        self.place_asynchronous(&blocks, files);
+        self.asynchronous.place(&mut self.tracks, &blocks, files);
         totals.count_blocks(&blocks);
         blocks.retain(|block| block.completed_ns > 0);
         self.tracks.sort_by_key(|track| track.thread);
@@ -288,19 +262,6 @@ impl Burst {
         }
     }
 
-    fn place_asynchronous(&mut self, blocks: &[tierwise_recording::Block], files: &Files) {
-        for (block, submitted) in self.direct.drain(..) {
-            let block = &blocks[block];
-            let call = &mut self.tracks[submitted.track].calls[submitted.index as usize];
-            join::place(call, block, files);
-            if block.completed_ns > 0 {
-                call.end_ns = block.completed_ns;
-            }
-        }
-        let calls = self.tracks.iter_mut().flat_map(|track| &mut track.calls);
-        join::place_submitted(calls.filter(|call| call.asynchronous), blocks, files);
-    }
-
     /// Puts the rows of all threads one after the other, and numbers calls through.
     fn number_rows(&mut self) -> (Vec<State>, Vec<Call>) {
         let mut states = Vec::with_capacity(self.tracks.iter().map(|t| t.states.len()).sum());
@@ -323,7 +284,6 @@ impl Burst {
     fn clear(&mut self) {
         self.hints.clear();
         self.syncing.clear();
-        self.urings.clear();
         self.tracks.retain(|track| track.phase != Phase::Gone);
         self.underway = self.tracks.iter().map(|_| None).collect();
         self.by_tid.clear();

@@ -17,13 +17,6 @@ pub(super) struct Hint {
     pub syncing: [u32; 4],
 }
 
-/// An asynchronous call: its thread's track and its index there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Submitted {
-    pub track: usize,
-    pub index: u32,
-}
-
 /// Names the file of every request for which it is known.
 pub(super) fn name_files(blocks: &mut [Block], hints: &[Hint], files: &Files) {
     for (block, hint) in blocks.iter_mut().zip(hints) {

@@ -7,6 +7,7 @@
 //! Not modelled: descriptors passed over sockets, files of an executed program that were to be closed, and
 //! devices stacked on others (their requests are told of the lowest one).
 
+mod asynchronous;
 mod blocks;
 mod burst;
 mod calls;

@@ -191,6 +191,11 @@ impl Track {
         !std::mem::replace(&mut self.acted, true)
     }
 
+    /// The call just entered began before the burst.
+    pub(super) fn was_in_call(&mut self) {
+        self.call_before = self.call;
+    }
+
     /// Takes back a call that turned out to matter to nobody, if none came after it.
     pub(super) fn drop_last_call(&mut self, call: u32) {
         if call as usize + 1 == self.calls.len() {

@@ -1,0 +1,99 @@
+//! Synthetic events, as the kernel was seen to send them.
+
+mod descriptors;
+mod requests;
+mod scheduling;
+
+use tierwise_recording::{BurstRows, StateKind, ThreadClass};
+
+use super::{DeviceRange, Timeline};
+use crate::{Event, EventKind, Opened, SwitchState};
+
+/// Two processes of one thread each, tids 10 and 20; a device of 1,000,000 sectors.
+struct Script {
+    timeline: Timeline,
+}
+
+impl Script {
+    fn new() -> Self {
+        let range = DeviceRange {
+            number: 7 << 20,
+            first_sector: 0,
+            sectors: 1_000_000,
+            device: 0,
+        };
+        let mut timeline = Timeline::new(vec![range]);
+        timeline.see_thread(10, 10, "ten", ThreadClass::Session);
+        timeline.see_thread(20, 20, "twenty", ThreadClass::Session);
+        let mut script = Self { timeline };
+        script.at(0, 0, 0, EventKind::BurstStart);
+        script
+    }
+
+    fn at(&mut self, time_ns: u64, cpu: u16, tid: i32, kind: EventKind) {
+        self.timeline.push(&Event {
+            time_ns,
+            cpu,
+            tid,
+            kind,
+        });
+    }
+
+    fn enter(&mut self, time_ns: u64, tid: i32, number: libc::c_long, arguments: &[u64]) {
+        let mut all = [0; 6];
+        all[..arguments.len()].copy_from_slice(arguments);
+        let number = number as u32;
+        let arguments = all;
+        self.at(time_ns, 0, tid, EventKind::Enter { number, arguments });
+    }
+
+    fn exit(&mut self, time_ns: u64, tid: i32, number: libc::c_long, result: i64) {
+        let number = number as u32;
+        self.at(time_ns, 0, tid, EventKind::Exit { number, result });
+    }
+
+    fn switch(&mut self, time_ns: u64, cpu: u16, previous: i32, state: SwitchState, next: i32) {
+        let kind = EventKind::Switch {
+            previous,
+            state,
+            next,
+        };
+        self.at(time_ns, cpu, previous, kind);
+    }
+
+    fn wake(&mut self, time_ns: u64, waker: i32, woken: i32, target: u16) {
+        let kind = EventKind::Waking {
+            woken,
+            target,
+            interrupt: false,
+        };
+        self.at(time_ns, 0, waker, kind);
+    }
+
+    /// Opens `path` as `fd` in one go.
+    fn open(&mut self, time_ns: u64, tid: i32, fd: i32, path: &str) {
+        self.enter(time_ns, tid, libc::SYS_openat, &[0, 0, 0]);
+        let path = path.to_owned();
+        self.at(time_ns, 0, tid, EventKind::Opened(Opened { fd, path }));
+        self.exit(time_ns + 1, tid, libc::SYS_openat, i64::from(fd));
+    }
+
+    fn end(&mut self, time_ns: u64) -> BurstRows {
+        self.at(time_ns, 0, 0, EventKind::BurstEnd);
+        self.timeline.finish_burst()
+    }
+}
+
+/// The states of a thread as (start, end, kind), after a check that they have no gap.
+fn states_of(rows: &BurstRows, thread: u32) -> Vec<(u64, u64, StateKind)> {
+    let states: Vec<_> = rows
+        .states
+        .iter()
+        .filter(|state| state.thread == thread)
+        .map(|state| (state.start_ns, state.end_ns, state.kind))
+        .collect();
+    for pair in states.windows(2) {
+        assert_eq!(pair[0].1, pair[1].0, "a gap in {states:?}");
+    }
+    states
+}

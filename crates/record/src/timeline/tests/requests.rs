@@ -1,0 +1,166 @@
+//! Which file and call a block request belongs to.
+
+use tierwise_recording::{BlockOp, CallKind, NONE};
+
+use super::Script;
+use crate::EventKind;
+use crate::timeline::{Extent, FileFacts};
+
+impl Script {
+    fn issue(&mut self, time_ns: u64, tid: i32, sector: u64, sectors: u32, letters: &str) {
+        let flags = flags(letters);
+        let device = 7 << 20;
+        let kind = EventKind::Issue {
+            device,
+            sector,
+            sectors,
+            flags,
+        };
+        self.at(time_ns, 0, tid, kind);
+    }
+
+    fn complete(&mut self, time_ns: u64, sector: u64, sectors: u32, letters: &str) {
+        let flags = flags(letters);
+        let device = 7 << 20;
+        let kind = EventKind::Complete {
+            device,
+            sector,
+            sectors,
+            flags,
+        };
+        self.at(time_ns, 0, 0, kind);
+    }
+
+    /// Says that a file lies at `sector` of the device.
+    fn lies(&mut self, path: &str, sector: u64, sectors: u64) {
+        let known = self.timeline.paths_to_resolve();
+        let file = known
+            .iter()
+            .find(|(_, known)| known == path)
+            .map(|known| known.0);
+        let extent = Extent {
+            device: 0,
+            sector,
+            sectors,
+            offset_bytes: 0,
+        };
+        let facts = FileFacts {
+            device: Some(0),
+            extents: vec![extent],
+            ..FileFacts::default()
+        };
+        self.timeline.describe_file(file.expect(path), facts);
+    }
+}
+
+fn flags(letters: &str) -> [u8; 8] {
+    let mut flags = [0; 8];
+    flags[..letters.len()].copy_from_slice(letters.as_bytes());
+    flags
+}
+
+#[test]
+fn write_back_is_joined_by_place_and_a_flush_by_the_sync_under_way() {
+    let mut script = Script::new();
+    script.open(10, 10, 3, "/db/data");
+    script.open(12, 10, 4, "/db/log");
+    script.enter(20, 10, libc::SYS_fdatasync, &[4]);
+    script.issue(30, 999, 5000, 8, "W");
+    script.complete(60, 5000, 8, "W");
+    script.issue(31, 999, 0, 0, "FF");
+    script.complete(61, u64::MAX, 0, "FF");
+    script.issue(32, 999, 9000, 8, "WSM");
+    script.complete(62, 9000, 8, "WSM");
+    script.issue(33, 999, 700, 8, "W");
+    script.exit(90, 10, libc::SYS_fdatasync, 0);
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.lies("/db/data", 5000, 100);
+    script.lies("/db/log", 100, 100);
+    let rows = script.end(95);
+    let found: Vec<_> = rows
+        .blocks
+        .iter()
+        .map(|block| (block.op, block.file))
+        .collect();
+    let expected = [
+        (BlockOp::Write, 0),
+        (BlockOp::Flush, 1),
+        (BlockOp::Write, NONE),
+    ];
+    assert_eq!(
+        found, expected,
+        "the journal is of no file; what did not complete is left out"
+    );
+    assert_eq!(rows.blocks[1].completed_ns, 61);
+}
+
+#[test]
+fn a_read_belongs_to_the_call_of_its_thread_wherever_it_lies() {
+    let mut script = Script::new();
+    script.open(10, 10, 3, "/db/temp");
+    script.enter(20, 10, libc::SYS_pread64, &[3, 0, 4096, 0]);
+    script.issue(21, 10, 5000, 8, "R");
+    script.complete(22, 5000, 8, "R");
+    script.exit(23, 10, libc::SYS_pread64, 4096);
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.lies("/db/temp", 1, 1);
+    let rows = script.end(95);
+    assert_eq!((rows.blocks[0].file, rows.blocks[0].thread), (0, 0));
+}
+
+#[test]
+fn requests_of_an_io_uring_get_their_file_and_offset_from_the_device() {
+    let mut script = Script::new();
+    script.open(10, 10, 3, "/db/ibdata");
+    let submit = |request| EventKind::UringSubmit {
+        request,
+        operation: 22,
+    };
+    script.enter(20, 10, libc::SYS_io_uring_enter, &[]);
+    script.at(21, 0, 10, submit(0xa));
+    script.at(22, 0, 10, submit(0xb));
+    script.issue(23, 10, 5032, 32, "R");
+    script.issue(24, 10, 5000, 32, "R");
+    script.exit(25, 10, libc::SYS_io_uring_enter, 2);
+    script.complete(40, 5032, 32, "R");
+    let done = |request| EventKind::UringComplete {
+        request,
+        result: 16384,
+    };
+    script.at(41, 0, 999, done(0xb));
+    script.complete(50, 5000, 32, "R");
+    script.at(51, 0, 999, done(0xa));
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.lies("/db/ibdata", 5000, 100);
+    let rows = script.end(95);
+    let reads: Vec<_> = rows
+        .calls
+        .iter()
+        .filter(|call| call.kind == CallKind::Read && call.asynchronous)
+        .map(|call| (call.start_ns, call.end_ns, call.file, call.offset_bytes))
+        .collect();
+    assert_eq!(reads, [(21, 51, 0, 0), (22, 41, 0, 32 * 512)]);
+}
+
+#[test]
+fn aio_is_known_by_its_requests_alone() {
+    let mut script = Script::new();
+    script.open(10, 10, 3, "/db/ibdata");
+    script.enter(20, 10, libc::SYS_io_submit, &[]);
+    script.issue(23, 10, 5016, 16, "WS");
+    script.exit(25, 10, libc::SYS_io_submit, 1);
+    script.complete(40, 5016, 16, "WS");
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.lies("/db/ibdata", 5000, 100);
+    let rows = script.end(95);
+    let call = rows
+        .calls
+        .iter()
+        .find(|call| call.asynchronous)
+        .expect("a call");
+    assert_eq!(
+        (call.kind, call.file, call.end_ns),
+        (CallKind::Write, 0, 40)
+    );
+    assert_eq!((call.offset_bytes, call.size_bytes), (8192, 8192));
+}

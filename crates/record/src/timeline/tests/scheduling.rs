@@ -1,0 +1,159 @@
+//! Which state a thread is in.
+
+use tierwise_recording::StateKind::{Blocked, Cpu, Runnable};
+use tierwise_recording::{CallKind, NONE};
+
+use super::{Script, states_of};
+use crate::{EventKind, SwitchState};
+
+#[test]
+fn a_wait_for_another_thread_names_who_woke_it_and_the_call() {
+    let mut script = Script::new();
+    script.enter(100, 10, libc::SYS_futex, &[]);
+    script.switch(150, 0, 10, SwitchState::Sleeping, 20);
+    script.wake(400, 20, 10, 0);
+    script.switch(450, 0, 20, SwitchState::Sleeping, 10);
+    script.exit(460, 10, libc::SYS_futex, 0);
+    let rows = script.end(1000);
+    let expected = [
+        (0, 150, Cpu),
+        (150, 400, Blocked),
+        (400, 450, Runnable),
+        (450, 1000, Cpu),
+    ];
+    assert_eq!(states_of(&rows, 0), expected);
+    assert_eq!(rows.states[1].waker, 1);
+    assert_eq!(
+        rows.calls[rows.states[1].call as usize].kind,
+        CallKind::Lock
+    );
+    assert_eq!(rows.states[3].call, NONE, "the core outlasts the call");
+    let other = [(0, 150, Runnable), (150, 450, Cpu), (450, 1000, Blocked)];
+    assert_eq!(states_of(&rows, 1), other);
+}
+
+#[test]
+fn a_switch_from_idle_that_is_not_told_is_put_at_the_waking() {
+    let mut script = Script::new();
+    script.enter(100, 10, libc::SYS_futex, &[]);
+    script.switch(150, 0, 10, SwitchState::Sleeping, 0);
+    script.wake(400, 20, 10, 0);
+    script.exit(430, 10, libc::SYS_futex, 0);
+    let rows = script.end(1000);
+    assert_eq!(
+        states_of(&rows, 0),
+        [(0, 150, Cpu), (150, 400, Blocked), (400, 1000, Cpu)]
+    );
+}
+
+#[test]
+fn a_thread_that_becomes_ready_on_a_busy_silent_core_runs_when_that_is_idle() {
+    let mut script = Script::new();
+    script.switch(100, 0, 10, SwitchState::Sleeping, 20);
+    script.wake(200, 99, 10, 0);
+    script.switch(300, 0, 20, SwitchState::Sleeping, 0);
+    script.enter(350, 10, libc::SYS_futex, &[]);
+    let rows = script.end(1000);
+    let expected = [
+        (0, 100, Cpu),
+        (100, 200, Blocked),
+        (200, 300, Runnable),
+        (300, 1000, Cpu),
+    ];
+    assert_eq!(states_of(&rows, 0), expected);
+}
+
+#[test]
+fn a_waking_before_the_switch_it_answers_is_not_lost() {
+    let mut script = Script::new();
+    script.enter(100, 10, libc::SYS_futex, &[]);
+    script.wake(140, 20, 10, 0);
+    script.switch(150, 0, 10, SwitchState::Sleeping, 0);
+    script.switch(160, 0, 0, SwitchState::Runnable, 10);
+    let rows = script.end(1000);
+    assert_eq!(
+        states_of(&rows, 0),
+        [(0, 150, Cpu), (150, 160, Runnable), (160, 1000, Cpu)]
+    );
+}
+
+#[test]
+fn a_waking_that_was_answered_does_not_cut_a_later_wait() {
+    let mut script = Script::new();
+    script.enter(100, 10, libc::SYS_futex, &[]);
+    script.wake(140, 20, 10, 0);
+    script.exit(145, 10, libc::SYS_futex, 0);
+    script.enter(150, 10, libc::SYS_futex, &[]);
+    script.switch(160, 0, 10, SwitchState::Sleeping, 0);
+    script.wake(500, 20, 10, 0);
+    script.switch(510, 0, 0, SwitchState::Runnable, 10);
+    let rows = script.end(1000);
+    let expected = [
+        (0, 160, Cpu),
+        (160, 500, Blocked),
+        (500, 510, Runnable),
+        (510, 1000, Cpu),
+    ];
+    assert_eq!(states_of(&rows, 0), expected);
+}
+
+#[test]
+fn a_call_from_before_the_burst_is_that_of_the_wait_before_its_end() {
+    let mut script = Script::new();
+    script.wake(300, 0, 10, 0);
+    script.switch(310, 0, 0, SwitchState::Runnable, 10);
+    script.exit(320, 10, libc::SYS_recvfrom, 77);
+    script.enter(400, 10, libc::SYS_futex, &[]);
+    let rows = script.end(1000);
+    assert_eq!(rows.calls.len(), 2);
+    assert_eq!(
+        (rows.calls[0].kind, rows.calls[0].size_bytes),
+        (CallKind::Receive, 77)
+    );
+    assert_eq!((rows.calls[0].start_ns, rows.calls[0].end_ns), (0, 320));
+    assert_eq!(rows.states[0].call, 0);
+    assert_eq!(rows.calls[1].end_ns, 1000, "under way when the burst ended");
+}
+
+#[test]
+fn a_call_told_at_the_start_is_no_sign_that_the_thread_ran() {
+    let mut script = Script::new();
+    script.enter(0, 10, libc::SYS_futex, &[]);
+    script.wake(300, 20, 10, 0);
+    let rows = script.end(1000);
+    assert_eq!(
+        states_of(&rows, 0),
+        [(0, 300, Blocked), (300, 1000, Runnable)]
+    );
+    assert_eq!(rows.states[0].call, 0);
+}
+
+#[test]
+fn a_child_lives_from_its_fork_to_its_end() {
+    let mut script = Script::new();
+    let name = "child".to_owned();
+    let fork = EventKind::Fork {
+        child: 30,
+        name,
+        thread: true,
+    };
+    script.at(200, 0, 10, fork);
+    script.switch(250, 1, 0, SwitchState::Runnable, 30);
+    script.at(700, 1, 30, EventKind::Ended);
+    script.switch(710, 1, 30, SwitchState::Dead, 0);
+    let rows = script.end(1000);
+    assert_eq!(states_of(&rows, 2), [(200, 250, Runnable), (250, 700, Cpu)]);
+    assert_eq!(script.timeline.threads()[2].pid, 10);
+    assert!(script.timeline.checks().iter().all(|check| check.passed));
+}
+
+#[test]
+fn a_silent_thread_counts_in_a_later_burst_only_if_it_is_seen_again() {
+    let mut script = Script::new();
+    assert_eq!(states_of(&script.end(1000), 1), [(0, 1000, Blocked)]);
+    script.at(5000, 0, 0, EventKind::BurstStart);
+    script.enter(5100, 10, libc::SYS_futex, &[]);
+    let rows = script.end(6000);
+    assert_eq!(states_of(&rows, 0), [(5000, 6000, Cpu)]);
+    assert_eq!(states_of(&rows, 1), []);
+}
