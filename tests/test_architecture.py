@@ -24,6 +24,8 @@ LAYERS: list[set[str]] = [
     {"drive_files", "placement", "profiles", "recording", "statistics", "wait_sampling"},
     {"study"},
     {"device_summary", "simulation"},
+    {"predict"},
+    {"advise"},
     {"host"},
     {"engines"},
     {"probe", "probing"},

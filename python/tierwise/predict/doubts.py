@@ -1,0 +1,109 @@
+"""What a recording cannot answer, or not surely: questions refused, intervals widened, each with its reason.
+
+Widths where nothing was measured are judgements, and said to be: they are round numbers, not findings.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.prediction import Refusal
+from tierwise.predict.question import EVERYTHING, Question
+from tierwise.predict.replayed import WorkSummary
+from tierwise.roles import Role
+
+MOST_TIMES_CLIENTS = 8
+"""More clients than so many times the recorded ones are refused: locks decide there, and were not seen."""
+_PER_DOUBLING = 0.10
+"""Half width for each doubling of the clients or cores beyond those recorded."""
+_PER_DOUBLING_OF_ONE = 0.25
+"""The same for clients where only one was recorded, which never waited for another's lock."""
+_CPU_SPEED = 0.05
+"""Half width for each doubling or halving of the processor's speed: memory does not scale with it."""
+_GB = 1e9
+
+
+@dataclass
+class Doubts:
+    """What is known against an answer.
+
+    Attributes:
+        half_widths: of 95 % intervals of the logarithm of a rate or latency, independent of each other.
+        warnings: their reasons, and others, as sentences.
+    """
+
+    half_widths: list[float] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def widen(self, half_width: float, reason: str) -> None:
+        """Add a doubt with its reason."""
+        self.half_widths.append(half_width)
+        self.warnings.append(f"{reason}: the interval is wider for it, by judgement rather than measurement")
+
+
+def refusal(question: Question, work: WorkSummary) -> Refusal | None:
+    """Why the recording cannot answer a question at all, if so."""
+    if question.memory_bytes is not None and not work.can_change_memory:
+        return Refusal(
+            message=f"another memory size cannot be predicted from this recording: {work.memory_reason}",
+            fix="leave out --memory, or record with --duty 1 and the tables larger than memory",
+        )
+    if question.clients is not None and question.clients > MOST_TIMES_CLIENTS * work.sessions:
+        return Refusal(
+            message=f"{question.clients} clients are more than {MOST_TIMES_CLIENTS} times the "
+            f"{work.sessions} that were recorded: locks decide there, and were not seen waited for",
+            fix=f"ask for {MOST_TIMES_CLIENTS * work.sessions} clients at most, or record with more",
+        )
+    return _too_small(question, work)
+
+
+def doubts(question: Question, work: WorkSummary) -> Doubts:
+    """What makes the answer less sure than usual."""
+    found = Doubts()
+    _doubt_clients(question, work, found)
+    if question.cores is not None and question.cores > work.cores:
+        found.widen(
+            _PER_DOUBLING * math.log2(question.cores / work.cores),
+            f"{question.cores} cores are more than the {work.cores} recorded, and what the engine's own "
+            "latches cost there was not seen",
+        )
+    if question.cpu_speed != 1.0:
+        found.widen(
+            _CPU_SPEED * abs(math.log2(question.cpu_speed)),
+            "processor time is taken to scale with the speed of a core alone",
+        )
+    for role in question.placement:
+        if role != EVERYTHING and Role(role) not in work.footprints:
+            found.warnings.append(f"the recording has no file of role {role}: its device changes nothing")
+    return found
+
+
+def _doubt_clients(question: Question, work: WorkSummary, found: Doubts) -> None:
+    clients = question.clients
+    if clients is None or clients <= work.sessions:
+        return
+    alone = work.sessions == 1
+    found.widen(
+        (_PER_DOUBLING_OF_ONE if alone else _PER_DOUBLING) * math.log2(clients / work.sessions),
+        f"{clients} clients are more than the {work.sessions} recorded, and locks beyond those "
+        "that were waited for are unknown" + (" (one client waits for none)" if alone else ""),
+    )
+
+
+def _too_small(question: Question, work: WorkSummary) -> Refusal | None:
+    """Refuses a device that cannot hold the files."""
+    needed: dict[str, int] = {}
+    for role, device in question.devices_of(work.footprints).items():
+        if device != RECORDED:
+            needed[device] = needed.get(device, 0) + work.footprints[role]
+    for device, size_bytes in needed.items():
+        capacity_bytes = resolve(device).profile.capacity_bytes
+        if size_bytes > capacity_bytes:
+            return Refusal(
+                message=f"{device} holds {capacity_bytes / _GB:,.1f} GB, the files placed there have "
+                f"{size_bytes / _GB:,.1f} GB",
+                fix="place fewer roles there, or name a larger device",
+            )
+    return None

@@ -1,0 +1,54 @@
+"""Figures of several seeds as one, with an interval.
+
+On the logarithm, since errors of predictions are factors: the interval of the mean over seeds (Student), and
+the half widths of what else makes a prediction doubtful, are independent and add as their squares do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tierwise.predict.prediction import Estimate
+
+# 97.5 % points of Student's distribution, by degrees of freedom from 1 on.
+_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+_STUDENT_BEYOND = 2.26
+
+
+def estimate(values: Sequence[float], doubts: Sequence[float] = ()) -> Estimate | None:
+    """The geometric mean of a figure under several seeds, with its 95 % interval; ``None`` for figures of 0.
+
+    Args:
+        values: one for each seed, in any unit.
+        doubts: half widths of 95 % intervals of the logarithm, of independent further errors.
+    """
+    if not values or min(values) <= 0:
+        return None
+    logarithms = np.log(values)
+    half = math.sqrt(_half_width(logarithms) ** 2 + sum(doubt**2 for doubt in doubts))
+    middle = float(logarithms.mean())
+    low, value, high = (math.exp(middle + way * half) for way in (-1, 0, 1))
+    return Estimate(value=value, low=low, high=high)
+
+
+def ratio(above: Sequence[float], below: Sequence[float], doubts: Sequence[float] = ()) -> Estimate | None:
+    """A ratio, seed by seed, as :func:`estimate`."""
+    if not below or min(below) <= 0:
+        return None
+    return estimate([high / low for high, low in zip(above, below, strict=True)], doubts)
+
+
+def inverse(figure: Estimate, of: float = 1.0) -> Estimate:
+    """``of`` divided by a figure."""
+    return Estimate(value=of / figure.value, low=of / figure.high, high=of / figure.low)
+
+
+def _half_width(logarithms: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
+    n = len(logarithms)
+    if n < 2:
+        return 0.0
+    student = _STUDENT[n - 2] if n - 2 < len(_STUDENT) else _STUDENT_BEYOND
+    return student * float(logarithms.std(ddof=1)) / math.sqrt(n)

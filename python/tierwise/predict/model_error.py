@@ -1,0 +1,68 @@
+"""How far predictions were from measurements, as ``tierwise validate`` has learnt it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, ValidationError
+
+from tierwise.errors import TierwiseError
+from tierwise.results.measurements import Record
+
+FILE = Path(__file__).parents[1] / "data" / "model_error.toml"
+ANY_ENGINE = "any"
+
+What = Literal["rate", "latency"]
+
+
+class LearntError(Record):
+    """The error of one figure on one engine."""
+
+    engine: str
+    """Name of the engine, or ``any``."""
+    what: What
+    changes: list[str]
+    """What the questions changed: ``placement``, ``clients``, …"""
+    cases: int = Field(ge=1)
+    half_width: float = Field(ge=0.0, allow_inf_nan=False)
+    """95th percentile of |ln(predicted / measured)| over the cases."""
+    bias: float = 0.0
+    """Median of ln(predicted / measured); told, not corrected for."""
+    learnt: str
+    """Day, as 2026-11-21."""
+
+
+class ModelError(Record):
+    """All errors that were learnt; none before the first validation."""
+
+    errors: list[LearntError] = []  # noqa: RUF012  (pydantic copies defaults)
+
+    @classmethod
+    def read(cls, file: Path = FILE) -> ModelError:
+        """Read what was learnt; nothing if there is no file.
+
+        Raises:
+            TierwiseError: a file that is not as it should be.
+        """
+        if not file.exists():
+            return cls()
+        try:
+            return cls.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, ValidationError) as error:
+            first = str(error).splitlines()[0]
+            raise TierwiseError(
+                f"{file}: {first}", "run tierwise validate again, or remove the file"
+            ) from None
+
+    def find(self, engine: str, what: What) -> LearntError | None:
+        """The error of an engine, else that of any."""
+        fitting = [one for one in self.errors if one.what == what and one.engine in (engine, ANY_ENGINE)]
+        return min(fitting, key=lambda one: one.engine == ANY_ENGINE, default=None)
+
+    def unlearnt(self, engine: str, changes: Iterable[str]) -> list[str]:
+        """Which of these changes no validation has tried."""
+        known = self.find(engine, "rate")
+        return [change for change in changes if known is None or change not in known.changes]

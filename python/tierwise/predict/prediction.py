@@ -1,0 +1,117 @@
+"""What is answered: figures with intervals, or a refusal with its reason."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+from tierwise.predict.question import Question
+from tierwise.results.measurements import Record
+from tierwise.roles import Role
+
+MOST_REPRODUCTION_ERROR = 0.10
+"""A recorded run that is not reproduced within this share of its rate predicts nothing."""
+
+
+class Estimate(Record):
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Refusal(Record):
+    """Why there is no answer, and what would give one."""
+
+    message: str
+    fix: str
+
+
+class RoleLoad(Record):
+    """What a role asks of its device, on average."""
+
+    device: str
+    """Name of the device's profile, or ``recorded``."""
+    size_bytes: int
+    """Of its files, as recorded."""
+    reads_per_s: float
+    writes_per_s: float
+    flushes_per_s: float
+    read_bytes_per_s: float
+    written_bytes_per_s: float
+    busy_share: float
+    """Share of time in which a request of the role was under way."""
+
+
+class Prediction(Record):
+    """The answer to one question; without a figure where ``refused``."""
+
+    question: Question
+    refused: Refusal | None = None
+    once: bool = False
+    """Whether the work was done once and timed, rather than repeated and counted."""
+    unit: str = "transactions"
+    """What rates count: ``transactions``, or ``requests`` where the recording shows no end of one."""
+    rate_per_s: Estimate | None = None
+    elapsed_s: Estimate | None = None
+    """Time for the work of the recording."""
+    speedup: Estimate | None = None
+    """Rate over that of the recorded run as it is reproduced; above 1 is faster."""
+    p50_us: Estimate | None = None
+    p95_us: Estimate | None = None
+    p99_us: Estimate | None = None
+    shares: dict[str, float] = {}
+    """Share of the sessions' time by what it goes to; they sum to 1."""
+    commits_per_flush: float | None = None
+    cpu_busy_share: float | None = None
+    """Share of the cores' time."""
+    io: dict[Role, RoleLoad] = {}
+    seeds: int = 0
+    validated: bool = False
+    """Whether the intervals hold an error of the model that was learnt by measuring."""
+    warnings: list[str] = []
+
+    @property
+    def faster(self) -> bool:
+        """Whether the whole interval lies above no change."""
+        return self.speedup is not None and self.speedup.low > 1
+
+    @property
+    def slower(self) -> bool:
+        """Whether the whole interval lies below no change."""
+        return self.speedup is not None and self.speedup.high < 1
+
+
+class RecordedRun(Record):
+    """The run that was recorded, and how well replaying it comes out."""
+
+    engine: str
+    engine_version: str | None
+    cores: int
+    memory_bytes: int
+    clients: int
+    duration_s: float
+    unit: str
+    rate_per_s: float
+    """As recorded."""
+    reproduced_rate_per_s: float
+    error: float
+    """Reproduced over recorded rate, less 1."""
+    latency_error: float | None
+    devices: dict[Role, str]
+    """Role -> profile of the device it lay on, or ``recorded`` for a real one."""
+    footprints: dict[Role, int]
+    """Bytes of the files of each role."""
+
+    @property
+    def refused(self) -> Refusal | None:
+        """Why nothing can be predicted from it, if so."""
+        if abs(self.error) <= MOST_REPRODUCTION_ERROR:
+            return None
+        return Refusal(
+            message=f"replaying the recorded run gives {self.reproduced_rate_per_s:,.4g} {self.unit} a "
+            f"second where {self.rate_per_s:,.4g} were recorded: {self.error:+.0%}, more than "
+            f"{MOST_REPRODUCTION_ERROR:.0%} off, so it would predict nothing else well either",
+            fix="record longer, with nothing else on the machine and at another duty; "
+            "tierwise profile shows what the recording missed",
+        )

@@ -1,0 +1,90 @@
+"""What is asked of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from tierwise.errors import TierwiseError
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.results.measurements import Record
+from tierwise.roles import Role
+
+EVERYTHING = "all"
+"""In place of a role: every role that the recording has and that is not named beside it."""
+
+
+class Question(Record):
+    """The recorded work, on another machine.
+
+    What is not given is as recorded.
+    """
+
+    placement: dict[str, str] = {}  # noqa: RUF012  (pydantic copies defaults)
+    """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
+    Roles on the same name share one device."""
+    memory_bytes: int | None = Field(default=None, gt=0)
+    """Memory for the engine and the page cache."""
+    cores: int | None = Field(default=None, ge=1, le=1024)
+    cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)
+    """Speed of a core, 1 is that of the recorded machine."""
+    clients: int | None = Field(default=None, ge=1, le=100_000)
+    """Client sessions."""
+    emulated: bool = False
+    """Whether the answer is for disks that tierwise emulates live, which answer no faster than their path."""
+
+    @model_validator(mode="after")
+    def _placement_is_known(self) -> Self:
+        for role, device in self.placement.items():
+            _require_role(role)
+            if device != RECORDED:
+                resolve(device)
+        return self
+
+    @property
+    def changes(self) -> list[str]:
+        """What is other than recorded: ``placement``, ``memory``, ``cores``, ``cpu_speed``, ``clients``."""
+        asked = {
+            "placement": any(device != RECORDED for device in self.placement.values()),
+            "memory": self.memory_bytes is not None,
+            "cores": self.cores is not None,
+            "cpu_speed": self.cpu_speed != 1.0,
+            "clients": self.clients is not None,
+        }
+        return [name for name, is_asked in asked.items() if is_asked]
+
+    def devices_of(self, roles: Iterable[Role]) -> dict[Role, str]:
+        """Full name of the device, or ``recorded``, of each of these roles."""
+        rest = self.placement.get(EVERYTHING, RECORDED)
+        names = {role: self.placement.get(role.value, rest) for role in roles}
+        return {role: name if name == RECORDED else resolve(name).name for role, name in names.items()}
+
+
+def parse_placement(text: str) -> dict[str, str]:
+    """A placement as on the command line: ``log=nvme-dc,data=hdd-7k2``.
+
+    Raises:
+        TierwiseError: a part that is no ``role=device``, a role that is none or comes twice.
+    """
+    placement: dict[str, str] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        role, equals, device = (piece.strip() for piece in part.partition("="))
+        if not equals or not device:
+            raise TierwiseError(
+                f"--placement: {part!r} is not ROLE=DEVICE", "write for example log=nvme-dc,data=hdd-7k2"
+            )
+        _require_role(role)
+        if role in placement:
+            raise TierwiseError(f"--placement: {role} is given twice", "give each role one device")
+        placement[role] = device
+    if not placement:
+        raise TierwiseError("--placement is empty", "write for example log=nvme-dc,data=hdd-7k2")
+    return placement
+
+
+def _require_role(role: str) -> None:
+    known = [EVERYTHING, *(one.value for one in Role)]
+    if role not in known:
+        raise TierwiseError(f"--placement: unknown role {role!r}", f"use one of {', '.join(known)}")

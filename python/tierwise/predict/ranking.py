@@ -1,0 +1,178 @@
+"""Every placement of the roles over some devices, best first.
+
+All of them are replayed under one seed and a short span, the first few again under every seed. Roles that ask
+next to nothing of their devices stay where they are, and where the space is still too large for all of it, so
+do those that ask least: both are said.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+
+from tierwise.errors import TierwiseError
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.doubts import refusal
+from tierwise.predict.prediction import Prediction, Refusal
+from tierwise.predict.predictor import Predictor
+from tierwise.predict.question import Question
+from tierwise.predict.replayed import Outcome
+from tierwise.predict.replayer import Asked
+from tierwise.results.measurements import Record
+from tierwise.roles import Role
+
+MOST_PLACEMENTS = 4096
+"""What is replayed, at most; two processors take a minute for it."""
+CLOSER = 10
+"""How many of the first are replayed again under every seed."""
+RANKING_SPAN_S = 5.0
+"""Virtual time that each is counted for in the first round."""
+_NEXT_TO_NOTHING = 0.001
+"""Share of the time of the busiest role, and of all bytes, below which a role is left where it is."""
+
+Score = Callable[[Outcome], float]
+Keep = Callable[[dict[Role, str]], bool]
+
+
+class Ranked(Record):
+    """A placement and its rate over that of the recorded run, under one seed and a short span."""
+
+    placement: dict[Role, str]
+    score: float
+
+
+class Ranking(Record):
+    """Placements, best first."""
+
+    devices: list[str]
+    roles: list[Role]
+    """Those that were placed; the others stayed where they were."""
+    left: list[Role]
+    complete: bool
+    """Whether every placement of every role that matters was replayed."""
+    tried: int
+    ranked: list[Ranked]
+    closer: list[Prediction]
+    """The first of them, under every seed, best first."""
+    notes: list[str]
+    """What was left out, as sentences."""
+
+    def alike(self, prediction: Prediction) -> bool:
+        """Whether the best cannot be told from this one: their intervals of the rate overlap."""
+        best = self.closer[0].rate_per_s
+        own = prediction.rate_per_s
+        return bool(best and own and own.high >= best.low)
+
+
+def rank(
+    predictor: Predictor,
+    devices: Sequence[str],
+    other: Question | None = None,
+    *,
+    keep: Keep = lambda _: True,
+    score: Score | None = None,
+    closer: int = CLOSER,
+) -> Ranking:
+    """Rank the placements of the recorded roles over some devices.
+
+    Args:
+        predictor: of the recording.
+        devices: names, as in a question; ``recorded`` leaves a role where it was.
+        other: what else to change.
+        keep: which placements to consider.
+        score: what to rank by, the greater the better; the rate if not given.
+        closer: how many of the best to predict with intervals.
+
+    Raises:
+        TierwiseError: an unknown device, or no device.
+    """
+    names = list(dict.fromkeys(name if name == RECORDED else resolve(name).name for name in devices))
+    if not names:
+        raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
+    if predictor.run.refused:
+        raise TierwiseError(predictor.run.refused.message, predictor.run.refused.fix)
+    idle, loaded = _by_load(predictor)
+    placed = _fitting(loaded, len(names))
+    base = other or Question()
+    placements = [
+        one
+        for one in _placements(placed, names)
+        if keep(one) and refusal(_asking(base, one), predictor.work) is None
+    ]
+    ranked = _scored(predictor, base, placements, score)
+    best = predictor.predict([_asking(base, one.placement) for one in ranked[:closer]])
+    best.sort(key=lambda one: one.rate_per_s.value if one.rate_per_s else 0.0, reverse=score is None)
+    left = [role for role in predictor.work.footprints if role not in placed]
+    return Ranking(
+        devices=names,
+        roles=placed,
+        left=left,
+        complete=len(placed) == len(loaded),
+        tried=len(placements),
+        ranked=ranked,
+        closer=best,
+        notes=_notes(idle, [role for role in loaded if role not in placed]),
+    )
+
+
+def _by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
+    """Roles that ask next to nothing of a device, and the others, busiest first."""
+    load = predictor.as_recorded.io
+    moved = {role: one.read_bytes_per_s + one.written_bytes_per_s for role, one in load.items()}
+    busiest = max((one.busy_share for one in load.values()), default=0.0)
+    total = sum(moved.values())
+
+    def matters(role: Role) -> bool:
+        one = load.get(role)
+        return one is not None and (
+            one.busy_share > _NEXT_TO_NOTHING * busiest or moved[role] > _NEXT_TO_NOTHING * total
+        )
+
+    roles = list(predictor.work.footprints)
+    loaded = sorted(filter(matters, roles), key=lambda role: -load[role].busy_share)
+    return [role for role in roles if role not in loaded], loaded
+
+
+def _fitting(roles: Sequence[Role], devices: int) -> list[Role]:
+    """The busiest roles, as many as all placements of can be replayed."""
+    count = len(roles)
+    while count > 1 and devices**count > MOST_PLACEMENTS:
+        count -= 1
+    return list(roles[:count])
+
+
+def _placements(roles: Sequence[Role], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
+    for choice in itertools.product(devices, repeat=len(roles)):
+        yield dict(zip(roles, choice, strict=True))
+
+
+def _asking(base: Question, placement: dict[Role, str]) -> Question:
+    return base.model_copy(update={"placement": {role.value: device for role, device in placement.items()}})
+
+
+def _scored(
+    predictor: Predictor, base: Question, placements: Sequence[dict[Role, str]], score: Score | None
+) -> list[Ranked]:
+    by = score or predictor.rate_of
+    asked = [Asked(_asking(base, placement), 0, RANKING_SPAN_S) for placement in placements]
+    answers = predictor.replayer.ask(asked) if asked else []
+    ranked = [
+        Ranked(placement=placement, score=by(answer))
+        for placement, answer in zip(placements, answers, strict=True)
+        if not isinstance(answer, Refusal)
+    ]
+    return sorted(ranked, key=lambda one: one.score, reverse=True)
+
+
+def _notes(idle: Sequence[Role], squeezed: Sequence[Role]) -> list[str]:
+    notes = []
+    if idle:
+        names = ", ".join(idle)
+        notes.append(f"{names}: asked next to nothing of a device and stayed where it was recorded")
+    if squeezed:
+        names = ", ".join(squeezed)
+        notes.append(
+            f"more than {MOST_PLACEMENTS:,} placements: {names}, the least busy, stayed where recorded, so a "
+            "better placement may exist"
+        )
+    return notes

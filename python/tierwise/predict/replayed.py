@@ -1,0 +1,111 @@
+"""What the simulator says, as it says it: the work of a recording, and outcomes of scenarios."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from tierwise.roles import Role
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Latency(_Said):
+    """Percentiles of the latency of transactions, in µs."""
+
+    p50_us: float
+    p95_us: float
+    p99_us: float
+    mean_us: float
+
+
+class RoleIo(_Said):
+    """What one role asked of its device in the time that was counted."""
+
+    role: Role
+    reads: int
+    writes: int
+    flushes: int
+    read_bytes: int
+    written_bytes: int
+    busy_s: float
+
+
+class Outcome(_Said):
+    """One scenario under one seed."""
+
+    elapsed_s: float
+    """Virtual time that was counted."""
+    turns: int
+    transactions: int
+    latency: Latency
+    shares: dict[str, float]
+    """Share of the sessions' time by what it went to; they sum to 1."""
+    commits_per_flush: float
+    busy_share: float
+    io: list[RoleIo]
+    warnings: list[str]
+
+
+class Observed(_Said):
+    """What the recording itself saw."""
+
+    turns_per_s: float
+    transactions_per_s: float
+    p50_us: float | None = None
+    p95_us: float | None = None
+    p99_us: float | None = None
+    commits_per_flush: float = 0.0
+    busy_share: float = 0.0
+    shares: dict[str, float] = {}
+
+
+class RecordedDevice(_Said):
+    """A device of the recorded machine."""
+
+    profile: str | None
+    """Name of its profile if it was an emulated one."""
+    roles: list[Role]
+
+
+class Lock(_Said):
+    """A lock that transactions hold over their commit."""
+
+    name: str
+    keys: int
+    observed_share: float
+
+
+class WorkSummary(_Said):
+    """What the recorded run asked of its machine."""
+
+    cores: int
+    memory_bytes: int
+    sessions: int
+    """Of clients."""
+    turns: int
+    transactions: int
+    span_s: float
+    once: bool
+    """Whether turns are too long to be repeated: the work is done once and timed."""
+    footprints: dict[Role, int]
+    """Bytes of the files of every role that was seen."""
+    devices: list[RecordedDevice]
+    observed: Observed
+    locks: list[Lock]
+    can_change_memory: bool
+    memory_reason: str
+    """Why not, if it cannot."""
+    limits: list[str]
+    """What the recording cannot tell, as sentences."""
+
+
+class Reproduced(_Said):
+    """The recorded run replayed on its own machine."""
+
+    outcomes: list[Outcome]
+    error: float
+    """Rate over the recorded one, less 1."""
+    latency_error: float | None = None
+    """The same of the median latency."""

@@ -1,0 +1,128 @@
+"""Questions to scenarios of the simulator, outcomes back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from tierwise import _core
+from tierwise.errors import TierwiseError
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.prediction import Refusal
+from tierwise.predict.question import Question
+from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
+from tierwise.profiles import Profile
+
+_PATH_US = 7.5
+"""Least time of a request to an emulated live disk; docs/live-disk.md."""
+SPAN_S = 20.0
+"""Virtual time that is counted where work is repeated."""
+
+
+class Core(Protocol):
+    """What ``tierwise._core.Replay`` offers; tests have one of their own."""
+
+    def work(self) -> str:
+        """JSON of :class:`WorkSummary`."""
+
+    def reproduce(self, options_json: str) -> str:
+        """JSON of :class:`Reproduced`."""
+
+    def predict(self, scenarios_json: str, profiles: Sequence[_core.Profile], threads: int) -> str:
+        """JSON list of ``{"outcome": …}`` or ``{"refused": {"message", "fix"}}``."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question under one seed."""
+
+    question: Question
+    seed: int
+    span_s: float = SPAN_S
+
+
+class Replayer:
+    """A recording that can be replayed."""
+
+    def __init__(self, core: Core) -> None:
+        """Take what was opened; nothing is replayed yet."""
+        self._core = core
+        self.work = WorkSummary.model_validate(_said(core.work))
+
+    @classmethod
+    def open(cls, path: Path) -> Replayer:
+        """Read a recording and find the work in it.
+
+        Raises:
+            TierwiseError: no recording, a damaged one, or one that has no work in it.
+        """
+        try:
+            return cls(_core.Replay(path))
+        except ValueError as error:
+            raise _problem(error) from None
+
+    def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
+        """Replay the recorded run on its own machine, once for each seed."""
+        options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
+        return Reproduced.model_validate(_listed(_said(lambda: self._core.reproduce(options))))
+
+    def ask(self, asked: Sequence[Asked], threads: int | None = None) -> list[Outcome | Refusal]:
+        """The outcome of each question under its seed, in order, on all processors."""
+        shelf: dict[str, tuple[int, Profile]] = {}
+        scenarios = [self._scenario(one, shelf) for one in asked]
+        cores = [profile.core for _, profile in shelf.values()]
+        text = json.dumps(scenarios)
+        answers = _said(lambda: self._core.predict(text, cores, threads or os.cpu_count() or 1))
+        return [_answer(answer) for answer in answers]
+
+    def _scenario(self, asked: Asked, shelf: dict[str, tuple[int, Profile]]) -> dict[str, Any]:
+        question = asked.question
+        return {
+            "placement": {
+                role.value: {"profile": self._shelved(device, shelf)}
+                for role, device in question.devices_of(self.work.footprints).items()
+                if device != RECORDED
+            },
+            "cores": question.cores,
+            "cpu_speed": question.cpu_speed,
+            "memory_bytes": question.memory_bytes,
+            "clients": question.clients,
+            "mode": "once" if self.work.once else {"steady_s": asked.span_s},
+            "seed": asked.seed,
+            "live": {"path_us": _PATH_US, "serial_flush": True} if question.emulated else None,
+        }
+
+    def _shelved(self, device: str, shelf: dict[str, tuple[int, Profile]]) -> int:
+        """Index of a device in the list that goes with the scenarios; a further one of a kind has its own."""
+        if device not in shelf:
+            shelf[device] = (len(shelf), resolve(device).profile)
+        return shelf[device][0]
+
+
+def _answer(answer: dict[str, Any]) -> Outcome | Refusal:
+    if "refused" in answer:
+        return Refusal.model_validate(answer["refused"])
+    return Outcome.model_validate(_listed(answer)["outcome"])
+
+
+def _listed(said: Any) -> Any:
+    """Outcomes with shares as a mapping, which the simulator writes as a list of pairs."""
+    for outcome in said.get("outcomes", [said.get("outcome")]):
+        outcome["shares"] = dict(outcome["shares"])
+    return said
+
+
+def _said(call: Callable[[], str]) -> Any:
+    try:
+        return json.loads(call())
+    except ValueError as error:
+        raise _problem(error) from None
+
+
+def _problem(error: ValueError) -> TierwiseError:
+    message, fix = error.args
+    return TierwiseError(message, fix)

@@ -1,0 +1,205 @@
+"""Questions to a recording: what is answered, how surely, and what is refused. The simulator is a fake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_replay import REQUESTS, FakeReplay, predictor, service_us
+
+from tierwise.errors import TierwiseError
+from tierwise.predict import ModelError, Question, parse_placement, rank, resolve
+from tierwise.predict.estimates import estimate
+from tierwise.predict.predictor import NOT_VALIDATED
+
+LEARNT = ModelError.model_validate(
+    {
+        "errors": [
+            {
+                "engine": engine,
+                "what": "rate",
+                "changes": ["placement"],
+                "cases": 50,
+                "half_width": width,
+                "learnt": "2026-11-21",
+            }
+            for engine, width in (("any", 0.3), ("postgres", 0.1))
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "full"),
+    [
+        ("nvme-dc", "ssd-nvme-dc"),
+        ("hdd-7k2-sata", "hdd-7k2-sata-2009"),
+        ("7k2", "hdd-7k2"),
+        ("gp3", "volume-aws-gp3"),
+        ("aws-io2", "volume-aws-io2"),
+        ("ram", "ram"),
+    ],
+)
+def test_devices_go_by_short_names(name: str, full: str) -> None:
+    assert resolve(name).name == full
+
+
+def test_a_second_device_of_a_kind_has_a_number() -> None:
+    assert resolve("nvme-dc#2").name == "ssd-nvme-dc#2"
+    assert resolve("nvme-dc#1").name == "ssd-nvme-dc"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("aws", "volume-aws-gp3, "), ("nvem-dc", "unknown profile"), ("nvme-dc#x", "'x' is not a number")],
+)
+def test_a_device_that_is_none_is_refused(name: str, says: str) -> None:
+    with pytest.raises(TierwiseError, match=says):
+        resolve(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("log", "is not ROLE=DEVICE"),
+        ("wal=ram", "unknown role 'wal'"),
+        ("log=ram,log=zero", "given twice"),
+        ("", "empty"),
+        (",", "empty"),
+    ],
+)
+def test_a_placement_that_is_none_is_refused(text: str, says: str) -> None:
+    with pytest.raises(TierwiseError, match=says):
+        parse_placement(text)
+
+
+def test_a_question_with_an_unknown_role_or_device_is_refused() -> None:
+    with pytest.raises(TierwiseError, match="unknown role"):
+        Question(placement={"wal": "ram"})
+    with pytest.raises(TierwiseError, match="unknown profile"):
+        Question(placement={"log": "nope-nope"})
+
+
+def test_moving_the_log_gives_the_rate_that_the_simulator_says() -> None:
+    (answer,) = predictor().predict([Question(placement={"log": "nvme-dc"})])
+    devices = dict.fromkeys(REQUESTS, "recorded")
+    before, after = (1e6 / service_us(devices | {"log": log}) for log in ("recorded", "ssd-nvme-dc"))
+    assert answer.rate_per_s
+    assert answer.speedup
+    assert answer.elapsed_s
+    assert answer.rate_per_s.value == pytest.approx(after, rel=0.01)
+    assert answer.rate_per_s.low < answer.rate_per_s.value < answer.rate_per_s.high
+    assert answer.speedup.value == pytest.approx(after / before, rel=0.01)
+    assert answer.elapsed_s.value == pytest.approx(60.0 * before / after, rel=0.01)
+    assert answer.faster
+    assert answer.io
+    assert {load.device for role, load in answer.io.items() if role == "log"} == {"ssd-nvme-dc"}
+
+
+def test_without_a_learnt_error_every_answer_says_so() -> None:
+    (answer,) = predictor(model_error=ModelError()).predict([Question(placement={"log": "ram"})])
+    assert NOT_VALIDATED in answer.warnings
+    assert not answer.validated
+
+
+def test_a_learnt_error_widens_the_interval_and_names_what_it_has_not_tried() -> None:
+    of = predictor(model_error=LEARNT)
+    moved, faster = of.predict([Question(placement={"log": "ram"}), Question(cpu_speed=2.0)])
+    assert moved.rate_per_s
+    assert moved.rate_per_s.high / moved.rate_per_s.value == pytest.approx(1.105, abs=0.01)
+    assert moved.validated
+    assert not any("no validation has tried" in warning for warning in moved.warnings)
+    assert any("no validation has tried another cpu speed" in warning for warning in faster.warnings)
+
+
+def test_a_run_that_is_not_reproduced_predicts_nothing() -> None:
+    (answer,) = predictor(FakeReplay(error=0.12)).predict([Question(placement={"log": "ram"})])
+    assert answer.refused
+    assert "+12%" in answer.refused.message
+    assert answer.rate_per_s is None
+    with pytest.raises(TierwiseError, match="were recorded"):
+        rank(predictor(FakeReplay(error=-0.2)), ["ram"])
+
+
+def test_warnings_of_the_recording_are_in_every_answer_and_refusal() -> None:
+    of = predictor(warnings=["the kernel dropped 3 of 1000 events"])
+    for answer in of.predict([Question(), Question(memory_bytes=10**9)]):
+        assert "the kernel dropped 3 of 1000 events" in answer.warnings
+        assert "reads through mmap are invisible" in answer.warnings
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        (Question(memory_bytes=48 << 30), "it was taken in bursts"),
+        (Question(clients=33), "more than 8 times the 4"),
+        (Question(placement={"data": "ssd-sata-slc-2008"}), "holds 32.0 GB"),
+    ],
+)
+def test_what_the_recording_cannot_answer_is_refused(question: Question, says: str) -> None:
+    refused, other = predictor().predict([question, Question(placement={"log": "ram"})])
+    assert refused.refused
+    assert says in refused.refused.message
+    assert other.rate_per_s, "the next question is answered all the same"
+
+
+def test_more_clients_and_cores_widen_the_interval_with_the_reason() -> None:
+    as_recorded, more, cores = predictor().predict([Question(), Question(clients=16), Question(cores=8)])
+    for doubted in (more, cores):
+        assert doubted.rate_per_s
+        assert as_recorded.rate_per_s
+        assert doubted.rate_per_s.high / doubted.rate_per_s.low > 1.3
+        assert any("the interval is wider" in warning for warning in doubted.warnings)
+    assert as_recorded.rate_per_s.high / as_recorded.rate_per_s.low < 1.05
+
+
+def test_a_role_without_files_is_said_to_change_nothing() -> None:
+    (answer,) = predictor().predict([Question(placement={"undo": "ram"})])
+    assert any("no file of role undo" in warning for warning in answer.warnings)
+
+
+def test_work_done_once_is_timed() -> None:
+    (answer,) = predictor(FakeReplay(once=True)).predict([Question(placement={"all": "nvme-dc"})])
+    expected_s = 3000 * service_us(dict.fromkeys(REQUESTS, "ssd-nvme-dc")) / 1e6
+    assert answer.elapsed_s
+    assert answer.elapsed_s.value == pytest.approx(expected_s, rel=0.01)
+
+
+def test_all_placements_are_ranked_and_idle_roles_left() -> None:
+    ranking = rank(predictor(), ["nvme-dc", "sata-dc", "7k2"])
+    assert ranking.complete
+    assert ranking.tried == 3**3
+    assert ranking.left == ["temp"]
+    assert any("temp: asked next to nothing" in note for note in ranking.notes)
+    best, worst = ranking.ranked[0].placement, ranking.ranked[-1].placement
+    assert set(best.values()) == {"ssd-nvme-dc"}
+    assert set(worst.values()) == {"hdd-7k2"}
+    assert len(ranking.closer) == 10
+    assert ranking.closer[0].rate_per_s
+
+
+def test_a_space_too_large_is_cut_and_said() -> None:
+    many = [f"nvme-dc#{number}" for number in range(1, 41)]
+    ranking = rank(predictor(), many, closer=1)
+    assert not ranking.complete
+    assert ranking.tried == 40**2
+    assert any("a better placement may exist" in note for note in ranking.notes)
+
+
+def test_intervals_hold_seeds_and_doubts() -> None:
+    alone = estimate([100.0, 101.0, 99.0])
+    doubted = estimate([100.0, 101.0, 99.0], [0.2])
+    assert alone
+    assert doubted
+    assert alone.low < 99.5
+    assert alone.high > 100.5
+    assert doubted.high == pytest.approx(100 * 1.22, rel=0.02)
+    assert estimate([0.0, 1.0]) is None
+
+
+def test_a_damaged_file_of_errors_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "model_error.toml"
+    assert ModelError.read(file) == ModelError()
+    file.write_text("[[errors]]\nengine = 3\n", encoding="utf-8")
+    with pytest.raises(TierwiseError, match="model_error"):
+        ModelError.read(file)
