@@ -83,7 +83,7 @@ def start(
     user: str | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    log: Path | None = None,
+    log: Path | IO[bytes] | None = None,
 ) -> Process:
     """Start a process in a session of its own and enter it in the ledger before it exists.
 
@@ -92,7 +92,7 @@ def start(
         argv: program and arguments.
         user: run as this user (with their group and no supplementary groups); only for root.
         env: the whole environment; the caller's when left out.
-        log: file to append both outputs to; they are discarded when left out.
+        log: file to append both outputs to, or one that is open; they are discarded when left out.
 
     Raises:
         TierwiseError: if the program is not there or cannot be run.
@@ -135,8 +135,10 @@ def _group_of(user: str) -> int:
         raise TierwiseError(f"there is no user {user!r}", "name one from /etc/passwd") from None
 
 
-def _output(log: Path | None) -> IO[bytes]:
-    return Path(os.devnull).open("wb") if log is None else log.open("ab")
+def _output(log: Path | IO[bytes] | None) -> contextlib.AbstractContextManager[IO[bytes]]:
+    if log is None:
+        return Path(os.devnull).open("wb")
+    return log.open("ab") if isinstance(log, Path) else contextlib.nullcontext(log)
 
 
 def end(entry: ledger.Entry, timeout_s: float = 10) -> None:

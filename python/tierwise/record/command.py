@@ -17,7 +17,7 @@ from tierwise.record.session import Say, Session
 from tierwise.record.target import Target
 
 _WAITS_FIRST = 'kill -STOP $$; exec "$@"'
-_OUTPUT = Path("/dev/stderr")
+_STANDARD_ERROR = 2
 _POLL_S = 0.05
 
 
@@ -32,9 +32,9 @@ def record_command(
     Raises:
         TierwiseError: if the command cannot be run, fails, or nothing can be recorded.
     """
-    process = processes.start(
-        "recorded", ["/bin/sh", "-c", _WAITS_FIRST, "sh", *command], cwd=Path.cwd(), log=_OUTPUT
-    )
+    argv = ["/bin/sh", "-c", _WAITS_FIRST, "sh", *command]
+    with open(_STANDARD_ERROR, "wb", closefd=False) as output:
+        process = processes.start("recorded", argv, cwd=Path.cwd(), log=output)
     try:
         _await_stop(process)
         target = Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of)

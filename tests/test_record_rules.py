@@ -1,0 +1,127 @@
+"""Rules: every engine's own files have their roles, as the engine's adapter gives them too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tierwise.errors import TierwiseError
+from tierwise.record import rules
+
+_FILES = {
+    "postgres": {
+        "/data/pg_wal/000000010000000000000001": "log",
+        "/elsewhere/000000010000000A000000FF": "log",
+        "/data/base/5/16390": "data",
+        "/data/base/5/16390_fsm": "data",
+        "/data/base/5/16390.1": "data",
+        "/data/base/5/1259": "system",
+        "/data/base/5/16383": "system",
+        "/data/pg_tblspc/16384/PG_18_202506291/5/16400": "data",
+        "/data/base/5/t3_16500": "temp",
+        "/data/base/pgsql_tmp/pgsql_tmp77.0": "temp",
+        "/data/pg_xact/0000": "system",
+        "/data/global/pg_control": "system",
+        "/usr/lib/postgresql/15/bin/postgres": None,
+        "/etc/passwd": None,
+    },
+    "mariadb": {
+        "/var/lib/mysql/ib_logfile0": "log",
+        "/var/lib/mysql/ibdata1": "system",
+        "/var/lib/mysql/undo001": "undo",
+        "/var/lib/mysql/mysql-bin.000001": "archive",
+        "/var/lib/mysql/ibtmp1": "temp",
+        "/tmp/#sql-temptable-a-b-c.MAD": "temp",
+        "/var/lib/mysql/shop/orders.ibd": "data",
+        "/var/lib/mysql/mysql/user.ibd": "system",
+        "/var/lib/mysql/shop/orders.frm": "system",
+        "/usr/sbin/mariadbd": None,
+    },
+    "sqlite": {
+        "/srv/app.db": "data",
+        "/srv/app.db-wal": "log",
+        "/srv/app.db-journal": "doublewrite",
+        "/srv/app.db-shm": "system",
+        "/var/tmp/etilqs_0123456789abcdef": "temp",
+        "/srv/tierwise.wal": "log",
+    },
+    "rocksdb": {
+        "/db/000012.log": "log",
+        "/db/000013.sst": "data",
+        "/db/MANIFEST-000005": "system",
+        "/db/LOG": "system",
+    },
+    "duckdb": {
+        "/db/my.duckdb": "data",
+        "/db/my.duckdb.wal": "log",
+        "/db/my.duckdb.tmp/duckdb_temp_storage_DEFAULT-0.tmp": "temp",
+    },
+    "oracle": {
+        "/u02/oradata/ORCL/redo01.log": "log",
+        "/u02/oradata/ORCL/users01.dbf": "data",
+        "/u02/oradata/ORCL/undotbs01.dbf": "undo",
+        "/u02/oradata/ORCL/temp01.dbf": "temp",
+        "/u02/oradata/ORCL/control01.ctl": "system",
+    },
+    "sqlserver": {
+        "/var/opt/mssql/data/shop.mdf": "data",
+        "/var/opt/mssql/data/shop_log.ldf": "log",
+        "/var/opt/mssql/data/tempdb.mdf": "temp",
+        "/var/opt/mssql/data/templog.ldf": "temp",
+        "/var/opt/mssql/data/master.mdf": "system",
+    },
+    "ase": {"/sybase/data/shop_log.dat": "log", "/sybase/data/shop.dat": "data"},
+    "versant": {"/vod/db/shop/logical.log": "log", "/vod/db/shop/physical.log": "doublewrite"},
+}
+
+
+def test_every_engine_has_its_cases() -> None:
+    assert sorted(_FILES) == rules.names()
+
+
+@pytest.mark.parametrize("engine", _FILES)
+def test_files_have_their_roles(engine: str) -> None:
+    known = rules.load(engine)
+    found = {path: known.role_of(path) for path in _FILES[engine]}
+    assert found == _FILES[engine]
+
+
+@pytest.mark.parametrize("engine", _FILES)
+def test_what_nobody_tried_says_so(engine: str) -> None:
+    untested = {"oracle", "sqlserver", "ase", "versant"}
+    warning = rules.load(engine).warning
+    assert (warning is not None) == (engine in untested)
+
+
+def test_programs_name_their_engine() -> None:
+    found = rules.of_program("postgres")
+    assert found is not None
+    assert found.engine == "postgres"
+    assert rules.of_program("bash") is None
+
+
+def test_an_unknown_engine_is_told_with_the_nearest() -> None:
+    with pytest.raises(TierwiseError, match=r"'postgre'.*did you mean postgres"):
+        rules.load("postgre")
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        """
+        engine = "own"
+        source = "me"
+        programs = []
+        file = [{ path = '\\.log$', role = "log" }]
+        """
+    )
+    assert rules.load(str(own)).role_of("/x/1.log") == "log"
+    own.write_text("engine = 1")
+    with pytest.raises(TierwiseError, match=r"own\.toml"):
+        rules.load(str(own))
+    own.write_bytes(b"\xff\xfe")
+    with pytest.raises(TierwiseError, match=r"own\.toml.*no text"):
+        rules.load(str(own))
+    with pytest.raises(TierwiseError, match="No such file"):
+        rules.load(str(tmp_path / "none.toml"))
