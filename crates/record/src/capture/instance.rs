@@ -1,5 +1,6 @@
 //! One private instance of the kernel's tracer: a ring buffer and switches of its own, removed at the end.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -76,23 +77,23 @@ impl Instance {
         self.set("options/event-fork", "1")
     }
 
-    /// Traces these threads and no others.
-    pub fn set_threads(&self, tids: &[i32]) -> Result<(), CaptureError> {
-        self.set("set_event_pid", "")?;
-        self.add_threads(tids)
-    }
-
-    /// Traces these threads too.
-    pub fn add_threads(&self, tids: &[i32]) -> Result<(), CaptureError> {
+    /// Traces these threads besides those that it traces already; the kernel drops the ones that end.
+    pub fn follow(&self, tids: &[i32]) -> Result<(), CaptureError> {
         let path = self.path("set_event_pid");
-        let written = OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .and_then(|mut file| {
-                // A thread may have ended meanwhile, or the number may be too long for one write.
-                (tids.iter()).try_for_each(|tid| file.write_all(format!("{tid}\n").as_bytes()))
-            });
-        written.map_err(|error| CaptureError::tracefs(&path, &error))
+        let told = fs::read_to_string(&path).unwrap_or_default();
+        let known: HashSet<i32> = told
+            .lines()
+            .filter_map(|line| line.trim().parse().ok())
+            .collect();
+        let missing = tids.iter().filter(|tid| !known.contains(tid));
+        let list: String = missing.map(|tid| format!("{tid}\n")).collect();
+        // Each write waits for all cores to see it, some 30 ms: so one for all.
+        let append = |file: io::Result<File>| file?.write_all(list.as_bytes());
+        if list.is_empty() {
+            return Ok(());
+        }
+        append(OpenOptions::new().append(true).open(&path))
+            .map_err(|error| CaptureError::tracefs(&path, &error))
     }
 
     /// Switches all planned tracepoints on; nothing is recorded before [`Self::record`].

@@ -61,7 +61,7 @@ impl Capture {
             lost_before: 0,
             burst: None,
         };
-        capture.targets()?;
+        capture.follow_threads()?;
         Ok(capture)
     }
 
@@ -132,23 +132,16 @@ impl Capture {
     fn follow_threads(&self) -> Result<Vec<i32>, CaptureError> {
         let pids = self.targets()?;
         let tids = thread_ids(&pids);
-        self.calls.set_threads(&tids)?;
-        self.scheduling.set_threads(&tids)?;
-        self.scheduling.add_threads(&self.clients)?;
-        self.calls.enable()?;
-        self.scheduling.enable()?;
-        self.devices.enable()?;
-        // Threads that were started before their parents were followed.
-        let now = self.targets()?;
-        let known: HashSet<i32> = tids.into_iter().collect();
-        let mut new = thread_ids(&now);
-        new.retain(|tid| !known.contains(tid));
-        self.calls.add_threads(&new)?;
-        self.scheduling.add_threads(&new)?;
-        Ok(now)
+        self.calls.follow(&tids)?;
+        self.scheduling
+            .follow(&[&tids[..], &self.clients].concat())?;
+        Ok(pids)
     }
 
     fn switch_on(&self) -> Result<Running, CaptureError> {
+        self.follow_threads()?;
+        (self.instances().iter()).try_for_each(|instance| instance.enable())?;
+        // Again, for threads that were started before their parents were followed.
         let pids = self.follow_threads()?;
         let threads = self.threads();
         let files = pids.iter().flat_map(|&pid| processes::open_files(pid));

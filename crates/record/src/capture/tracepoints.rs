@@ -29,7 +29,7 @@ pub enum Meaning {
 
 /// System calls that are traced at entry and exit: the input and output of databases, their waits, and what
 /// changes the numbers or names of files. A kernel or machine that lacks one does without.
-pub const SYSTEM_CALLS: [&str; 77] = [
+pub const SYSTEM_CALLS: [&str; 76] = [
     "read",
     "pread64",
     "readv",
@@ -59,7 +59,6 @@ pub const SYSTEM_CALLS: [&str; 77] = [
     "rename",
     "renameat",
     "renameat2",
-    "lseek",
     "recvfrom",
     "recvmsg",
     "recvmmsg",
