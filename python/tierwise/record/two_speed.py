@@ -12,17 +12,19 @@ from tierwise.host.disk import EmulatedDisk
 from tierwise.record.devices import Devices
 from tierwise.roles import Role
 
-_FACTOR = 3.0
+_ADDED_US = 4000.0
+"""What a flush is to take longer: about half a turn of a disk."""
+_MOST_FACTOR = 1e5
 _SETTLES_S = 0.2
 """What was under way at the old speed is over by then."""
 
 
 @dataclass
 class SlowLog:
-    """The emulated disk that the log is on."""
+    """The emulated disk that the log is on; whatever else is on it is slowed with it."""
 
     disk: EmulatedDisk
-    _usual_us: float = 0.0
+    partition: str
 
     @classmethod
     def of(cls, devices: Devices) -> Self:
@@ -31,18 +33,22 @@ class SlowLog:
         Raises:
             TierwiseError: if the log is on no emulated disk.
         """
-        for device in devices.known:
-            for entry in ledger.entries("disk"):
-                loops = [part["loop"] for part in entry.facts["partitions"]]
-                if Role.LOG in device.roles and f"/dev/{device.name}" in loops:
-                    return cls(EmulatedDisk.find(entry.name))
+        logs = {f"/dev/{device.name}" for device in devices.known if Role.LOG in device.roles}
+        for entry in ledger.entries("disk"):
+            for part in entry.facts["partitions"]:
+                if part["loop"] in logs:
+                    return cls(EmulatedDisk.find(entry.name), part["name"])
         raise TierwiseError("--two-speed: the log is on no emulated disk", "leave the option out")
 
     def begin(self, seconds: float) -> float:
-        """Slow the disk for a time; gives by how much a flush takes longer, in µs, as far as is known."""
-        self.disk.slow(_FACTOR, seconds + _SETTLES_S)
+        """Slow the disk for a time; gives by how much a flush takes longer, in µs; 0 before the first."""
+        flush = self.disk.stats().partitions[self.partition].flush_latency
+        if flush is None or flush.mean_us <= 0:
+            return 0.0
+        factor = min(1 + _ADDED_US / flush.mean_us, _MOST_FACTOR)
+        self.disk.slow(factor, seconds + _SETTLES_S)
         time.sleep(_SETTLES_S)
-        return 0.0
+        return (factor - 1) * flush.mean_us
 
     def end(self) -> None:
         """Back to the disk's own speed."""
