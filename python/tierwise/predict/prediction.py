@@ -53,6 +53,8 @@ class Prediction(Record):
     unit: str = "transactions"
     """What rates count: ``transactions``, or ``requests`` where the recording shows no end of one."""
     rate_per_s: Estimate | None = None
+    seed_rates_per_s: list[float] = []
+    """The rate under each seed; the same seeds in every answer from one recording."""
     elapsed_s: Estimate | None = None
     """Time for the work of the recording."""
     speedup: Estimate | None = None

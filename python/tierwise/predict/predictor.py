@@ -18,9 +18,11 @@ from tierwise.roles import Role
 
 SEEDS = 5
 """Runs of the simulator behind an interval."""
+UNVALIDATED_HALF_WIDTH = 0.2
+"""Half width of the logarithm for a model that was never measured: what published replay gets at worst."""
 NOT_VALIDATED = (
-    "not validated: no prediction was measured on this kind of engine yet, so the intervals hold the spread "
-    "of the simulator's seeds and how far the recorded run is off when replayed, not the error of the model"
+    "not validated: no prediction was measured on this kind of engine yet, so for the error of the model the "
+    "intervals hold a guess of 20\u00a0%"
 )
 
 
@@ -129,9 +131,10 @@ class Predictor:
         return Prediction(question=question, refused=why, warnings=self._warnings, unit=self.run.unit)
 
     def _prediction(self, question: Question, outcomes: Sequence[Outcome], found: Doubts) -> Prediction:
-        widths = [*found.half_widths, self._model_half_width("rate")]
-        slow = [*found.half_widths, self._model_half_width("latency")]
-        rate = estimates.estimate([self.rate_of(outcome) for outcome in outcomes], widths)
+        widths = [*found.half_widths, self._model_half_width(question, "rate")]
+        slow = [*found.half_widths, self._model_half_width(question, "latency")]
+        rates = [self.rate_of(outcome) for outcome in outcomes]
+        rate = estimates.estimate(rates, widths)
         latencies = [outcome.latency for outcome in outcomes]
         first = outcomes[0]
         return Prediction(
@@ -139,8 +142,9 @@ class Predictor:
             once=self.work.once,
             unit=self.run.unit,
             rate_per_s=rate,
+            seed_rates_per_s=rates,
             elapsed_s=rate and estimates.inverse(rate, self._recorded_units),
-            speedup=self._speedup(outcomes, widths if question.changes else None),
+            speedup=self._speedup(rates, widths if question.changes else None),
             p50_us=estimates.estimate([one.p50_us for one in latencies], slow),
             p95_us=estimates.estimate([one.p95_us for one in latencies], slow),
             p99_us=estimates.estimate([one.p99_us for one in latencies], slow),
@@ -156,21 +160,24 @@ class Predictor:
             warnings=self._said(question, [*found.warnings, *first.warnings]),
         )
 
-    def _speedup(self, outcomes: Sequence[Outcome], widths: Sequence[float] | None) -> Estimate | None:
+    def _speedup(self, rates: Sequence[float], widths: Sequence[float] | None) -> Estimate | None:
         if widths is None:
             return Estimate(value=1.0, low=1.0, high=1.0)
-        rates, base = ([self.rate_of(one) for one in several] for several in (outcomes, self._base))
-        return estimates.ratio(rates, base[: len(rates)], widths)
+        return estimates.ratio(rates, [self.rate_of(one) for one in self._base][: len(rates)], widths)
 
-    def _model_half_width(self, what: What) -> float:
+    def _model_half_width(self, question: Question, what: What) -> float:
         """What was learnt, but never less than the error with which the recorded run itself is reproduced."""
+        own = abs(self.run.error if what == "rate" else self.run.latency_error or self.run.error)
+        if not question.changes:
+            return own
         learnt = self._error.find(self.run.engine, what)
-        own = self.run.error if what == "rate" else self.run.latency_error or self.run.error
-        return max(learnt.half_width if learnt else 0.0, abs(own))
+        return max(learnt.half_width if learnt else UNVALIDATED_HALF_WIDTH, own)
 
     def _said(self, question: Question, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the question and of the error that was learnt, each once."""
         warnings = [*self._warnings, *own]
+        if not question.changes:
+            return list(dict.fromkeys(warnings))
         if self._error.find(self.run.engine, "rate") is None:
             warnings.append(NOT_VALIDATED)
         elif untried := self._error.unlearnt(self.run.engine, question.changes):

@@ -16,7 +16,6 @@ from tierwise.predict.doubts import refusal
 from tierwise.predict.prediction import Prediction, Refusal
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.question import Question
-from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import Asked
 from tierwise.results.measurements import Record
 from tierwise.roles import Role
@@ -30,19 +29,21 @@ RANKING_SPAN_S = 5.0
 _NEXT_TO_NOTHING = 0.001
 """Share of the time of the busiest role, and of all bytes, below which a role is left where it is."""
 
-Score = Callable[[Outcome], float]
 Keep = Callable[[dict[Role, str]], bool]
 
 
 class Ranked(Record):
-    """A placement and its rate over that of the recorded run, under one seed and a short span."""
+    """A placement and its figures under one seed and a short span."""
 
     placement: dict[Role, str]
-    score: float
+    rate_per_s: float
+    p50_us: float
+    p95_us: float
+    p99_us: float
 
 
 class Ranking(Record):
-    """Placements, best first."""
+    """Placements, the highest rate first."""
 
     devices: list[str]
     roles: list[Role]
@@ -70,7 +71,6 @@ def rank(
     other: Question | None = None,
     *,
     keep: Keep = lambda _: True,
-    score: Score | None = None,
     closer: int = CLOSER,
 ) -> Ranking:
     """Rank the placements of the recorded roles over some devices.
@@ -80,7 +80,6 @@ def rank(
         devices: names, as in a question; ``recorded`` leaves a role where it was.
         other: what else to change.
         keep: which placements to consider.
-        score: what to rank by, the greater the better; the rate if not given.
         closer: how many of the best to predict with intervals.
 
     Raises:
@@ -99,9 +98,9 @@ def rank(
         for one in _placements(placed, names)
         if keep(one) and refusal(_asking(base, one), predictor.work) is None
     ]
-    ranked = _scored(predictor, base, placements, score)
+    ranked = _ranked(predictor, base, placements)
     best = predictor.predict([_asking(base, one.placement) for one in ranked[:closer]])
-    best.sort(key=lambda one: one.rate_per_s.value if one.rate_per_s else 0.0, reverse=score is None)
+    best.sort(key=lambda one: one.rate_per_s.value if one.rate_per_s else 0.0, reverse=True)
     left = [role for role in predictor.work.footprints if role not in placed]
     return Ranking(
         devices=names,
@@ -150,18 +149,21 @@ def _asking(base: Question, placement: dict[Role, str]) -> Question:
     return base.model_copy(update={"placement": {role.value: device for role, device in placement.items()}})
 
 
-def _scored(
-    predictor: Predictor, base: Question, placements: Sequence[dict[Role, str]], score: Score | None
-) -> list[Ranked]:
-    by = score or predictor.rate_of
+def _ranked(predictor: Predictor, base: Question, placements: Sequence[dict[Role, str]]) -> list[Ranked]:
     asked = [Asked(_asking(base, placement), 0, RANKING_SPAN_S) for placement in placements]
     answers = predictor.replayer.ask(asked) if asked else []
     ranked = [
-        Ranked(placement=placement, score=by(answer))
+        Ranked(
+            placement=placement,
+            rate_per_s=predictor.rate_of(answer),
+            p50_us=answer.latency.p50_us,
+            p95_us=answer.latency.p95_us,
+            p99_us=answer.latency.p99_us,
+        )
         for placement, answer in zip(placements, answers, strict=True)
         if not isinstance(answer, Refusal)
     ]
-    return sorted(ranked, key=lambda one: one.score, reverse=True)
+    return sorted(ranked, key=lambda one: one.rate_per_s, reverse=True)
 
 
 def _notes(idle: Sequence[Role], squeezed: Sequence[Role]) -> list[str]:

@@ -1,0 +1,49 @@
+"""How long an SSD lasts under the predicted writes: what its maker allows, over what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.predict import RECORDED, Prediction, resolve
+from tierwise.results.measurements import Record
+
+SECONDS_PER_MONTH = 365.25 * 24 * 3600 / 12
+_TB = 1e12
+
+
+class Wear(Record):
+    """Writes to one device, if the recorded load went on without a pause."""
+
+    device: str
+    written_bytes_per_month: float
+    endurance_tb_written: float | None
+    """What its maker states; ``None``: nothing, or it does not wear out by writing."""
+    months: float | None
+    """Until that is written; ``None`` where nothing is stated or written."""
+
+
+def wear(prediction: Prediction, devices: Sequence[str]) -> list[Wear]:
+    """The wear of each device that a prediction places files on, but for those that were recorded.
+
+    Args:
+        prediction: with what each role writes.
+        devices: full names, in the order wanted.
+    """
+    return [
+        _wear(
+            device, sum(load.written_bytes_per_s for load in prediction.io.values() if load.device == device)
+        )
+        for device in devices
+        if device != RECORDED and any(load.device == device for load in prediction.io.values())
+    ]
+
+
+def _wear(device: str, written_bytes_per_s: float) -> Wear:
+    per_month = written_bytes_per_s * SECONDS_PER_MONTH
+    endurance = resolve(device).profile.endurance_tb_written
+    return Wear(
+        device=device,
+        written_bytes_per_month=per_month,
+        endurance_tb_written=endurance,
+        months=endurance * _TB / per_month if endurance and per_month > 0 else None,
+    )

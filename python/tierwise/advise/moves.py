@@ -1,0 +1,143 @@
+"""Single moves of a role, and the ladder: the best move first, then the best after it, and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tierwise.advise.costs import Costs
+from tierwise.predict import Estimate, Prediction, Predictor, Question, estimates
+from tierwise.results.measurements import Record
+from tierwise.roles import Role
+
+_LEAST_STEP = 1.03
+"""A further move that gains less than this is not worth a sentence, whatever its interval."""
+_GB = 1e9
+
+
+class Move(Record):
+    """One role moved to one device, from the placement before."""
+
+    role: Role
+    device: str
+    prediction: Prediction
+    """Of the whole placement, this move included."""
+    step: Estimate
+    """Rate over that before the move, of the simulator's seeds alone."""
+    gain_per_s: float
+    """More transactions a second than before the move."""
+    size_bytes: int
+    usd_per_month: float
+    """More than before the move."""
+    gain_per_gb: float | None
+    """More transactions a second for each 10^9 bytes moved; ``None`` for a role without size."""
+    gain_per_usd: float | None
+    """More transactions a second for each dollar a month; ``None`` for a move that costs nothing."""
+
+    @property
+    def placement(self) -> dict[Role, str]:
+        """Of the roles moved so far."""
+        return placement_of(self.prediction)
+
+    @property
+    def worthwhile(self) -> bool:
+        """Whether it gains more than chance and a trifle."""
+        return self.step.low > 1 and self.step.value >= _LEAST_STEP
+
+
+def placement_of(prediction: Prediction) -> dict[Role, str]:
+    """The roles that its question moved."""
+    return {Role(role): device for role, device in prediction.question.placement.items()}
+
+
+def single_moves(
+    predictor: Predictor,
+    devices: Sequence[str],
+    before: Prediction,
+    costs: Costs,
+    budget_usd: float | None = None,
+    roles: Iterable[Role] | None = None,
+) -> list[Move]:
+    """Every move of one role to one device from a placement, best gain for the money first.
+
+    Args:
+        predictor: of the recording.
+        devices: full names of those to move to.
+        before: prediction of the placement to move from.
+        costs: of placements.
+        budget_usd: what all devices may cost a month.
+        roles: which to move; all if not given.
+    """
+    held = placement_of(before)
+    tried = [
+        (role, device, {**held, role: device})
+        for role in (predictor.work.footprints if roles is None else roles)
+        for device in devices
+        if held.get(role) != device
+    ]
+    if budget_usd is not None:
+        tried = [one for one in tried if costs.usd_per_month(one[2]) <= budget_usd]
+    answers = predictor.predict([_asking(before.question, placement) for *_, placement in tried])
+    sizes = predictor.work.footprints
+    moves = [
+        _move((role, device, sizes.get(role, 0)), before, answer, costs)
+        for (role, device, _), answer in zip(tried, answers, strict=True)
+    ]
+    return sorted((move for move in moves if move), key=_worth, reverse=True)
+
+
+def climb(
+    predictor: Predictor,
+    devices: Sequence[str],
+    first: Sequence[Move],
+    costs: Costs,
+    budget_usd: float | None = None,
+) -> list[Move]:
+    """The ladder: from the recorded placement, the move with most gain for the money, again and again.
+
+    Args:
+        predictor: of the recording.
+        devices: full names of those to move to.
+        first: the single moves from the recorded placement.
+        costs: of placements.
+        budget_usd: what all devices may cost a month.
+    """
+    rungs: list[Move] = []
+    moves = list(first)
+    while chosen := next((move for move in moves if move.worthwhile), None):
+        rungs.append(chosen)
+        left = [role for role in predictor.work.footprints if role not in chosen.placement]
+        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_usd, left) if left else []
+    return rungs
+
+
+def _move(what: tuple[Role, str, int], before: Prediction, after: Prediction, costs: Costs) -> Move | None:
+    """The move of (role, device, size in bytes); ``None`` where it has no answer."""
+    role, device, size_bytes = what
+    step = estimates.ratio(after.seed_rates_per_s, before.seed_rates_per_s) if after.rate_per_s else None
+    if step is None or after.rate_per_s is None or before.rate_per_s is None:
+        return None
+    gain = after.rate_per_s.value - before.rate_per_s.value
+    usd = costs.usd_per_month(placement_of(after)) - costs.usd_per_month(placement_of(before))
+    return Move(
+        role=role,
+        device=device,
+        prediction=after,
+        step=step,
+        gain_per_s=gain,
+        size_bytes=size_bytes,
+        usd_per_month=usd,
+        gain_per_gb=gain / (size_bytes / _GB) if size_bytes else None,
+        gain_per_usd=gain / usd if usd > 0 else None,
+    )
+
+
+def _worth(move: Move) -> tuple[bool, float]:
+    """Worthwhile before others; what costs nothing more before what does; then by gain for the money."""
+    per_usd = move.gain_per_usd
+    return move.worthwhile, float("inf") if per_usd is None and move.gain_per_s > 0 else per_usd or 0.0
+
+
+def _asking(question: Question, placement: dict[Role, str]) -> Question:
+    return question.model_copy(
+        update={"placement": {role.value: device for role, device in placement.items()}}
+    )
