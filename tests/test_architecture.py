@@ -31,6 +31,7 @@ LAYERS: list[set[str]] = [
     {"probe", "probing"},
     {"record"},
     {"lab"},
+    {"validate"},
     {"report"},
     {"cli", "__main__"},
 ]

@@ -1,5 +1,6 @@
 """Studies become runs, and runs become records."""
 
+from tierwise.lab.gaps import without_gaps
 from tierwise.lab.lab import (
     FAILED_FILE,
     LATEST,
@@ -28,4 +29,5 @@ __all__ = [
     "results_in",
     "run_study",
     "set_failed_aside",
+    "without_gaps",
 ]

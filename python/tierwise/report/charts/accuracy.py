@@ -1,0 +1,63 @@
+"""Predicted against measured, one mark for each prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, shape_legend
+from tierwise.validate import Pair, by
+
+_HEIGHT_PX = 560
+_UNIT = "s (for all laps, or for a thousand transactions)"
+_HUES = ["place-1", "place-2", "place-3", "place-4", "place-6", "wait-lock", "wait-log_lock", "place-5"]
+
+
+def accuracy_chart(pairs: Sequence[Pair], look: Look) -> alt.LayerChart:
+    """Time for the same work: predicted, with its interval, against measured; right ones lie on the line.
+
+    Args:
+        pairs: answered ones, at least one.
+        look: of the drawing.
+    """
+    data = [_datum(pair) for pair in pairs if pair.predicted is not None]
+    values = [float(one[name]) for one in data for name in ("measured", "predicted")]  # type: ignore[arg-type]
+    scale, ticks = log_scale(values)
+    x = alt.X("measured:Q", scale=scale, axis=axis(f"Measured, {_UNIT}", values=ticks))
+    y = alt.Y("predicted:Q", scale=scale, axis=axis(f"Predicted, {_UNIT}", values=ticks))
+    names = {name: _HUES[at % len(_HUES)] for at, name in enumerate(by(pairs, "workload"))}
+    colour = alt.Color("workload:N", scale=colours(names, look), legend=legend(look, 4))
+    base = plot(data).encode(x=x, color=colour)
+    low, high = scale["domain"]
+    ends = plot([{"at": low}, {"at": high}])
+    line = ends.mark_line(strokeDash=[2, 3], color=look.colour("muted")).encode(
+        x=alt.X("at:Q", scale=scale), y=alt.Y("at:Q", scale=scale)
+    )
+    layers = [
+        line,
+        base.mark_rule(strokeWidth=2, opacity=0.35).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q"),
+        base.mark_point(size=55, opacity=0.9, filled=True).encode(
+            y=y, shape=alt.Shape("recorded:N", legend=shape_legend(look))
+        ),
+    ]
+    return finish(layers, look, _HEIGHT_PX, "Predicted against measured")
+
+
+def _datum(pair: Pair) -> dict[str, object]:
+    """Times for the work; a rate becomes the time of a thousand transactions."""
+    assert pair.predicted is not None
+    estimate = pair.predicted
+    figures = {
+        "predicted": estimate.value,
+        "measured": pair.measurement.estimate,
+        "low": estimate.low,
+        "high": estimate.high,
+    }
+    if pair.unit != "s":
+        figures = {name: 1000 / value for name, value in figures.items()}
+    return {
+        "workload": pair.workload.replace("_", " "),
+        "recorded": f"recorded on {pair.recorded}",
+        **figures,
+    }
