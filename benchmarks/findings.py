@@ -53,7 +53,8 @@ def arguments(name: str) -> list[str]:
     wanted = SPEC["studies"][name]
     scale = ["--scale", str(wanted["scale"])] if "scale" in wanted else []
     placements = [part for one in wanted["placements"] for part in ("--placement", one)]
-    return ["run", study_of(name), "--quick", *scale, "--repeats", str(SPEC["repeats"]), *placements]
+    repeats = str(wanted.get("repeats", SPEC["repeats"]))
+    return ["run", study_of(name), "--quick", *scale, "--repeats", repeats, *placements]
 
 
 def run_study(name: str, results: Path) -> None:
