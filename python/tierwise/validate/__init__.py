@@ -2,9 +2,9 @@
 
 from tierwise.validate.accuracy import Accuracy, Pair, Reproduction, Summary, by, summary
 from tierwise.validate.learning import learn, learn_without, to_toml
+from tierwise.validate.order import cases_of, plan
 from tierwise.validate.pairs import Runs, compare, nothing_learnt
-from tierwise.validate.plan import cases_of, plan
-from tierwise.validate.run import run
+from tierwise.validate.runner import run
 from tierwise.validate.spec import Case, ValidationSpec, load
 from tierwise.validate.verdict import judge
 

@@ -10,7 +10,7 @@ from tierwise.errors import TierwiseError
 from tierwise.predict import Estimate, ModelError, Prediction, Predictor, Question, Refusal
 from tierwise.results import RunResult
 from tierwise.validate.accuracy import Pair, Reproduction
-from tierwise.validate.run import of_case, recording_of
+from tierwise.validate.runner import of_case, recording_of
 from tierwise.validate.spec import Case, ValidationSpec
 
 ErrorOf = Callable[[str], ModelError]

@@ -14,7 +14,7 @@ from tierwise.lab.run import execute
 from tierwise.results import RunResult
 from tierwise.results.files import append_result
 from tierwise.results.measurements import Record
-from tierwise.validate.plan import PlannedRun, plan
+from tierwise.validate.order import PlannedRun, plan
 from tierwise.validate.spec import Case, ValidationSpec
 
 PLAN_FILE = "plan.json"
