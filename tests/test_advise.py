@@ -58,10 +58,7 @@ def test_the_cheapest_that_reaches_a_goal_is_that_of_exhaustive_search(goal: str
 
 
 def test_a_goal_out_of_reach_has_no_placement() -> None:
-    assert (
-        advise(predictor(), DEVICES, None, Goal.parse("tps=1e9".replace("1e9", "1000000000"))).reaching
-        is None
-    )
+    assert advise(predictor(), DEVICES, None, Goal.parse("tps=1000000000")).reaching is None
 
 
 def test_the_ladder_moves_what_gains_most_for_the_money_until_nothing_does() -> None:

@@ -102,11 +102,10 @@ def climb(
         budget_usd: what all devices may cost a month.
     """
     rungs: list[Move] = []
-    moves = list(first)
+    moves, roles = list(first), list(dict.fromkeys(move.role for move in first))
     while chosen := next((move for move in moves if move.worthwhile), None):
         rungs.append(chosen)
-        left = [role for role in predictor.work.footprints if role not in chosen.placement]
-        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_usd, left) if left else []
+        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_usd, roles)
     return rungs
 
 

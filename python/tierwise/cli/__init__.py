@@ -7,7 +7,20 @@ import sys
 
 import typer
 
-from tierwise.cli import compare, devices, disk, doctor, probe, record, report, study, workload
+from tierwise.cli import (
+    advise,
+    compare,
+    devices,
+    disk,
+    doctor,
+    predict,
+    probe,
+    record,
+    report,
+    study,
+    validate,
+    workload,
+)
 from tierwise.errors import TierwiseError
 
 _BAD_INPUT = 2
@@ -20,6 +33,9 @@ app.command()(report.report)
 app.command()(compare.compare)
 app.command()(probe.probe)
 app.command()(record.record)
+app.command("validate")(validate.run)
+app.command()(predict.predict)
+app.command()(advise.advise)
 app.command()(devices.devices)
 app.command()(doctor.doctor)
 app.command()(disk.clean)

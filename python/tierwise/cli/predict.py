@@ -1,0 +1,103 @@
+"""``tierwise predict``: the recorded work on other devices, memory, cores or clients."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console, RenderableType
+
+from tierwise.cli.report import write_file
+from tierwise.predict import Prediction, Predictor, Question, Ranking, parse_placement, rank
+from tierwise.predict.predictor import SEEDS
+from tierwise.report.charts.prediction import answers_chart
+from tierwise.report.charts.render import to_png
+from tierwise.report.prediction import prediction_parts, ranking_parts
+from tierwise.units import parse_size_bytes
+
+_COLUMNS = 110
+
+
+def predict(
+    recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
+    *,
+    placement: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="role=device,… as log=nvme-dc,data=hdd-7k2; all=DEVICE for the rest; may be repeated"
+        ),
+    ] = None,
+    all_: Annotated[
+        str | None, typer.Option("--all", metavar="DEVICE,DEVICE", help="rank every placement over these")
+    ] = None,
+    memory: Annotated[str | None, typer.Option(help="for the engine and the page cache, as 48G")] = None,
+    cores: Annotated[int | None, typer.Option(min=1, max=1024)] = None,
+    cpu_speed: Annotated[
+        float, typer.Option(min=0.01, max=100.0, help="of a core; 1 is that of the recorded machine")
+    ] = 1.0,
+    clients: Annotated[int | None, typer.Option(min=1, max=100_000)] = None,
+    emulated: Annotated[
+        bool, typer.Option(help="for devices as tierwise emulates them live, no faster than their path")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=2, max=100, help="runs of the simulator for each")] = SEEDS,
+    png: Annotated[Path | None, typer.Option(help="file to draw the answers into")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Say how the recorded work would go on another machine, how sure that is, and what cannot be said."""
+    machine = Question(
+        memory_bytes=parse_size_bytes(memory, "--memory") if memory else None,
+        cores=cores,
+        cpu_speed=cpu_speed,
+        clients=clients,
+        emulated=emulated,
+    )
+    placements = [parse_placement(one) for one in placement or []]
+    predictor = Predictor.open(recording, seeds=seeds)
+    if all_ is not None:
+        ranking = rank(predictor, device_names(all_), machine)
+        _show_ranking(predictor, ranking, as_json)
+        answers = ranking.closer
+    else:
+        questions = [machine.model_copy(update={"placement": one}) for one in placements or [{}]]
+        answers = predictor.predict(questions)
+        _show(predictor, answers, as_json)
+    if png is not None:
+        chart = to_png(answers_chart(predictor.as_recorded, answers))
+        typer.echo(f"chart: {write_file(png, chart)}", err=True)
+    if any(answer.refused for answer in answers):
+        raise typer.Exit(1)
+
+
+def device_names(text: str) -> list[str]:
+    """Names of a list with commas."""
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def _show(predictor: Predictor, answers: list[Prediction], as_json: bool) -> None:
+    if as_json:
+        print_json(predictor, predictions=[answer.model_dump(mode="json") for answer in answers])
+    else:
+        print_parts(prediction_parts(predictor.run, predictor.as_recorded, answers))
+
+
+def _show_ranking(predictor: Predictor, ranking: Ranking, as_json: bool) -> None:
+    if as_json:
+        print_json(predictor, ranking=ranking.model_dump(mode="json"))
+    else:
+        print_parts(ranking_parts(predictor.run, predictor.as_recorded, ranking))
+
+
+def print_json(predictor: Predictor, **answer: object) -> None:
+    """Print an answer with the recorded run that it is from."""
+    typer.echo(json.dumps({"recorded": predictor.run.model_dump(mode="json"), **answer}, indent=2))
+
+
+def print_parts(parts: Sequence[RenderableType]) -> None:
+    """Print renderables, as wide as their tables need."""
+    console = Console()
+    console.width = max(console.width, _COLUMNS)
+    for part in parts:
+        console.print(part, highlight=False)

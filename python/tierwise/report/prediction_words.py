@@ -1,0 +1,142 @@
+"""Predictions in words: what a person would say first, and what is known against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tierwise.predict import RECORDED, Estimate, Prediction, Question, RecordedRun, resolve
+from tierwise.predict.question import EVERYTHING
+from tierwise.predict.ranking import Ranking
+from tierwise.report import numbers
+from tierwise.report.moves import ROLE_NAMES, join
+from tierwise.roles import Role
+
+TIME_NAMES = {
+    "cpu": "on CPU",
+    "runnable": "waiting for a core",
+    "log_device": "writing the log",
+    "log_queue": "behind others' log writes",
+    "read": "reading data",
+    "write": "writing data",
+    "lock": "waiting for locks",
+    "client": "at the client",
+    "sleep": "asleep",
+    "other": "elsewhere",
+}
+
+
+def span(figure: Estimate) -> str:
+    """``2.8–3.4``: the interval of a ratio."""
+    return numbers.span(numbers.ratio(figure.low), numbers.ratio(figure.high))
+
+
+def times(speedup: Estimate) -> str:
+    """``3.1 (2.8–3.4) times``."""
+    return f"{numbers.ratio(speedup.value)} ({span(speedup)}) times"
+
+
+def recorded_sentence(run: RecordedRun) -> str:
+    """What was recorded, and how well replaying it comes out."""
+    engine = f"{run.engine} {run.engine_version}" if run.engine_version else run.engine
+    clients = f"{run.clients} client{'s' if run.clients != 1 else ''}"
+    recorded = f"{numbers.significant(run.rate_per_s)} {run.unit} a second"
+    return (
+        f"{engine}, {clients}, {run.cores} cores, {numbers.seconds(run.duration_s)}: {recorded}; "
+        f"replayed {numbers.significant(run.reproduced_rate_per_s)} ({signed_percent(run.error)})."
+    )
+
+
+def signed_percent(error: float) -> str:
+    """``+3.1 %``."""
+    return f"{'+' if error >= 0 else '−'}{numbers.percent(abs(error))}"
+
+
+def question_parts(question: Question) -> list[str]:
+    """What a question changes, a line each."""
+    parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(question.placement).items()]
+    if question.memory_bytes is not None:
+        parts.append(f"{numbers.size(question.memory_bytes)} of memory")
+    if question.cores is not None:
+        parts.append(f"{question.cores} core{'s' if question.cores != 1 else ''}")
+    if question.cpu_speed != 1:
+        parts.append(f"cores {question.cpu_speed:g} times as fast")
+    if question.clients is not None:
+        parts.append(f"{question.clients} client{'s' if question.clients != 1 else ''}")
+    return parts or ["as recorded"]
+
+
+def moving(placement: Mapping[Role, str] | Mapping[str, str]) -> str:
+    """``the log to ssd-nvme-dc and the data to hdd-7k2``; what stays is not named."""
+    moves = _by_device(placement).items()
+    return join([f"{_roles(roles)} to {device}" for device, roles in moves if device != RECORDED])
+
+
+def answer_sentence(answer: Prediction) -> str:
+    """One prediction as a sentence: how many times the throughput, or why there is no answer."""
+    what = _subject(answer.question)
+    if answer.refused:
+        return f"{what}: no answer. {answer.refused.message}: {answer.refused.fix}."
+    if answer.speedup is None:
+        return f"{what}: nothing was done in the time that was simulated."
+    if not answer.question.changes:
+        return f"{what}: {time_sentence(answer)}."
+    return f"{what}: {_gain(answer)}; then {time_sentence(answer)}."
+
+
+def time_sentence(answer: Prediction) -> str:
+    """``61 % of the sessions' time is spent writing the log``."""
+    name, share = max(answer.shares.items(), key=lambda item: item[1], default=("other", 0.0))
+    return f"{numbers.percent(share)} of the sessions' time is spent {TIME_NAMES.get(name, name)}"
+
+
+def ranking_sentence(ranking: Ranking) -> str:
+    """The best of all placements, and which others may be as good."""
+    if not ranking.closer or ranking.closer[0].speedup is None:
+        return "No placement could be replayed."
+    best = ranking.closer[0]
+    tried = f"Best of {ranking.tried:,} placements".replace(",", "\u202f")
+    alike = [one for one in ranking.closer[1:] if ranking.alike(one)]
+    known = f"; the next {len(alike)} cannot be told from it" if alike else ""
+    where = ", ".join(f"{role} on {device}" for role, device in best.question.placement.items())
+    return f"{tried}: {where}: {_gain(best)}{known}."
+
+
+def _gain(answer: Prediction) -> str:
+    speedup = answer.speedup
+    if speedup is None:
+        return "no figure"
+    if not (answer.faster or answer.slower):
+        return f"no difference that can be told ({times(speedup)} the throughput)"
+    if answer.once and answer.elapsed_s:
+        took = numbers.seconds(answer.elapsed_s.value)
+        return f"{times(speedup)} as fast, {took}"
+    return f"{times(speedup)} the throughput"
+
+
+def _subject(question: Question) -> str:
+    moved = moving(question.placement)
+    others = question_parts(question.model_copy(update={"placement": {}}))
+    with_ = "" if others == ["as recorded"] else join(others)
+    if moved:
+        return f"Move {moved}" + (f", with {with_}" if with_ else "")
+    return f"With {with_}" if with_ else "As recorded"
+
+
+def headline(answers: Sequence[Prediction]) -> list[str]:
+    """The best of the answers as a sentence, and a sentence for each that was refused."""
+    given = [one for one in answers if one.speedup]
+    best = max(given, key=lambda one: one.speedup.value if one.speedup else 0.0, default=None)
+    refused = [one for one in answers if one.refused]
+    return [answer_sentence(one) for one in ([best] if best else []) + refused]
+
+
+def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, list[str]]:
+    """Full name of each device -> the roles on it."""
+    found: dict[str, list[str]] = {}
+    for role, device in placement.items():
+        found.setdefault(device if device == RECORDED else resolve(device).name, []).append(role)
+    return found
+
+
+def _roles(roles: Sequence[str]) -> str:
+    return join(["everything" if role == EVERYTHING else ROLE_NAMES[Role(role)] for role in roles])
