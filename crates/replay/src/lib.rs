@@ -1,7 +1,39 @@
 //! Recorded work under another placement, on other devices, with more or fewer cores, clients or memory.
+//!
+//! Waits are recomputed, never replayed: sessions compete for cores, locks, the log and devices on virtual time.
 
+mod background;
+mod cache;
+mod commit;
+mod cores;
+mod error;
+mod events;
+mod files;
+mod jobs;
+mod layout;
+mod locking;
+mod locks;
+mod log;
+mod many;
+mod observed;
 mod outcome;
+mod processor;
+mod program;
+mod random;
+mod reproduce;
+mod run;
 mod scenario;
+mod session;
+mod signals;
+mod simulation;
+mod step;
+mod storage;
+mod sync;
+mod tally;
 
+pub use error::ReplayError;
+pub use many::{replay, replay_all};
 pub use outcome::{Latency, Outcome, RoleIo};
-pub use scenario::{Mode, Scenario};
+pub use program::Program;
+pub use reproduce::{Reproduction, recorded_mode, reproduce};
+pub use scenario::{LivePath, Mode, Scenario};

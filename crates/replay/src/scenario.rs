@@ -15,6 +15,17 @@ pub enum Mode {
     Once,
 }
 
+/// The path to an emulated live disk, for predictions that are to be compared with runs on one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LivePath {
+    /// No request is answered sooner than this after it was sent, in nanoseconds. The emulation takes its own
+    /// time off the model's, so a slower request takes the model's time exactly.
+    pub path_ns: u64,
+    /// While a partition flushes, what the kernel writes there of its own accord waits: the loop device has one
+    /// worker for both.
+    pub serial_flush: bool,
+}
+
 /// One question to a recording.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -26,7 +37,7 @@ pub struct Scenario {
     pub cores: u32,
     /// Speed of a core, 1 that of the recording.
     pub cpu_speed: f64,
-    /// Memory for pages, of the engine and of the system.
+    /// Memory for pages, of the engine and of the system; none as recorded.
     pub memory_bytes: Option<u64>,
     /// Number of client sessions; none as recorded.
     pub clients: Option<u32>,
@@ -34,4 +45,24 @@ pub struct Scenario {
     pub mode: Mode,
     /// Seed of everything random.
     pub seed: u64,
+    /// The path to emulated live disks, if that is what is predicted.
+    pub live: Option<LivePath>,
+}
+
+impl Scenario {
+    /// The recorded run itself on `cores` cores: every role on its recorded device.
+    #[must_use]
+    pub fn recorded(devices: usize, cores: u32, mode: Mode, seed: u64) -> Self {
+        Self {
+            devices: vec![None; devices],
+            placement: Vec::new(),
+            cores,
+            cpu_speed: 1.0,
+            memory_bytes: None,
+            clients: None,
+            mode,
+            seed,
+            live: None,
+        }
+    }
 }

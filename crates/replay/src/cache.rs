@@ -1,0 +1,206 @@
+//! Pages that were written into the page cache and are not on their device yet.
+//!
+//! Source: Linux's write-back (Documentation/admin-guide/sysctl/vm.rst): the flusher looks every 5 s and writes
+//! back files that have been dirty for 30 s; above 10 % of memory it writes at once; writers are held back so
+//! that dirty pages stay below 20 % (mm/page-writeback.c: about midway between the limit and the mean of both).
+//! Files are written back in order of their pages. Not modelled: limits by device, memory of control groups.
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+
+/// Sectors of a page.
+const PAGE_SECTORS: u64 = 8;
+const PAGE_BYTES: u64 = 4096;
+const BITS: u64 = u64::BITS as u64;
+/// How long a page may stay dirty.
+const EXPIRES_NS: Nanos = 30_000_000_000;
+const BACKGROUND_SHARE: f64 = 0.10;
+const LIMIT_SHARE: f64 = 0.20;
+/// The longest write of the flusher, in pages: 1 MiB.
+const LONGEST_PAGES: u64 = 256;
+
+/// The dirty pages of one role.
+#[derive(Debug, Default)]
+struct Dirty {
+    bits: Vec<u64>,
+    count: u64,
+    since: Nanos,
+    /// Where the flusher goes on; none if it is not at work.
+    sweep: Option<u64>,
+    sweep_began: Nanos,
+}
+
+/// The dirty pages of all roles.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    roles: [Dirty; Role::ALL.len()],
+    count: u64,
+    background: u64,
+    limit: u64,
+}
+
+impl Cache {
+    /// `sectors`: the size of each role's own space.
+    pub(crate) fn new(memory_bytes: u64, sectors: impl Fn(Role) -> u64) -> Self {
+        let pages = memory_bytes as f64 / PAGE_BYTES as f64;
+        let midway = (BACKGROUND_SHARE + 3.0 * LIMIT_SHARE) / 4.0;
+        let words = |role| sectors(role).div_ceil(PAGE_SECTORS).div_ceil(BITS).max(1) as usize;
+        let dirty = |index: usize| Dirty {
+            bits: vec![0; words(Role::ALL[index])],
+            ..Dirty::default()
+        };
+        Self {
+            roles: std::array::from_fn(dirty),
+            count: 0,
+            background: (pages * BACKGROUND_SHARE) as u64,
+            limit: ((pages * midway) as u64).max(1),
+        }
+    }
+
+    /// Whether writers are held back.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count >= self.limit
+    }
+
+    /// Dirties the pages of a write.
+    pub(crate) fn write(&mut self, now: Nanos, role: Role, sector: u64, sectors: u32) {
+        let dirty = &mut self.roles[role as usize];
+        if dirty.count == 0 {
+            dirty.since = now;
+        }
+        let added = dirty.change(sector, sectors, true);
+        dirty.count += added;
+        self.count += added;
+    }
+
+    /// Those pages are on their way to the device.
+    pub(crate) fn clean(&mut self, role: Role, sector: u64, sectors: u32) {
+        let dirty = &mut self.roles[role as usize];
+        let removed = dirty.change(sector, sectors, false);
+        dirty.count -= removed;
+        self.count -= removed;
+    }
+
+    /// Lets the flusher begin with what is too old, or too much.
+    pub(crate) fn begin_sweeps(&mut self, now: Nanos) {
+        let much = self.count > self.background;
+        for dirty in &mut self.roles {
+            let old = now >= dirty.since + EXPIRES_NS;
+            if dirty.sweep.is_none() && dirty.count > 0 && (old || much) {
+                dirty.sweep = Some(0);
+                dirty.sweep_began = now;
+            }
+        }
+    }
+
+    /// Whether there is more than the flusher leaves alone.
+    pub(crate) fn presses(&self) -> bool {
+        self.count > self.background
+    }
+
+    /// The next write of the flusher for a role, as sector and sectors; its pages are clean from now on.
+    pub(crate) fn next_sweep(&mut self, role: Role) -> Option<(u64, u32)> {
+        let dirty = &mut self.roles[role as usize];
+        let from = dirty.sweep?;
+        let Some((page, pages)) = dirty.run(from) else {
+            dirty.sweep = None;
+            dirty.since = dirty.sweep_began;
+            return None;
+        };
+        dirty.sweep = Some(page + pages);
+        let (sector, sectors) = (page * PAGE_SECTORS, (pages * PAGE_SECTORS) as u32);
+        self.clean(role, sector, sectors);
+        Some((sector, sectors))
+    }
+}
+
+impl Dirty {
+    /// Sets or clears the bits of the pages in a range; how many changed.
+    fn change(&mut self, sector: u64, sectors: u32, set: bool) -> u64 {
+        let all = self.bits.len() as u64 * BITS;
+        let first = (sector / PAGE_SECTORS) % all;
+        let last = (sector + u64::from(sectors.max(1)) - 1) / PAGE_SECTORS;
+        let end = (first + (last - sector / PAGE_SECTORS) + 1).min(all);
+        let mut changed = 0;
+        let mut page = first;
+        while page < end {
+            let (word, bit) = ((page / BITS) as usize, page % BITS);
+            let part = (BITS - bit).min(end - page);
+            let mask = (u64::MAX >> (BITS - part)) << bit;
+            let before = self.bits[word];
+            self.bits[word] = if set { before | mask } else { before & !mask };
+            changed += u64::from((before ^ self.bits[word]).count_ones());
+            page += part;
+        }
+        changed
+    }
+
+    /// The first run of dirty pages at or after a page: its first and its length.
+    fn run(&self, from: u64) -> Option<(u64, u64)> {
+        let mut word = (from / BITS) as usize;
+        let mut bits = self.bits.get(word)? & (u64::MAX << (from % BITS));
+        while bits == 0 {
+            word += 1;
+            bits = *self.bits.get(word)?;
+        }
+        let first = word as u64 * BITS + u64::from(bits.trailing_zeros());
+        let mut length = 1;
+        while length < LONGEST_PAGES && self.is_set(first + length) {
+            length += 1;
+        }
+        Some((first, length))
+    }
+
+    fn is_set(&self, page: u64) -> bool {
+        let word = self.bits.get((page / BITS) as usize);
+        word.is_some_and(|bits| bits >> (page % BITS) & 1 == 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn cache() -> Cache {
+        Cache::new(1 << 30, |_| 1 << 20)
+    }
+
+    #[test]
+    fn pages_are_written_back_when_old_in_order_and_in_one_piece() {
+        let mut cache = cache();
+        cache.write(SECOND, Role::Data, 4096, 8);
+        cache.write(SECOND, Role::Data, 0, 600);
+        cache.write(SECOND, Role::Data, 8, 8);
+        cache.begin_sweeps(30 * SECOND);
+        assert_eq!(cache.next_sweep(Role::Data), None);
+        cache.begin_sweeps(31 * SECOND);
+        assert_eq!(cache.next_sweep(Role::Data), Some((0, 600)));
+        assert_eq!(cache.next_sweep(Role::Data), Some((4096, 8)));
+        assert_eq!(cache.next_sweep(Role::Data), None);
+        assert_eq!(cache.count, 0);
+    }
+
+    #[test]
+    fn what_a_sync_wrote_is_not_written_again() {
+        let mut cache = cache();
+        cache.write(0, Role::Temp, 0, 64);
+        cache.clean(Role::Temp, 0, 32);
+        cache.begin_sweeps(40 * SECOND);
+        assert_eq!(cache.next_sweep(Role::Temp), Some((32, 32)));
+    }
+
+    #[test]
+    fn writers_are_held_back_below_a_fifth_of_memory() {
+        let mut cache = cache();
+        let mebibyte = 2048;
+        let mut written = 0;
+        while !cache.is_full() {
+            cache.write(0, Role::Data, written, mebibyte as u32);
+            written += mebibyte;
+        }
+        let share = written as f64 * 512.0 / (1u64 << 30) as f64;
+        assert!((0.15..0.20).contains(&share), "{share}");
+    }
+}

@@ -1,0 +1,180 @@
+//! Commits: who flushes the log, who waits for whose flush, and what happens when one is done.
+//!
+//! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first to get WALWriteLock writes all that is inserted by then;
+//! the others sleep until it is released, look whether they are covered, and else compete for it. InnoDB,
+//! `group_commit_lock` (log0sync.cc): the same, the next leader is one of those that wait. RocksDB,
+//! `WriteThread` (write_thread.cc): the leader takes those that have queued; the next leader is named when it is
+//! done. SQLite: one writer holds the database. Not modelled: delays that wait for others before a flush
+//! (`commit_delay`), a write and a flush of the log that overlap.
+
+use tierwise_device::Nanos;
+use tierwise_work::Grouping;
+
+use crate::events::Event;
+use crate::jobs::{Job, Then, Writes};
+use crate::processor::SERVER;
+use crate::session::{NONE, Resume};
+use crate::simulation::Simulation;
+use crate::tally::Doing;
+
+/// Processor time of one who is woken, sees that it was not covered, and asks for the lock again. A semaphore's
+/// wake-up and a compare-and-swap, by the measured 3 to 8 µs from a sync's end to its waiters' start.
+const LOOK_NS: Nanos = 2_000;
+
+impl Simulation<'_> {
+    /// A session commits; whether it can go on at once.
+    pub(crate) fn commit(&mut self, index: u32) -> bool {
+        if !self.has_database(index) {
+            return self.retry_later(index);
+        }
+        let appended = self.session(index).appended;
+        let Some(log) = &mut self.log else {
+            self.committed(index);
+            return true;
+        };
+        if log.flushed >= appended {
+            self.release_locks(index);
+            return true;
+        }
+        self.release_before_commit(index);
+        let Some(log) = &mut self.log else {
+            return true;
+        };
+        let grouped = matches!(
+            log.rules.grouping,
+            Grouping::LeaderFollower | Grouping::WriteGroup
+        );
+        if grouped && log.is_busy() && log.holder != index {
+            log.waiting.push_back(index);
+            self.does(index, Doing::LogQueue);
+            return false;
+        }
+        if grouped {
+            log.holder = index;
+        }
+        let leader_cpu_ns = Nanos::from(log.rules.leader_cpu_ns);
+        self.lead(index, leader_cpu_ns);
+        false
+    }
+
+    fn lead(&mut self, index: u32, leader_cpu_ns: Nanos) {
+        if leader_cpu_ns == 0 {
+            return self.send_flush(index);
+        }
+        self.want_core(index, SERVER, leader_cpu_ns, Resume::SendFlush);
+    }
+
+    /// The leader writes what is in the log by now, and waits.
+    pub(crate) fn send_flush(&mut self, leader: u32) {
+        self.does(leader, Doing::LogDevice);
+        self.leave_core(leader);
+        self.start_flush(leader);
+    }
+
+    /// Flushes the log on behalf of a session, or of nobody's.
+    pub(crate) fn start_flush(&mut self, leader: u32) {
+        let Some(log) = &mut self.log else { return };
+        let scripts = log.rules.scripts.len().max(1);
+        let script = self.random.below(scripts) as u32;
+        let writes = Writes::Log {
+            script,
+            from: log.flushed,
+            to: log.inserted,
+        };
+        let job = self.jobs.add(Job {
+            then: Then::Flushed,
+            writes,
+            role: tierwise_recording::Role::Log,
+            stage: 0,
+            pending: 0,
+            leader,
+        });
+        self.tally.log_flushes += 1;
+        self.advance_job(job);
+    }
+
+    /// The device has done a flush; its leader sees that when it gets a core.
+    pub(crate) fn flushed(&mut self, job: Job) {
+        let Writes::Log { to, .. } = job.writes else {
+            return;
+        };
+        if job.leader == NONE {
+            if let Some(log) = &mut self.log {
+                log.flusher_at_work = false;
+            }
+            return self.let_go(to);
+        }
+        self.session(job.leader).flushes_to = to;
+        self.want_core(job.leader, SERVER, LOOK_NS, Resume::Release);
+    }
+
+    /// The leader lets the others go on, and goes on itself.
+    pub(crate) fn release_log(&mut self, leader: u32) {
+        let to = self.session(leader).flushes_to;
+        if let Some(log) = self.log.as_mut().filter(|log| log.holder == leader) {
+            log.holder = NONE;
+        }
+        self.let_go(to);
+        self.committed(leader);
+        self.proceed(leader);
+    }
+
+    /// The log is durable up to there, and nobody flushes it.
+    fn let_go(&mut self, to: u64) {
+        let Some(log) = &mut self.log else { return };
+        log.flushed = log.flushed.max(to);
+        if log.rules.grouping == Grouping::WriteGroup {
+            self.name_next_leader();
+        }
+        self.wake_waiters();
+    }
+
+    /// The first who waits and is not covered leads next, whoever comes meanwhile.
+    fn name_next_leader(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let sessions = &self.sessions;
+        let uncovered = |waiting: &&u32| sessions[**waiting as usize].appended > log.flushed;
+        log.holder = log.waiting.iter().find(uncovered).copied().unwrap_or(NONE);
+    }
+
+    /// Wakes those who wait, one after the other: the covered go on, the others look again.
+    fn wake_waiters(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let mut at = self.now;
+        for waiter in log.waiting.drain(..) {
+            at += Nanos::from(log.rules.wake_ns);
+            let session = &mut self.sessions[waiter as usize];
+            session.resume = if session.appended <= log.flushed {
+                Resume::Committed
+            } else {
+                Resume::LookAgain
+            };
+            self.events.push(at, Event::Wake(waiter));
+        }
+    }
+
+    /// One who was woken in vain needs a core to see that.
+    pub(crate) fn look_again(&mut self, index: u32) {
+        self.want_core(index, SERVER, LOOK_NS, Resume::Again);
+    }
+
+    /// A session's commit is durable.
+    pub(crate) fn committed(&mut self, index: u32) {
+        self.tally.commits += 1;
+        self.release_locks(index);
+    }
+
+    /// The engine's own thread flushes what is left, now and then.
+    pub(crate) fn look_at_log(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let Some(period_ns) = log.rules.flusher_period_ns else {
+            return;
+        };
+        self.events
+            .push(self.now + period_ns.max(1), Event::Flusher);
+        if !log.is_busy() && log.inserted > log.flushed {
+            log.flusher_at_work = true;
+            self.start_flush(NONE);
+        }
+    }
+}

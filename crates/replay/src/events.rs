@@ -1,0 +1,108 @@
+//! What will happen, in order of time; of events at the same time the first that was added comes first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tierwise_device::Nanos;
+
+/// Bits of an event's index; the rest of a word holds its kind and the order in which it was added.
+const INDEX_BITS: u32 = 24;
+const KIND_BITS: u32 = 4;
+
+/// Something that happens at a known time. The number is an index of what the variant says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// What runs on a core is done, or has had its slice.
+    Core(u32),
+    /// A session goes on with what it waited to do.
+    Wake(u32),
+    /// A paced session's turn begins.
+    Begin(u32),
+    /// A request is answered that was held back for the time of its path.
+    Answer(u32),
+    /// The engine's own thread looks at the log.
+    Flusher,
+    /// The kernel looks for pages to write back.
+    WriteBack,
+    /// From here on it counts.
+    Count,
+    /// The end.
+    End,
+}
+
+impl Event {
+    fn encode(self) -> u64 {
+        let (kind, index) = match self {
+            Self::Core(index) => (0, index),
+            Self::Wake(index) => (1, index),
+            Self::Begin(index) => (2, index),
+            Self::Answer(index) => (3, index),
+            Self::Flusher => (4, 0),
+            Self::WriteBack => (5, 0),
+            Self::Count => (6, 0),
+            Self::End => (7, 0),
+        };
+        debug_assert!(index < 1 << INDEX_BITS);
+        (kind << INDEX_BITS) | u64::from(index)
+    }
+
+    fn decode(word: u64) -> Self {
+        let index = (word & ((1 << INDEX_BITS) - 1)) as u32;
+        match (word >> INDEX_BITS) & ((1 << KIND_BITS) - 1) {
+            0 => Self::Core(index),
+            1 => Self::Wake(index),
+            2 => Self::Begin(index),
+            3 => Self::Answer(index),
+            4 => Self::Flusher,
+            5 => Self::WriteBack,
+            6 => Self::Count,
+            _ => Self::End,
+        }
+    }
+}
+
+/// Events in order.
+#[derive(Debug)]
+pub(crate) struct Events {
+    heap: BinaryHeap<Reverse<(Nanos, u64)>>,
+    added: u64,
+}
+
+impl Events {
+    pub(crate) fn new() -> Self {
+        Self {
+            heap: BinaryHeap::with_capacity(1024),
+            added: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, at: Nanos, event: Event) {
+        let word = (self.added << (INDEX_BITS + KIND_BITS)) | event.encode();
+        self.heap.push(Reverse((at, word)));
+        self.added += 1;
+    }
+
+    pub(crate) fn next(&self) -> Nanos {
+        self.heap.peek().map_or(Nanos::MAX, |event| event.0.0)
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<Event> {
+        self.heap.pop().map(|event| Event::decode(event.0.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_comes_first_and_then_the_order_of_adding() {
+        let mut events = Events::new();
+        events.push(5, Event::Core(3));
+        events.push(5, Event::Wake(1));
+        events.push(2, Event::Answer((1 << INDEX_BITS) - 1));
+        let order: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
+        let last_index = Event::Answer((1 << INDEX_BITS) - 1);
+        assert_eq!(order, [last_index, Event::Core(3), Event::Wake(1)]);
+    }
+}

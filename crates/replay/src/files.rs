@@ -1,0 +1,131 @@
+//! Sessions and files.
+
+use tierwise_device::Op;
+use tierwise_recording::Role;
+
+use crate::jobs::{Job, Then, Writes};
+use crate::program::Ask;
+use crate::session::{NONE, Resume, Sent, WaitsFor};
+use crate::simulation::Simulation;
+use crate::tally::Doing;
+
+impl Simulation<'_> {
+    /// A session uses a file; whether it can go on at once.
+    pub(crate) fn ask_file(
+        &mut self,
+        index: u32,
+        ask: Ask,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> bool {
+        match ask {
+            Ask::Look | Ask::Read if self.is_coming(index, role, sector, sectors) => {
+                self.waits(index)
+            }
+            Ask::Look => true,
+            Ask::SendRead => self.send(index, Op::Read, role, sector, sectors),
+            Ask::SendWrite => self.send(index, Op::Write, role, sector, sectors),
+            Ask::Forget => {
+                self.cache.clean(role, sector, sectors);
+                true
+            }
+            Ask::Read => self.request(index, Op::Read, role, sector, sectors),
+            Ask::WriteThrough if !self.has_database(index) => self.retry_later(index),
+            Ask::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
+            Ask::Write if !self.has_database(index) => self.retry_later(index),
+            Ask::Write if self.cache.is_full() => {
+                self.session(index).resume = Resume::Again;
+                self.does(index, Doing::Write);
+                self.throttled.push_back(index);
+                self.look_for_old_pages_now();
+                self.waits(index)
+            }
+            Ask::Write => {
+                self.cache.write(self.now, role, sector, sectors);
+                true
+            }
+        }
+    }
+
+    /// Sends a request and goes on.
+    fn send(&mut self, index: u32, op: Op, role: Role, sector: u64, sectors: u32) -> bool {
+        let job = self.send_for(Then::Sent(index), op, role, sector, sectors);
+        let sent = Sent {
+            job,
+            role,
+            sector,
+            sectors,
+        };
+        self.session(index).sent.push(sent);
+        true
+    }
+
+    /// Sends a request and waits.
+    fn request(&mut self, index: u32, op: Op, role: Role, sector: u64, sectors: u32) -> bool {
+        self.does(
+            index,
+            if op == Op::Read {
+                Doing::Read
+            } else {
+                Doing::Write
+            },
+        );
+        self.send_for(Then::Session(index), op, role, sector, sectors);
+        self.waits(index)
+    }
+
+    fn send_for(&mut self, then: Then, op: Op, role: Role, sector: u64, sectors: u32) -> u32 {
+        let job = self.jobs.add(Job {
+            then,
+            writes: Writes::None,
+            role,
+            stage: 0,
+            pending: 0,
+            leader: NONE,
+        });
+        let sent = self.storage.send(self.now, job, role, op, sector, sectors);
+        self.jobs.get(job).pending = sent;
+        job
+    }
+
+    /// Whether a session must wait for what it sent before.
+    fn is_coming(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+        let end = sector + u64::from(sectors);
+        let overlaps = |sent: &&Sent| {
+            sent.role == role && sent.sector < end && sector < sent.sector + u64::from(sent.sectors)
+        };
+        let session = self.session(index);
+        let Some(job) = session.sent.iter().find(overlaps).map(|sent| sent.job) else {
+            return false;
+        };
+        session.waits_for = WaitsFor::Job(job);
+        self.does(index, Doing::Read);
+        true
+    }
+
+    /// A session waits until all that it sent was answered; whether it was.
+    pub(crate) fn drain(&mut self, index: u32) -> bool {
+        if self.session(index).sent.is_empty() {
+            return true;
+        }
+        self.session(index).waits_for = WaitsFor::All;
+        self.does(index, Doing::Write);
+        self.waits(index)
+    }
+
+    /// What a session sent was answered.
+    pub(crate) fn arrived(&mut self, index: u32, job: u32) {
+        let session = self.session(index);
+        session.sent.retain(|sent| sent.job != job);
+        let goes_on = match session.waits_for {
+            WaitsFor::Nothing => false,
+            WaitsFor::All => session.sent.is_empty(),
+            WaitsFor::Job(awaited) => awaited == job,
+        };
+        if goes_on {
+            session.waits_for = WaitsFor::Nothing;
+            self.proceed(index);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What requests are for: a session that waits, a sync in its stages, write-back.
+
+use tierwise_recording::Role;
+
+/// Who is told when a job is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// A session goes on.
+    Session(u32),
+    /// A session may wait for it.
+    Sent(u32),
+    /// The log is durable as far as this flush reaches.
+    Flushed,
+    /// The flusher of the page cache sends more of this role.
+    Sweep(Role),
+}
+
+/// Whose writes a sync makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// None; the requests were sent at the start.
+    None,
+    /// Those of a script of the work.
+    Script(u32),
+    /// Those of the log from one byte to another, else as a script of the log says.
+    Log { script: u32, from: u64, to: u64 },
+}
+
+/// Requests that are under way together, and what comes after them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) then: Then,
+    pub(crate) writes: Writes,
+    pub(crate) role: Role,
+    pub(crate) stage: u32,
+    pub(crate) pending: u32,
+    /// Who leads the flush, or [`crate::session::NONE`].
+    pub(crate) leader: u32,
+}
+
+/// All jobs under way.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    table: Vec<Job>,
+    free: Vec<u32>,
+}
+
+impl Jobs {
+    pub(crate) fn add(&mut self, job: Job) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.table[index as usize] = job;
+                index
+            }
+            None => {
+                self.table.push(job);
+                self.table.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(crate) fn get(&mut self, index: u32) -> &mut Job {
+        &mut self.table[index as usize]
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) -> Job {
+        self.free.push(index);
+        self.table[index as usize]
+    }
+}
+
+/// One stage of a sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Data,
+    Journal,
+    Flush,
+    Done,
+}
+
+/// The stage of a number: data, a flush, the journal, the other flushes; with one flush or none, the journal first.
+pub(crate) fn stage(number: u32, flushes: u32) -> Stage {
+    match (number, flushes) {
+        (0, _) => Stage::Data,
+        (1, 0 | 1) | (2, 2..) => Stage::Journal,
+        (1, _) => Stage::Flush,
+        (2, 1) => Stage::Flush,
+        (number, 2..) if number <= flushes + 1 => Stage::Flush,
+        _ => Stage::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_journal_stands_between_the_flushes() {
+        let stages = |flushes| (0..6).map(move |number| stage(number, flushes));
+        let until_done = |flushes| -> Vec<_> {
+            stages(flushes)
+                .take_while(|stage| *stage != Stage::Done)
+                .collect()
+        };
+        use Stage::{Data, Flush, Journal};
+        assert_eq!(until_done(0), [Data, Journal]);
+        assert_eq!(until_done(1), [Data, Journal, Flush]);
+        assert_eq!(until_done(2), [Data, Flush, Journal, Flush]);
+        assert_eq!(until_done(3), [Data, Flush, Journal, Flush, Flush]);
+    }
+}

@@ -1,0 +1,135 @@
+//! Sessions and hot locks, and the database that one writer at a time holds.
+
+use tierwise_device::Nanos;
+use tierwise_work::Grouping;
+
+use crate::events::Event;
+use crate::locks::Asked;
+use crate::session::{NONE, Resume};
+use crate::simulation::Simulation;
+use crate::tally::Doing;
+
+/// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
+const BUSY_NS: [Nanos; 12] = {
+    const MS: Nanos = 1_000_000;
+    [
+        MS,
+        2 * MS,
+        5 * MS,
+        10 * MS,
+        15 * MS,
+        20 * MS,
+        25 * MS,
+        25 * MS,
+        25 * MS,
+        50 * MS,
+        50 * MS,
+        100 * MS,
+    ]
+};
+
+impl Simulation<'_> {
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.log
+            .as_ref()
+            .is_some_and(|log| log.rules.grouping == Grouping::Exclusive)
+    }
+
+    /// Whether a session may write; where one writer at a time may, it is that one from now on if there was none.
+    pub(crate) fn has_database(&mut self, index: u32) -> bool {
+        let exclusive = self.is_exclusive();
+        let Some(log) = self.log.as_mut().filter(|_| exclusive) else {
+            return true;
+        };
+        if log.writer == NONE {
+            log.writer = index;
+        }
+        log.writer == index
+    }
+
+    /// The database was busy: tries the same once more, after a sleep.
+    pub(crate) fn retry_later(&mut self, index: u32) -> bool {
+        self.retry_after(index, &BUSY_NS)
+    }
+
+    fn retry_after(&mut self, index: u32, delays_ns: &[Nanos]) -> bool {
+        let session = self.session(index);
+        let sleep_ns = delays_ns[(session.tries as usize).min(delays_ns.len() - 1)];
+        session.tries += 1;
+        session.resume = Resume::Again;
+        self.does(index, Doing::Lock);
+        self.events
+            .push(self.now + sleep_ns.max(1), Event::Wake(index));
+        self.waits(index)
+    }
+
+    /// The key that a session asks for: the one it has asked for before, or any.
+    fn key(&mut self, index: u32, lock: u16) -> u32 {
+        let asked_before = self.session(index).key;
+        if asked_before != NONE {
+            return asked_before;
+        }
+        let (first, count) = self.locks.range(lock);
+        first + self.random.below(count as usize) as u32
+    }
+
+    /// A session takes a key of a lock; whether it can go on at once.
+    pub(crate) fn take_lock(&mut self, index: u32, lock: u16) -> bool {
+        let key = self.key(index, lock);
+        let asked = self.locks.ask(index, lock, key);
+        if asked != Asked::Busy {
+            self.session(index).key = NONE;
+            self.session(index).tries = 0;
+        }
+        match asked {
+            Asked::Nothing => true,
+            Asked::Taken => {
+                self.session(index).held.push(key);
+                true
+            }
+            Asked::Busy => {
+                self.session(index).key = key;
+                let delays_ns = self.locks.delays(lock);
+                self.retry_after(index, delays_ns)
+            }
+            Asked::Waits => {
+                self.does(index, Doing::Lock);
+                self.waits(index)
+            }
+        }
+    }
+
+    fn release_key(&mut self, key: u32) {
+        let Some(next) = self.locks.release(key) else {
+            return;
+        };
+        self.session(next).held.push(key);
+        let wake_ns = self.log.as_ref().map_or(0, |log| log.rules.wake_ns);
+        self.events
+            .push(self.now + Nanos::from(wake_ns), Event::Wake(next));
+    }
+
+    /// Lets go of the keys that are not kept over a commit.
+    pub(crate) fn release_before_commit(&mut self, index: u32) {
+        let mut at = 0;
+        while let Some(&key) = self.session(index).held.get(at) {
+            if self.locks.is_over_commit(key) {
+                at += 1;
+                continue;
+            }
+            self.session(index).held.swap_remove(at);
+            self.release_key(key);
+        }
+    }
+
+    /// Lets go of all keys that a session holds; those who waited go on.
+    pub(crate) fn release_locks(&mut self, index: u32) {
+        while let Some(key) = self.session(index).held.pop() {
+            self.release_key(key);
+        }
+        if let Some(log) = self.log.as_mut().filter(|log| log.writer == index) {
+            log.writer = NONE;
+        }
+        self.session(index).tries = 0;
+    }
+}

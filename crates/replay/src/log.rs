@@ -1,0 +1,85 @@
+//! The log: how far it was appended, how far it is durable, who flushes and who waits.
+
+use std::collections::VecDeque;
+
+use tierwise_work::LogRules;
+
+use crate::session::NONE;
+
+const SECTOR_BYTES: u64 = 512;
+
+/// The state of the log.
+#[derive(Debug)]
+pub(crate) struct Log<'a> {
+    pub(crate) rules: &'a LogRules,
+    pub(crate) inserted: u64,
+    pub(crate) flushed: u64,
+    /// Who flushes, or is about to.
+    pub(crate) holder: u32,
+    pub(crate) waiting: VecDeque<u32>,
+    /// Who holds the whole database, where one writer at a time does.
+    pub(crate) writer: u32,
+    /// The engine's own thread flushes now; it is nobody's session.
+    pub(crate) flusher_at_work: bool,
+}
+
+impl<'a> Log<'a> {
+    pub(crate) fn new(rules: &'a LogRules) -> Self {
+        Self {
+            rules,
+            inserted: 0,
+            flushed: 0,
+            holder: NONE,
+            waiting: VecDeque::with_capacity(64),
+            writer: NONE,
+            flusher_at_work: false,
+        }
+    }
+
+    /// Whether somebody flushes.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.holder != NONE || self.flusher_at_work
+    }
+
+    /// The device's writes for the bytes between two positions, whole pages: first sector and sectors, of the
+    /// role's own space. In two parts where the log begins anew.
+    pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
+        let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
+        let all = (self.rules.sectors * SECTOR_BYTES / page).max(1) * page;
+        let start = from / page * page;
+        let length = (to.max(from + 1).next_multiple_of(page) - start).min(all);
+        let place = start % all;
+        let part = length.min(all - place);
+        let sectors = |place: u64, length: u64| {
+            (
+                self.rules.first_sector + place / SECTOR_BYTES,
+                (length / SECTOR_BYTES) as u32,
+            )
+        };
+        [sectors(place, part), sectors(0, length - part)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tierwise_work::Grouping;
+
+    #[test]
+    fn whole_pages_are_written_round_and_round() {
+        let rules = LogRules {
+            grouping: Grouping::Alone,
+            scripts: Vec::new(),
+            page_bytes: 8192,
+            first_sector: 100,
+            sectors: 64,
+            leader_cpu_ns: 0,
+            wake_ns: 0,
+            flusher_period_ns: None,
+        };
+        let log = Log::new(&rules);
+        assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);
+        assert_eq!(log.writes(8191, 8193), [(100, 32), (100, 0)]);
+        assert_eq!(log.writes(3 * 8192, 5 * 8192), [(148, 16), (100, 16)]);
+    }
+}

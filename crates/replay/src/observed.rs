@@ -1,0 +1,101 @@
+//! A device that is only known by the times it took: each request takes one of those of its kind and size.
+//!
+//! Source: the recording's own block requests. Models: as many requests at a time as were seen under way
+//! together; the others wait. Not modelled: why a request was slow, so neither place nor order matter, and two
+//! roles together are not slower than their times were.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
+use tierwise_work::RecordedDevice;
+
+use crate::random::Random;
+
+/// Sizes from this part of a request's to its inverse are of its kind.
+const ALIKE: f64 = 0.6;
+/// What a request takes of which nothing was seen.
+const UNSEEN_NS: Nanos = 100_000;
+
+/// The model.
+#[derive(Debug)]
+pub(crate) struct Observed<'a> {
+    reads: &'a [(u32, u64)],
+    writes: &'a [(u32, u64)],
+    flushes: &'a [u64],
+    free_at: BinaryHeap<Reverse<Nanos>>,
+    due: BinaryHeap<Reverse<(Nanos, RequestId)>>,
+    random: Random,
+}
+
+impl<'a> Observed<'a> {
+    /// The times must be sorted by size.
+    pub(crate) fn new(device: &'a RecordedDevice, seed: u64) -> Self {
+        let [reads, writes] = [&device.reads, &device.writes];
+        let either = |own: &'a [_], other: &'a [_]| if own.is_empty() { other } else { own };
+        Self {
+            reads: either(reads, writes),
+            writes: either(writes, reads),
+            flushes: &device.flushes,
+            free_at: (0..device.depth.max(1)).map(|_| Reverse(0)).collect(),
+            due: BinaryHeap::with_capacity(1024),
+            random: Random::new(seed),
+        }
+    }
+
+    fn service_ns(&mut self, request: &Request) -> Nanos {
+        let times = match request.op {
+            Op::Read => self.reads,
+            Op::Write | Op::Discard => self.writes,
+            Op::Flush if self.flushes.is_empty() => return 0,
+            Op::Flush => return self.flushes[self.random.below(self.flushes.len())],
+        };
+        let alike = alike(times, request.sectors);
+        if alike.is_empty() {
+            return UNSEEN_NS;
+        }
+        let (sectors, ns) = alike[self.random.below(alike.len())];
+        let longer = f64::from(request.sectors) / f64::from(sectors.max(1));
+        (ns as f64 * if longer > 1.0 / ALIKE { longer } else { 1.0 }) as Nanos
+    }
+}
+
+/// The times of requests of about this size, or of the nearest size.
+fn alike(times: &[(u32, u64)], sectors: u32) -> &[(u32, u64)] {
+    let at = |size: f64| times.partition_point(|time| f64::from(time.0) < size);
+    let size = f64::from(sectors);
+    let (from, to) = (at(size * ALIKE), at(size / ALIKE));
+    if from < to {
+        return &times[from..to];
+    }
+    let nearest = times.get(from).or(times.last()).map(|time| time.0);
+    nearest.map_or(&[], |sectors| {
+        let near = at(f64::from(sectors))..times.partition_point(|time| time.0 <= sectors);
+        &times[near]
+    })
+}
+
+impl Device for Observed<'_> {
+    fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        let Reverse(free_at) = self.free_at.pop().expect("there is at least one place");
+        let done_at = free_at.max(now) + self.service_ns(&request);
+        self.free_at.push(Reverse(done_at));
+        self.due.push(Reverse((done_at, id)));
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.due.peek().map(|next| next.0.0)
+    }
+
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        while self.next_event().is_some_and(|at| at <= now) {
+            if let Some(Reverse((at, id))) = self.due.pop() {
+                completions.push(Completion { id, at });
+            }
+        }
+    }
+
+    fn capacity_sectors(&self) -> u64 {
+        u64::MAX / 2
+    }
+}

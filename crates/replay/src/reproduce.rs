@@ -1,0 +1,76 @@
+//! The recorded run itself, to be got right before anything else is asked.
+
+use serde::Serialize;
+
+use crate::program::Program;
+use crate::run::run;
+use crate::{Mode, Outcome, ReplayError, Scenario};
+
+/// Transactions of all clients from which on work is taken to go on rather than to end.
+const STEADY_TRANSACTIONS: usize = 40;
+/// The least time that is counted of work that goes on, and the most, in nanoseconds.
+const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
+
+/// The recorded run as it was computed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Reproduction {
+    /// What came out, for each seed.
+    pub outcomes: Vec<Outcome>,
+    /// Computed rate of transactions over the observed one, less 1; the mean of the seeds. Of turns where the
+    /// recording shows no whole transaction; of times, turned round, for work that ends.
+    pub error: f64,
+    /// The same of the median latency, if the recording has one.
+    pub latency_error: Option<f64>,
+}
+
+/// Whether the recorded work goes on or ends, and for how long to count.
+#[must_use]
+pub fn recorded_mode(program: &Program<'_>) -> Mode {
+    if program.transactions() < STEADY_TRANSACTIONS {
+        return Mode::Once;
+    }
+    let span_ns = program.work.observed.span_ns.clamp(SPANS_NS.0, SPANS_NS.1);
+    Mode::Steady { span_ns }
+}
+
+/// Computes the recorded run, once for each seed.
+///
+/// # Errors
+/// As [`crate::replay`].
+pub fn reproduce(
+    program: &Program<'_>,
+    seeds: &[u64],
+    mode: Mode,
+) -> Result<Reproduction, ReplayError> {
+    let work = program.work;
+    let scenario = |seed| Scenario::recorded(work.devices.len(), work.cores.max(1), mode, seed);
+    let outcomes: Vec<Outcome> = seeds
+        .iter()
+        .map(|seed| run(program, &scenario(*seed)))
+        .collect::<Result<_, _>>()?;
+    let mean = |figure: &dyn Fn(&Outcome) -> f64| {
+        outcomes.iter().map(figure).sum::<f64>() / outcomes.len() as f64
+    };
+    let latency = median(&work.observed.latencies_ns);
+    Ok(Reproduction {
+        error: mean(&|outcome| rate_ratio(program, outcome, mode)) - 1.0,
+        latency_error: latency.map(|ns| mean(&|outcome| outcome.latency.p50_us * 1e3 / ns) - 1.0),
+        outcomes,
+    })
+}
+
+fn rate_ratio(program: &Program<'_>, outcome: &Outcome, mode: Mode) -> f64 {
+    let observed = &program.work.observed;
+    let elapsed_s = outcome.elapsed_s.max(1e-9);
+    if mode == Mode::Once {
+        return observed.span_ns as f64 / 1e9 / elapsed_s;
+    }
+    if observed.transactions_per_s > 0.0 {
+        return outcome.transactions as f64 / elapsed_s / observed.transactions_per_s;
+    }
+    outcome.turns as f64 / elapsed_s / observed.turns_per_s.max(1e-9)
+}
+
+fn median(sorted_ns: &[u64]) -> Option<f64> {
+    sorted_ns.get(sorted_ns.len() / 2).map(|ns| *ns as f64)
+}

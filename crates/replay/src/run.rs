@@ -1,0 +1,232 @@
+//! From a scenario to a run, and from a run to its outcome.
+
+use std::collections::VecDeque;
+
+use tierwise_device::{Device, Nanos};
+use tierwise_recording::Role;
+use tierwise_work::Pace;
+
+use crate::cache::Cache;
+use crate::cores::Cores;
+use crate::events::{Event, Events};
+use crate::jobs::Jobs;
+use crate::layout::Layout;
+use crate::locks::Locks;
+use crate::log::Log;
+use crate::observed::Observed;
+use crate::program::Program;
+use crate::random::Random;
+use crate::session::Session;
+use crate::simulation::{Signals, Simulation};
+use crate::storage::Storage;
+use crate::tally::{Doing, Tally};
+use crate::{Mode, Outcome, ReplayError, Scenario};
+
+/// Part of a steady span that passes before it counts.
+const WARM_UP: f64 = 0.2;
+/// Most cores and sessions: indices must fit.
+const MOST: u32 = 100_000;
+
+/// Runs a scenario.
+///
+/// # Errors
+/// A scenario that cannot be: no cores, a device that is not there, one too small.
+pub fn run(program: &Program<'_>, scenario: &Scenario) -> Result<Outcome, ReplayError> {
+    check(program, scenario)?;
+    let layout = Layout::new(program, scenario)?;
+    let mut simulation = build(program, scenario, layout);
+    start(&mut simulation, scenario);
+    simulation.run();
+    Ok(outcome(simulation))
+}
+
+fn check(program: &Program<'_>, scenario: &Scenario) -> Result<(), ReplayError> {
+    let refuse = |message: &str, fix: &str| Err(ReplayError::new(message, fix));
+    if !(1..=MOST).contains(&scenario.cores) {
+        return refuse(
+            "a machine with no cores, or too many",
+            "give from 1 to 100,000 cores",
+        );
+    }
+    if !(scenario.cpu_speed.is_finite() && scenario.cpu_speed > 0.0) {
+        return refuse(
+            "a processor's speed must be above 0",
+            "give 2 for one twice as fast",
+        );
+    }
+    if scenario
+        .clients
+        .is_some_and(|clients| !(1..=MOST).contains(&clients))
+    {
+        return refuse("no clients, or too many", "give from 1 to 100,000 clients");
+    }
+    if scenario
+        .placement
+        .iter()
+        .any(|placed| placed.1 >= scenario.devices.len())
+    {
+        return refuse(
+            "a role is placed on a device that is not listed",
+            "list the device",
+        );
+    }
+    if scenario.devices.len() < program.devices.len() {
+        return refuse(
+            "the recorded devices are not all listed",
+            "list them first, then others",
+        );
+    }
+    if let Mode::Steady { span_ns: 0 } = scenario.mode {
+        return refuse("no time to be counted", "give a span above 0");
+    }
+    Ok(())
+}
+
+fn devices<'a>(program: &'a Program<'a>, scenario: &Scenario) -> Vec<Box<dyn Device + 'a>> {
+    let mut seeds = Random::new(scenario.seed ^ 0x0de5_1ce5);
+    let device =
+        |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
+            let seed = seeds.draw();
+            let recorded = program.profiles.get(index).and_then(Option::as_ref);
+            match (profile.as_ref().or(recorded), program.devices.get(index)) {
+                (Some(profile), _) => profile.build(seed),
+                (None, Some(recorded)) => Box::new(Observed::new(recorded, seed)),
+                (None, None) => Box::new(Observed::new(&program.nowhere, seed)),
+            }
+        };
+    scenario.devices.iter().enumerate().map(device).collect()
+}
+
+fn build<'a>(program: &'a Program<'a>, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
+    let work = program.work;
+    let sessions = sessions(program, scenario.clients);
+    let sets = sessions
+        .iter()
+        .map(|session| session.set)
+        .max()
+        .unwrap_or(0)
+        + 1;
+    let sectors = |role| layout.sectors(role);
+    let memory = scenario
+        .memory_bytes
+        .unwrap_or(work.memory_bytes)
+        .max(1 << 20);
+    Simulation {
+        program,
+        now: 0,
+        events: Events::new(),
+        cores: Cores::new(scenario.cores),
+        cache: Cache::new(memory, sectors),
+        storage: Storage::new(devices(program, scenario), layout, scenario.live),
+        jobs: Jobs::default(),
+        unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
+        locks: Locks::new(&work.locks, sessions.len()),
+        sessions,
+        log: work.log.as_ref().map(Log::new),
+        throttled: VecDeque::new(),
+        sweeping: [0; Role::ALL.len()],
+        signals: Signals {
+            given: vec![0; sets as usize * program.signallers.len()],
+            waiting: Vec::new(),
+            missed: 0,
+        },
+        tally: Tally::new(),
+        random: Random::new(scenario.seed),
+        cpu_speed: scenario.cpu_speed,
+        steady: matches!(scenario.mode, Mode::Steady { .. }),
+        transactions: 0,
+        due_by_work: Vec::new(),
+        counted_from: 0,
+        over: false,
+        answered: Vec::with_capacity(1024),
+        later: Vec::with_capacity(1024),
+    }
+}
+
+/// All recorded sessions; with more clients, further sets of those that loop; with fewer, not all clients.
+fn sessions(program: &Program<'_>, clients: Option<u32>) -> Vec<Session> {
+    let wanted = clients.map_or(program.clients, |clients| clients as usize);
+    let mut sessions = Vec::new();
+    let mut left = wanted;
+    for set in 0.. {
+        for (index, script) in program.sessions.iter().enumerate() {
+            if script.client && left > 0 {
+                left -= 1;
+                sessions.push(Session::new(index as u32, set, true));
+            } else if !script.client && (set == 0 || script.pace == Pace::Loop) {
+                sessions.push(Session::new(index as u32, set, false));
+            }
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    sessions
+}
+
+fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
+    simulation.give_what_nobody_gives();
+    for index in 0..simulation.sessions.len() as u32 {
+        let script =
+            &simulation.program.sessions[simulation.sessions[index as usize].script as usize];
+        if script.pace != Pace::Loop {
+            simulation.await_next_turn(index);
+            continue;
+        }
+        let anywhere = simulation.steady && simulation.program.signallers.is_empty();
+        if anywhere && !script.beginnings.is_empty() {
+            let drawn = simulation.random.below(script.beginnings.len());
+            let turn = script.beginnings[drawn];
+            simulation.sessions[index as usize].position = script.turns[turn as usize];
+        }
+        simulation.events.push(0, Event::Wake(index));
+    }
+    simulation.events.push(0, Event::WriteBack);
+    simulation.events.push(0, Event::Flusher);
+    if let Mode::Steady { span_ns } = scenario.mode {
+        let warm_up_ns = (span_ns as f64 * WARM_UP) as Nanos;
+        simulation.events.push(warm_up_ns, Event::Count);
+        simulation.events.push(warm_up_ns + span_ns, Event::End);
+    } else {
+        simulation.tally.begin(0);
+    }
+}
+
+fn warnings(simulation: &Simulation<'_>) -> Vec<String> {
+    let missed = simulation.signals.missed;
+    let sentence = format!(
+        "{missed} waits for another session were given up: what they waited for did not come"
+    );
+    if missed > 0 {
+        vec![sentence]
+    } else {
+        Vec::new()
+    }
+}
+
+fn outcome(mut simulation: Simulation<'_>) -> Outcome {
+    for index in 0..simulation.sessions.len() as u32 {
+        if !simulation.sessions[index as usize].finished {
+            let doing = simulation.sessions[index as usize].doing;
+            let other = if doing == Doing::Other {
+                Doing::Sleep
+            } else {
+                Doing::Other
+            };
+            simulation.does(index, other);
+        }
+    }
+    let elapsed_ns = simulation.now - simulation.counted_from;
+    let tally = &simulation.tally;
+    Outcome {
+        elapsed_s: elapsed_ns as f64 / 1e9,
+        turns: tally.turns,
+        transactions: tally.transactions,
+        latency: tally.latency(),
+        shares: tally.shares(),
+        commits_per_flush: tally.commits as f64 / tally.log_flushes.max(1) as f64,
+        busy_share: simulation.cores.busy_share(simulation.now, elapsed_ns),
+        io: simulation.storage.io(simulation.now),
+        warnings: warnings(&simulation),
+    }
+}

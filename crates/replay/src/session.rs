@@ -1,0 +1,123 @@
+//! Where each session stands.
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+
+use crate::tally::Doing;
+
+/// No core, no key.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// What a session does when what it waits for has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// Its next operation.
+    Next,
+    /// The same operation once more.
+    Again,
+    /// Looks whether a flush that it waited for covered it, on a core.
+    LookAgain,
+    /// As the leader of a flush, sends it.
+    SendFlush,
+    /// As the leader of a flush that is done, lets the others go on.
+    Release,
+    /// Its commit is durable.
+    Committed,
+}
+
+/// A request that a session sent without waiting for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) job: u32,
+    pub(crate) role: Role,
+    pub(crate) sector: u64,
+    pub(crate) sectors: u32,
+}
+
+/// Which of them a session waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    Nothing,
+    All,
+    Job(u32),
+}
+
+/// The state of one session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    /// Index of its script.
+    pub(crate) script: u32,
+    /// Number of the set of all recorded sessions that it is of.
+    pub(crate) set: u32,
+    /// The next operation.
+    pub(crate) position: u32,
+    pub(crate) resume: Resume,
+    /// The core it is on, or [`NONE`].
+    pub(crate) core: u32,
+    /// Which of its two threads ran last or runs: the server's or the client's.
+    pub(crate) thread: usize,
+    /// Since when each of them has been off its core.
+    pub(crate) off_since: [Nanos; 2],
+    /// What it has to run.
+    pub(crate) pending_ns: Nanos,
+    /// Whether that is yet to be scaled by how long it waited.
+    pub(crate) fresh: bool,
+    pub(crate) doing: Doing,
+    pub(crate) since: Nanos,
+    /// The log's end after its last append.
+    pub(crate) appended: u64,
+    /// How far its flush of the log reaches.
+    pub(crate) flushes_to: u64,
+    /// Keys of hot locks.
+    pub(crate) held: Vec<u32>,
+    pub(crate) transaction_began: Nanos,
+    /// Its client has its answer, and has not asked again.
+    pub(crate) replied: bool,
+    /// Requests that it sent without waiting.
+    pub(crate) sent: Vec<Sent>,
+    pub(crate) waits_for: WaitsFor,
+    /// The key of a hot lock that it asks for again and again, or [`NONE`].
+    pub(crate) key: u32,
+    /// How often it has begun from the start.
+    pub(crate) cycle: u32,
+    pub(crate) cycle_began: Nanos,
+    /// Of a paced session: its turn.
+    pub(crate) turn: u32,
+    /// How often it has found the database busy.
+    pub(crate) tries: u32,
+    /// Whether its time counts.
+    pub(crate) counts: bool,
+    pub(crate) finished: bool,
+}
+
+impl Session {
+    pub(crate) fn new(script: u32, set: u32, counts: bool) -> Self {
+        Self {
+            script,
+            set,
+            position: 0,
+            resume: Resume::Next,
+            core: NONE,
+            thread: 0,
+            off_since: [0; 2],
+            pending_ns: 0,
+            fresh: false,
+            doing: Doing::Other,
+            since: 0,
+            appended: 0,
+            flushes_to: 0,
+            held: Vec::with_capacity(8),
+            transaction_began: 0,
+            replied: false,
+            sent: Vec::new(),
+            waits_for: WaitsFor::Nothing,
+            key: NONE,
+            cycle: 0,
+            cycle_began: 0,
+            turn: 0,
+            tries: 0,
+            counts,
+            finished: false,
+        }
+    }
+}

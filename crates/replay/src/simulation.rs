@@ -1,0 +1,190 @@
+//! The loop that owns virtual time, and what each event means.
+
+use std::collections::VecDeque;
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+
+use crate::cache::Cache;
+use crate::cores::Cores;
+use crate::events::{Event, Events};
+use crate::jobs::Jobs;
+use crate::locks::Locks;
+use crate::log::Log;
+use crate::program::Program;
+use crate::random::Random;
+use crate::session::{Resume, Session};
+use crate::storage::Storage;
+use crate::tally::{Doing, Tally};
+
+/// How long a wait may be at least where a session would else turn round in no time.
+const LEAST_CYCLE_NS: Nanos = 1_000;
+
+/// A run under way.
+pub(crate) struct Simulation<'a> {
+    pub(crate) program: &'a Program<'a>,
+    pub(crate) now: Nanos,
+    pub(crate) events: Events,
+    pub(crate) cores: Cores,
+    pub(crate) storage: Storage<'a>,
+    pub(crate) jobs: Jobs,
+    pub(crate) sessions: Vec<Session>,
+    pub(crate) log: Option<Log<'a>>,
+    pub(crate) locks: Locks<'a>,
+    pub(crate) cache: Cache,
+    pub(crate) throttled: VecDeque<u32>,
+    /// Writes of the flusher under way, by role.
+    pub(crate) sweeping: [u32; Role::ALL.len()],
+    pub(crate) signals: Signals,
+    pub(crate) tally: Tally,
+    pub(crate) random: Random,
+    pub(crate) cpu_speed: f64,
+    /// Whether sessions begin anew at their end.
+    pub(crate) steady: bool,
+    /// Client sessions that have not finished.
+    pub(crate) unfinished: u32,
+    /// Transactions of clients since the run began.
+    pub(crate) transactions: u64,
+    /// Paced sessions that wait for so many transactions.
+    pub(crate) due_by_work: Vec<(u64, u32)>,
+    pub(crate) counted_from: Nanos,
+    pub(crate) over: bool,
+    /// Jobs whose requests were answered, and requests that are answered later; empty between events.
+    pub(crate) answered: Vec<u32>,
+    pub(crate) later: Vec<(Nanos, u32)>,
+}
+
+/// Who waits for which signal, and how often each was given.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    pub(crate) given: Vec<u32>,
+    /// Number and session, and whether it has waited for long.
+    pub(crate) waiting: Vec<(u32, u32, bool)>,
+    /// How many were let go on without their signal.
+    pub(crate) missed: u64,
+}
+
+impl Simulation<'_> {
+    /// Runs until the end.
+    pub(crate) fn run(&mut self) {
+        while !self.over {
+            let (event, device) = (self.events.next(), self.storage.next());
+            if device <= event && device != Nanos::MAX {
+                self.now = self.now.max(device);
+                self.advance_devices();
+            } else if let Some(happens) = self.events.pop() {
+                self.now = self.now.max(event);
+                self.happen(happens);
+            } else if !self.free_somebody() {
+                return;
+            }
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Core(core) => self.end_stretch(core),
+            Event::Wake(session) => self.resume(session),
+            Event::Begin(session) => self.begin_turn(session),
+            Event::Answer(request) => {
+                let job = self.storage.answer(self.now, request);
+                self.answer(job);
+            }
+            Event::Flusher => self.look_at_log(),
+            Event::WriteBack => self.look_for_old_pages(),
+            Event::Count => self.begin_counting(),
+            Event::End => self.over = true,
+        }
+    }
+
+    fn advance_devices(&mut self) {
+        let mut answered = std::mem::take(&mut self.answered);
+        self.storage
+            .advance(self.now, &mut answered, &mut self.later);
+        while let Some((at, request)) = self.later.pop() {
+            self.events.push(at, Event::Answer(request));
+        }
+        for job in answered.drain(..) {
+            self.answer(job);
+        }
+        self.answered = answered;
+    }
+
+    fn begin_counting(&mut self) {
+        self.counted_from = self.now;
+        self.tally.begin(self.now);
+        self.cores.begin(self.now);
+        self.storage.begin(self.now);
+    }
+
+    /// Goes on with a session whose wait is over.
+    pub(crate) fn resume(&mut self, session: u32) {
+        let resume = std::mem::replace(&mut self.session(session).resume, Resume::Next);
+        match resume {
+            Resume::Next => self.proceed(session),
+            Resume::Again => {
+                self.session(session).position -= 1;
+                self.proceed(session);
+            }
+            Resume::LookAgain => self.look_again(session),
+            Resume::SendFlush => self.send_flush(session),
+            Resume::Release => self.release_log(session),
+            Resume::Committed => {
+                self.committed(session);
+                self.proceed(session);
+            }
+        }
+    }
+
+    pub(crate) fn session(&mut self, session: u32) -> &mut Session {
+        &mut self.sessions[session as usize]
+    }
+
+    /// Notes that a session does something else from now on.
+    pub(crate) fn does(&mut self, session: u32, doing: Doing) {
+        let state = &mut self.sessions[session as usize];
+        let doing = if state.replied { Doing::Client } else { doing };
+        if state.doing == doing {
+            return;
+        }
+        if state.counts {
+            self.tally.spend(state.doing, state.since, self.now);
+        }
+        (state.doing, state.since) = (doing, self.now);
+    }
+
+    /// A session has come to the end of its turns.
+    pub(crate) fn begin_anew(&mut self, index: u32) -> bool {
+        let (now, steady) = (self.now, self.steady);
+        let session = self.session(index);
+        session.position = 0;
+        session.cycle += 1;
+        let took_no_time = session.cycle_began == now;
+        session.cycle_began = now;
+        if !steady {
+            session.finished = true;
+            self.release_locks(index);
+            let session = self.session(index);
+            if session.counts {
+                self.unfinished -= 1;
+                self.over = self.unfinished == 0;
+            }
+            self.does(index, Doing::Other);
+            return false;
+        }
+        if took_no_time {
+            self.events.push(now + LEAST_CYCLE_NS, Event::Wake(index));
+        }
+        !took_no_time
+    }
+
+    /// Nothing will ever happen: lets a session go on that waits for a signal; whether there was one.
+    fn free_somebody(&mut self) -> bool {
+        let Some((_, session, _)) = self.signals.waiting.pop() else {
+            return false;
+        };
+        self.signals.missed += 1;
+        self.proceed(session);
+        true
+    }
+}

@@ -1,0 +1,128 @@
+//! What sessions do, operation by operation.
+
+use tierwise_device::Nanos;
+use tierwise_work::Pace;
+
+use crate::events::Event;
+use crate::processor::{CLIENT, SERVER};
+use crate::program::Op;
+use crate::session::Resume;
+use crate::simulation::Simulation;
+use crate::tally::Doing;
+
+impl Simulation<'_> {
+    /// Goes on with a session until it waits.
+    pub(crate) fn proceed(&mut self, index: u32) {
+        while self.step(index) {}
+    }
+
+    /// Does a session's next operation; whether it can go on at once.
+    fn step(&mut self, index: u32) -> bool {
+        let program = self.program;
+        let session = self.session(index);
+        let script = &program.sessions[session.script as usize];
+        let Some(op) = script.ops.get(session.position as usize).copied() else {
+            let goes = self.begin_anew(index);
+            return goes || self.waits(index);
+        };
+        session.position += 1;
+        match op {
+            Op::Cpu { base_ns, client } => {
+                let thread = if client { CLIENT } else { SERVER };
+                self.want_core(index, thread, base_ns.into(), Resume::Next);
+                false
+            }
+            Op::Away { time_ns, timer } => self.away(index, time_ns, timer),
+            Op::File {
+                ask,
+                role,
+                sectors,
+                sector,
+            } => self.ask_file(index, ask, role, sector, sectors),
+            Op::Sync { role, script } => {
+                self.sync(index, role, script);
+                self.waits(index)
+            }
+            Op::Append { size_bytes } => self.append(index, size_bytes),
+            Op::Commit => self.commit(index) || self.waits(index),
+            Op::Lock { lock } => self.take_lock(index, lock),
+            Op::Signal { number } => self.signal(index, number),
+            Op::Await { number } => self.await_signal(index, number),
+            Op::Drain => self.drain(index),
+            Op::Reply { ends } => self.reply(index, ends),
+            Op::EndTurn { ends } => self.end_turn(index, ends),
+        }
+    }
+
+    /// A session waits for something other than a core; always false.
+    pub(crate) fn waits(&mut self, index: u32) -> bool {
+        self.leave_core(index);
+        false
+    }
+
+    fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
+        if timer && self.is_exclusive() {
+            return true;
+        }
+        self.does(index, if timer { Doing::Sleep } else { Doing::Client });
+        self.events.push(self.now + time_ns, Event::Wake(index));
+        self.waits(index)
+    }
+
+    fn append(&mut self, index: u32, size_bytes: u32) -> bool {
+        if !self.has_database(index) {
+            return self.retry_later(index);
+        }
+        if let Some(log) = &mut self.log {
+            log.inserted += u64::from(size_bytes);
+            let appended = log.inserted;
+            self.session(index).appended = appended;
+        }
+        true
+    }
+
+    /// The client has its answer.
+    fn reply(&mut self, index: u32, ends: bool) -> bool {
+        let now = self.now;
+        let session = self.session(index);
+        session.replied = true;
+        let latency_ns = now - session.transaction_began;
+        if ends && session.counts {
+            self.tally.transaction(latency_ns);
+        }
+        self.does(index, Doing::Client);
+        true
+    }
+
+    fn end_turn(&mut self, index: u32, ends: bool) -> bool {
+        let now = self.now;
+        if ends {
+            self.release_locks(index);
+        }
+        if !self.session(index).counts {
+            return self.end_background_turn(index);
+        }
+        self.tally.turns += 1;
+        if ends {
+            self.transactions += 1;
+            self.begin_due_by_work();
+        }
+        self.does(index, Doing::Runnable);
+        let session = self.session(index);
+        session.replied = false;
+        if ends {
+            session.transaction_began = now;
+        }
+        true
+    }
+
+    fn end_background_turn(&mut self, index: u32) -> bool {
+        let script = &self.program.sessions[self.session(index).script as usize];
+        if script.pace == Pace::Loop {
+            return true;
+        }
+        self.waits(index);
+        self.await_next_turn(index);
+        false
+    }
+}

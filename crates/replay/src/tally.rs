@@ -1,0 +1,101 @@
+//! What sessions spent their time on, and how long transactions took.
+
+use tierwise_device::Nanos;
+use tierwise_latency::Times;
+
+use crate::Latency;
+
+/// What a session is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doing {
+    Cpu,
+    Runnable,
+    LogDevice,
+    LogQueue,
+    Read,
+    Write,
+    Lock,
+    Client,
+    Sleep,
+    Other,
+}
+
+/// Names of [`Doing`], in its order, as in profiles.
+const NAMES: [&str; 10] = [
+    "cpu",
+    "runnable",
+    "log_device",
+    "log_queue",
+    "read",
+    "write",
+    "lock",
+    "client",
+    "sleep",
+    "other",
+];
+
+/// Counted from [`Tally::begin`] on; before that everything is forgotten.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    counting_from: Option<Nanos>,
+    spent_ns: [u64; NAMES.len()],
+    latency: Times,
+    pub(crate) turns: u64,
+    pub(crate) transactions: u64,
+    pub(crate) commits: u64,
+    pub(crate) log_flushes: u64,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            counting_from: None,
+            spent_ns: [0; NAMES.len()],
+            latency: Times::new(),
+            turns: 0,
+            transactions: 0,
+            commits: 0,
+            log_flushes: 0,
+        }
+    }
+
+    /// Forgets what was and counts from `now`.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.counting_from = Some(now);
+        self.latency = Times::new();
+        (self.turns, self.transactions) = (0, 0);
+        (self.commits, self.log_flushes) = (0, 0);
+    }
+
+    /// A session did one thing from `since` until `now`.
+    pub(crate) fn spend(&mut self, doing: Doing, since: Nanos, now: Nanos) {
+        if let Some(from) = self.counting_from {
+            self.spent_ns[doing as usize] += now - since.max(from);
+        }
+    }
+
+    /// A transaction ended that took so long.
+    pub(crate) fn transaction(&mut self, latency_ns: Nanos) {
+        self.transactions += 1;
+        self.latency.record(latency_ns.max(1));
+    }
+
+    pub(crate) fn shares(&self) -> Vec<(String, f64)> {
+        let all = self.spent_ns.iter().sum::<u64>().max(1) as f64;
+        let parts = NAMES.iter().zip(self.spent_ns);
+        parts
+            .map(|(name, ns)| ((*name).to_owned(), ns as f64 / all))
+            .collect()
+    }
+
+    pub(crate) fn latency(&self) -> Latency {
+        self.latency
+            .summary()
+            .map_or(Latency::default(), |times| Latency {
+                p50_us: times.p50_us,
+                p95_us: times.p95_us,
+                p99_us: times.p99_us,
+                mean_us: times.mean_us,
+            })
+    }
+}
