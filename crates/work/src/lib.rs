@@ -1,8 +1,37 @@
 //! What a recording asks of the machine, free of the times its devices took.
 
+mod background;
+mod breakdown;
+mod client;
+mod clock;
+mod cut;
+mod devices;
+mod emit;
+mod error;
+mod extract;
+mod flushes;
+mod idleness;
+mod limits;
+mod locks;
 mod model;
+mod observed;
+mod pages;
+mod peers;
+mod pieces;
+mod rules;
+mod scripts;
+mod shape;
+mod slots;
+mod space;
 mod step;
+mod view;
+mod wait;
+mod writer;
 
+pub use breakdown::{
+    Breakdown, ClassTime, FileTraffic, Part, Requests, RoleTraffic, Slice, breakdown,
+};
+pub use error::WorkError;
 pub use model::{
     CpuCost, Grouping, HotLock, LogRules, Observed, Pace, RecordedDevice, Session, SyncScript,
     Turn, Work,

@@ -1,0 +1,127 @@
+//! Threads that work for no client: their turns, cut at idle waits, and what sets their pace.
+
+use tierwise_recording::ThreadClass;
+
+use crate::clock::Clock;
+use crate::cut::RawTurn;
+use crate::emit::Emitter;
+use crate::pieces::{Piece, PieceKind, pieces_of};
+use crate::shape::Meaning;
+use crate::wait::Why;
+use crate::{Pace, Session, Step};
+
+/// A wait that long, for nothing that the thread itself asked, ends a turn.
+const IDLE_NS: u64 = 1_000_000;
+/// Fewer transactions than these set no pace.
+const ENOUGH: usize = 20;
+/// A thread that runs for less than this share of the time and moves no data is left out.
+const LEAST_SHARE: f64 = 0.0005;
+
+/// The sessions of background threads. `ended` are the instants at which transactions ended, sorted.
+pub(crate) fn sessions(emitter: &mut Emitter<'_>, clock: &Clock, ended: &[u64]) -> Vec<Session> {
+    let view = emitter.view;
+    let threads = &view.recording.threads;
+    (0..threads.len() as u32)
+        .filter(|&thread| {
+            let class = threads[thread as usize].class;
+            matches!(class, ThreadClass::LogWriter | ThreadClass::Background)
+        })
+        .filter_map(|thread| session(emitter, clock, ended, thread))
+        .collect()
+}
+
+fn session(
+    emitter: &mut Emitter<'_>,
+    clock: &Clock,
+    ended: &[u64],
+    thread: u32,
+) -> Option<Session> {
+    let view = emitter.view;
+    let helper = emitter.peers.is_helper(thread);
+    let mut session = Session {
+        name: view.recording.threads[thread as usize].name.clone(),
+        class: view.recording.threads[thread as usize].class,
+        pace: Pace::Loop,
+        turns: Vec::new(),
+        starts: Vec::new(),
+        steps: Vec::new(),
+    };
+    let mut begins = Vec::new();
+    for (burst, pieces) in pieces_of(view, emitter.flushes, thread) {
+        let turns = if helper {
+            vec![pieces]
+        } else {
+            at_idle_waits(pieces)
+        };
+        for pieces in turns.into_iter().filter(|pieces| works(pieces)) {
+            let raw = RawTurn {
+                thread,
+                burst,
+                pieces,
+                ..RawTurn::default()
+            };
+            begins.push(raw.start_ns());
+            emitter.turn(&raw, &Meaning::default(), &mut session);
+        }
+    }
+    if !helper {
+        set_pace(&mut session, clock, ended, &begins);
+    }
+    let span_ns = view.span_ns() as f64;
+    (moves_data(&session) || cpu_ns(&session) > span_ns * LEAST_SHARE).then_some(session)
+}
+
+fn works(pieces: &[Piece]) -> bool {
+    pieces
+        .iter()
+        .any(|piece| !matches!(piece.kind, PieceKind::Wait { .. }))
+}
+
+/// Stretches of work between idle waits, which are left out.
+fn at_idle_waits(pieces: Vec<Piece>) -> Vec<Vec<Piece>> {
+    let mut turns = vec![Vec::new()];
+    for piece in pieces {
+        let idle = match piece.kind {
+            PieceKind::Wait { why, .. } => {
+                let own = matches!(why, Why::Read | Why::Write | Why::Sync | Why::LogDevice);
+                !own && piece.time_ns() >= IDLE_NS
+            }
+            _ => false,
+        };
+        if idle {
+            turns.push(Vec::new());
+        } else if let Some(turn) = turns.last_mut() {
+            turn.push(piece);
+        }
+    }
+    turns
+}
+
+/// Work that moves data comes with the transactions that made it necessary; all else with time.
+fn set_pace(session: &mut Session, clock: &Clock, ended: &[u64], begins: &[u64]) {
+    if moves_data(session) && ended.len() >= ENOUGH {
+        session.pace = Pace::Work;
+        let before = |begin: &u64| ended.partition_point(|end| end < begin) as u64;
+        session.starts = begins.iter().map(before).collect();
+    } else {
+        session.pace = Pace::Time;
+        session.starts = begins.iter().map(|&begin| clock.of(begin)).collect();
+    }
+}
+
+fn moves_data(session: &Session) -> bool {
+    session.steps.iter().any(|step| {
+        !matches!(
+            step,
+            Step::Cpu { .. } | Step::Away(_) | Step::Signal { .. } | Step::Await { .. }
+        )
+    })
+}
+
+fn cpu_ns(session: &Session) -> f64 {
+    let time = |step: &Step| match step {
+        Step::Cpu { time_ns, .. } => f64::from(*time_ns),
+        _ => 0.0,
+    };
+    session.steps.iter().map(time).sum()
+}

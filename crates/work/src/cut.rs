@@ -1,0 +1,275 @@
+//! A thread's pieces cut into turns: at requests for a server's session, after commits for a library's caller.
+
+use tierwise_recording::{CallKind, Role};
+
+use crate::flushes::LogFlushes;
+use crate::pieces::{Piece, PieceKind};
+use crate::view::{View, makes_durable};
+use crate::wait::{Why, received, sent};
+
+/// Between parts of one commit (woken, not covered, leading oneself) lies less time on a core than this.
+const SAME_COMMIT_NS: u64 = 20_000;
+/// Without requests and commits, a turn is cut after this time.
+const EVEN_NS: u64 = 10_000_000;
+
+/// A commit that the recording shows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct SeenCommit {
+    /// Piece at which it begins, counted from the turn's first.
+    pub(crate) piece: u32,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+/// One turn before it becomes steps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RawTurn {
+    pub(crate) thread: u32,
+    pub(crate) burst: u32,
+    pub(crate) pieces: Vec<Piece>,
+    /// Bytes received and sent: what the turn looks like from outside.
+    pub(crate) shape: (u64, u64),
+    /// When the reply was handed over.
+    pub(crate) reply_ns: Option<u64>,
+    /// Whether both its ends lie in the burst.
+    pub(crate) complete: bool,
+    /// Whether it was cut at requests.
+    pub(crate) served: bool,
+    pub(crate) commits: Vec<SeenCommit>,
+}
+
+impl RawTurn {
+    pub(crate) fn start_ns(&self) -> u64 {
+        self.pieces.first().map_or(0, |piece| piece.start_ns)
+    }
+
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.pieces.last().map_or(0, |piece| piece.end_ns)
+    }
+
+    /// Time on a core.
+    pub(crate) fn cpu_ns(&self) -> u64 {
+        let on_core = |piece: &&Piece| matches!(piece.kind, PieceKind::Cpu { .. });
+        self.pieces.iter().filter(on_core).map(Piece::time_ns).sum()
+    }
+}
+
+/// Where the pieces of one burst are cut, with what was seen up to there.
+pub(crate) fn cut(
+    view: &View<'_>,
+    flushes: &LogFlushes,
+    thread: u32,
+    burst: u32,
+    pieces: Vec<Piece>,
+) -> Vec<RawTurn> {
+    let talks = |piece: &Piece| {
+        let PieceKind::Call { call } = piece.kind else {
+            return false;
+        };
+        view.call(call)
+            .is_some_and(|call| received(call) || sent(call))
+    };
+    let served = pieces.iter().any(talks) || pieces.iter().any(|p| waits(p, Why::Client));
+    let commits = commits(view, flushes, &pieces);
+    let ends = if served {
+        at_requests(view, &pieces)
+    } else {
+        after_commits(view, &pieces, &commits)
+    };
+    let mut turns = split(pieces, &ends);
+    let last = turns.len() - 1;
+    for (number, turn) in turns.iter_mut().enumerate() {
+        turn.thread = thread;
+        turn.burst = burst;
+        turn.served = served;
+        turn.complete = number > 0 && number < last;
+        describe(view, turn);
+    }
+    deal(&mut turns, &ends, commits);
+    turns
+}
+
+fn waits(piece: &Piece, for_what: Why) -> bool {
+    matches!(piece.kind, PieceKind::Wait { why, .. } if why == for_what)
+}
+
+/// Indexes of the pieces with which turns begin: after the last wait before a request that follows a reply.
+fn at_requests(view: &View<'_>, pieces: &[Piece]) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut replied = false;
+    let mut waited = None;
+    for (index, piece) in pieces.iter().enumerate() {
+        if waits(piece, Why::Client) && replied {
+            waited = Some(index + 1);
+        }
+        let PieceKind::Call { call } = piece.kind else {
+            continue;
+        };
+        let Some(call) = view.call(call) else {
+            continue;
+        };
+        if sent(call) {
+            replied = true;
+            waited = None;
+        } else if received(call) && replied {
+            let inside = pieces[index..]
+                .iter()
+                .take_while(|p| p.start_ns < call.end_ns);
+            let blocked = inside
+                .enumerate()
+                .filter(|(_, p)| waits(p, Why::Client))
+                .last();
+            let start = blocked
+                .map(|(ahead, _)| index + ahead + 1)
+                .or(waited)
+                .unwrap_or(index);
+            if start > 0 && starts.last() != Some(&start) {
+                starts.push(start);
+            }
+            replied = false;
+            waited = None;
+        }
+    }
+    starts
+}
+
+/// Indexes of the pieces with which turns begin: after each commit, or now and then where none is.
+fn after_commits(view: &View<'_>, pieces: &[Piece], commits: &[SeenCommit]) -> Vec<usize> {
+    let mut ends: Vec<u64> = commits.iter().map(|commit| commit.end_ns).collect();
+    ends.extend(journal_ends(view, pieces));
+    ends.sort_unstable();
+    let Some(first) = pieces.first() else {
+        return Vec::new();
+    };
+    let mut starts: Vec<usize> = Vec::new();
+    let mut since_ns = first.start_ns;
+    let mut ends = ends.into_iter().peekable();
+    for (index, piece) in pieces.iter().enumerate().skip(1) {
+        let mut due = piece.start_ns > since_ns + EVEN_NS;
+        while ends.next_if(|&end| end <= piece.start_ns).is_some() {
+            due = true;
+        }
+        if due {
+            starts.push(index);
+            since_ns = piece.start_ns;
+        }
+    }
+    starts
+}
+
+/// Ends of transactions of an engine with a rollback journal: it is deleted or cut to nothing.
+fn journal_ends(view: &View<'_>, pieces: &[Piece]) -> Vec<u64> {
+    let ended = |piece: &Piece| {
+        let PieceKind::Call { call } = piece.kind else {
+            return None;
+        };
+        let call = view.call(call)?;
+        let journal = view.role(call.file) == Some(Role::Doublewrite);
+        let emptied = call.kind == CallKind::Resize && call.size_bytes == 0;
+        (journal && emptied).then_some(call.end_ns)
+    };
+    pieces.iter().filter_map(ended).collect()
+}
+
+/// Commits that show: own flushes of the log, waits for others' flushes, or both together.
+fn commits(view: &View<'_>, flushes: &LogFlushes, pieces: &[Piece]) -> Vec<SeenCommit> {
+    let mut found: Vec<SeenCommit> = Vec::new();
+    let mut written: Option<(usize, u64)> = None;
+    let mut cpu_ns = 0;
+    let mut own = false;
+    for (index, piece) in pieces.iter().enumerate() {
+        let (part, by_own) = match piece.kind {
+            PieceKind::Cpu { .. } => {
+                cpu_ns += piece.time_ns();
+                continue;
+            }
+            PieceKind::Ready => continue,
+            PieceKind::Wait { why, .. } => {
+                let queued =
+                    (why == Why::LogQueue).then_some((index, piece.start_ns, piece.end_ns));
+                (queued, false)
+            }
+            PieceKind::Call { call } => {
+                let Some(call) = view.call(call) else {
+                    continue;
+                };
+                let log = view.role(call.file) == Some(Role::Log) && !call.failed;
+                if log && call.kind == CallKind::Write {
+                    written = Some((index, call.start_ns));
+                }
+                let flush = log && flushes.has(call.thread, call.start_ns);
+                let first = written.unwrap_or((index, call.start_ns));
+                (flush.then_some((first.0, first.1, call.end_ns)), true)
+            }
+        };
+        let Some((at, start_ns, end_ns)) = part else {
+            continue;
+        };
+        match found.last_mut() {
+            Some(last) if cpu_ns < SAME_COMMIT_NS && !own => last.end_ns = end_ns,
+            _ => found.push(SeenCommit {
+                piece: at as u32,
+                start_ns,
+                end_ns,
+            }),
+        }
+        (cpu_ns, own, written) = (0, by_own && makes_own(view, piece), None);
+    }
+    found
+}
+
+/// Whether a flush was of the caller itself: what follows is another commit.
+fn makes_own(view: &View<'_>, piece: &Piece) -> bool {
+    let PieceKind::Call { call } = piece.kind else {
+        return false;
+    };
+    view.call(call).is_some_and(makes_durable)
+}
+
+fn split(pieces: Vec<Piece>, starts: &[usize]) -> Vec<RawTurn> {
+    let mut turns = Vec::with_capacity(starts.len() + 1);
+    let mut pieces = pieces.into_iter();
+    let mut before = 0;
+    for &start in starts {
+        let pieces: Vec<Piece> = pieces.by_ref().take(start - before).collect();
+        turns.push(RawTurn {
+            pieces,
+            ..RawTurn::default()
+        });
+        before = start;
+    }
+    turns.push(RawTurn {
+        pieces: pieces.collect(),
+        ..RawTurn::default()
+    });
+    turns
+}
+
+/// Hands each commit to its turn.
+fn deal(turns: &mut [RawTurn], starts: &[usize], commits: Vec<SeenCommit>) {
+    for mut commit in commits {
+        let turn = starts.partition_point(|&start| start <= commit.piece as usize);
+        if turn > 0 {
+            commit.piece -= starts[turn - 1] as u32;
+        }
+        turns[turn].commits.push(commit);
+    }
+}
+
+/// What the turn looks like from outside.
+fn describe(view: &View<'_>, turn: &mut RawTurn) {
+    for piece in &turn.pieces {
+        let PieceKind::Call { call } = piece.kind else {
+            continue;
+        };
+        let Some(call) = view.call(call) else {
+            continue;
+        };
+        if received(call) && turn.reply_ns.is_none() {
+            turn.shape.0 += call.size_bytes;
+        } else if sent(call) {
+            turn.shape.1 += call.size_bytes;
+            turn.reply_ns = Some(call.end_ns);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A recording becomes work.
+
+use tierwise_recording::{Recording, StateKind, ThreadClass};
+
+use crate::background;
+use crate::clock::Clock;
+use crate::cut::RawTurn;
+use crate::emit::{Appending, Emitter};
+use crate::flushes::LogFlushes;
+use crate::peers::Peers;
+use crate::shape::{Meaning, meanings};
+use crate::slots::{Slot, slots};
+use crate::view::View;
+use crate::{
+    Grouping, HotLock, Pace, Session, Work, WorkError, devices, idleness, limits, locks, observed,
+    rules,
+};
+
+/// More than this appended between two commits is a load, not a transaction.
+const BULK_BYTES: u64 = 1 << 20;
+
+impl Work {
+    /// Takes the work out of a recording that was checked.
+    ///
+    /// # Errors
+    /// If it has no bursts or no session that did anything.
+    pub fn from_recording(recording: &Recording) -> Result<Self, WorkError> {
+        let view = View::new(recording);
+        let flushes = LogFlushes::new(&view);
+        let slots = slots(&view, &flushes);
+        if view.span_ns() == 0 || slots.is_empty() {
+            return Err(WorkError::new(
+                "the recording holds no session that did anything",
+                "record while the database serves its clients, and check the rules for classes of threads",
+            ));
+        }
+        Ok(work(&view, &flushes, slots))
+    }
+}
+
+fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
+    let about = &view.recording.about;
+    let (names, turns): (Vec<String>, Vec<Vec<RawTurn>>) = slots
+        .into_iter()
+        .map(|slot| (slot.name, slot.turns))
+        .unzip();
+    let mut meanings = meanings(&turns, expected(view));
+    let (mut hot_locks, unexplained) = locks::find(view, &turns, &mut meanings);
+    if flushes.grouping(view) == Grouping::Exclusive {
+        hot_locks = exclusive(&turns, &mut meanings);
+    }
+    let observed = observed::observed(view, flushes, &turns, &meanings);
+    let commits = observed::commits(&turns, &meanings);
+    let appending = appending(flushes, commits, session_cpu_ns(view));
+    let peers = Peers::new(view);
+    let mut emitter = Emitter::new(view, flushes, &peers, appending);
+    let mut sessions: Vec<Session> = names
+        .into_iter()
+        .zip(turns.iter().zip(&meanings))
+        .map(|(name, (turns, meanings))| client_session(&mut emitter, name, turns, meanings))
+        .collect();
+    let cpu = idleness::cpu_cost(&sessions, &turns);
+    let ended = ended(&turns, &meanings);
+    let log = rules::log(&emitter);
+    sessions.extend(background::sessions(
+        &mut emitter,
+        &Clock::new(&about.bursts),
+        &ended,
+    ));
+    let mut work = Work {
+        cores: about.machine.cores.max(1),
+        memory_bytes: about.machine.memory_bytes,
+        sessions,
+        scripts: emitter.scripts,
+        log,
+        locks: hot_locks,
+        cpu,
+        wake_ns: idleness::wake_ns(view),
+        foreign_cpu_share: others_share(view),
+        devices: devices::devices(view),
+        footprints: view
+            .space
+            .regions()
+            .map(|(role, region)| (role, region.used))
+            .collect(),
+        observed,
+        limits: Vec::new(),
+    };
+    work.limits = limits::limits(view, &work, unexplained);
+    work
+}
+
+fn client_session(
+    emitter: &mut Emitter<'_>,
+    name: String,
+    turns: &[RawTurn],
+    meanings: &[Meaning],
+) -> Session {
+    let mut session = Session {
+        name,
+        class: ThreadClass::Session,
+        pace: Pace::Loop,
+        turns: Vec::with_capacity(turns.len()),
+        starts: Vec::new(),
+        steps: Vec::new(),
+    };
+    for (turn, meaning) in turns.iter().zip(meanings) {
+        emitter.turn(turn, meaning, &mut session);
+    }
+    session
+}
+
+/// Transactions that others counted, as far as they fall into bursts.
+fn expected(view: &View<'_>) -> Option<f64> {
+    let about = &view.recording.about;
+    let share = view.span_ns() as f64 / 1e9 / about.duration_s;
+    about
+        .transactions
+        .map(|count| count as f64 * share)
+        .filter(|count| count.is_finite())
+}
+
+/// What is appended with each commit, or all along where commits are few and large.
+fn appending(flushes: &LogFlushes, commits: usize, session_cpu_ns: u64) -> Appending {
+    let per_commit = flushes.appended_bytes / commits.max(1) as u64;
+    if commits == 0 || per_commit > BULK_BYTES {
+        Appending::PerCpu(flushes.appended_bytes as f64 / session_cpu_ns.max(1) as f64)
+    } else {
+        Appending::PerCommit(per_commit as u32)
+    }
+}
+
+fn session_cpu_ns(view: &View<'_>) -> u64 {
+    let sessions = view.threads(ThreadClass::Session);
+    sessions
+        .flat_map(|thread| view.states(thread))
+        .filter(|state| state.kind == StateKind::Cpu)
+        .map(|state| state.end_ns - state.start_ns)
+        .sum()
+}
+
+/// When transactions ended, sorted.
+fn ended(turns: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
+    let pairs = turns.iter().flatten().zip(meanings.iter().flatten());
+    let mut ended: Vec<u64> = pairs
+        .filter(|(_, meaning)| meaning.ends)
+        .map(|(turn, _)| turn.end_ns())
+        .collect();
+    ended.sort_unstable();
+    ended
+}
+
+/// One writer at a time: every transaction that commits takes the only key first.
+fn exclusive(turns: &[Vec<RawTurn>], meanings: &mut [Vec<Meaning>]) -> Vec<HotLock> {
+    let mut waited_ns = 0;
+    let mut total_ns = 0;
+    for (turn, meaning) in turns.iter().flatten().zip(meanings.iter_mut().flatten()) {
+        let writes = !turn.commits.is_empty() || meaning.ends;
+        meaning.locks.clear();
+        if writes {
+            meaning.locks.push((0, 0));
+        }
+        waited_ns += turn.slept_ns();
+        total_ns += turn.end_ns() - turn.start_ns();
+    }
+    vec![HotLock {
+        name: "the database, for writing".to_owned(),
+        keys: 1,
+        observed_share: waited_ns as f64 / total_ns.max(1) as f64,
+        over_commit: true,
+        retry_ns: rules::BUSY_RETRY_NS.to_vec(),
+    }]
+}
+
+/// Processor time of others, and of the kernel's threads that work for all, as a share of all cores.
+fn others_share(view: &View<'_>) -> f64 {
+    let about = &view.recording.about;
+    let kernel_ns: u64 = [ThreadClass::Kernel, ThreadClass::Other]
+        .into_iter()
+        .flat_map(|class| view.threads(class).collect::<Vec<u32>>())
+        .flat_map(|thread| view.states(thread))
+        .filter(|state| state.kind == StateKind::Cpu)
+        .map(|state| state.end_ns - state.start_ns)
+        .sum();
+    let cores_ns = f64::from(about.machine.cores.max(1)) * view.span_ns().max(1) as f64;
+    (about.foreign_cpu_share + kernel_ns as f64 / cores_ns).clamp(0.0, 0.95)
+}

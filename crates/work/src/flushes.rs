@@ -1,0 +1,191 @@
+//! Flushes of the log: which calls make it durable, how much was appended, how commits share a flush.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::{BlockOp, Call, CallKind, Role, ThreadClass, UNKNOWN};
+
+use crate::Grouping;
+use crate::view::{View, makes_durable};
+
+/// Followers run on within this time after the flush that covered them, unless their waker lost its core.
+const WAKE_NS: u64 = 200_000;
+
+/// One flush of the log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Flush {
+    pub(crate) thread: u32,
+    pub(crate) file: u32,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+}
+
+/// All flushes of the log, and what was appended to it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LogFlushes {
+    /// By start.
+    pub(crate) all: Vec<Flush>,
+    by_thread: BTreeMap<u32, Vec<Flush>>,
+    /// Bytes by which the log grew in all bursts.
+    pub(crate) appended_bytes: u64,
+    /// Smallest distance between places of the log that were written.
+    pub(crate) page_bytes: u32,
+    /// Share of flushes of one file that began before another had ended.
+    pub(crate) overlapping: f64,
+}
+
+impl LogFlushes {
+    pub(crate) fn new(view: &View<'_>) -> Self {
+        let mut found = Self::default();
+        let mut writes: Vec<&Call> = Vec::new();
+        for call in &view.recording.calls {
+            if call.failed || view.role(call.file) != Some(Role::Log) {
+                continue;
+            }
+            if call.kind == CallKind::Write {
+                writes.push(call);
+            }
+            if flushes(view, call) {
+                found.all.push(Flush {
+                    thread: call.thread,
+                    file: call.file,
+                    start_ns: call.start_ns,
+                    end_ns: call.end_ns,
+                });
+            }
+        }
+        found.all.sort_by_key(|flush| flush.start_ns);
+        for flush in &found.all {
+            found
+                .by_thread
+                .entry(flush.thread)
+                .or_default()
+                .push(*flush);
+        }
+        found.overlapping = overlapping(&found.all);
+        writes.sort_by_key(|call| call.start_ns);
+        found.appended_bytes = appended_bytes(&writes);
+        found.page_bytes = page_bytes(&writes);
+        found
+    }
+
+    /// The last flush of a thread that began before an instant.
+    pub(crate) fn last_of(&self, thread: u32, before_ns: u64) -> Option<&Flush> {
+        let flushes = self.by_thread.get(&thread)?;
+        let after = flushes.partition_point(|flush| flush.start_ns < before_ns);
+        flushes[..after].last()
+    }
+
+    /// Whether a thread began a flush at an instant.
+    pub(crate) fn has(&self, thread: u32, start_ns: u64) -> bool {
+        self.by_thread.get(&thread).is_some_and(|flushes| {
+            let key = |flush: &Flush| flush.start_ns;
+            flushes.binary_search_by_key(&start_ns, key).is_ok()
+        })
+    }
+
+    /// The flush whose end let a waiter go on: its waker's, ended just before, after the wait began.
+    pub(crate) fn that_woke(
+        &self,
+        waker: u32,
+        wait_start_ns: u64,
+        woken_ns: u64,
+    ) -> Option<&Flush> {
+        let flush = self.last_of(waker, woken_ns)?;
+        let in_time = flush.end_ns + WAKE_NS >= woken_ns && flush.end_ns >= wait_start_ns;
+        in_time.then_some(flush)
+    }
+
+    /// How the engine shares flushes: by what the flushes show, and where they cannot, by its name.
+    pub(crate) fn grouping(&self, view: &View<'_>) -> Grouping {
+        let engine = view.recording.about.engine.to_lowercase();
+        if engine.contains("sqlite") {
+            Grouping::Exclusive
+        } else if engine.contains("rocks") {
+            Grouping::WriteGroup
+        } else if self.overlapping > 0.1 {
+            Grouping::Alone
+        } else {
+            Grouping::LeaderFollower
+        }
+    }
+
+    /// How often a thread of the engine, not a session, flushes the log.
+    pub(crate) fn flusher_period_ns(&self, view: &View<'_>) -> Option<u64> {
+        let by_writer = |flush: &&Flush| {
+            let class = view.class(flush.thread);
+            matches!(
+                class,
+                Some(ThreadClass::LogWriter | ThreadClass::Background)
+            )
+        };
+        let flushes = self.all.iter().filter(by_writer).count() as u64;
+        (flushes >= 2).then(|| view.span_ns() / flushes)
+    }
+}
+
+/// Whether a call on the log makes it durable: a sync, or a write that flushed the device or went past its cache.
+fn flushes(view: &View<'_>, call: &Call) -> bool {
+    if makes_durable(call) {
+        return true;
+    }
+    call.kind == CallKind::Write
+        && view.blocks(call.start_ns, call.end_ns).iter().any(|block| {
+            let ours = block.thread == call.thread || block.file == call.file;
+            ours && (block.op == BlockOp::Flush || block.fua || block.preflush)
+        })
+}
+
+fn overlapping(flushes: &[Flush]) -> f64 {
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut count = 0_u32;
+    for flush in flushes {
+        let end = ends.entry(flush.file).or_default();
+        count += u32::from(flush.start_ns < *end);
+        *end = (*end).max(flush.end_ns);
+    }
+    f64::from(count) / flushes.len().max(1) as f64
+}
+
+/// How far the end of the log moved; a page written again does not count.
+fn appended_bytes(writes: &[&Call]) -> u64 {
+    let mut last: Option<(u32, u64)> = None;
+    let mut sum = 0;
+    for call in writes {
+        let known = call.offset_bytes != UNKNOWN;
+        let end = call.offset_bytes.saturating_add(call.size_bytes);
+        sum += match last {
+            Some((file, before)) if known && file == call.file && end >= before => {
+                (end - before).min(call.size_bytes)
+            }
+            _ => call.size_bytes,
+        };
+        if known {
+            last = Some((call.file, end));
+        }
+    }
+    sum
+}
+
+/// The granule of writes: the largest power of two that divides nearly all offsets.
+fn page_bytes(writes: &[&Call]) -> u32 {
+    let offsets = writes
+        .iter()
+        .filter(|call| call.offset_bytes != UNKNOWN && call.offset_bytes > 0);
+    let mut by_shift = [0_usize; 17];
+    let mut all = 0;
+    for call in offsets {
+        let shift = (call.offset_bytes | call.size_bytes)
+            .trailing_zeros()
+            .min(16);
+        by_shift[shift as usize] += 1;
+        all += 1;
+    }
+    let mut below = 0;
+    for (shift, count) in by_shift.iter().enumerate() {
+        below += count;
+        if below * 10 > all {
+            return 1 << shift.max(9);
+        }
+    }
+    4096
+}

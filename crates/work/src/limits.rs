@@ -1,0 +1,43 @@
+//! What a recording cannot tell, as sentences.
+
+use tierwise_recording::ThreadClass;
+
+use crate::view::View;
+use crate::{Pace, Work};
+
+/// Sentences for every use of the work.
+pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<String> {
+    let mut limits = Vec::new();
+    if unexplained > 0.02 {
+        limits.push(format!(
+            "{:.0} % of the sessions' time went to waits for other sessions that no commit explains; they are left out",
+            unexplained * 100.0
+        ));
+    }
+    if view.threads(ThreadClass::Client).next().is_none() {
+        limits.push(
+            "the clients were not recorded: their time between reply and request is kept as it was"
+                .to_owned(),
+        );
+    }
+    if view.recording.blocks.is_empty() {
+        limits.push(
+            "no requests to devices were recorded: what a flush asks of a file system is assumed"
+                .to_owned(),
+        );
+    }
+    if work.log.is_none() {
+        limits.push("nothing was written to a log while recording".to_owned());
+    }
+    let helpers = work
+        .sessions
+        .iter()
+        .filter(|session| session.class == ThreadClass::Background && session.pace == Pace::Loop);
+    if helpers.count() > 0 {
+        limits.push(
+            "sessions waited for helper threads: their hand-overs are kept in the recorded order"
+                .to_owned(),
+        );
+    }
+    limits
+}

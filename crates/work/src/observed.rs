@@ -1,0 +1,164 @@
+//! What the recording observed, free of its own cost.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::StateKind;
+
+use crate::Observed;
+use crate::cut::RawTurn;
+use crate::devices::sample;
+use crate::flushes::LogFlushes;
+use crate::pieces::PieceKind;
+use crate::shape::Meaning;
+use crate::view::View;
+use crate::wait::Why;
+
+/// Recording is believed to slow its target by no more than this.
+const LEAST_RATIO: f64 = 0.6;
+
+/// Names of the shares of a session's time, as replay gives them.
+const SHARES: [&str; 10] = [
+    "cpu",
+    "runnable",
+    "log_device",
+    "log_queue",
+    "read",
+    "write",
+    "lock",
+    "client",
+    "sleep",
+    "other",
+];
+
+/// What was observed of all sessions.
+pub(crate) fn observed(
+    view: &View<'_>,
+    flushes: &LogFlushes,
+    sessions: &[Vec<RawTurn>],
+    meanings: &[Vec<Meaning>],
+) -> Observed {
+    let span_ns = view.span_ns();
+    let ratio = rate_ratio(view);
+    let per_s = |count: usize| count as f64 / (span_ns.max(1) as f64 / 1e9) / ratio;
+    let of_all = meanings.iter().flatten();
+    let turns = sessions.iter().map(Vec::len).sum();
+    let mut latencies = latencies(sessions, meanings);
+    for latency in &mut latencies {
+        *latency = (*latency as f64 * ratio) as u64;
+    }
+    let mut latencies = sample(latencies);
+    latencies.sort_unstable();
+    Observed {
+        span_ns,
+        turns_per_s: per_s(turns),
+        transactions_per_s: per_s(of_all.filter(|meaning| meaning.ends).count()),
+        latencies_ns: latencies,
+        commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
+        busy_share: busy_share(view),
+        shares: shares(sessions),
+    }
+}
+
+/// Rate with recording over the rate without.
+pub(crate) fn rate_ratio(view: &View<'_>) -> f64 {
+    let cost = view.recording.about.cost.as_ref();
+    let ratio = cost.map_or(1.0, |cost| cost.rate_ratio);
+    if ratio.is_finite() && ratio > 0.0 {
+        ratio.clamp(LEAST_RATIO, 1.0)
+    } else {
+        1.0
+    }
+}
+
+/// Commits of all sessions, seen and unseen.
+pub(crate) fn commits(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> usize {
+    let seen: usize = sessions
+        .iter()
+        .flatten()
+        .map(|turn| turn.commits.len())
+        .sum();
+    let hidden = meanings
+        .iter()
+        .flatten()
+        .filter(|m| m.hidden_commit_ns.is_some())
+        .count();
+    seen + hidden
+}
+
+/// From the first request of each transaction until its reply.
+fn latencies(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
+    let mut latencies = Vec::new();
+    for (turns, meanings) in sessions.iter().zip(meanings) {
+        let mut begin = None;
+        for (turn, meaning) in turns.iter().zip(meanings) {
+            if !turn.complete {
+                begin = None;
+                continue;
+            }
+            begin = begin.or(Some(turn.start_ns()));
+            if meaning.ends
+                && let Some(begin_ns) = begin.take()
+            {
+                latencies.push(replied_ns(turn).saturating_sub(begin_ns));
+            }
+        }
+    }
+    latencies
+}
+
+/// When a session began to wait for its client's next request.
+fn replied_ns(turn: &RawTurn) -> u64 {
+    let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
+    let for_client = turn.pieces.iter().find(|piece| {
+        let client = matches!(
+            piece.kind,
+            PieceKind::Wait {
+                why: Why::Client,
+                ..
+            }
+        );
+        client && piece.start_ns >= reply_ns
+    });
+    for_client.map_or(turn.end_ns(), |piece| piece.start_ns)
+}
+
+/// Processor time of all recorded threads and of others.
+fn busy_share(view: &View<'_>) -> f64 {
+    let states = view.recording.states.iter();
+    let on_core = states.filter(|state| state.kind == StateKind::Cpu);
+    let busy_ns: u64 = on_core.map(|state| state.end_ns - state.start_ns).sum();
+    let cores = f64::from(view.recording.about.machine.cores.max(1));
+    let share = busy_ns as f64 / (cores * view.span_ns().max(1) as f64);
+    (share + view.recording.about.foreign_cpu_share).min(1.0)
+}
+
+/// What the sessions' time went to.
+fn shares(sessions: &[Vec<RawTurn>]) -> Vec<(String, f64)> {
+    let mut times: BTreeMap<&str, u64> = BTreeMap::new();
+    for piece in sessions.iter().flatten().flat_map(|turn| &turn.pieces) {
+        *times.entry(name(piece.kind)).or_default() += piece.time_ns();
+    }
+    let total = times.values().sum::<u64>().max(1) as f64;
+    let share = |name: &&str| times.get(name).copied().unwrap_or(0) as f64 / total;
+    SHARES
+        .iter()
+        .map(|name| ((*name).to_owned(), share(name)))
+        .collect()
+}
+
+fn name(kind: PieceKind) -> &'static str {
+    match kind {
+        PieceKind::Cpu { .. } | PieceKind::Call { .. } => "cpu",
+        PieceKind::Ready => "runnable",
+        PieceKind::Wait { why, .. } => match why {
+            Why::Client => "client",
+            Why::LogDevice => "log_device",
+            Why::LogQueue => "log_queue",
+            Why::Read => "read",
+            Why::Write | Why::Sync => "write",
+            Why::Peer => "lock",
+            Why::Timer => "sleep",
+            Why::Other => "other",
+        },
+    }
+}

@@ -1,0 +1,146 @@
+//! One thread's time in one burst as pieces in order: on a core, ready, waiting, and the calls between them.
+
+use tierwise_recording::{Call, State, StateKind};
+
+use crate::flushes::LogFlushes;
+use crate::view::View;
+use crate::wait::{Why, why};
+
+/// What a piece is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum PieceKind {
+    /// On a core, after that long off it.
+    Cpu { after_wait_ns: u64 },
+    /// Could run.
+    Ready,
+    /// Waits: why, and the index of the state among the thread's.
+    Wait { why: Why, state: u32 },
+    /// A call begins here: its index.
+    Call { call: u32 },
+}
+
+/// A piece; a call's is empty, the time it takes is in the pieces that follow.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Piece {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    pub(crate) kind: PieceKind,
+}
+
+impl Piece {
+    pub(crate) fn time_ns(&self) -> u64 {
+        self.end_ns - self.start_ns
+    }
+}
+
+/// The pieces of a thread in each burst, with the burst's number.
+pub(crate) fn pieces_of(
+    view: &View<'_>,
+    flushes: &LogFlushes,
+    thread: u32,
+) -> Vec<(u32, Vec<Piece>)> {
+    let states = view.states(thread);
+    let (first_call, calls) = view.calls(thread);
+    let bursts = view.recording.about.bursts.iter().enumerate();
+    bursts
+        .filter_map(|(number, burst)| {
+            let inside = |state: &State| state.start_ns < burst.end_ns;
+            let from = states.partition_point(|state| state.end_ns <= burst.start_ns);
+            let to = from + states[from..].partition_point(inside);
+            if from == to {
+                return None;
+            }
+            let first = calls.partition_point(|call| call.start_ns < burst.start_ns);
+            let last = calls.partition_point(|call| call.start_ns < burst.end_ns);
+            let mut walk = Walk::new(first_call, calls, first, last.max(first));
+            for (index, state) in states[from..to].iter().enumerate() {
+                let why = || why(view, flushes, state);
+                walk.take((from + index) as u32, state, why);
+            }
+            walk.calls_until(u64::MAX);
+            Some((number as u32, walk.pieces))
+        })
+        .collect()
+}
+
+/// Merges states and calls by time.
+struct Walk<'a> {
+    first_call: u32,
+    calls: &'a [Call],
+    next: usize,
+    end: usize,
+    off_core_ns: u64,
+    pieces: Vec<Piece>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(first_call: u32, calls: &'a [Call], next: usize, end: usize) -> Self {
+        Self {
+            first_call,
+            calls,
+            next,
+            end,
+            off_core_ns: 0,
+            pieces: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, index: u32, state: &State, why: impl FnOnce() -> Why) {
+        let length_ns = state.end_ns - state.start_ns;
+        match state.kind {
+            StateKind::Cpu => self.run(state),
+            StateKind::Runnable => {
+                self.off_core_ns += length_ns;
+                self.push(state.start_ns, state.end_ns, PieceKind::Ready);
+            }
+            StateKind::Blocked => {
+                self.calls_until(state.start_ns);
+                self.off_core_ns += length_ns;
+                let kind = PieceKind::Wait {
+                    why: why(),
+                    state: index,
+                };
+                self.push(state.start_ns, state.end_ns, kind);
+            }
+        }
+    }
+
+    fn run(&mut self, state: &State) {
+        let mut from_ns = state.start_ns;
+        while self.next < self.end && self.calls[self.next].start_ns < state.end_ns {
+            let call_ns = self.calls[self.next].start_ns.max(from_ns);
+            self.core(from_ns, call_ns);
+            from_ns = call_ns;
+            self.call(call_ns);
+        }
+        self.core(from_ns, state.end_ns);
+    }
+
+    fn core(&mut self, from_ns: u64, to_ns: u64) {
+        if to_ns > from_ns {
+            let after_wait_ns = std::mem::take(&mut self.off_core_ns);
+            self.push(from_ns, to_ns, PieceKind::Cpu { after_wait_ns });
+        }
+    }
+
+    fn calls_until(&mut self, time_ns: u64) {
+        while self.next < self.end && self.calls[self.next].start_ns <= time_ns {
+            let call_ns = self.calls[self.next].start_ns;
+            self.call(call_ns);
+        }
+    }
+
+    fn call(&mut self, time_ns: u64) {
+        let call = self.first_call + self.next as u32;
+        self.push(time_ns, time_ns, PieceKind::Call { call });
+        self.next += 1;
+    }
+
+    fn push(&mut self, start_ns: u64, end_ns: u64, kind: PieceKind) {
+        self.pieces.push(Piece {
+            start_ns,
+            end_ns,
+            kind,
+        });
+    }
+}

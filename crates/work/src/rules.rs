@@ -1,0 +1,109 @@
+//! The rules of the log, as its flushes show them.
+
+use crate::LogRules;
+use crate::SyncScript;
+use crate::devices::has_blocks;
+use crate::emit::Emitter;
+use crate::pieces::PieceKind;
+use crate::scripts;
+use crate::wait::Why;
+use tierwise_recording::{Role, StateKind, ThreadClass};
+
+/// Delays between the tries of SQLite's busy handler (`sqliteDefaultBusyCallback` of its `main.c`).
+pub(crate) const BUSY_RETRY_NS: [u64; 12] = [
+    1_000_000,
+    2_000_000,
+    5_000_000,
+    10_000_000,
+    15_000_000,
+    20_000_000,
+    25_000_000,
+    25_000_000,
+    25_000_000,
+    50_000_000,
+    50_000_000,
+    100_000_000,
+];
+/// Scripts that are kept.
+const MOST_SCRIPTS: usize = 256;
+/// A waiter runs again this long after the flush if none was seen that did.
+const WAKE_NS: u64 = 6_000;
+
+/// The log's rules; none if nothing was flushed or appended.
+pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
+    let (view, flushes) = (emitter.view, emitter.flushes);
+    let region = view.space.region(Role::Log)?;
+    if flushes.all.is_empty() && flushes.appended_bytes == 0 {
+        return None;
+    }
+    let seen = has_blocks(view)
+        .get(region.device as usize)
+        .copied()
+        .unwrap_or(false);
+    let leaders = emitter.log_scripts.len().max(1) as u64;
+    Some(LogRules {
+        grouping: emitter.grouping,
+        scripts: kept(&emitter.log_scripts, seen),
+        page_bytes: flushes.page_bytes,
+        first_sector: 0,
+        sectors: region.sectors,
+        leader_cpu_ns: u32::try_from(emitter.leaders_ns / leaders).unwrap_or(u32::MAX),
+        wake_ns: wake_ns(emitter) as u32,
+        flusher_period_ns: flushes.flusher_period_ns(view),
+    })
+}
+
+/// Scripts evenly drawn from all; an assumed one where the device's requests are not known.
+fn kept(all: &[SyncScript], seen: bool) -> Vec<SyncScript> {
+    let working: Vec<&SyncScript> = all.iter().filter(|script| script.flushes > 0).collect();
+    if !seen || working.is_empty() {
+        return vec![scripts::assumed(false)];
+    }
+    let step = working.len().div_ceil(MOST_SCRIPTS);
+    working.into_iter().step_by(step).cloned().collect()
+}
+
+/// From the end of a flush until a waiter is woken, per waiter: the median over all.
+fn wake_ns(emitter: &Emitter<'_>) -> u64 {
+    let mut times: Vec<u64> = Vec::new();
+    let mut rank = (0, 0);
+    let mut woken: Vec<(u64, u32, u64)> = Vec::new();
+    for thread in emitter.view.threads(ThreadClass::Session) {
+        for state in emitter.view.states(thread) {
+            if state.kind != StateKind::Blocked {
+                continue;
+            }
+            let flush = emitter
+                .flushes
+                .that_woke(state.waker, state.start_ns, state.end_ns);
+            woken.extend(flush.map(|flush| (flush.end_ns, flush.thread, state.end_ns)));
+        }
+    }
+    woken.sort_unstable();
+    for (flush_ns, _, woken_ns) in woken {
+        rank = if rank.0 == flush_ns {
+            (flush_ns, rank.1 + 1)
+        } else {
+            (flush_ns, 1)
+        };
+        times.push(woken_ns.saturating_sub(flush_ns) / rank.1);
+    }
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or(WAKE_NS)
+}
+
+impl crate::cut::RawTurn {
+    /// Time it slept by its own timer.
+    pub(crate) fn slept_ns(&self) -> u64 {
+        let sleeps = self.pieces.iter().filter(|piece| {
+            matches!(
+                piece.kind,
+                PieceKind::Wait {
+                    why: Why::Timer,
+                    ..
+                }
+            )
+        });
+        sleeps.map(|piece| piece.time_ns()).sum()
+    }
+}

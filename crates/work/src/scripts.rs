@@ -1,0 +1,88 @@
+//! What syncs made devices do, from the block requests that fell into them.
+
+use tierwise_recording::{Block, BlockOp, Call, Role, ThreadClass};
+
+use crate::SyncScript;
+use crate::view::View;
+
+/// Writes of one script beyond these are merged away: a sync of a whole file is told by its dirty pages anyway.
+const MOST_WRITES: usize = 512;
+/// Sectors of the journal that a sync of a file that grew writes, where no block request tells.
+const JOURNAL_SECTORS: u32 = 32;
+
+/// The script of one sync of a file of a role.
+pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
+    let device = view.device_of(call.file);
+    let mut script = SyncScript::default();
+    let (mut flushes, mut forced) = (0, 0);
+    for block in view.blocks(call.start_ns, call.end_ns) {
+        if block.device != device || !belongs(view, role, call, block) {
+            continue;
+        }
+        if block.op == BlockOp::Flush {
+            flushes += 1;
+            continue;
+        }
+        forced += u32::from(block.fua) + u32::from(block.preflush);
+        let Some(sector) = view.space.sector_of(role, block) else {
+            continue;
+        };
+        let list = if view.role(block.file).is_none() && (block.meta || journal(view, block)) {
+            &mut script.journal_writes
+        } else {
+            &mut script.writes
+        };
+        if list.len() < MOST_WRITES {
+            list.push((sector, block.sectors));
+        }
+    }
+    let works = !script.writes.is_empty() || !script.journal_writes.is_empty();
+    script.flushes = if flushes > 0 { flushes } else { forced };
+    if works {
+        script.flushes = script.flushes.max(if script.journal_writes.is_empty() {
+            1
+        } else {
+            2
+        });
+    }
+    script
+}
+
+/// The script where no block requests are known: the device waits for what was written, and once more for the
+/// journal if the file grew.
+pub(crate) fn assumed(grew: bool) -> SyncScript {
+    if grew {
+        SyncScript {
+            flushes: 2,
+            journal_writes: vec![(0, JOURNAL_SECTORS)],
+            ..SyncScript::default()
+        }
+    } else {
+        SyncScript {
+            flushes: 1,
+            ..SyncScript::default()
+        }
+    }
+}
+
+/// Whether a request in the time of a sync is the sync's: its file's, its thread's, or the file system's own.
+fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
+    match block.op {
+        BlockOp::Flush => true,
+        BlockOp::Write => {
+            block.file == call.file
+                || block.thread == call.thread
+                || (view.role(block.file).is_none_or(|other| other == role)
+                    && (block.sync || block.meta || journal(view, block)))
+        }
+        BlockOp::Read | BlockOp::Discard => false,
+    }
+}
+
+/// Whether the journal's thread wrote it.
+fn journal(view: &View<'_>, block: &Block) -> bool {
+    view.class(block.thread) == Some(ThreadClass::Kernel)
+        && view.recording.threads[block.thread as usize]
+            .name
+            .starts_with("jbd2")
+}

@@ -1,0 +1,121 @@
+//! Why a thread waited.
+
+use tierwise_recording::{Call, CallKind, NONE, Role, State, ThreadClass};
+
+use crate::flushes::LogFlushes;
+use crate::view::{View, makes_durable};
+
+/// A poll that a request ends is followed by its receipt within this time on a core.
+const RECEIPT_NS: u64 = 300_000;
+
+/// Why a thread waited. Only [`Why::Client`] and [`Why::Timer`] are part of the work; all else is recomputed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// For the next request.
+    Client,
+    /// For the log's device, in its own flush.
+    LogDevice,
+    /// For another's flush of the log.
+    LogQueue,
+    /// For another thread of the engine.
+    Peer,
+    /// For pages.
+    Read,
+    /// To be allowed to write.
+    Write,
+    /// For files other than the log to be durable.
+    Sync,
+    /// For time to pass.
+    Timer,
+    /// Not known.
+    Other,
+}
+
+/// Classifies one blocked state.
+pub(crate) fn why(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Why {
+    let Some(call) = view.call(state.call) else {
+        return lock(view, flushes, state).unwrap_or(Why::Other);
+    };
+    match call.kind {
+        CallKind::Read | CallKind::Await => Why::Read,
+        CallKind::Write if view.role(call.file) == Some(Role::Log) => Why::LogDevice,
+        CallKind::Write => Why::Write,
+        CallKind::Sync if !makes_durable(call) => Why::Write,
+        CallKind::Sync if view.role(call.file) == Some(Role::Log) => Why::LogDevice,
+        CallKind::Sync => Why::Sync,
+        CallKind::Sleep => Why::Timer,
+        CallKind::Receive | CallKind::Send => talk(view, state),
+        CallKind::Poll => poll(view, state),
+        CallKind::Lock => lock(view, flushes, state).unwrap_or(Why::Other),
+        CallKind::Resize | CallKind::Name | CallKind::Other => Why::Other,
+    }
+}
+
+/// Whether a thread belongs to the engine.
+fn of_engine(view: &View<'_>, thread: u32) -> bool {
+    matches!(
+        view.class(thread),
+        Some(ThreadClass::Session | ThreadClass::LogWriter | ThreadClass::Background)
+    )
+}
+
+fn talk(view: &View<'_>, state: &State) -> Why {
+    if of_engine(view, state.waker) {
+        Why::Peer
+    } else {
+        Why::Client
+    }
+}
+
+fn poll(view: &View<'_>, state: &State) -> Why {
+    if of_engine(view, state.waker) {
+        return Why::Peer;
+    }
+    if view.class(state.waker) == Some(ThreadClass::Client) || receives_after(view, state) {
+        return Why::Client;
+    }
+    Why::Timer
+}
+
+/// Whether the thread receives something right after a wait.
+fn receives_after(view: &View<'_>, state: &State) -> bool {
+    let (_, calls) = view.calls(state.thread);
+    let next = calls.partition_point(|call| call.start_ns < state.end_ns);
+    calls[next..]
+        .iter()
+        .take_while(|call| call.start_ns < state.end_ns + RECEIPT_NS)
+        .any(received)
+}
+
+/// Whether a call brought bytes from a peer.
+pub(crate) fn received(call: &Call) -> bool {
+    call.kind == CallKind::Receive && !call.failed && call.size_bytes > 0
+}
+
+/// Whether a call sent bytes to a peer.
+pub(crate) fn sent(call: &Call) -> bool {
+    call.kind == CallKind::Send && !call.failed && call.size_bytes > 0
+}
+
+/// A wait that another thread ended: behind its flush of the log, or for something else it had.
+fn lock(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Option<Why> {
+    if state.waker == NONE || !of_engine(view, state.waker) {
+        return None;
+    }
+    if view.class(state.waker) == Some(ThreadClass::LogWriter) && !flushes.all.is_empty() {
+        return Some(Why::LogQueue);
+    }
+    let flush = flushes.that_woke(state.waker, state.start_ns, state.end_ns);
+    let covered = flush.is_some_and(|flush| !talked(view, state.waker, flush.end_ns, state.end_ns));
+    Some(if covered { Why::LogQueue } else { Why::Peer })
+}
+
+/// Whether a thread spoke to its client between two instants.
+fn talked(view: &View<'_>, thread: u32, from_ns: u64, to_ns: u64) -> bool {
+    let (_, calls) = view.calls(thread);
+    let next = calls.partition_point(|call| call.start_ns < from_ns);
+    calls[next..]
+        .iter()
+        .take_while(|call| call.start_ns < to_ns)
+        .any(|call| received(call) || sent(call))
+}

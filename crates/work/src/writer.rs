@@ -1,0 +1,221 @@
+//! One turn's steps being written: processor time gathered between them, hidden steps put in on the way.
+
+use crate::client::ClientPart;
+use crate::pages;
+use crate::shape::Meaning;
+use crate::{Away, Step};
+
+/// Of a stretch on a core at least this share is left when the cost of recording is taken off.
+const LEAST_SHARE: f64 = 0.2;
+/// Appends that no commit follows are gathered up to this.
+const APPEND_BYTES: f64 = 16_384.0;
+
+/// Writes the steps of one turn.
+pub(crate) struct Writer<'a> {
+    steps: Vec<Step>,
+    cpu_ns: f64,
+    after_wait_ns: u64,
+    /// Own time on a core so far, as recorded.
+    ran_ns: u64,
+    /// Steps to put in after so much own time on a core, last first.
+    planned: Vec<(u64, Vec<Step>)>,
+    /// Until then, time on a core belongs to the log's flush.
+    strip_until_ns: u64,
+    stripped_ns: f64,
+    /// Signals that this turn gives: when, and which; the next first.
+    signals: &'a [(u64, u32)],
+    /// Bytes appended to the log in a nanosecond on a core, where commits are few.
+    append_per_ns: f64,
+    /// Bytes not yet appended.
+    unwritten_bytes: f64,
+    event_ns: f64,
+    /// Cost of events not yet taken off.
+    debt_ns: f64,
+    submitted: bool,
+}
+
+impl<'a> Writer<'a> {
+    pub(crate) fn new(event_ns: f64, signals: &'a [(u64, u32)], append_per_ns: f64) -> Self {
+        Self {
+            steps: Vec::new(),
+            cpu_ns: 0.0,
+            after_wait_ns: 0,
+            ran_ns: 0,
+            planned: Vec::new(),
+            strip_until_ns: 0,
+            stripped_ns: 0.0,
+            signals,
+            append_per_ns,
+            unwritten_bytes: 0.0,
+            event_ns,
+            debt_ns: 0.0,
+            submitted: false,
+        }
+    }
+
+    /// Plans the steps that no call shows.
+    pub(crate) fn plan(&mut self, meaning: &Meaning, append_bytes: Option<u32>) {
+        for &(lock, at_ns) in &meaning.locks {
+            self.planned.push((at_ns, vec![Step::Lock { lock }]));
+        }
+        if let Some(at_ns) = meaning.hidden_commit_ns {
+            self.planned.push((at_ns, commit_steps(append_bytes)));
+        }
+        self.planned
+            .sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
+    }
+
+    pub(crate) fn len(&mut self) -> usize {
+        self.steps.len()
+    }
+
+    /// Runs on a core from one instant to another.
+    pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
+        if after_wait_ns > 0 {
+            self.debt_ns += 2.0 * self.event_ns;
+            if self.cpu_ns == 0.0 {
+                self.after_wait_ns = after_wait_ns;
+            }
+        }
+        let mut from_ns = from_ns;
+        loop {
+            let end_ns = self.next_mark(from_ns, to_ns);
+            self.gather(from_ns, end_ns);
+            self.put_in(end_ns);
+            if end_ns >= to_ns {
+                return;
+            }
+            from_ns = end_ns;
+        }
+    }
+
+    /// Where a stretch on a core must be split next.
+    fn next_mark(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let planned = self.planned.last();
+        let planned = planned.map(|(at_ns, _)| from_ns + at_ns.saturating_sub(self.ran_ns));
+        let signal = self.signals.first().map(|&(time_ns, _)| time_ns);
+        let marks = [planned, signal, Some(self.strip_until_ns)];
+        let inside = marks
+            .into_iter()
+            .flatten()
+            .filter(|&mark| mark > from_ns && mark < to_ns);
+        inside.min().unwrap_or(to_ns)
+    }
+
+    fn gather(&mut self, from_ns: u64, to_ns: u64) {
+        let length_ns = (to_ns - from_ns) as f64;
+        self.ran_ns += to_ns - from_ns;
+        let off_ns = self.debt_ns.min(length_ns * (1.0 - LEAST_SHARE));
+        self.debt_ns -= off_ns;
+        if to_ns <= self.strip_until_ns {
+            self.stripped_ns += length_ns - off_ns;
+        } else {
+            self.cpu_ns += length_ns - off_ns;
+        }
+    }
+
+    /// Puts in what is due: signals by the time, hidden steps by the time on a core.
+    fn put_in(&mut self, now_ns: u64) {
+        while let Some(&(_, number)) = self.signals.first().filter(|signal| signal.0 <= now_ns) {
+            self.push(Step::Signal { number });
+            self.signals = &self.signals[1..];
+        }
+        while self
+            .planned
+            .last()
+            .is_some_and(|(at_ns, _)| *at_ns <= self.ran_ns)
+        {
+            if let Some((_, steps)) = self.planned.pop() {
+                steps.into_iter().for_each(|step| self.push(step));
+            }
+        }
+    }
+
+    /// A call was entered and left: two events.
+    pub(crate) fn count_call(&mut self) {
+        self.debt_ns += 2.0 * self.event_ns;
+    }
+
+    pub(crate) fn strip_until(&mut self, time_ns: u64) {
+        self.strip_until_ns = self.strip_until_ns.max(time_ns);
+    }
+
+    pub(crate) fn commit(&mut self, append_bytes: Option<u32>) {
+        commit_steps(append_bytes)
+            .into_iter()
+            .for_each(|step| self.push(step));
+    }
+
+    pub(crate) fn client(&mut self, part: ClientPart) {
+        self.flush();
+        self.cpu_step(part.cpu_ns as f64, part.after_wait_ns, true);
+        if part.away_ns > 0 {
+            self.steps.push(Step::Away(Away {
+                time_ns: part.away_ns,
+                timer: false,
+            }));
+        }
+    }
+
+    /// Waits for what was submitted, if anything was.
+    pub(crate) fn drain(&mut self) {
+        if std::mem::take(&mut self.submitted) {
+            self.push(Step::Drain);
+        }
+    }
+
+    pub(crate) fn extend(&mut self, steps: Vec<Step>) {
+        steps.into_iter().for_each(|step| self.push(step));
+    }
+
+    pub(crate) fn push(&mut self, step: Step) {
+        self.submitted |= matches!(step, Step::Submit { .. });
+        if let Some(step) = pages::join_looks(self.steps.last_mut(), step) {
+            self.flush();
+            self.steps.push(step);
+        }
+    }
+
+    /// Time on a core in the log's flushes.
+    pub(crate) fn stripped_ns(&self) -> u64 {
+        self.stripped_ns as u64
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Step> {
+        self.ran_ns = u64::MAX;
+        self.put_in(u64::MAX);
+        self.flush();
+        self.steps
+    }
+
+    fn flush(&mut self) {
+        let cpu_ns = std::mem::take(&mut self.cpu_ns);
+        let after_wait_ns = std::mem::take(&mut self.after_wait_ns);
+        self.cpu_step(cpu_ns, after_wait_ns, false);
+        self.unwritten_bytes += cpu_ns * self.append_per_ns;
+        if self.unwritten_bytes >= APPEND_BYTES {
+            let size_bytes = std::mem::take(&mut self.unwritten_bytes) as u32;
+            self.steps.push(Step::Append { size_bytes });
+        }
+    }
+
+    fn cpu_step(&mut self, cpu_ns: f64, after_wait_ns: u64, client: bool) {
+        let mut left_ns = cpu_ns.round() as u64;
+        let mut after_wait_ns = u32::try_from(after_wait_ns).unwrap_or(u32::MAX);
+        while left_ns > 0 {
+            let time_ns = u32::try_from(left_ns).unwrap_or(u32::MAX);
+            self.steps.push(Step::Cpu {
+                time_ns,
+                after_wait_ns,
+                client,
+            });
+            left_ns -= u64::from(time_ns);
+            after_wait_ns = 0;
+        }
+    }
+}
+
+fn commit_steps(append_bytes: Option<u32>) -> Vec<Step> {
+    let append = append_bytes.map(|size_bytes| Step::Append { size_bytes });
+    append.into_iter().chain([Step::Commit]).collect()
+}
