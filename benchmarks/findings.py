@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import sys
 import tomllib
@@ -14,10 +15,12 @@ from pathlib import Path
 
 from tierwise.report.conditions import facts_of
 from tierwise.report.findings import Finding, Outcome, Runs, Verdict, judge, to_markdown
+from tierwise.report.predicted_papers import PredictedPaper, predicted_to_markdown
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 
 ROOT = Path(__file__).parents[1]
+PREDICTED = ROOT / "benchmarks" / "predicted.json"
 PAGE = ROOT / "docs" / "findings.md"
 SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))
 SHOWN = ("Engine", "Machine", "Processor", "Memory", "Operating system", "Kernel", "tierwise")
@@ -69,6 +72,12 @@ def runs_of(name: str, results: Path) -> list[RunResult]:
     return read_results(file) if file.exists() else []
 
 
+def predicted() -> list[PredictedPaper]:
+    """What benchmarks/papers.py has predicted; nothing before its first call."""
+    said = json.loads(PREDICTED.read_text("utf-8")) if PREDICTED.exists() else []
+    return [PredictedPaper.model_validate(one) for one in said]
+
+
 def page(verdicts: list[Verdict], runs: Runs) -> str:
     """docs/findings.md."""
     everything = [run for several in runs.values() for run in several]
@@ -84,7 +93,14 @@ def page(verdicts: list[Verdict], runs: Runs) -> str:
             "checks are [benchmarks/findings.toml](../benchmarks/findings.toml). Ratios are of times, with",
             "95 % intervals.",
             "",
-            to_markdown(verdicts),
+            to_markdown(verdicts, predicted()),
+            "## Predicted for the papers' machines",
+            "",
+            "From one recording each of a run here, by `python benchmarks/papers.py`: the paper's devices,",
+            "cores and a factor of the processor's speed ([predict.md](predict.md)). Ratios of times, with",
+            "95 % intervals.",
+            "",
+            predicted_to_markdown(predicted()),
             "## Conditions",
             "",
             *conditions,

@@ -9,10 +9,13 @@ import pytest
 from lap_results import lap_runs, sweep_runs
 
 from tierwise import study
+from tierwise.predict import Estimate, Question
 from tierwise.report.findings import Check, Finding, Outcome, Point, judge, to_markdown
+from tierwise.report.predicted_papers import PredictedPaper, predicted_to_markdown
 from tierwise.results import RunResult
 
 SPEC = tomllib.loads((Path(__file__).parents[1] / "benchmarks" / "findings.toml").read_text("utf-8"))
+PAPERS = tomllib.loads((Path(__file__).parents[1] / "benchmarks" / "papers.toml").read_text("utf-8"))
 FINDINGS = [Finding.model_validate(one) for one in SPEC["findings"]]
 
 
@@ -75,7 +78,7 @@ def test_page_names_figure_agreement_and_reason() -> None:
     checks = [Check(what="write", kind="faster", points=[LOG, HDD])]
     finding = Finding(name="the other way round", paper="2×", checks=checks, why_not="caches")
     text = to_markdown([judge(finding, {"bahrain": lap_runs()})])
-    assert "| the other way round | 2× | write: 0.38× (0.38–0.40) FAIL | **no** | caches |" in text
+    assert "| the other way round | 2× | write: 0.38× (0.38–0.40) FAIL | – | **no** | caches |" in text
     assert "0 of 1 findings agree" in text
 
 
@@ -87,6 +90,35 @@ def test_every_finding_names_what_its_studies_have(finding: Finding) -> None:
             wanted = SPEC["studies"][one.study]
             assert one.placement in wanted["placements"]
             assert set(wanted["placements"]) <= set(study.load(wanted.get("study", one.study)).placements)
+
+
+def test_what_was_predicted_stands_beside_what_was_found() -> None:
+    one = PredictedPaper(
+        experiment="temp-join",
+        finding=FINDINGS[2].name,
+        what="temp",
+        paper="1.35×",
+        machine="estimated",
+        ratio=Estimate(value=1.4, low=1.1, high=1.8),
+        reproduction_error=0.03,
+        warnings=["not validated"],
+        why="fewer disks",
+    )
+    text = to_markdown([judge(FINDINGS[2], {})], [one])
+    assert "| temp: 1.40× (1.10–1.80) | not decided |" in text
+    refused = one.model_copy(update={"ratio": None, "refused": "no recording"})
+    page = predicted_to_markdown([one, refused])
+    assert "| temp-join | temp | 1.35× | 1.40× (1.10–1.80) | +3.0% | fewer disks |" in page
+    assert "refused: no recording" in page
+
+
+def test_every_prediction_names_a_finding_and_devices_that_are_there() -> None:
+    names = [finding.name for finding in FINDINGS]
+    for wanted in PAPERS["predictions"]:
+        assert wanted.get("finding", names[0]) in names
+        assert wanted["machine"] in PAPERS["machines"]
+        for side in ("base", "move"):
+            Question(placement=wanted[side]["placement"])
 
 
 def test_the_seven_findings_are_there() -> None:

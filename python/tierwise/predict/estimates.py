@@ -46,6 +46,11 @@ def inverse(figure: Estimate, of: float = 1.0) -> Estimate:
     return Estimate(value=of / figure.value, low=of / figure.high, high=of / figure.low)
 
 
+def half_width(figure: Estimate) -> float:
+    """Half the width of an estimate's interval, on the logarithm."""
+    return math.log(figure.high / figure.low) / 2
+
+
 def _half_width(logarithms: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
     n = len(logarithms)
     if n < 2:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from tierwise.report import numbers
 from tierwise.report.laps import times_of
+from tierwise.report.predicted_papers import PredictedPaper, cell_of
 from tierwise.report.rows import Times, costs_of
 from tierwise.results import Record, RunResult
 from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
@@ -190,19 +191,20 @@ share of the gain lies above one half. Each placement needs three valid repeats 
 only direction."""
 
 
-def to_markdown(verdicts: Sequence[Verdict]) -> str:
-    """The table of findings: the paper, ours, whether they agree, and why not."""
+def to_markdown(verdicts: Sequence[Verdict], predicted: Sequence[PredictedPaper] = ()) -> str:
+    """The table of findings: the paper, ours, what was predicted, whether they agree, and why not."""
     lines = [
         CRITERIA,
         "",
-        "| finding | paper | ours | agree? | why not |",
-        "|---|---|---|---|---|",
+        "| finding | paper | ours | predicted for the paper's machine | agree? | why not |",
+        "|---|---|---|---|---|---|",
     ]
     for verdict in verdicts:
         finding = verdict.finding
         ours = "; ".join(f"{one.check.what}: {one.figure} {one.outcome}" for one in verdict.judged)
         why = "" if verdict.outcome is Outcome.PASS else finding.why_not or "not known yet"
-        lines.append(f"| {finding.name} | {finding.paper} | {ours} | {_AGREE[verdict.outcome]} | {why} |")
+        cells = (finding.name, finding.paper, ours, cell_of(finding.name, predicted), _AGREE[verdict.outcome])
+        lines.append(f"| {' | '.join(cells)} | {why} |")
     passed = sum(verdict.outcome is Outcome.PASS for verdict in verdicts)
     return "\n".join([*lines, "", f"{passed} of {len(verdicts)} findings agree.", ""])
 

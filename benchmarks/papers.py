@@ -1,0 +1,105 @@
+"""The papers' experiments, predicted for the papers' machines; writes benchmarks/predicted.json.
+
+``python benchmarks/papers.py`` makes one recording of each experiment that papers.toml names, with
+``tierwise run … --record``, then predicts; ``--predict-only`` predicts from the recordings of earlier calls.
+benchmarks/findings.py puts what was written into docs/findings.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from tierwise.errors import TierwiseError
+from tierwise.predict import Prediction, Predictor, Question, estimates
+from tierwise.report.predicted_papers import PredictedPaper
+
+ROOT = Path(__file__).parents[1]
+SPEC = tomllib.loads((ROOT / "benchmarks" / "papers.toml").read_text("utf-8"))
+WRITTEN = ROOT / "benchmarks" / "predicted.json"
+
+
+def main() -> None:
+    """Record, predict, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--recordings", type=Path, default=ROOT / "results" / "papers")
+    parser.add_argument("--predict-only", action="store_true")
+    chosen = parser.parse_args()
+    predicted = []
+    for wanted in SPEC["predictions"]:
+        if not chosen.predict_only:
+            record(wanted, chosen.recordings)
+        one = predict(wanted, chosen.recordings)
+        predicted.append(one)
+        print(f"{one.experiment:22} {one.figure}")
+    text = json.dumps([one.model_dump() for one in predicted], indent=2, ensure_ascii=False)
+    WRITTEN.write_text(text + "\n", encoding="utf-8")
+    print(f"written: {WRITTEN.relative_to(ROOT)}")
+
+
+def record(wanted: dict[str, Any], recordings: Path) -> None:
+    """One run of the experiment, recorded."""
+    folder = recordings / wanted["experiment"].replace(" ", "-")
+    arguments = ["run", *wanted["record"], "--repeats", "1", "--record", str(folder)]
+    out = ["--out", str(folder / "results"), "--fresh"]
+    subprocess.run([sys.executable, "-m", "tierwise", *arguments, *out], check=False, cwd=ROOT)
+
+
+def predict(wanted: dict[str, Any], recordings: Path) -> PredictedPaper:
+    """The ratio that an experiment's recording predicts for the paper's machine."""
+    machine = SPEC["machines"][wanted["machine"]]
+    said = {key: wanted[key] for key in ("experiment", "finding", "what", "paper", "why") if key in wanted}
+    said |= {"machine": machine["source"], "warnings": []}
+    try:
+        predictor = Predictor.open(recording_of(wanted, recordings))
+        questions = [question(wanted[side], machine, predictor) for side in ("base", "move")]
+        base, move = predictor.predict(questions)
+    except TierwiseError as error:
+        return PredictedPaper(**said, ratio=None, refused=str(error))
+    refused = next((one.refused for one in (base, move) if one.refused), None)
+    return PredictedPaper(
+        **said | {"warnings": move.warnings},
+        ratio=None if refused else ratio(base, move),
+        refused=str(refused.message) if refused else "",
+        reproduction_error=predictor.run.error,
+    )
+
+
+def recording_of(wanted: dict[str, Any], recordings: Path) -> Path:
+    """The recording of the run at the setting that is wanted.
+
+    Raises:
+        TierwiseError: if there is none.
+    """
+    folder = recordings / wanted["experiment"].replace(" ", "-")
+    found = sorted(file.parent for file in folder.glob("*/about.json"))
+    fitting = [one for one in found if wanted.get("setting", "") in one.name]
+    if not fitting:
+        raise TierwiseError(f"{folder.name}: no recording", "run benchmarks/papers.py as root")
+    return fitting[-1]
+
+
+def question(side: dict[str, Any], machine: dict[str, Any], predictor: Predictor) -> Question:
+    """One side of a ratio on the paper's machine."""
+    times = side.get("memory_times")
+    return Question(
+        placement=side["placement"],
+        cores=machine.get("cores"),
+        cpu_speed=machine["cpu_speed"],
+        memory_bytes=round(times * predictor.run.memory_bytes) if times else None,
+    )
+
+
+def ratio(base: Prediction, move: Prediction) -> Any:
+    """Time under base over time under move, as doubtful as the move's own speed-up."""
+    doubt = estimates.half_width(move.rate_per_s) if move.rate_per_s else 0.0
+    return estimates.ratio(move.seed_rates_per_s, base.seed_rates_per_s, [doubt])
+
+
+if __name__ == "__main__":
+    main()
