@@ -2,6 +2,8 @@
 
 pub mod capture;
 mod event;
+mod recorder;
 pub mod timeline;
 
 pub use event::{Event, EventKind, Opened, SwitchState};
+pub use recorder::{BurstSummary, Recorder, RecorderError};

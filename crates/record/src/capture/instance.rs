@@ -127,13 +127,14 @@ impl Instance {
         cloned.map_err(|error| CaptureError::tracefs(&self.directory, &error))
     }
 
-    /// How many events were dropped since the instance was made.
-    pub fn lost_events(&self) -> u64 {
-        let cpus = self.pipes.iter().map(|pipe| pipe.cpu);
-        let stats = cpus.map(|cpu| self.path(&format!("per_cpu/cpu{cpu}/stats")));
-        stats
-            .map(|path| lost(&fs::read_to_string(path).unwrap_or_default()))
-            .sum()
+    /// What was counted since the instance was made.
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for pipe in &self.pipes {
+            let path = self.path(&format!("per_cpu/cpu{}/stats", pipe.cpu));
+            counts.add(&fs::read_to_string(path).unwrap_or_default());
+        }
+        counts
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -156,13 +157,36 @@ impl Drop for Instance {
     }
 }
 
-fn lost(stats: &str) -> u64 {
-    let counted = ["overrun:", "commit overrun:", "dropped events:"];
-    let figures = stats.lines().filter_map(|line| {
-        let named = counted.iter().find_map(|name| line.strip_prefix(name))?;
-        named.trim().parse::<u64>().ok()
-    });
-    figures.sum()
+/// Events of some instances.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Events that were read.
+    pub read: u64,
+    /// Events that were dropped.
+    pub lost: u64,
+}
+
+impl Counts {
+    /// Of these instances together.
+    pub fn of(instances: &[&Instance]) -> Self {
+        let each = instances.iter().map(|instance| instance.counts());
+        each.fold(Self::default(), |sum, one| Self {
+            read: sum.read + one.read,
+            lost: sum.lost + one.lost,
+        })
+    }
+
+    /// Adds a core's `stats`.
+    fn add(&mut self, stats: &str) {
+        for (name, figure) in stats.lines().filter_map(|line| line.split_once(':')) {
+            let figure: u64 = figure.trim().parse().unwrap_or_default();
+            match name {
+                "read events" => self.read += figure,
+                "overrun" | "commit overrun" | "dropped events" => self.lost += figure,
+                _ => {}
+            }
+        }
+    }
 }
 
 /// Cores that are online, in order.

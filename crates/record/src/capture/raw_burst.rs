@@ -1,5 +1,7 @@
 //! One burst as it was taken: raw pages, what `/proc` told at its start, and the opens.
 
+use std::collections::BTreeSet;
+
 use super::decode::{self, Decoder};
 use super::merge::Merge;
 use super::opens::{Open, Opens};
@@ -14,12 +16,16 @@ pub struct RawBurst {
     pub start_ns: u64,
     /// To.
     pub end_ns: u64,
+    /// Events that the kernel gave; more than are decoded by those just before the start and after the end.
+    pub events: u64,
     /// Events that the kernel dropped for want of room.
     pub lost_events: u64,
     /// Processor time of others than the traced threads, as a share of all cores.
     pub foreign_cpu_share: f64,
-    /// Threads alive when it began, or when it had ended; clients too.
+    /// Threads alive when it began; clients too.
     pub threads: Vec<LiveThread>,
+    /// Threads that were started in it, and are alive after it.
+    pub new_threads: Vec<LiveThread>,
     /// Threads among them that are clients, sorted.
     pub clients: Vec<i32>,
     /// Files open when it began.
@@ -31,8 +37,14 @@ pub struct RawBurst {
 
 impl RawBurst {
     /// How many bytes the kernel gave.
-    pub fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> u64 {
         self.streams.iter().map(Stream::bytes).sum()
+    }
+
+    /// Processes whose open files are known.
+    pub fn pids(&self) -> impl Iterator<Item = i32> {
+        let pids: BTreeSet<i32> = self.files.iter().map(|file| file.pid).collect();
+        pids.into_iter()
     }
 
     /// Gives its events to `sink` in order of time, between a start and an end; returns how many there were.

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::sync::Arc;
 
 use super::decode::Decoder;
 use super::foreign::CpuUse;
-use super::instance::Instance;
+use super::instance::{Counts, Instance};
 use super::processes::{self, LiveThread};
 use super::raw_burst::RawBurst;
 use super::reader::Reader;
@@ -17,12 +18,12 @@ pub struct Capture {
     // First, so that its reader lets go of the instances before they are removed.
     burst: Option<Running>,
     options: Options,
-    decoder: Decoder,
+    decoder: Arc<Decoder>,
     calls: Instance,
     scheduling: Instance,
     devices: Instance,
     clients: Vec<i32>,
-    lost_before: u64,
+    counts_before: Counts,
 }
 
 /// A burst that is being taken, who reads it, and the processor time before it.
@@ -53,12 +54,12 @@ impl Capture {
         }
         let capture = Self {
             options,
-            decoder,
+            decoder: Arc::new(decoder),
             calls,
             scheduling,
             devices,
             clients: Vec::new(),
-            lost_before: 0,
+            counts_before: Counts::default(),
             burst: None,
         };
         capture.follow_threads()?;
@@ -66,8 +67,13 @@ impl Capture {
     }
 
     /// How records become events.
-    pub fn decoder(&self) -> &Decoder {
-        &self.decoder
+    pub fn decoder(&self) -> Arc<Decoder> {
+        Arc::clone(&self.decoder)
+    }
+
+    /// Traces other processes from the next burst on.
+    pub fn set_processes(&mut self, pids: Vec<i32>) {
+        self.options.pids = pids;
     }
 
     /// Threads of the target that are alive, and its clients.
@@ -112,13 +118,10 @@ impl Capture {
         burst.foreign_cpu_share = cpu.foreign_share_since();
         self.switch_off()?;
         burst.streams = reader.finish().map_err(|error| unreadable(&error))?;
-        let lost = self
-            .instances()
-            .into_iter()
-            .map(Instance::lost_events)
-            .sum();
-        burst.lost_events = lost - self.lost_before;
-        self.lost_before = lost;
+        let counts = Counts::of(&self.instances());
+        burst.events = counts.read - self.counts_before.read;
+        burst.lost_events = counts.lost - self.counts_before.lost;
+        self.counts_before = counts;
         self.see_new_threads(&mut burst);
         Ok(Some(burst))
     }
@@ -179,14 +182,11 @@ impl Capture {
         tids
     }
 
-    /// Adds threads that were started during the burst and are still alive: their names are known only now.
+    /// Threads that were started during the burst and are still alive: their names are known only now.
     fn see_new_threads(&self, burst: &mut RawBurst) {
         let known: HashSet<i32> = burst.threads.iter().map(|thread| thread.tid).collect();
-        let new = self
-            .threads()
-            .into_iter()
-            .filter(|thread| !known.contains(&thread.tid));
-        burst.threads.extend(new);
+        let new = |thread: &LiveThread| !known.contains(&thread.tid);
+        burst.new_threads = self.threads().into_iter().filter(new).collect();
     }
 }
 

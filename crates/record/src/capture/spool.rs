@@ -35,8 +35,8 @@ impl Stream {
     }
 
     /// How many bytes it holds.
-    pub fn bytes(&self) -> usize {
-        self.chunks.iter().map(Vec::len).sum()
+    pub fn bytes(&self) -> u64 {
+        self.chunks.iter().map(|chunk| chunk.len() as u64).sum()
     }
 
     /// Its records in the order they were made.

@@ -1,0 +1,279 @@
+//! A target that runs becomes a recording on disk: capture, timeline and writer together.
+//!
+//! Taking events and decoding them are apart, and may go on at the same time on two threads: decoding beside a
+//! busy database would cost it more than the tracing does.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tierwise_recording::{About, Burst, Losses, RecordingError, Rules, ThreadClass, Writer};
+
+use crate::capture::{Capture, CaptureError, Decoder, LiveThread, Options, RawBurst};
+use crate::timeline::{DeviceRange, FileFacts, Timeline};
+
+/// A recording under way.
+pub struct Recorder {
+    capture: Mutex<Option<Capture>>,
+    waiting: Mutex<VecDeque<Taken>>,
+    decoding: Mutex<Option<Decoding>>,
+    decoder: Arc<Decoder>,
+}
+
+/// A burst that waits to be decoded, and the delay that the log had in it.
+struct Taken {
+    raw: RawBurst,
+    log_delay_us: f64,
+}
+
+/// What grows as bursts are decoded.
+struct Decoding {
+    timeline: Timeline,
+    writer: Writer,
+    rules: Rules,
+    bursts: Vec<Burst>,
+    losses: Losses,
+    /// Of each burst: its length, and the share that others had of the processors.
+    foreign: Vec<(f64, f64)>,
+}
+
+/// What is known of a burst the moment it ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BurstSummary {
+    /// From, monotonic clock.
+    pub start_ns: u64,
+    /// To.
+    pub end_ns: u64,
+    /// Events taken.
+    pub events: u64,
+    /// Events that the kernel dropped.
+    pub lost: u64,
+    /// Bytes that the kernel gave.
+    pub bytes: u64,
+    /// Processor time of others, as a share of all cores.
+    pub foreign_cpu_share: f64,
+}
+
+/// What can keep a recording from being made.
+#[derive(Debug, thiserror::Error)]
+pub enum RecorderError {
+    /// Tracing failed.
+    #[error("{0}")]
+    Capture(#[from] CaptureError),
+    /// Writing failed.
+    #[error("{0}")]
+    Recording(#[from] RecordingError),
+}
+
+impl RecorderError {
+    /// What to do about it, in the imperative.
+    #[must_use]
+    pub fn fix(&self) -> &str {
+        match self {
+            Self::Capture(error) => &error.fix,
+            Self::Recording(error) => &error.fix,
+        }
+    }
+}
+
+impl Recorder {
+    /// Attaches to what `options` name and begins a recording in `directory`; nothing is switched on yet.
+    ///
+    /// # Errors
+    /// If nothing can be traced here, or the directory holds a recording.
+    pub fn attach(
+        options: Options,
+        rules: Rules,
+        devices: Vec<DeviceRange>,
+        directory: &Path,
+    ) -> Result<Self, RecorderError> {
+        let capture = Capture::attach(options)?;
+        let decoding = Decoding {
+            timeline: Timeline::new(devices),
+            writer: Writer::create(directory)?,
+            rules,
+            bursts: Vec::new(),
+            losses: Losses::default(),
+            foreign: Vec::new(),
+        };
+        Ok(Self {
+            decoder: capture.decoder(),
+            capture: Mutex::new(Some(capture)),
+            waiting: Mutex::default(),
+            decoding: Mutex::new(Some(decoding)),
+        })
+    }
+
+    /// Traces other processes from the next burst on.
+    ///
+    /// # Errors
+    /// If the recording has ended.
+    pub fn set_processes(&self, pids: Vec<i32>) -> Result<(), RecorderError> {
+        with(&self.capture, |capture| {
+            capture.set_processes(pids);
+            Ok(())
+        })
+    }
+
+    /// Threads that are traced now.
+    ///
+    /// # Errors
+    /// If the recording has ended.
+    pub fn threads(&self) -> Result<Vec<LiveThread>, RecorderError> {
+        with(&self.capture, |capture| Ok(capture.threads()))
+    }
+
+    /// Begins a burst.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or no process is left.
+    pub fn begin(&self) -> Result<(), RecorderError> {
+        with(&self.capture, |capture| Ok(capture.begin()?))
+    }
+
+    /// Ends a burst, in which each flush of the log was made later by `log_delay_us`; none if none was begun.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn end(&self, log_delay_us: f64) -> Result<Option<BurstSummary>, RecorderError> {
+        let Some(raw) = with(&self.capture, |capture| Ok(capture.end()?))? else {
+            return Ok(None);
+        };
+        let summary = BurstSummary {
+            start_ns: raw.start_ns,
+            end_ns: raw.end_ns,
+            events: raw.events,
+            lost: raw.lost_events,
+            bytes: raw.bytes(),
+            foreign_cpu_share: raw.foreign_cpu_share,
+        };
+        lock(&self.waiting).push_back(Taken { raw, log_delay_us });
+        Ok(Some(summary))
+    }
+
+    /// Decodes the oldest burst that waits and writes its rows; gives the number of its events, or none if no
+    /// burst waits. `resolve` is asked for the facts of files, in the order of their paths.
+    ///
+    /// # Errors
+    /// Those of `resolve`, and if the file system refuses.
+    pub fn decode<E: From<RecorderError>>(
+        &self,
+        resolve: impl FnOnce(Vec<String>) -> Result<Vec<FileFacts>, E>,
+    ) -> Result<Option<u64>, E> {
+        let mut decoding = lock(&self.decoding);
+        let Some(taken) = lock(&self.waiting).pop_front() else {
+            return Ok(None);
+        };
+        let decoding = decoding.as_mut().ok_or_else(ended)?;
+        let events = decoding.push(&taken, &self.decoder);
+        let (files, paths): (Vec<_>, Vec<_>) =
+            decoding.timeline.paths_to_resolve().into_iter().unzip();
+        let facts = resolve(paths)?;
+        for (file, facts) in files.into_iter().zip(facts) {
+            decoding.timeline.describe_file(file, facts);
+        }
+        let rows = decoding.timeline.finish_burst();
+        decoding.writer.burst(rows).map_err(RecorderError::from)?;
+        Ok(Some(events))
+    }
+
+    /// Detaches, and ends the recording; `about` is completed by what the bursts told.
+    ///
+    /// # Errors
+    /// If the file system refuses, or it was ended before.
+    pub fn finish(&self, mut about: About) -> Result<About, RecorderError> {
+        self.close();
+        let decoding = lock(&self.decoding).take().ok_or_else(ended)?;
+        about.bursts = decoding.bursts;
+        about.losses = decoding.losses;
+        let recorded_s: f64 = decoding.foreign.iter().map(|(length_s, _)| length_s).sum();
+        let foreign_s: f64 = decoding
+            .foreign
+            .iter()
+            .map(|(length_s, share)| length_s * share)
+            .sum();
+        about.foreign_cpu_share = if recorded_s > 0.0 {
+            foreign_s / recorded_s
+        } else {
+            0.0
+        };
+        about.checks.extend(decoding.timeline.checks());
+        let threads = decoding.timeline.threads().to_vec();
+        let files = decoding.timeline.files().to_vec();
+        decoding.writer.finish(about.clone(), threads, files)?;
+        Ok(about)
+    }
+
+    /// Detaches: the machine is as it was before. No error if that was done.
+    pub fn close(&self) {
+        lock(&self.capture).take();
+    }
+}
+
+impl Decoding {
+    /// Puts a burst's events on the timeline; gives their number.
+    fn push(&mut self, taken: &Taken, decoder: &Decoder) -> u64 {
+        let raw = &taken.raw;
+        for thread in &raw.threads {
+            let class = self.class_of(thread, raw);
+            self.timeline
+                .see_thread(thread.pid, thread.tid, &thread.name, class);
+        }
+        raw.pids().for_each(|pid| self.timeline.forget_opens(pid));
+        for file in &raw.files {
+            self.timeline.see_open(file.pid, file.fd, &file.path);
+        }
+        let events = raw.decode(decoder, |event| self.timeline.push(&event));
+        self.name_new_threads(raw);
+        self.bursts.push(Burst {
+            start_ns: raw.start_ns,
+            end_ns: raw.end_ns,
+            log_delay_us: taken.log_delay_us,
+        });
+        self.losses.recorded_events += events;
+        self.losses.lost_events += raw.lost_events;
+        let length_s = raw.end_ns.saturating_sub(raw.start_ns) as f64 / 1e9;
+        self.foreign.push((length_s, raw.foreign_cpu_share));
+        events
+    }
+
+    /// Says what the threads are for that were started in the burst.
+    fn name_new_threads(&mut self, raw: &RawBurst) {
+        let new: HashMap<i32, &LiveThread> = raw
+            .new_threads
+            .iter()
+            .map(|thread| (thread.tid, thread))
+            .collect();
+        for index in 0..self.timeline.threads().len() {
+            let row = &self.timeline.threads()[index];
+            if let Some(thread) = new.get(&row.tid).filter(|thread| thread.pid == row.pid) {
+                let class = self.class_of(thread, raw);
+                self.timeline.set_class(index as u32, class);
+            }
+        }
+    }
+
+    fn class_of(&self, thread: &LiveThread, raw: &RawBurst) -> ThreadClass {
+        if raw.clients.binary_search(&thread.tid).is_ok() {
+            return ThreadClass::Client;
+        }
+        self.rules
+            .class_of(&thread.process, &thread.command_line, &thread.name)
+    }
+}
+
+fn with<T>(
+    capture: &Mutex<Option<Capture>>,
+    action: impl FnOnce(&mut Capture) -> Result<T, RecorderError>,
+) -> Result<T, RecorderError> {
+    action(lock(capture).as_mut().ok_or_else(ended)?)
+}
+
+fn ended() -> RecorderError {
+    CaptureError::new("the recording has ended", "attach again for another").into()
+}
+
+/// What a panic of another thread left is still what it was: each step keeps it whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
