@@ -8,6 +8,7 @@ mod load;
 mod probe;
 mod profile;
 mod python_driver;
+mod record;
 mod recording;
 mod rules;
 mod simulate;
@@ -35,6 +36,9 @@ mod _core {
 
     #[pymodule_export]
     use super::profile::{PyProfile, parse_profile};
+
+    #[pymodule_export]
+    use super::record::PyRecorder;
 
     #[pymodule_export]
     use super::recording::read_recording;

@@ -47,6 +47,7 @@ class Session:
         """
         self._target, self._schedule, self._say, self._out = target, schedule, say, out
         self._stopping = threading.Event()
+        self._delay_us = 0.0
         self._began_s = time.monotonic()
         with ExitStack() as undo:
             tracing = undo.enter_context(Tracing.open())
@@ -92,15 +93,15 @@ class Session:
             slow_s: for how long the log is to be slow, if the schedule has two speeds.
         """
         self._recorder.set_processes(self._target.processes())
-        delay_us = 0.0
+        self._delay_us = 0.0
         if self._slow_log is not None and slow_s is not None:
-            delay_us = self._slow_log.begin(slow_s)
+            self._delay_us = self._slow_log.begin(slow_s)
         self._meter.end(recorded=False)
-        self._recorder.begin(delay_us)
+        self._recorder.begin()
 
     def end_burst(self) -> None:
         """Take no more events until the next."""
-        told = json.loads(self._recorder.end())
+        told = json.loads(self._recorder.end(self._delay_us))
         self._meter.end(recorded=True)
         if self._slow_log is not None:
             self._slow_log.end()

@@ -1,0 +1,190 @@
+//! The recorder, for Python.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+use tierwise_record::capture::Options;
+use tierwise_record::timeline::{DeviceRange, Extent, FileFacts};
+use tierwise_record::{Recorder, RecorderError};
+use tierwise_recording::{About, Role, Rules};
+
+use crate::interrupt::user_error;
+
+/// How often the kernel's buffers are emptied.
+const POLL: Duration = Duration::from_millis(20);
+
+/// What a recording is made of and where it goes; see [`Options`].
+#[derive(Deserialize)]
+struct OptionsText {
+    directory: PathBuf,
+    tracefs: PathBuf,
+    instance: String,
+    pids: Vec<i32>,
+    ignore_pids: Vec<i32>,
+    buffer_mb: u64,
+    clients: bool,
+    rules: String,
+    rules_file: String,
+    devices: Vec<DeviceText>,
+}
+
+/// The parts of a device that say which requests are its own.
+#[derive(Deserialize)]
+struct DeviceText {
+    number: u32,
+    start_sector: u64,
+    sectors: u64,
+}
+
+/// What Python found out about a file.
+#[derive(Deserialize)]
+struct FactsText {
+    role: Option<Role>,
+    device: Option<u32>,
+    size_bytes: u64,
+    /// Device, first sector, sectors, and offset in bytes.
+    extents: Vec<(u32, u64, u64, u64)>,
+}
+
+/// A recording under way; its methods may be called from several threads.
+#[pyclass(frozen, name = "Recorder", module = "tierwise._core")]
+pub struct PyRecorder(Recorder);
+
+#[pymethods]
+impl PyRecorder {
+    /// Attaches; `options` is JSON.
+    #[new]
+    fn new(py: Python<'_>, options: &str) -> PyResult<Self> {
+        let told: OptionsText = parsed(options)?;
+        let rules = Rules::parse(&told.rules, &told.rules_file)
+            .map_err(|error| user_error(py, &error.message, &error.fix))?;
+        let devices = told.devices.iter().zip(0..).map(range_of).collect();
+        let options = Options {
+            tracefs: told.tracefs,
+            instance: told.instance,
+            pids: told.pids,
+            buffer_bytes: told.buffer_mb << 20,
+            poll: POLL,
+            clients: told.clients,
+            ignore_pids: told.ignore_pids,
+        };
+        py.detach(|| Recorder::attach(options, rules, devices, &told.directory))
+            .map(Self)
+            .map_err(|error| raised(py, &error))
+    }
+
+    /// Traces other processes from the next burst on.
+    fn set_processes(&self, py: Python<'_>, pids: Vec<i32>) -> PyResult<()> {
+        py.detach(|| self.0.set_processes(pids))
+            .map_err(|error| raised(py, &error))
+    }
+
+    /// Begins a burst; when this returns, events are taken.
+    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.0.begin())
+            .map_err(|error| raised(py, &error))
+    }
+
+    /// Ends it, and gives what is known of it at once, as JSON.
+    #[pyo3(signature = (log_delay_us = 0.0))]
+    fn end(&self, py: Python<'_>, log_delay_us: f64) -> PyResult<String> {
+        let summary = py
+            .detach(|| self.0.end(log_delay_us))
+            .map_err(|error| raised(py, &error))?;
+        let told = summary.map(|one| {
+            serde_json::json!({
+                "start_ns": one.start_ns,
+                "end_ns": one.end_ns,
+                "events": one.events,
+                "lost": one.lost,
+                "bytes": one.bytes,
+                "foreign_cpu_share": one.foreign_cpu_share,
+            })
+        });
+        told.map(|told| told.to_string())
+            .ok_or_else(|| PyValueError::new_err("no burst was begun"))
+    }
+
+    /// Decodes the oldest burst that waits; gives the number of its events, or none if no burst waits.
+    fn decode(&self, py: Python<'_>, resolve: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+        let resolve = resolve.clone().unbind();
+        let decoded = py.detach(|| {
+            self.0.decode(|paths| {
+                Python::attach(|py| facts_of(&resolve, py, &paths)).map_err(Failure::Python)
+            })
+        });
+        decoded.map_err(|failure| match failure {
+            Failure::Python(error) => error,
+            Failure::Recorder(error) => raised(py, &error),
+        })
+    }
+
+    /// Detaches and ends the recording; completes `about`, which is JSON, and gives it back.
+    fn finish(&self, py: Python<'_>, about: &str) -> PyResult<String> {
+        let about: About = parsed(about)?;
+        let about = py
+            .detach(|| self.0.finish(about))
+            .map_err(|error| raised(py, &error))?;
+        serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
+    /// Detaches. No error if that was done.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.0.close());
+    }
+}
+
+/// What can go wrong while a burst is decoded.
+enum Failure {
+    Python(PyErr),
+    Recorder(RecorderError),
+}
+
+impl From<RecorderError> for Failure {
+    fn from(error: RecorderError) -> Self {
+        Self::Recorder(error)
+    }
+}
+
+fn range_of((device, index): (&DeviceText, u32)) -> DeviceRange {
+    DeviceRange {
+        number: device.number,
+        first_sector: device.start_sector,
+        sectors: device.sectors,
+        device: index,
+    }
+}
+
+fn facts_of(resolve: &Py<PyAny>, py: Python<'_>, paths: &[String]) -> PyResult<Vec<FileFacts>> {
+    let asked = serde_json::to_string(paths)
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let answer: String = resolve.call1(py, (asked,))?.extract(py)?;
+    let told: Vec<FactsText> = parsed(&answer)?;
+    Ok(told.into_iter().map(described).collect())
+}
+
+fn described(told: FactsText) -> FileFacts {
+    let extent = |(device, sector, sectors, offset_bytes)| Extent {
+        device,
+        sector,
+        sectors,
+        offset_bytes,
+    };
+    FileFacts {
+        role: told.role,
+        device: told.device,
+        size_bytes: told.size_bytes,
+        extents: told.extents.into_iter().map(extent).collect(),
+    }
+}
+
+fn parsed<'a, T: Deserialize<'a>>(json: &'a str) -> PyResult<T> {
+    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn raised(py: Python<'_>, error: &RecorderError) -> PyErr {
+    user_error(py, error, error.fix())
+}
