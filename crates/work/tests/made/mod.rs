@@ -1,0 +1,203 @@
+//! Recordings made by hand: each thread is told what it does, one thing after the other.
+
+use tierwise_recording::{
+    About, Block, BlockOp, Burst, Call, CallKind, Device, File, Machine, NONE, Recording, Role,
+    State, StateKind, Thread, ThreadClass, UNKNOWN,
+};
+
+/// When the only burst begins.
+pub const BEGIN_NS: u64 = 1_000_000;
+
+/// A recording in the making.
+pub struct Made {
+    recording: Recording,
+}
+
+/// A thread in the making.
+pub struct Doing<'a> {
+    recording: &'a mut Recording,
+    thread: u32,
+    now_ns: u64,
+}
+
+impl Made {
+    /// Nothing yet; everything lies on one partition a role.
+    pub fn new(engine: &str) -> Self {
+        let about = About {
+            engine: engine.to_owned(),
+            machine: Machine {
+                cores: 2,
+                memory_bytes: 1 << 30,
+                ..Machine::default()
+            },
+            ..About::default()
+        };
+        Self {
+            recording: Recording {
+                about,
+                ..Recording::default()
+            },
+        }
+    }
+
+    pub fn thread(&mut self, class: ThreadClass) -> u32 {
+        let tid = self.recording.threads.len() as i32 + 100;
+        self.recording.threads.push(Thread {
+            pid: tid,
+            tid,
+            name: format!("{class:?}"),
+            class,
+        });
+        self.recording.threads.len() as u32 - 1
+    }
+
+    /// A file on a partition of its own.
+    pub fn file(&mut self, role: Option<Role>, size_bytes: u64) -> u32 {
+        let device = if role.is_some() {
+            let devices = &mut self.recording.about.devices;
+            devices.push(Device {
+                roles: role.into_iter().collect(),
+                shared: devices.len() as u32,
+                sectors: 1 << 24,
+                write_cache: true,
+                ..Device::default()
+            });
+            devices.len() as u32 - 1
+        } else {
+            NONE
+        };
+        self.recording.files.push(File {
+            path: format!("file {}", self.recording.files.len()),
+            role,
+            device,
+            size_bytes,
+        });
+        self.recording.files.len() as u32 - 1
+    }
+
+    pub fn block(
+        &mut self,
+        file: u32,
+        thread: u32,
+        op: BlockOp,
+        sector: u64,
+        from_to_ns: (u64, u64),
+    ) {
+        self.recording.blocks.push(Block {
+            device: self.recording.files[file as usize].device,
+            sector,
+            sectors: if op == BlockOp::Flush { 0 } else { 16 },
+            op,
+            fua: false,
+            preflush: false,
+            sync: true,
+            meta: false,
+            issued_ns: BEGIN_NS + from_to_ns.0,
+            completed_ns: BEGIN_NS + from_to_ns.1,
+            thread,
+            file: if op == BlockOp::Flush { NONE } else { file },
+        });
+    }
+
+    /// Tells a thread from an instant on, counted from the burst's begin.
+    pub fn at(&mut self, thread: u32, from_ns: u64) -> Doing<'_> {
+        Doing {
+            recording: &mut self.recording,
+            thread,
+            now_ns: BEGIN_NS + from_ns,
+        }
+    }
+
+    /// The recording, sorted, with one burst over all of it.
+    pub fn finish(self) -> Recording {
+        let mut recording = self.recording;
+        let end_ns = recording
+            .states
+            .iter()
+            .map(|state| state.end_ns)
+            .max()
+            .unwrap_or(BEGIN_NS);
+        let mut order: Vec<usize> = (0..recording.calls.len()).collect();
+        order.sort_by_key(|&i| (recording.calls[i].thread, recording.calls[i].start_ns));
+        for state in &mut recording.states {
+            if let Some(place) = order.iter().position(|&i| i as u32 == state.call) {
+                state.call = place as u32;
+            }
+        }
+        recording.calls = order.iter().map(|&i| recording.calls[i]).collect();
+        recording
+            .states
+            .sort_by_key(|state| (state.thread, state.start_ns));
+        recording.blocks.sort_by_key(|block| block.issued_ns);
+        recording.about.duration_s = (end_ns - BEGIN_NS) as f64 / 1e9;
+        recording.about.bursts = vec![Burst {
+            start_ns: BEGIN_NS,
+            end_ns,
+            log_delay_us: 0.0,
+        }];
+        recording
+    }
+}
+
+impl Doing<'_> {
+    fn state(&mut self, kind: StateKind, time_ns: u64, waker: u32, call: u32) -> &mut Self {
+        self.recording.states.push(State {
+            thread: self.thread,
+            start_ns: self.now_ns,
+            end_ns: self.now_ns + time_ns,
+            kind,
+            cpu: (self.thread % 2) as u16,
+            waker,
+            call,
+        });
+        self.now_ns += time_ns;
+        self
+    }
+
+    pub fn cpu(&mut self, time_ns: u64) -> &mut Self {
+        self.state(StateKind::Cpu, time_ns, NONE, NONE)
+    }
+
+    pub fn wait(&mut self, time_ns: u64) -> &mut Self {
+        self.state(StateKind::Blocked, time_ns, NONE, NONE)
+    }
+
+    /// A call that takes a little time on a core, then waits for somebody.
+    pub fn call(
+        &mut self,
+        kind: CallKind,
+        file: u32,
+        bytes: (u64, u64),
+        wait: (u64, u32),
+    ) -> &mut Self {
+        let number = self.recording.calls.len() as u32;
+        self.recording.calls.push(Call {
+            thread: self.thread,
+            start_ns: self.now_ns,
+            end_ns: self.now_ns + 2_000 + wait.0,
+            kind,
+            file,
+            offset_bytes: bytes.0,
+            size_bytes: bytes.1,
+            asynchronous: false,
+            failed: false,
+        });
+        self.state(StateKind::Cpu, 1_000, NONE, number);
+        if wait.0 > 0 {
+            self.state(StateKind::Blocked, wait.0, wait.1, number);
+        }
+        self.state(StateKind::Cpu, 1_000, NONE, number)
+    }
+
+    pub fn receive(&mut self, file: u32, size: u64, wait: (u64, u32)) -> &mut Self {
+        self.call(CallKind::Receive, file, (UNKNOWN, size), wait)
+    }
+
+    pub fn send(&mut self, file: u32, size: u64) -> &mut Self {
+        self.call(CallKind::Send, file, (UNKNOWN, size), (0, NONE))
+    }
+
+    pub fn sync(&mut self, file: u32, time_ns: u64) -> &mut Self {
+        self.call(CallKind::Sync, file, (UNKNOWN, 0), (time_ns, NONE))
+    }
+}

@@ -1,0 +1,155 @@
+//! Sessions of a server: turns, commits seen and unseen, the client's part.
+
+mod made;
+
+use made::Made;
+use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass};
+use tierwise_work::{Away, Grouping, Step, Work};
+
+const FLUSH_NS: u64 = 100_000;
+const TURN_NS: u64 = 200_000;
+
+/// One session that leads every commit, another that waits for the leader's flush, but every fourth time finds
+/// its place in the log flushed.
+fn leader_and_follower(turns: u64) -> Recording {
+    let mut made = Made::new("postgres");
+    let (leader, follower) = (
+        made.thread(ThreadClass::Session),
+        made.thread(ThreadClass::Session),
+    );
+    let client = made.thread(ThreadClass::Client);
+    let (log, socket) = (made.file(Some(Role::Log), 16 << 20), made.file(None, 0));
+    for turn in 0..turns {
+        let begin = turn * TURN_NS;
+        let mut doing = made.at(leader, begin);
+        doing.receive(socket, 40, (20_000, client)).cpu(30_000);
+        doing.call(CallKind::Write, log, (turn * 8192, 8192), (0, NONE));
+        doing.sync(log, FLUSH_NS).cpu(10_000).send(socket, 11);
+        let used = 22_000 + 30_000 + 2_000 + 2_000 + FLUSH_NS + 10_000 + 2_000;
+        doing.call(
+            CallKind::Poll,
+            NONE,
+            (0, 0),
+            (TURN_NS - used - 2_000, client),
+        );
+        let flush = begin + 22_000 + 30_000 + 2_000 + 1_000;
+        made.block(
+            log,
+            leader,
+            BlockOp::Write,
+            turn * 16,
+            (flush, flush + 50_000),
+        );
+        made.block(
+            log,
+            NONE,
+            BlockOp::Flush,
+            0,
+            (flush + 50_000, flush + FLUSH_NS),
+        );
+        let mut doing = made.at(follower, begin);
+        doing.receive(socket, 40, (20_000, client)).cpu(40_000);
+        let until = flush + FLUSH_NS + 5_000 - begin - 62_000 - 1_000;
+        let mut used = 62_000;
+        if turn % 4 == 0 {
+            doing.cpu(50_000);
+            used += 50_000;
+        } else {
+            doing
+                .call(CallKind::Lock, NONE, (0, 0), (until, leader))
+                .cpu(1_000);
+            used += until + 3_000;
+        }
+        doing.send(socket, 11);
+        doing.call(
+            CallKind::Poll,
+            NONE,
+            (0, 0),
+            (TURN_NS - used - 4_000, client),
+        );
+    }
+    made.at(client, 0).cpu(turns * TURN_NS);
+    made.finish()
+}
+
+#[test]
+fn commits_are_found_led_followed_and_unseen() {
+    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    assert_eq!(work.sessions.len(), 2);
+    let log = work.log.as_ref().expect("a log");
+    assert_eq!(log.grouping, Grouping::LeaderFollower);
+    assert!(
+        log.scripts
+            .iter()
+            .all(|script| script.flushes == 1 && script.writes.len() == 1)
+    );
+    for session in &work.sessions {
+        let commits = session
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::Commit))
+            .count();
+        assert!(
+            (39..=41).contains(&commits),
+            "{}: {commits} commits",
+            session.name
+        );
+        let appends = session
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::Append { .. }));
+        assert_eq!(appends.count(), commits);
+        assert!(session.turns.iter().filter(|turn| turn.ends).count() >= 39);
+    }
+    assert!((1.8..=2.2).contains(&work.observed.commits_per_flush));
+}
+
+#[test]
+fn waits_for_the_log_are_no_part_of_the_work() {
+    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    for step in work.sessions.iter().flat_map(|session| &session.steps) {
+        match *step {
+            Step::Cpu {
+                time_ns,
+                client: false,
+                ..
+            } => assert!(time_ns < FLUSH_NS as u32),
+            Step::Away(Away { timer, .. }) => assert!(!timer),
+            Step::Sync { .. } | Step::Await { .. } => panic!("{step:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn shares_sum_to_one_and_turns_to_the_span() {
+    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    let sum: f64 = work.observed.shares.iter().map(|(_, share)| share).sum();
+    assert!((sum - 1.0).abs() < 1e-9);
+    for session in &work.sessions {
+        let recorded_ns: u64 = session.turns.iter().map(|turn| turn.recorded_ns).sum();
+        assert_eq!(recorded_ns, work.observed.span_ns);
+    }
+}
+
+#[test]
+fn the_clients_part_ends_a_turn() {
+    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    for session in &work.sessions {
+        for turn in session.turns.iter().rev().skip(1).filter(|turn| turn.ends) {
+            let end = (turn.first_step + turn.steps) as usize;
+            let tail = &session.steps[end - turn.tail_steps as usize..end];
+            assert!(!tail.is_empty());
+            assert!(
+                tail.iter()
+                    .all(|step| matches!(step, Step::Cpu { client: true, .. }))
+            );
+        }
+    }
+}
+
+#[test]
+fn a_recording_without_sessions_is_refused() {
+    let error = Work::from_recording(&Recording::default()).expect_err("nothing in it");
+    assert!(error.message.contains("no session"));
+}
