@@ -13,6 +13,7 @@ __all__ = [
     "load_tables",
     "parse_profile",
     "probe_engine",
+    "profile_recording",
     "read_recording",
     "release_tpch_text",
     "serve_disk",
@@ -136,4 +137,5 @@ def tpch_rows(table: str, scale_factor: float, refresh_sets: int | None = None) 
 def write_tpch(
     table: str, scale_factor: float, part: int, parts: int, path: str, refresh_sets: int | None = None
 ) -> int: ...
+def profile_recording(path: str | PathLike[str]) -> str: ...
 def read_recording(path: str | PathLike[str], whole: bool) -> str: ...

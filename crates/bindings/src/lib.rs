@@ -1,5 +1,6 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
+mod breakdown;
 mod disk;
 mod drivers;
 mod import;
@@ -10,6 +11,7 @@ mod profile;
 mod python_driver;
 mod record;
 mod recording;
+mod replay;
 mod rules;
 mod simulate;
 mod sqlite;
@@ -21,6 +23,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     use super::*;
+
+    #[pymodule_export]
+    use super::breakdown::profile_recording;
 
     #[pymodule_export]
     use super::disk::serve_disk;
@@ -42,6 +47,9 @@ mod _core {
 
     #[pymodule_export]
     use super::recording::read_recording;
+
+    #[pymodule_export]
+    use super::replay::PyReplay;
 
     #[pymodule_export]
     use super::rules::PyRules;
