@@ -113,7 +113,7 @@ class Recording:
 
         Args:
             path: its folder.
-            whole: read and check every table too, which takes about a second for ten million rows.
+            whole: read and check every table too, which takes seconds for ten million rows.
 
         Raises:
             TierwiseError: naming the file, if it is no recording, newer than this program, truncated or
