@@ -238,8 +238,9 @@ impl Burst {
         let mut blocks = self.blocks.take();
         join::name_files(&mut blocks, &self.hints, files);
         self.asynchronous.place(&mut self.tracks, &blocks, files);
+        let ours = files.devices_with_roles();
+        blocks.retain(|block| block.completed_ns > 0 && ours.contains(&block.device));
         totals.count_blocks(&blocks);
-        blocks.retain(|block| block.completed_ns > 0);
         self.tracks.sort_by_key(|track| track.thread);
         totals.count_tracks(&self.tracks, self.end_ns - self.start_ns);
         let (states, calls) = self.number_rows();

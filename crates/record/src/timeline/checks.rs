@@ -23,9 +23,12 @@ pub(super) struct Totals {
     /// Time in bursts, and in `Cpu` states of each core.
     span_ns: u64,
     busy_ns: BTreeMap<u16, u64>,
-    /// Requests to files, and those whose file is known.
+    /// Requests to files that recorded threads made, and those whose file is known.
     requests: u64,
     named_requests: u64,
+    /// Requests of others, such as write-back, whose file is known, and whose is not.
+    others_named: u64,
+    others: u64,
     /// Calls that move or sync a file's bytes, and those whose file is known.
     calls: u64,
     named_calls: u64,
@@ -60,14 +63,19 @@ impl Totals {
         }
     }
 
-    /// Requests for the file system's own structures, flushes and discards are of no file.
+    /// Requests for the file system's own structures, flushes and discards are of no file. Those of others may
+    /// be of files that nobody asked about: a device may serve more than the database.
     pub(super) fn count_blocks(&mut self, blocks: &[Block]) {
-        let ours = blocks
-            .iter()
-            .filter(|block| !block.meta && matches!(block.op, BlockOp::Read | BlockOp::Write));
-        for block in ours {
-            self.requests += 1;
-            self.named_requests += u64::from(block.file != NONE);
+        let moves = |block: &&Block| matches!(block.op, BlockOp::Read | BlockOp::Write);
+        for block in blocks.iter().filter(moves).filter(|block| !block.meta) {
+            let named = u64::from(block.file != NONE);
+            if block.thread == NONE {
+                self.others += 1;
+                self.others_named += named;
+            } else {
+                self.requests += 1;
+                self.named_requests += named;
+            }
         }
     }
 
@@ -78,11 +86,7 @@ impl Totals {
             self.overfull_cores(),
             self.contradicting(),
             named("calls name their file", self.named_calls, self.calls),
-            named(
-                "block requests name their file",
-                self.named_requests,
-                self.requests,
-            ),
+            self.requests_named(),
         ]
     }
 
@@ -96,6 +100,14 @@ impl Totals {
                 SUM_BOUND * 100.0
             ),
         }
+    }
+
+    fn requests_named(&self) -> Check {
+        let name = "block requests of recorded threads name their file";
+        let mut check = named(name, self.named_requests, self.requests);
+        let others = format!("; of others {} of {}", self.others_named, self.others);
+        check.detail.push_str(&others);
+        check
     }
 
     fn overfull_cores(&self) -> Check {

@@ -70,6 +70,12 @@ impl Files {
             .collect()
     }
 
+    /// Devices that matter to the database.
+    pub(super) fn devices_with_roles(&self) -> BTreeSet<u32> {
+        let placed = self.rows.iter().filter(|row| row.role.is_some());
+        placed.map(|row| row.device).collect()
+    }
+
     pub(super) fn describe(&mut self, file: u32, facts: FileFacts) {
         let Some(row) = self.rows.get_mut(file as usize) else {
             return;

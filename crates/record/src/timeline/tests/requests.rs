@@ -1,6 +1,6 @@
 //! Which file and call a block request belongs to.
 
-use tierwise_recording::{BlockOp, CallKind, NONE};
+use tierwise_recording::{BlockOp, CallKind, NONE, Role};
 
 use super::Script;
 use crate::EventKind;
@@ -45,6 +45,7 @@ impl Script {
             offset_bytes: 0,
         };
         let facts = FileFacts {
+            role: Some(Role::Data),
             device: Some(0),
             extents: vec![extent],
             ..FileFacts::default()
