@@ -33,7 +33,7 @@ const MOST_SECTORS: u64 = 1 << 50;
 impl Layout {
     /// Lays roles out: one that stays keeps its place; one that moves is put behind those that are there, in the
     /// order of roles.
-    pub(crate) fn new(program: &Program<'_>, scenario: &Scenario) -> Result<Self, ReplayError> {
+    pub(crate) fn new(program: &Program, scenario: &Scenario) -> Result<Self, ReplayError> {
         let mut layout = Self {
             areas: Default::default(),
         };
@@ -138,7 +138,7 @@ fn recorded_area(devices: &[RecordedDevice], role: Role) -> Option<Area> {
     })
 }
 
-fn write_cache(program: &Program<'_>, scenario: &Scenario, device: usize) -> bool {
+fn write_cache(program: &Program, scenario: &Scenario, device: usize) -> bool {
     match scenario.devices.get(device) {
         Some(Some(profile)) => Profile::write_cache(profile),
         _ => program
@@ -148,7 +148,7 @@ fn write_cache(program: &Program<'_>, scenario: &Scenario, device: usize) -> boo
     }
 }
 
-fn footprint(program: &Program<'_>, role: Role) -> u64 {
+fn footprint(program: &Program, role: Role) -> u64 {
     let known = program.work.footprints.iter().find(|known| known.0 == role);
     let sectors = known.map_or(UNKNOWN_SECTORS, |known| known.1);
     sectors.clamp(8, MOST_SECTORS).next_multiple_of(8)

@@ -1,6 +1,6 @@
 //! Work made ready to be run many times: steps in one flat list a session, with what never changes worked out.
 
-use tierwise_device::{Nanos, Profile};
+use tierwise_device::{Library, Nanos, Profile};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_work::{CpuCost, Pace, RecordedDevice, Session, Step, Turn, Work};
 
@@ -69,8 +69,8 @@ pub(crate) struct Script {
 
 /// Work made ready.
 #[derive(Debug)]
-pub struct Program<'a> {
-    pub(crate) work: &'a Work,
+pub struct Program {
+    pub(crate) work: Work,
     pub(crate) sessions: Vec<Script>,
     /// Client sessions in `sessions`.
     pub(crate) clients: usize,
@@ -84,12 +84,12 @@ pub struct Program<'a> {
     pub(crate) signallers: Vec<Option<u32>>,
 }
 
-impl<'a> Program<'a> {
-    /// Makes work ready.
+impl Program {
+    /// Makes work ready; `library` has the texts of profiles that those of recorded devices refer to.
     ///
     /// # Errors
     /// Work without a client's session, or with an index that points nowhere.
-    pub fn new(work: &'a Work) -> Result<Self, ReplayError> {
+    pub fn new(work: Work, library: &Library) -> Result<Self, ReplayError> {
         let any = work.sessions.iter().any(is_session);
         let client =
             |session: &Session| session.pace == Pace::Loop && (is_session(session) || !any);
@@ -98,7 +98,7 @@ impl<'a> Program<'a> {
             .iter()
             .filter(|session| !session.turns.is_empty());
         let sessions: Vec<_> = scripts
-            .map(|session| script(work, session, client(session)))
+            .map(|session| script(&work, session, client(session)))
             .collect::<Result<_, _>>()?;
         let clients = sessions.iter().filter(|session| session.client).count();
         if clients == 0 {
@@ -108,7 +108,7 @@ impl<'a> Program<'a> {
             ));
         }
         let signallers = signallers(&sessions);
-        let (devices, profiles) = devices(work)?;
+        let (devices, profiles) = devices(&work, library)?;
         Ok(Self {
             work,
             sessions,
@@ -157,17 +157,20 @@ impl<'a> Program<'a> {
     }
 }
 
-fn devices(work: &Work) -> Result<(Vec<RecordedDevice>, Vec<Option<Profile>>), ReplayError> {
+fn devices(
+    work: &Work,
+    library: &Library,
+) -> Result<(Vec<RecordedDevice>, Vec<Option<Profile>>), ReplayError> {
     let mut devices = work.devices.clone();
     let mut profiles = Vec::with_capacity(devices.len());
     for (index, device) in devices.iter_mut().enumerate() {
         device.reads.sort_unstable();
         device.writes.sort_unstable();
-        let name = format!("about.json: devices[{index}].profile");
+        let name = format!("devices[{index}].profile");
         let profile = device
             .profile
             .as_ref()
-            .map(|text| Profile::parse(text, &name));
+            .map(|text| Profile::parse_with(text, &name, library));
         profiles.push(
             profile
                 .transpose()

@@ -1,8 +1,9 @@
 //! The recorded run itself, to be got right before anything else is asked.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::program::Program;
+use crate::question::Length;
 use crate::run::run;
 use crate::{Mode, Outcome, ReplayError, Scenario};
 
@@ -10,6 +11,33 @@ use crate::{Mode, Outcome, ReplayError, Scenario};
 const STEADY_TRANSACTIONS: usize = 40;
 /// The least time that is counted of work that goes on, and the most, in nanoseconds.
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
+
+/// How the recorded run shall be computed.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retrace {
+    /// A run for each seed; at least one.
+    pub seeds: Vec<u64>,
+    /// Time that is counted of work that goes on; none for the recorded time.
+    pub span_s: Option<f64>,
+}
+
+impl Retrace {
+    /// Computes the recorded run.
+    ///
+    /// # Errors
+    /// No seeds, or a span that is no time; as [`crate::replay`].
+    pub fn run(&self, program: &Program) -> Result<Reproduction, ReplayError> {
+        let mode = match (recorded_mode(program), self.span_s) {
+            (Mode::Steady { .. }, Some(span_s)) => Length::SteadyS(span_s).mode()?,
+            (mode, _) => mode,
+        };
+        if self.seeds.is_empty() {
+            return Err(ReplayError::new("no seeds are given", "give at least one"));
+        }
+        reproduce(program, &self.seeds, mode)
+    }
+}
 
 /// The recorded run as it was computed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,7 +53,7 @@ pub struct Reproduction {
 
 /// Whether the recorded work goes on or ends, and for how long to count.
 #[must_use]
-pub fn recorded_mode(program: &Program<'_>) -> Mode {
+pub fn recorded_mode(program: &Program) -> Mode {
     if program.transactions() < STEADY_TRANSACTIONS {
         return Mode::Once;
     }
@@ -38,11 +66,11 @@ pub fn recorded_mode(program: &Program<'_>) -> Mode {
 /// # Errors
 /// As [`crate::replay`].
 pub fn reproduce(
-    program: &Program<'_>,
+    program: &Program,
     seeds: &[u64],
     mode: Mode,
 ) -> Result<Reproduction, ReplayError> {
-    let work = program.work;
+    let work = &program.work;
     let scenario = |seed| Scenario::recorded(work.devices.len(), work.cores.max(1), mode, seed);
     let outcomes: Vec<Outcome> = seeds
         .iter()
@@ -59,7 +87,7 @@ pub fn reproduce(
     })
 }
 
-fn rate_ratio(program: &Program<'_>, outcome: &Outcome, mode: Mode) -> f64 {
+fn rate_ratio(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
     let observed = &program.work.observed;
     let elapsed_s = outcome.elapsed_s.max(1e-9);
     if mode == Mode::Once {

@@ -31,7 +31,7 @@ const MOST: u32 = 100_000;
 ///
 /// # Errors
 /// A scenario that cannot be: no cores, a device that is not there, one too small.
-pub fn run(program: &Program<'_>, scenario: &Scenario) -> Result<Outcome, ReplayError> {
+pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
     check(program, scenario)?;
     let layout = Layout::new(program, scenario)?;
     let mut simulation = build(program, scenario, layout);
@@ -40,7 +40,7 @@ pub fn run(program: &Program<'_>, scenario: &Scenario) -> Result<Outcome, Replay
     Ok(outcome(simulation))
 }
 
-fn check(program: &Program<'_>, scenario: &Scenario) -> Result<(), ReplayError> {
+fn check(program: &Program, scenario: &Scenario) -> Result<(), ReplayError> {
     let refuse = |message: &str, fix: &str| Err(ReplayError::new(message, fix));
     if !(1..=MOST).contains(&scenario.cores) {
         return refuse(
@@ -82,7 +82,7 @@ fn check(program: &Program<'_>, scenario: &Scenario) -> Result<(), ReplayError> 
     Ok(())
 }
 
-fn devices<'a>(program: &'a Program<'a>, scenario: &Scenario) -> Vec<Box<dyn Device + 'a>> {
+fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<Box<dyn Device + 'a>> {
     let mut seeds = Random::new(scenario.seed ^ 0x0de5_1ce5);
     let device =
         |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
@@ -97,8 +97,8 @@ fn devices<'a>(program: &'a Program<'a>, scenario: &Scenario) -> Vec<Box<dyn Dev
     scenario.devices.iter().enumerate().map(device).collect()
 }
 
-fn build<'a>(program: &'a Program<'a>, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
-    let work = program.work;
+fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
+    let work = &program.work;
     let sessions = sessions(program, scenario.clients);
     let sets = sessions
         .iter()
@@ -144,7 +144,7 @@ fn build<'a>(program: &'a Program<'a>, scenario: &Scenario, layout: Layout) -> S
 }
 
 /// All recorded sessions; with more clients, further sets of those that loop; with fewer, not all clients.
-fn sessions(program: &Program<'_>, clients: Option<u32>) -> Vec<Session> {
+fn sessions(program: &Program, clients: Option<u32>) -> Vec<Session> {
     let wanted = clients.map_or(program.clients, |clients| clients as usize);
     let mut sessions = Vec::new();
     let mut left = wanted;

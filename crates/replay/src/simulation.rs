@@ -22,7 +22,7 @@ const LEAST_CYCLE_NS: Nanos = 1_000;
 
 /// A run under way.
 pub(crate) struct Simulation<'a> {
-    pub(crate) program: &'a Program<'a>,
+    pub(crate) program: &'a Program,
     pub(crate) now: Nanos,
     pub(crate) events: Events,
     pub(crate) cores: Cores,

@@ -75,7 +75,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn script_of(&self, job: &Job) -> Option<&'a SyncScript> {
-        let work = self.program.work;
+        let work = &self.program.work;
         match job.writes {
             Writes::None => None,
             Writes::Script(script) => work.scripts.get(script as usize),
@@ -84,7 +84,7 @@ impl<'a> Simulation<'a> {
     }
 
     fn send_data(&mut self, index: u32, job: &Job) -> u32 {
-        let (now, role, work) = (self.now, job.role, self.program.work);
+        let (now, role, work) = (self.now, job.role, &self.program.work);
         let mut sent = 0;
         match job.writes {
             Writes::Script(script) => {

@@ -1,0 +1,93 @@
+//! Recordings that are replayed, for Python.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Serialize;
+use tierwise_device::{Library, Profile};
+use tierwise_recording::Recording;
+use tierwise_replay::{Answer, Program, Question, Retrace};
+use tierwise_work::Work;
+
+use crate::interrupt::interruptible;
+use crate::profile::PyProfile;
+
+/// The work of one recording, ready to be replayed. A `ValueError` holds what is wrong and how to mend it.
+#[pyclass(frozen, name = "Replay", module = "tierwise._core")]
+pub struct PyReplay {
+    program: Program,
+    about: String,
+}
+
+#[pymethods]
+impl PyReplay {
+    /// Reads a recording; `library` has the texts of the profiles that those of its devices refer to, by name.
+    #[new]
+    #[pyo3(signature = (path, library=BTreeMap::new()))]
+    fn new(py: Python<'_>, path: PathBuf, library: BTreeMap<String, String>) -> PyResult<Self> {
+        py.detach(|| {
+            let recording = Recording::read(&path).map_err(|error| refusal(error.message, error.fix))?;
+            let about = json(&recording.about)?;
+            let work = Work::from_recording(&recording).map_err(|error| refusal(error.message, error.fix))?;
+            drop(recording); // it may be large
+            let program = Program::new(work, &Library::new(library));
+            let program = program.map_err(|error| refusal(error.message, error.fix))?;
+            Ok(Self { program, about })
+        })
+    }
+
+    /// What the recording says of itself, as JSON.
+    #[getter]
+    fn about(&self) -> &str {
+        &self.about
+    }
+
+    /// The work in short, as JSON.
+    fn work(&self) -> PyResult<String> {
+        json(&self.program.summary())
+    }
+
+    /// The recorded run itself, as JSON; options and answer as in docs/replay.md.
+    fn reproduce(&self, py: Python<'_>, options: &str) -> PyResult<String> {
+        let options: Retrace = parsed(options)?;
+        let reproduction = py.detach(|| options.run(&self.program));
+        json(&reproduction.map_err(|error| refusal(error.message, error.fix))?)
+    }
+
+    /// Answers to questions, in their order, as JSON; see docs/replay.md.
+    fn predict(
+        &self,
+        py: Python<'_>,
+        questions: &str,
+        profiles: Vec<Py<PyProfile>>,
+        threads: usize,
+    ) -> PyResult<String> {
+        let questions: Vec<Question> = parsed(questions)?;
+        let profiles: Vec<Profile> = profiles
+            .iter()
+            .map(|profile| profile.get().profile().clone())
+            .collect();
+        let stop = AtomicBool::new(false);
+        let end = || stop.store(true, Ordering::Relaxed);
+        let answers = interruptible(py, end, || {
+            Answer::all(&self.program, &questions, &profiles, threads, &stop)
+        })?;
+        json(&answers)
+    }
+}
+
+fn refusal(message: String, fix: String) -> PyErr {
+    PyValueError::new_err((message, fix))
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
+    let fix = "give what docs/replay.md describes";
+    serde_json::from_str(text).map_err(|error| refusal(error.to_string(), fix.to_owned()))
+}
+
+fn json(value: &impl Serialize) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
