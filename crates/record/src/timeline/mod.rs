@@ -12,6 +12,7 @@ mod blocks;
 mod burst;
 mod calls;
 mod checks;
+mod classes;
 mod cores;
 mod extents;
 mod files;
@@ -32,6 +33,7 @@ use blocks::Told;
 use burst::Burst;
 use calls::Tables;
 use checks::Totals;
+use classes::Presumed;
 use cores::Cores;
 pub use extents::Extent;
 pub use files::FileFacts;
@@ -50,6 +52,7 @@ pub struct Timeline {
     cores: Cores,
     burst: Burst,
     totals: Totals,
+    presumed: Presumed,
 }
 
 impl Timeline {
@@ -63,17 +66,20 @@ impl Timeline {
             cores: Cores::default(),
             burst: Burst::new(devices),
             totals: Totals::default(),
+            presumed: Presumed::default(),
         }
     }
 
-    /// A thread lives when the next burst begins. Gives its index.
+    /// A thread lives when the next burst begins. Gives its index. One of class `Other` is judged by what it does.
     pub fn see_thread(&mut self, pid: i32, tid: i32, name: &str, class: ThreadClass) -> u32 {
         let known = self.by_tid.get(&tid).copied();
         let thread = match known.filter(|&thread| self.threads[thread as usize].pid == pid) {
             Some(thread) => {
                 let row = &mut self.threads[thread as usize];
                 name.clone_into(&mut row.name);
-                row.class = class;
+                if class != ThreadClass::Other {
+                    row.class = class;
+                }
                 thread
             }
             None => self.add_thread(pid, tid, name, class),
@@ -146,6 +152,7 @@ impl Timeline {
     pub fn finish_burst(&mut self) -> BurstRows {
         let rows = self.burst.finish(&self.tables.files, &mut self.totals);
         self.cores.forget();
+        self.presumed.judge(&mut self.threads, &rows.calls);
         rows
     }
 

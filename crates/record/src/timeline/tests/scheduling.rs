@@ -1,7 +1,7 @@
 //! Which state a thread is in.
 
 use tierwise_recording::StateKind::{Blocked, Cpu, Runnable};
-use tierwise_recording::{CallKind, NONE};
+use tierwise_recording::{CallKind, NONE, ThreadClass};
 
 use super::{Script, states_of};
 use crate::{EventKind, SwitchState};
@@ -156,4 +156,27 @@ fn a_silent_thread_counts_in_a_later_burst_only_if_it_is_seen_again() {
     let rows = script.end(6000);
     assert_eq!(states_of(&rows, 0), [(5000, 6000, Cpu)]);
     assert_eq!(states_of(&rows, 1), []);
+}
+
+#[test]
+fn a_thread_that_no_rule_knows_is_a_session_once_it_talks() {
+    let mut script = Script::new();
+    let other = ThreadClass::Other;
+    let thread = script.timeline.see_thread(10, 40, "mariadbd", other) as usize;
+    script.end(1000);
+    assert_eq!(
+        script.timeline.threads()[thread].class,
+        ThreadClass::Background
+    );
+    script.timeline.see_thread(10, 40, "mariadbd", other);
+    script.at(5000, 0, 0, EventKind::BurstStart);
+    for (time_ns, number) in [(5100, libc::SYS_recvfrom), (5200, libc::SYS_sendto)] {
+        script.enter(time_ns, 40, number, &[9]);
+        script.exit(time_ns + 10, 40, number, 5);
+    }
+    script.end(6000);
+    assert_eq!(
+        script.timeline.threads()[thread].class,
+        ThreadClass::Session
+    );
 }
