@@ -78,6 +78,22 @@ def predicted() -> list[PredictedPaper]:
     return [PredictedPaper.model_validate(one) for one in said]
 
 
+def predictions() -> list[str]:
+    """The page's section of predictions, if there are any."""
+    found = predicted()
+    if not found:
+        return []
+    return [
+        "## Predicted for the papers' machines",
+        "",
+        "From one recording each of a run here, by `python benchmarks/papers.py`: the paper's devices,",
+        "cores and a factor of the processor's speed ([predict.md](predict.md)). Ratios of times, with",
+        "95 % intervals.",
+        "",
+        predicted_to_markdown(found),
+    ]
+
+
 def page(verdicts: list[Verdict], runs: Runs) -> str:
     """docs/findings.md."""
     everything = [run for several in runs.values() for run in several]
@@ -94,13 +110,7 @@ def page(verdicts: list[Verdict], runs: Runs) -> str:
             "95 % intervals.",
             "",
             to_markdown(verdicts, predicted()),
-            "## Predicted for the papers' machines",
-            "",
-            "From one recording each of a run here, by `python benchmarks/papers.py`: the paper's devices,",
-            "cores and a factor of the processor's speed ([predict.md](predict.md)). Ratios of times, with",
-            "95 % intervals.",
-            "",
-            predicted_to_markdown(predicted()),
+            *predictions(),
             "## Conditions",
             "",
             *conditions,
