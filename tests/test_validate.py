@@ -105,6 +105,12 @@ def test_shipped_cases_cover_what_was_promised() -> None:
     assert all(len(case.study.placements) - 1 >= 6 for case in kept)
 
 
+def test_the_cases_of_the_page_can_be_read(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "validation.md").read_text("utf-8")
+    example = page.partition("```toml\n")[2].partition("```")[0]
+    assert len(validate.load(_file(tmp_path, example)).expanded()) == 4
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
