@@ -12,6 +12,7 @@ from tierwise import record as recorder
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.record import rules as rule_files
+from tierwise.recording import Recording
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="directory of the recording, to be made")]
 Pid = Annotated[int | None, typer.Option(help="first process of a running database, also a container's")]
@@ -94,7 +95,7 @@ def _print(console: Console, out: Path, told: dict[str, Any]) -> None:
             f"check {'passed' if one['passed'] else 'FAILED'}: {one['name']}: {one['detail']}"
             for one in told["checks"]
         ),
-        *(f"warning: {warning}" for warning in told["warnings"]),
+        *(f"warning: {warning}" for warning in Recording.open(out).warnings),
         f"recording: {out}",
     ]
     for line in lines:

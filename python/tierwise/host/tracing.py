@@ -43,7 +43,7 @@ class Tracing:
         """
         if (reason := impossible()) is not None:
             raise TierwiseError(f"cannot record here: {reason}", "run it as root, on a kernel with tracefs")
-        name = f"tierwise-{secrets.token_hex(4)}"
+        name = _new_name()
         point = ledger.run_dir() / f"{name}.tracefs"
         entry = ledger.add("tracing", name, mount=str(point))
         try:
@@ -75,6 +75,10 @@ class Tracing:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+
+def _new_name() -> str:
+    return f"tierwise-{secrets.token_hex(4)}"
 
 
 def impossible() -> str | None:

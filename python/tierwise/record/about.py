@@ -13,7 +13,6 @@ from tierwise.record.devices import Devices
 from tierwise.record.target import Target
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
-_FOREIGN_CPU_MOST = 0.1
 
 
 def prepared(target: Target) -> dict[str, Any]:
@@ -57,19 +56,11 @@ _OURS = {"number", "start_sector"}
 """What the recorder alone needs of a device."""
 
 
-def warnings_of(about: dict[str, Any]) -> list[str]:
-    """What every use of the recording must say, besides what it says already."""
-    found = []
-    losses = about["losses"]
-    if losses["lost_events"]:
-        total = losses["recorded_events"] + losses["lost_events"]
-        found.append(f"{losses['lost_events']:,} of {total:,} events were lost")
-    if about["foreign_cpu_share"] > _FOREIGN_CPU_MOST:
-        found.append(f"others used {about['foreign_cpu_share']:.0%} of the processors during the recording")
-    found += [f"check failed: {one['name']}: {one['detail']}" for one in about["checks"] if not one["passed"]]
-    if not any(device["roles"] for device in about["devices"]):
-        found.append("no file of the database lies on a block device")
-    return found
+def warnings_of(devices: Devices) -> list[str]:
+    """What only the recorder knows, and every use of the recording must say."""
+    if any(device.roles for device in devices.known):
+        return []
+    return ["no file of the database lies on a block device"]
 
 
 def memory_limit_bytes(pid: int) -> int | None:

@@ -39,10 +39,9 @@ def record_command(
         _await_stop(process)
         target = Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of)
         with Session(target, out, schedule, say) as session:
-            os.kill(process.pid, signal.SIGCONT)
             watch = threading.Thread(target=_stop_with, args=(process, session), daemon=True)
             watch.start()
-            session.run()
+            session.run(lambda: os.kill(process.pid, signal.SIGCONT))
             told = session.finish()
         status = process.wait()
     except BaseException:

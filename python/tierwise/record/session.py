@@ -28,6 +28,8 @@ Say = Callable[[str], None]
 
 _BUFFER_MB = 32
 _LONGEST_S = 7 * 86_400.0
+_LOOKS_EACH_S = 0.2
+"""How often it is seen whether the target still runs."""
 
 
 class Session:
@@ -59,6 +61,7 @@ class Session:
             for file in open_files(target.processes()):
                 facts.of(str(file.path))
             self._about = about.prepared(target)
+            self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
             self._recorder = _core.Recorder(json.dumps(self._options(tracing, spool)))
             undo.callback(self._recorder.close)
@@ -68,23 +71,37 @@ class Session:
             self._meter = rates.RateMeter(lambda: rates.waits_of(target.processes()))
             self._undo = undo.pop_all()
 
-    def run(self) -> None:
-        """Take bursts by the schedule until its time is over, or :meth:`stop` is called."""
+    def run(self, begun: Callable[[], None] = lambda: None) -> None:
+        """Take bursts by the schedule until its time is over, :meth:`stop` is called, or the target ends.
+
+        Args:
+            begun: called when time begins to count: with a duty of 1, when events are taken.
+        """
         self._began_s = time.monotonic()
         self._meter.restart()
         gaps_s = self._schedule.gaps_s()
         number = 0
-        while self._left_s() > 0 and not self._stopping.wait(min(next(gaps_s), self._left_s())):
-            if self._left_s() <= 0:
-                break
-            self.burst(min(self._burst_s(), self._left_s()), number)
+        if self._schedule.duty < 1:
+            begun()
+        while not self._wait(next(gaps_s)):
+            self.begin_burst(slow_s=self._burst_s if number % 2 == 1 else None)
+            try:
+                if number == 0 and self._schedule.duty == 1:
+                    begun()
+                self._wait(self._burst_s)
+            finally:
+                self.end_burst()
             number += 1
 
-    def burst(self, seconds: float, number: int = 0) -> None:
-        """Take events for a time; less if :meth:`stop` is called."""
-        self.begin_burst(seconds if number % 2 == 1 else None)
-        self._stopping.wait(seconds)
-        self.end_burst()
+    def _wait(self, seconds: float) -> bool:
+        """Wait, less if the recording is over by then; gives whether it is."""
+        until_s = min(time.monotonic() + seconds, self._ends_s)
+        while not self._stopping.is_set() and self._alive():
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return until_s >= self._ends_s
+            self._stopping.wait(min(left_s, _LOOKS_EACH_S))
+        return True
 
     def begin_burst(self, slow_s: float | None = None) -> None:
         """Take events from now on, of whatever processes the target has now.
@@ -119,7 +136,7 @@ class Session:
             transactions: done in the time of the recording, if known.
             elapsed_s: that time; from the begin until now when left out.
         """
-        if self._stopping.is_set() is False:
+        if self._alive():
             self._meter.end(recorded=False)
         elapsed_s = time.monotonic() - self._began_s if elapsed_s is None else elapsed_s
         self._say("decoding")
@@ -131,6 +148,7 @@ class Session:
             "cost": rates.cost_of(self._meter.spans, self._event_cpu_ns) or self._unknown_cost(),
             "devices": about.devices_json(self._devices),
         }
+        told["warnings"] = [*told["warnings"], *about.warnings_of(self._devices)]
         self._say("writing")
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
         return made
@@ -169,13 +187,18 @@ class Session:
             "event_cpu_ns": self._event_cpu_ns,
         }
 
+    def _alive(self) -> bool:
+        """Whether one of the processes that were there at the begin still runs."""
+        return any(process is not None and process.alive for process in self._seen)
+
+    @property
     def _burst_s(self) -> float:
         return self._schedule.burst_s if self._schedule.duty < 1 else _LONGEST_S
 
-    def _left_s(self) -> float:
-        if self._schedule.seconds is None:
-            return _LONGEST_S
-        return self._schedule.seconds - (time.monotonic() - self._began_s)
+    @property
+    def _ends_s(self) -> float:
+        """When the schedule's time is over, on the monotonic clock."""
+        return self._began_s + (_LONGEST_S if self._schedule.seconds is None else self._schedule.seconds)
 
 
 def _make_directory(out: Path) -> None:

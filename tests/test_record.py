@@ -1,0 +1,184 @@
+"""Recording for real: what is in a recording, and that nothing is left behind, also by a killed recorder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tierwise.errors import TierwiseError
+from tierwise.host import clean, ledger, mounts, tracing
+from tierwise.record import Schedule, Target, record_command, record_running
+from tierwise.record import rules as rule_files
+
+SQLITE = "sqlite"
+
+# Writes a page and makes it durable, again and again, as a log does.
+_COMMITS = """
+import os, sys, time
+file = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)
+end = time.monotonic() + float(sys.argv[2])
+number = 0
+while time.monotonic() < end:
+    os.pwrite(file, b"x" * 4096, number % 100 * 4096)
+    os.fdatasync(file)
+    number += 1
+    time.sleep(0.001)
+"""
+
+
+@pytest.fixture(autouse=True)
+def possible(run_dir: Path) -> None:
+    if (reason := tracing.impossible()) is not None:
+        pytest.skip(f"nothing can be recorded here: {reason}")
+
+
+def quiet(_: str) -> None:
+    """Nobody listens."""
+
+
+@contextmanager
+def committing(file: Path, seconds: float = 60) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen([sys.executable, "-c", _COMMITS, str(file), str(seconds)])
+    try:
+        while not file.exists():
+            time.sleep(0.01)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def target_of(process: subprocess.Popen[bytes]) -> Target:
+    rules = rule_files.load(SQLITE)
+    return Target(lambda: [process.pid], rules, rules.role_of)
+
+
+def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
+    file, out = tmp_path / "app.db-wal", tmp_path / "recording"
+    command = [sys.executable, "-c", _COMMITS, str(file), "1"]
+    told = record_command(command, rule_files.load(SQLITE), out, Schedule(None, duty=1.0), quiet)
+    assert told["losses"]["lost_events"] == 0
+    assert len(told["bursts"]) == 1
+    with duckdb.connect() as data:
+        calls = f"'{out}/calls.parquet' c JOIN '{out}/files.parquet' f ON c.file = f.file"
+        done = dict(data.sql(f"SELECT kind, count(*) FROM {calls} WHERE role = 'log' GROUP BY 1").fetchall())
+        facts = "min(offset_bytes), max(offset_bytes), min(c.size_bytes)"
+        written = data.sql(f"SELECT {facts} FROM {calls} WHERE kind = 'write' AND role = 'log'").fetchall()
+    assert written[0][0] == 0
+    assert written[0][2] == 4096
+    assert done["sync"] == done["write"] > 10
+
+
+def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    with committing(tmp_path / "app.db-wal") as process:
+        told = record_running(target_of(process), out, Schedule(1.0, duty=0.4, burst_s=0.1), quiet)
+        assert process.poll() is None
+    assert len(told["bursts"]) >= 2
+    traced_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"])
+    with duckdb.connect() as data:
+        whole = data.sql(
+            f"SELECT sum(end_ns - start_ns) FROM '{out}/states.parquet' s "
+            f"JOIN '{out}/threads.parquet' t ON s.thread = t.thread WHERE tid = {process.pid}"
+        ).fetchall()
+    assert whole[0][0] == pytest.approx(traced_ns, rel=0.01)
+    assert [check for check in told["checks"] if "sum" in check["name"] and not check["passed"]] == []
+
+
+def test_the_target_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"tierwise-{os.getpid()}"
+    with committing(tmp_path / "app.db-wal") as process:
+        with monkeypatch.context() as patch:
+            patch.setattr(tracing, "_new_name", lambda: name)
+            record_running(target_of(process), tmp_path / "recording", Schedule(0.5, 0.5, 0.1), quiet)
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        assert "TracerPid:\t0" in status
+        assert process.poll() is None
+    assert_nothing_traces(name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["app.db-wal", "recording"]
+
+
+def test_a_killed_recorder_leaves_no_tracing(tmp_path: Path, run_dir: Path) -> None:
+    with committing(tmp_path / "app.db-wal") as process:
+        command = [sys.executable, "-m", "tierwise", "record", "--rules", SQLITE, "--duty", "1"]
+        command += ["-o", str(tmp_path / "recording"), "--pid", str(process.pid)]
+        recorder = subprocess.Popen(command, env={**os.environ, "TIERWISE_RUN_DIR": str(run_dir)})
+        entry = await_instance()
+        recorder.send_signal(signal.SIGKILL)
+        recorder.wait()
+        assert list(instances(entry)), "it was killed too late"
+        assert f"tracing {entry.name}" in clean.clean()
+        assert process.poll() is None
+    assert_nothing_traces(entry.name)
+    assert not ledger.entries()
+
+
+def test_ctrl_c_keeps_what_was_taken(tmp_path: Path, run_dir: Path) -> None:
+    out = tmp_path / "recording"
+    with committing(tmp_path / "app.db-wal") as process:
+        command = [
+            sys.executable,
+            "-m",
+            "tierwise",
+            "record",
+            "--rules",
+            SQLITE,
+            "--duty",
+            "1",
+            "-o",
+            str(out),
+        ]
+        recorder = subprocess.Popen([*command, "--pid", str(process.pid)], stdout=subprocess.DEVNULL)
+        await_instance()
+        time.sleep(0.5)
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(timeout=30) == 0
+    assert json.loads((out / "about.json").read_text())["losses"]["recorded_events"] > 0
+    assert not ledger.entries()
+
+
+def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "something").touch()
+    with committing(tmp_path / "app.db-wal") as process, pytest.raises(TierwiseError, match="is not empty"):
+        record_running(target_of(process), tmp_path, Schedule(0.5, 0.5, 0.1), quiet)
+    assert (tmp_path / "something").exists()
+
+
+def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
+    with committing(tmp_path / "app.db-wal", seconds=4) as process:
+        told = record_running(target_of(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet)
+    assert told["bursts"]
+    assert told["duration_s"] < 30
+
+
+def await_instance() -> ledger.Entry:
+    """The entry of a recorder that has begun to trace."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        for entry in ledger.entries("tracing"):
+            switches = [instance / "tracing_on" for instance in instances(entry)]
+            if any(switch.read_text().strip() == "1" for switch in switches if switch.exists()):
+                return entry
+        time.sleep(0.02)
+    raise AssertionError("nothing was traced")
+
+
+def instances(entry: ledger.Entry) -> Iterator[Path]:
+    return (Path(entry.facts["mount"]) / "instances").glob(f"{entry.name}-calls")
+
+
+def assert_nothing_traces(name: str) -> None:
+    """No mount of a test's own is left, and no instance of that name."""
+    assert not [mount for mount in mounts.mounts() if mount.point.is_relative_to(ledger.run_dir())]
+    with tracing.Tracing.open() as looking:
+        assert not list((looking.mount / "instances").glob(f"{name}*"))
