@@ -1,0 +1,198 @@
+//! Where the time went: of every class of threads, by what it ran on or waited for, and by role.
+//!
+//! These are totals of waits. What a faster device would save is another question, since waits overlap and move:
+//! that is replay's to answer.
+
+mod cause;
+mod traffic;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
+
+use cause::Causes;
+pub use traffic::{FileTraffic, Requests, RoleTraffic};
+
+/// What a stretch of a thread's time went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// On a core.
+    Cpu,
+    /// Could run; no core was free.
+    Runnable,
+    /// Waits for the log's device in a call of its own.
+    LogDevice,
+    /// Waits for another thread's flush of the log.
+    LogQueue,
+    /// Waits for a read of a file.
+    Read,
+    /// Waits for a write or sync of a file other than the log.
+    Write,
+    /// Waits for another thread.
+    Lock,
+    /// Waits for the client, or in its own thread for the server.
+    Client,
+    /// Waits for a time, or for work.
+    Sleep,
+    /// Any other wait.
+    Other,
+}
+
+/// Time of one class of threads that went to one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Slice {
+    /// To what.
+    pub part: Part,
+    /// Of the file, where it was one and has one.
+    pub role: Option<Role>,
+    /// How long, summed over threads.
+    pub time_s: f64,
+    /// Of the class's time.
+    pub share: f64,
+}
+
+/// The time of one class of threads.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassTime {
+    /// The class.
+    pub class: &'static str,
+    /// Threads of it that were seen.
+    pub threads: u32,
+    /// Time that they lived in bursts, summed.
+    pub lived_s: f64,
+    /// What it went to, in the order of [`Part`] and of roles.
+    pub slices: Vec<Slice>,
+}
+
+/// Where the time of a recording went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Breakdown {
+    /// Time in bursts.
+    pub span_s: f64,
+    /// Number of bursts.
+    pub bursts: u32,
+    /// Cores of the machine.
+    pub cores: u32,
+    /// Share of all cores' time that recorded threads used.
+    pub busy_share: f64,
+    /// Classes that any thread is of.
+    pub classes: Vec<ClassTime>,
+    /// What each role asked of its devices.
+    pub roles: Vec<RoleTraffic>,
+    /// The files with most time waited for, at most some dozens.
+    pub files: Vec<FileTraffic>,
+    /// How far any thread's parts are from the time that it lived, at most, as a share of that time.
+    pub sum_error: f64,
+}
+
+/// What one class's time went to, while it is added up.
+#[derive(Default)]
+struct Sum {
+    lived_ns: u64,
+    parts: BTreeMap<(Part, Option<Role>), u64>,
+}
+
+/// Says where the time went.
+#[must_use]
+pub fn breakdown(recording: &Recording) -> Breakdown {
+    let causes = Causes::new(recording);
+    let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
+    let mut waited = vec![0; recording.files.len()];
+    let mut sum_error: f64 = 0.0;
+    for states in recording.states.chunk_by(|a, b| a.thread == b.thread) {
+        let class = recording.threads[states[0].thread as usize].class;
+        let sum = sums.entry(class).or_default();
+        sum_error = sum_error.max(add_thread(recording, &causes, states, sum, &mut waited));
+    }
+    let span_ns = span_ns(recording);
+    let cores = recording.about.machine.cores;
+    Breakdown {
+        span_s: seconds(span_ns),
+        bursts: recording.about.bursts.len() as u32,
+        cores,
+        busy_share: share(cpu_ns(&recording.states), span_ns * u64::from(cores)),
+        classes: sums
+            .iter()
+            .map(|(class, sum)| class_time(recording, *class, sum))
+            .collect(),
+        roles: traffic::by_role(recording, &waited),
+        files: traffic::by_file(recording, &waited),
+        sum_error,
+    }
+}
+
+/// Adds the time of one thread; gives how far its parts are from the time it lived.
+fn add_thread(
+    recording: &Recording,
+    causes: &Causes<'_>,
+    states: &[State],
+    sum: &mut Sum,
+    waited: &mut [u64],
+) -> f64 {
+    let mut added_ns = 0;
+    for state in states {
+        let time_ns = state.end_ns - state.start_ns;
+        let cause = causes.of(state);
+        *sum.parts.entry((cause.part, cause.role)).or_default() += time_ns;
+        if let Some(waited) = waited.get_mut(cause.file as usize) {
+            *waited += time_ns;
+        }
+        added_ns += time_ns;
+    }
+    let lived_ns = lived_ns(recording, states);
+    sum.lived_ns += lived_ns;
+    share(lived_ns.abs_diff(added_ns), lived_ns)
+}
+
+/// From the first to the last that is known of a thread, in each burst.
+fn lived_ns(recording: &Recording, states: &[State]) -> u64 {
+    let bursts = recording.about.bursts.iter().map(|burst| {
+        let first = states.partition_point(|state| state.start_ns < burst.start_ns);
+        let end = states.partition_point(|state| state.start_ns < burst.end_ns);
+        match states.get(first..end) {
+            Some([first, .., last]) => last.end_ns - first.start_ns,
+            Some([only]) => only.end_ns - only.start_ns,
+            _ => 0,
+        }
+    });
+    bursts.sum()
+}
+
+fn class_time(recording: &Recording, class: ThreadClass, sum: &Sum) -> ClassTime {
+    let threads = recording.threads.iter();
+    ClassTime {
+        class: class.name(),
+        threads: threads.filter(|thread| thread.class == class).count() as u32,
+        lived_s: seconds(sum.lived_ns),
+        slices: sum
+            .parts
+            .iter()
+            .map(|(&(part, role), &time_ns)| Slice {
+                part,
+                role,
+                time_s: seconds(time_ns),
+                share: share(time_ns, sum.lived_ns),
+            })
+            .collect(),
+    }
+}
+
+fn span_ns(recording: &Recording) -> u64 {
+    let bursts = recording.about.bursts.iter();
+    bursts.map(|burst| burst.end_ns - burst.start_ns).sum()
+}
+
+fn cpu_ns(states: &[State]) -> u64 {
+    let on_core = states.iter().filter(|state| state.kind == StateKind::Cpu);
+    on_core.map(|state| state.end_ns - state.start_ns).sum()
+}
+
+fn seconds(time_ns: u64) -> f64 {
+    time_ns as f64 / 1e9
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
