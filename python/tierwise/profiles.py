@@ -64,6 +64,11 @@ def names() -> list[str]:
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 
+def texts() -> dict[str, str]:
+    """Texts of the profiles that ship, by name: what a profile from elsewhere may refer to."""
+    return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
+
+
 def load(name_or_path: str) -> Profile:
     """Load a profile that ships by its name, or any by the path of its TOML file.
 

@@ -48,7 +48,7 @@ def refusal(question: Question, work: WorkSummary) -> Refusal | None:
     if question.memory_bytes is not None and not work.can_change_memory:
         return Refusal(
             message=f"another memory size cannot be predicted from this recording: {work.memory_reason}",
-            fix="leave out --memory, or record with --duty 1 and the tables larger than memory",
+            fix="leave out --memory, or record with --duty 1 where the files are larger than memory",
         )
     if question.clients is not None and question.clients > MOST_TIMES_CLIENTS * work.sessions:
         return Refusal(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tierwise import _core
+from tierwise import _core, profiles
 from tierwise.errors import TierwiseError
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
@@ -61,7 +61,7 @@ class Replayer:
             TierwiseError: no recording, a damaged one, or one that has no work in it.
         """
         try:
-            return cls(_core.Replay(path))
+            return cls(_core.Replay(path, profiles.texts()))
         except ValueError as error:
             raise _problem(error) from None
 
