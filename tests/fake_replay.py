@@ -53,14 +53,14 @@ class FakeReplay:
         }
         return json.dumps(said | self.more)
 
-    def reproduce(self, options_json: str) -> str:
-        seeds = json.loads(options_json)["seeds"]
+    def reproduce(self, options: str) -> str:
+        seeds = json.loads(options)["seeds"]
         scenario: dict[str, Any] = {"placement": {}, "cpu_speed": 1.0, "clients": None}
         outcomes = [self._outcome(scenario | {"seed": seed}, [], 1 + self.error) for seed in seeds]
         return json.dumps({"outcomes": outcomes, "error": self.error, "latency_error": None})
 
-    def predict(self, scenarios_json: str, profiles: Sequence[_core.Profile], threads: int) -> str:
-        scenarios = json.loads(scenarios_json)
+    def predict(self, questions: str, profiles: Sequence[_core.Profile], threads: int) -> str:
+        scenarios = json.loads(questions)
         self.asked += len(scenarios)
         return json.dumps([{"outcome": self._outcome(one, profiles)} for one in scenarios])
 

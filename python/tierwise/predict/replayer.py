@@ -29,10 +29,10 @@ class Core(Protocol):
     def work(self) -> str:
         """JSON of :class:`WorkSummary`."""
 
-    def reproduce(self, options_json: str) -> str:
+    def reproduce(self, options: str) -> str:
         """JSON of :class:`Reproduced`."""
 
-    def predict(self, scenarios_json: str, profiles: Sequence[_core.Profile], threads: int) -> str:
+    def predict(self, questions: str, profiles: Sequence[_core.Profile], threads: int) -> str:
         """JSON list of ``{"outcome": …}`` or ``{"refused": {"message", "fix"}}``."""
 
 
