@@ -81,6 +81,7 @@ def accuracy_page(accuracy: Accuracy, results: Sequence[RunResult], chart: str |
         "\n".join(f"- {what}: {why}" for what, why in accuracy.left_out.items()) + "\n",
         "## Conditions\n",
         "\n".join(f"- {name}: {'; '.join(facts[name])}" for name in _SHOWN if name in facts),
+        _others(results),
         f"- Day: {accuracy.day}; {accuracy.runs} runs\n",
     ]
     return "\n".join(part for part in parts if part.strip())
@@ -95,6 +96,19 @@ def _verdict(found: Summary) -> str:
         f"{_share(found.ninetieth)} at the 90th percentile and {_share(found.worst)} at worst; "
         f"{_share(found.coverage)} of the intervals hold the measurement.**\n"
     )
+
+
+def _others(results: Sequence[RunResult]) -> str:
+    """How far other programs disturbed the runs."""
+    shares = sorted(
+        run.cpu.other_s / (run.elapsed_s * run.machine.cores)
+        for run in results
+        if run.cpu and run.cpu.other_s is not None and run.elapsed_s
+    )
+    if not shares:
+        return ""
+    median, worst = _share(shares[len(shares) // 2]), _share(shares[-1])
+    return f"- Processor time of other programs: {median} in the median run, {worst} in the worst"
 
 
 def _reproductions(accuracy: Accuracy) -> Iterator[list[str]]:
