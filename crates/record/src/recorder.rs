@@ -6,10 +6,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
-use tierwise_recording::{About, Burst, Losses, RecordingError, Rules, ThreadClass, Writer};
+use tierwise_recording::{About, Burst, Check, Losses, RecordingError, Rules, ThreadClass, Writer};
 
-use crate::capture::{Capture, CaptureError, Decoder, LiveThread, Options, RawBurst};
+use crate::capture::{Capture, CaptureError, Decoder, LiveThread, Options, RawBurst, clients_in};
 use crate::timeline::{DeviceRange, FileFacts, Timeline};
 
 /// A recording under way.
@@ -35,6 +37,8 @@ struct Decoding {
     losses: Losses,
     /// Of each burst: its length, and the share that others had of the processors.
     foreign: Vec<(f64, f64)>,
+    /// Files that were opened, and those among them whose path is not known.
+    opens: (u64, u64),
 }
 
 /// What is known of a burst the moment it ended.
@@ -95,6 +99,7 @@ impl Recorder {
             bursts: Vec::new(),
             losses: Losses::default(),
             foreign: Vec::new(),
+            opens: (0, 0),
         };
         Ok(Self {
             decoder: capture.decoder(),
@@ -112,6 +117,33 @@ impl Recorder {
         with(&self.capture, |capture| {
             capture.set_processes(pids);
             Ok(())
+        })
+    }
+
+    /// Follows the scheduling of these threads, which are clients, from the next burst on.
+    ///
+    /// # Errors
+    /// If the recording has ended.
+    pub fn set_clients(&self, tids: Vec<i32>) -> Result<(), RecorderError> {
+        with(&self.capture, |capture| {
+            capture.set_clients(tids);
+            Ok(())
+        })
+    }
+
+    /// Finds the clients by whom they wake in a burst that is not kept; gives how many there are.
+    ///
+    /// # Errors
+    /// If the kernel refuses, or no process is left.
+    pub fn find_clients(&self, duration: Duration) -> Result<usize, RecorderError> {
+        with(&self.capture, |capture| {
+            capture.begin()?;
+            thread::sleep(duration);
+            let burst = capture.end()?;
+            let clients = burst.map_or_else(Vec::new, |one| clients_in(&one, &self.decoder));
+            let count = clients.len();
+            capture.set_clients(clients);
+            Ok(count)
         })
     }
 
@@ -198,6 +230,7 @@ impl Recorder {
             0.0
         };
         about.checks.extend(decoding.timeline.checks());
+        about.checks.push(opens_check(decoding.opens));
         let threads = decoding.timeline.threads().to_vec();
         let files = decoding.timeline.files().to_vec();
         decoding.writer.finish(about.clone(), threads, files)?;
@@ -223,18 +256,20 @@ impl Decoding {
         for file in &raw.files {
             self.timeline.see_open(file.pid, file.fd, &file.path);
         }
-        let events = raw.decode(decoder, |event| self.timeline.push(&event));
+        let decoded = raw.decode(decoder, |event| self.timeline.push(&event));
+        self.opens.0 += decoded.opens;
+        self.opens.1 += decoded.unresolved_opens;
         self.name_new_threads(raw);
         self.bursts.push(Burst {
             start_ns: raw.start_ns,
             end_ns: raw.end_ns,
             log_delay_us: taken.log_delay_us,
         });
-        self.losses.recorded_events += events;
+        self.losses.recorded_events += decoded.events;
         self.losses.lost_events += raw.lost_events;
         let length_s = raw.end_ns.saturating_sub(raw.start_ns) as f64 / 1e9;
         self.foreign.push((length_s, raw.foreign_cpu_share));
-        events
+        decoded.events
     }
 
     /// Says what the threads are for that were started in the burst.
@@ -259,6 +294,14 @@ impl Decoding {
         }
         self.rules
             .class_of(&thread.process, &thread.command_line, &thread.name)
+    }
+}
+
+fn opens_check((opens, unresolved): (u64, u64)) -> Check {
+    Check {
+        name: "opens resolved".into(),
+        passed: unresolved * 100 <= opens,
+        detail: format!("{unresolved} of {opens} opens have no path, at most 1 % may"),
     }
 }
 

@@ -3,15 +3,20 @@
 //! A capture is switched on for a burst at a time; between bursts the machine runs as if it were not there.
 //! What a burst gave is decoded later, at leisure: [`Capture::begin`] and [`Capture::end`], then [`RawBurst::decode`].
 
+mod bpf;
+mod clients;
 mod decode;
 mod error;
 mod foreign;
 mod format;
 mod instance;
 mod merge;
+mod open_program;
+mod open_watch;
 mod opens;
 mod options;
 mod page;
+mod paths;
 mod processes;
 mod raw_burst;
 mod reader;
@@ -19,10 +24,10 @@ mod session;
 mod spool;
 mod tracepoints;
 
+pub use clients::clients_in;
 pub use decode::Decoder;
 pub use error::CaptureError;
-pub use opens::Open;
 pub use options::Options;
 pub use processes::{LiveThread, OpenFile};
-pub use raw_burst::RawBurst;
+pub use raw_burst::{Decoded, RawBurst};
 pub use session::Capture;

@@ -3,7 +3,6 @@
 /// Length of the page's header: a time and how much is committed.
 pub const HEADER_BYTES: usize = 16;
 
-const MISSED_EVENTS: u64 = 1 << 31;
 const LENGTH_MASK: u64 = (1 << 27) - 1;
 
 const PADDING: u32 = 29;
@@ -24,11 +23,6 @@ pub fn used_bytes(page: &[u8]) -> Option<usize> {
     let committed = usize::try_from(word(page, 8)? & LENGTH_MASK).ok()?;
     let used = HEADER_BYTES + committed;
     (used <= page.len()).then_some(used)
-}
-
-/// Whether the kernel dropped events just before this page.
-pub fn follows_a_gap(page: &[u8]) -> bool {
-    word(page, 8).is_some_and(|commit| commit & MISSED_EVENTS != 0)
 }
 
 impl<'a> Records<'a> {

@@ -35,6 +35,17 @@ pub struct RawBurst {
     pub(super) streams: Vec<Stream>,
 }
 
+/// What decoding a burst counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// Events.
+    pub events: u64,
+    /// Files that were opened.
+    pub opens: u64,
+    /// Those among them whose path is not known.
+    pub unresolved_opens: u64,
+}
+
 impl RawBurst {
     /// How many bytes the kernel gave.
     pub fn bytes(&self) -> u64 {
@@ -47,9 +58,27 @@ impl RawBurst {
         pids.into_iter()
     }
 
-    /// Gives its events to `sink` in order of time, between a start and an end; returns how many there were.
-    pub fn decode(&self, decoder: &Decoder, mut sink: impl FnMut(Event)) -> u64 {
+    /// Adds opens; those before its start say what was open then.
+    pub(super) fn hear(&mut self, opens: Vec<Open>) {
+        let (before, during) = opens
+            .into_iter()
+            .partition(|open| open.time_ns < self.start_ns);
+        self.opens = during;
+        let open_file = |open: Open| {
+            Some(OpenFile {
+                pid: open.pid,
+                fd: i32::try_from(open.result).ok()?,
+                path: open.path,
+            })
+        };
+        let before: Vec<Open> = before;
+        self.files.extend(before.into_iter().filter_map(open_file));
+    }
+
+    /// Gives its events to `sink` in order of time, between a start and an end.
+    pub fn decode(&self, decoder: &Decoder, mut sink: impl FnMut(Event)) -> Decoded {
         let mut opens = Opens::new(&self.opens);
+        let targets = self.targets();
         let mut count = 0;
         sink(edge(self.start_ns, EventKind::BurstStart));
         self.calls.iter().for_each(|call| sink(self.entered(call)));
@@ -61,7 +90,7 @@ impl RawBurst {
             let cpu = self.streams[stream].cpu;
             if let Some(mut event) = decoder.decode(cpu, time_ns, record) {
                 count += 1;
-                self.attribute(&mut event, record);
+                attribute(&mut event, record, &targets);
                 if let Some(opened) = opens.before(&event) {
                     sink(opened);
                 }
@@ -69,19 +98,20 @@ impl RawBurst {
             }
         }
         sink(edge(self.end_ns, EventKind::BurstEnd));
-        count
+        Decoded {
+            events: count,
+            opens: opens.seen,
+            unresolved_opens: opens.unresolved,
+        }
     }
 
-    /// Who sends through the loopback wakes the receiver in a software interrupt, but by its own doing.
-    fn attribute(&self, event: &mut Event, record: &[u8]) {
-        if let EventKind::Waking {
-            interrupt, woken, ..
-        } = &mut event.kind
-        {
-            let client = |tid: &i32| self.clients.binary_search(tid).is_ok();
-            let loopback = decode::in_soft_interrupt(record) && client(woken) != client(&event.tid);
-            *interrupt = *interrupt && !loopback;
-        }
+    /// Threads that were the target's own when it began or ended, sorted.
+    fn targets(&self) -> Vec<i32> {
+        let threads = self.threads.iter().chain(&self.new_threads);
+        let mut tids: Vec<i32> = threads.map(|thread| thread.tid).collect();
+        tids.retain(|tid| self.clients.binary_search(tid).is_err());
+        tids.sort_unstable();
+        tids
     }
 
     fn entered(&self, call: &CallUnderWay) -> Event {
@@ -104,5 +134,18 @@ fn edge(time_ns: u64, kind: EventKind) -> Event {
         cpu: 0,
         tid: 0,
         kind,
+    }
+}
+
+/// Who sends through the loopback wakes the receiver in a software interrupt, but by its own doing: so where
+/// one of them is a target's and the other is not.
+fn attribute(event: &mut Event, record: &[u8], targets: &[i32]) {
+    if let EventKind::Waking {
+        interrupt, woken, ..
+    } = &mut event.kind
+    {
+        let own = |tid: &i32| targets.binary_search(tid).is_ok();
+        let somebody = event.tid != 0 && own(woken) != own(&event.tid);
+        *interrupt = *interrupt && !(somebody && decode::in_soft_interrupt(record));
     }
 }

@@ -8,19 +8,23 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::instance::Pipe;
+use super::opens::{Listener, Open};
 use super::spool::Stream;
 
 /// Reads until it is told to finish, or dropped.
 pub struct Reader {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<io::Result<Vec<Stream>>>>,
+    thread: Option<JoinHandle<io::Result<Heard>>>,
     /// Its id, so that its processor time can be told from others'.
     pub tid: i32,
 }
 
+/// What a reader got: pages by pipe, and opens.
+pub type Heard = (Vec<Stream>, Vec<Open>);
+
 impl Reader {
-    /// Begins to read these pipes, again and again after `poll`.
-    pub fn start(pipes: Vec<Pipe>, poll: Duration) -> io::Result<Self> {
+    /// Begins to read these pipes, and to listen for opens, again and again after `poll`.
+    pub fn start(pipes: Vec<Pipe>, listener: Option<Listener>, poll: Duration) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let (tell, told) = std::sync::mpsc::channel();
@@ -28,7 +32,7 @@ impl Reader {
             .name("tierwise-reader".into())
             .spawn(move || {
                 let _ = tell.send(current_tid());
-                read_until(&stopped, &pipes, poll)
+                read_until(&stopped, &pipes, listener, poll)
             })?;
         Ok(Self {
             stop,
@@ -38,14 +42,14 @@ impl Reader {
     }
 
     /// Everything that was read, with what is still there; the events must be off.
-    pub fn finish(mut self) -> io::Result<Vec<Stream>> {
+    pub fn finish(mut self) -> io::Result<Heard> {
         self.join()
     }
 
-    fn join(&mut self) -> io::Result<Vec<Stream>> {
+    fn join(&mut self) -> io::Result<Heard> {
         self.stop.store(true, Ordering::Release);
         let Some(thread) = self.thread.take() else {
-            return Ok(Vec::new());
+            return Ok(Heard::default());
         };
         thread.thread().unpark();
         thread
@@ -61,7 +65,12 @@ impl Drop for Reader {
     }
 }
 
-fn read_until(stopped: &AtomicBool, pipes: &[Pipe], poll: Duration) -> io::Result<Vec<Stream>> {
+fn read_until(
+    stopped: &AtomicBool,
+    pipes: &[Pipe],
+    mut listener: Option<Listener>,
+    poll: Duration,
+) -> io::Result<Heard> {
     let mut streams: Vec<_> = pipes.iter().map(|pipe| Stream::new(pipe.cpu)).collect();
     let mut page = vec![0; page_bytes()];
     loop {
@@ -70,8 +79,10 @@ fn read_until(stopped: &AtomicBool, pipes: &[Pipe], poll: Duration) -> io::Resul
         for (pipe, stream) in pipes.iter().zip(&mut streams) {
             drain(&pipe.file, &mut page, stream)?;
         }
+        listener.iter_mut().for_each(Listener::hear);
         if last {
-            return Ok(streams);
+            let opens = listener.map_or_else(Vec::new, Listener::into_opens);
+            return Ok((streams, opens));
         }
         thread::park_timeout(poll);
     }

@@ -2,11 +2,15 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
 
+use super::bpf::Attachment;
 use super::decode::Decoder;
 use super::foreign::CpuUse;
 use super::instance::{Counts, Instance};
+use super::open_watch::OpenWatch;
+use super::opens::Listener;
 use super::processes::{self, LiveThread};
 use super::raw_burst::RawBurst;
 use super::reader::Reader;
@@ -23,11 +27,22 @@ pub struct Capture {
     scheduling: Instance,
     devices: Instance,
     clients: Vec<i32>,
+    /// None where the kernel takes no programs.
+    watch: Option<Arc<Mutex<OpenWatch>>>,
+    /// Lets go of the programs of the last burst.
+    releasing: Option<JoinHandle<()>>,
     counts_before: Counts,
 }
 
-/// A burst that is being taken, who reads it, and the processor time before it.
-type Running = (RawBurst, Reader, CpuUse);
+/// A burst that is being taken.
+struct Running {
+    burst: RawBurst,
+    reader: Reader,
+    /// Processor time before it.
+    cpu: CpuUse,
+    /// Programs that hear of opens, as long as this is kept.
+    watching: Vec<Attachment>,
+}
 
 impl Capture {
     /// Prepares to trace; nothing is switched on yet.
@@ -52,6 +67,8 @@ impl Capture {
             // A kernel without io_uring, or with its older names, has fewer.
             devices.add(event, meaning, &mut decoder);
         }
+        let watch = OpenWatch::load(&options.tracefs);
+        let watch = watch.ok().map(|watch| Arc::new(Mutex::new(watch)));
         let capture = Self {
             options,
             decoder: Arc::new(decoder),
@@ -59,6 +76,8 @@ impl Capture {
             scheduling,
             devices,
             clients: Vec::new(),
+            watch,
+            releasing: None,
             counts_before: Counts::default(),
             burst: None,
         };
@@ -74,6 +93,13 @@ impl Capture {
     /// Traces other processes from the next burst on.
     pub fn set_processes(&mut self, pids: Vec<i32>) {
         self.options.pids = pids;
+    }
+
+    /// Follows the scheduling of the target's clients too, from the next burst on.
+    pub fn set_clients(&mut self, mut tids: Vec<i32>) {
+        tids.sort_unstable();
+        tids.dedup();
+        self.clients = tids;
     }
 
     /// Threads of the target that are alive, and its clients.
@@ -101,6 +127,10 @@ impl Capture {
 
     /// Switches on; what happens from now on belongs to the burst.
     pub fn begin(&mut self) -> Result<(), CaptureError> {
+        if let Some(releasing) = self.releasing.take() {
+            // It returns nothing, and a panic in it would have been told already.
+            let _ = releasing.join();
+        }
         let begun = self.switch_on();
         if begun.is_err() {
             self.switch_off()?;
@@ -111,13 +141,19 @@ impl Capture {
 
     /// Switches off, and takes what was recorded since [`Self::begin`]; none if it was not called.
     pub fn end(&mut self) -> Result<Option<RawBurst>, CaptureError> {
-        let Some((mut burst, reader, cpu)) = self.burst.take() else {
+        let Some(running) = self.burst.take() else {
             return Ok(None);
         };
+        let mut burst = running.burst;
         burst.end_ns = monotonic_ns();
-        burst.foreign_cpu_share = cpu.foreign_share_since();
+        burst.foreign_cpu_share = running.cpu.foreign_share_since();
         self.switch_off()?;
-        burst.streams = reader.finish().map_err(|error| unreadable(&error))?;
+        // The kernel takes some 50 ms to let go of each program, in which it does nothing else for us.
+        self.releasing = Some(thread::spawn(move || drop(running.watching)));
+        let heard = running.reader.finish();
+        let (streams, opens) = heard.map_err(|error| unreadable(&error))?;
+        burst.streams = streams;
+        burst.hear(opens);
         let counts = Counts::of(&self.instances());
         burst.events = counts.read - self.counts_before.read;
         burst.lost_events = counts.lost - self.counts_before.lost;
@@ -146,25 +182,49 @@ impl Capture {
         (self.instances().iter()).try_for_each(|instance| instance.enable())?;
         // Again, for threads that were started before their parents were followed.
         let pids = self.follow_threads()?;
+        let (listener, watching) = self.watch_opens(&pids);
+        let mut burst = self.surroundings(&pids);
+        let mut pipes = Vec::new();
+        for instance in self.instances() {
+            pipes.extend(instance.pipes()?);
+        }
+        let reader = Reader::start(pipes, listener, self.options.poll);
+        let reader = reader.map_err(|error| unreadable(&error))?;
+        let cpu = CpuUse::now(&self.own_threads(&burst.threads, reader.tid));
+        (self.instances().iter()).try_for_each(|instance| instance.record(true))?;
+        burst.start_ns = monotonic_ns();
+        Ok(Running {
+            burst,
+            reader,
+            cpu,
+            watching,
+        })
+    }
+
+    /// Hears of opens from now on, so that none falls between what was open before and the first event.
+    fn watch_opens(&self, pids: &[i32]) -> (Option<Listener>, Vec<Attachment>) {
+        let Some(watch) = &self.watch else {
+            return (None, Vec::new());
+        };
+        let locked = watch.lock().unwrap_or_else(PoisonError::into_inner);
+        match locked.attach() {
+            Ok(watching) => (Some(Listener::new(Arc::clone(watch), pids)), watching),
+            Err(_) => (None, Vec::new()),
+        }
+    }
+
+    /// Threads, open files and calls under way as a burst begins.
+    fn surroundings(&self, pids: &[i32]) -> RawBurst {
         let threads = self.threads();
         let files = pids.iter().flat_map(|&pid| processes::open_files(pid));
         let under_way = |thread: &LiveThread| processes::call_under_way(thread.pid, thread.tid);
-        let mut burst = RawBurst {
+        RawBurst {
             files: files.collect(),
             calls: threads.iter().filter_map(under_way).collect(),
             clients: self.clients.clone(),
             threads,
             ..RawBurst::default()
-        };
-        let mut pipes = Vec::new();
-        for instance in self.instances() {
-            pipes.extend(instance.pipes()?);
         }
-        let reader = Reader::start(pipes, self.options.poll).map_err(|error| unreadable(&error))?;
-        let cpu = CpuUse::now(&self.own_threads(&burst.threads, reader.tid));
-        (self.instances().iter()).try_for_each(|instance| instance.record(true))?;
-        burst.start_ns = monotonic_ns();
-        Ok((burst, reader, cpu))
     }
 
     fn instances(&self) -> [&Instance; 3] {
