@@ -136,10 +136,14 @@ impl<'a> Emitter<'a> {
                 let part = client::part(self.view, state);
                 writer.client(part);
             }
-            Why::Timer if self.grouping != Grouping::Exclusive => writer.push(Step::Away(Away {
-                time_ns: piece.time_ns(),
-                timer: true,
-            })),
+            Why::Timer
+                if self.grouping != Grouping::Exclusive && !self.peers.is_helper(raw.thread) =>
+            {
+                writer.push(Step::Away(Away {
+                    time_ns: piece.time_ns(),
+                    timer: true,
+                }))
+            }
             _ => {}
         }
     }
@@ -155,6 +159,10 @@ impl<'a> Emitter<'a> {
         let role = self.view.role(call.file);
         match (call.kind, role) {
             (CallKind::Await, _) => writer.drain(),
+            (CallKind::Read, None) => {
+                let waited = last_wait(&raw.pieces[index..], call.end_ns);
+                writer.extend(pages::unnamed_read(self.view, call, waited));
+            }
             (_, None) => {}
             (CallKind::Write | CallKind::Sync, Some(Role::Log)) => self.log(raw, call, writer),
             (CallKind::Read, Some(_)) => {

@@ -12,8 +12,8 @@ use crate::shape::{Meaning, meanings};
 use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
-    Grouping, HotLock, Pace, Session, Work, WorkError, devices, idleness, limits, locks, observed,
-    rules,
+    Grouping, HotLock, Pace, Session, Work, WorkError, context, devices, idleness, limits, locks,
+    observed, rules,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -40,19 +40,20 @@ impl Work {
 
 fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
     let about = &view.recording.about;
-    let (names, turns): (Vec<String>, Vec<Vec<RawTurn>>) = slots
+    let (names, mut turns): (Vec<String>, Vec<Vec<RawTurn>>) = slots
         .into_iter()
         .map(|slot| (slot.name, slot.turns))
         .unzip();
+    context::mark_inside(&mut turns);
     let mut meanings = meanings(&turns, expected(view));
-    let (mut hot_locks, unexplained) = locks::find(view, &turns, &mut meanings);
+    let peers = Peers::new(view);
+    let (mut hot_locks, unexplained) = locks::find(view, &peers, &turns, &mut meanings);
     if flushes.grouping(view) == Grouping::Exclusive {
         hot_locks = exclusive(&turns, &mut meanings);
     }
     let observed = observed::observed(view, flushes, &turns, &meanings);
     let commits = observed::commits(&turns, &meanings);
     let appending = appending(flushes, commits, session_cpu_ns(view));
-    let peers = Peers::new(view);
     let mut emitter = Emitter::new(view, flushes, &peers, appending);
     let mut sessions: Vec<Session> = names
         .into_iter()

@@ -98,7 +98,8 @@ fn slope<'a>(cells: impl Iterator<Item = &'a Vec<Stretch>>) -> f64 {
     slope.clamp(0.0, 0.6)
 }
 
-/// From a waking until a thread runs, where no recorded thread was on its core.
+/// From a waking until a thread runs, where no recorded thread was on its core. Others may have been, unseen:
+/// so a low quantile, which is about the mean where cores really were idle.
 pub(crate) fn wake_ns(view: &View<'_>) -> u32 {
     let busy = busy_cores(view);
     let mut delays: Vec<u64> = Vec::new();
@@ -117,9 +118,8 @@ pub(crate) fn wake_ns(view: &View<'_>) -> u32 {
         }
     }
     delays.sort_unstable();
-    let inner = &delays[delays.len() / 10..delays.len() - delays.len() / 10];
-    let mean = inner.iter().sum::<u64>() / inner.len().max(1) as u64;
-    u32::try_from(mean).unwrap_or(u32::MAX)
+    let low = delays.get(delays.len() * 3 / 10).copied().unwrap_or(0);
+    u32::try_from(low).unwrap_or(u32::MAX)
 }
 
 /// When recorded threads were on each core, in order.

@@ -4,6 +4,7 @@ mod background;
 mod breakdown;
 mod client;
 mod clock;
+mod context;
 mod cut;
 mod devices;
 mod emit;

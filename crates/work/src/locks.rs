@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::HotLock;
 use crate::cut::RawTurn;
+use crate::peers::Peers;
 use crate::pieces::PieceKind;
 use crate::shape::Meaning;
 use crate::view::View;
@@ -37,11 +38,12 @@ struct Group {
 /// Hot locks, and in `meanings` the turns that take them; also the share of time in waits that none explains.
 pub(crate) fn find(
     view: &View<'_>,
+    peers: &Peers,
     sessions: &[Vec<RawTurn>],
     meanings: &mut [Vec<Meaning>],
 ) -> (Vec<HotLock>, f64) {
     let total_ns = total_ns(sessions).max(1) as f64;
-    let (waits, other_ns) = lock_waits(view, sessions);
+    let (waits, other_ns) = lock_waits(view, peers, sessions);
     let mut groups: BTreeMap<(u64, u64), Group> = BTreeMap::new();
     for wait in waits {
         let group = groups
@@ -76,7 +78,7 @@ fn total_ns(sessions: &[Vec<RawTurn>]) -> u64 {
 }
 
 /// Waits for locks of transactions, and the time of waits for other sessions that are none.
-fn lock_waits(view: &View<'_>, sessions: &[Vec<RawTurn>]) -> (Vec<LockWait>, u64) {
+fn lock_waits(view: &View<'_>, peers: &Peers, sessions: &[Vec<RawTurn>]) -> (Vec<LockWait>, u64) {
     let mut owner: BTreeMap<u32, Vec<&RawTurn>> = BTreeMap::new();
     for turn in sessions.iter().flatten() {
         owner.entry(turn.thread).or_default().push(turn);
@@ -93,19 +95,20 @@ fn lock_waits(view: &View<'_>, sessions: &[Vec<RawTurn>]) -> (Vec<LockWait>, u64
                     }
                     continue;
                 };
-                if why != Why::Peer {
+                if why != Why::Peer || peers.awaited(turn.thread, state).is_some() {
                     continue;
                 }
                 let waker = view.states(turn.thread)[state as usize].waker;
+                let committed = turn.commits.iter().any(|c| c.end_ns <= piece.start_ns);
                 match released(owner.get(&waker), piece.end_ns) {
-                    Some(over_commit) => waits.push(LockWait {
+                    Some(over_commit) if !committed => waits.push(LockWait {
                         session,
                         turn: number,
                         over_commit,
                         waited_ns: piece.time_ns(),
                         before: before_ns as f64 / cpu_ns,
                     }),
-                    None => other_ns += piece.time_ns(),
+                    _ => other_ns += piece.time_ns(),
                 }
             }
         }

@@ -44,6 +44,15 @@ pub(crate) fn read(view: &View<'_>, call: &Call, waited: Option<u64>) -> Vec<Ste
     steps
 }
 
+/// Steps of a read of a file whose name is not known: what it made the device do.
+pub(crate) fn unnamed_read(view: &View<'_>, call: &Call, waited: Option<u64>) -> Vec<Step> {
+    let own = own_blocks(view, call, BlockOp::Read);
+    if own.is_empty() {
+        return Vec::new();
+    }
+    read(view, call, waited)
+}
+
 /// Steps of a write: into the page cache, or past it if the caller's own requests went to the device.
 pub(crate) fn write(view: &View<'_>, call: &Call) -> Vec<Step> {
     if call.asynchronous {

@@ -5,9 +5,6 @@ use tierwise_recording::{Call, CallKind, NONE, Role, State, ThreadClass};
 use crate::flushes::LogFlushes;
 use crate::view::{View, makes_durable};
 
-/// A poll that a request ends is followed by its receipt within this time on a core.
-const RECEIPT_NS: u64 = 300_000;
-
 /// Why a thread waited. Only [`Why::Client`] and [`Why::Timer`] are part of the work; all else is recomputed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
@@ -77,14 +74,17 @@ fn poll(view: &View<'_>, state: &State) -> Why {
     Why::Timer
 }
 
-/// Whether the thread receives something right after a wait.
+/// Whether the next that a thread does with others, after a wait, is to receive something.
 fn receives_after(view: &View<'_>, state: &State) -> bool {
     let (_, calls) = view.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.end_ns);
-    calls[next..]
-        .iter()
-        .take_while(|call| call.start_ns < state.end_ns + RECEIPT_NS)
-        .any(received)
+    let with_others = |call: &&Call| {
+        matches!(
+            call.kind,
+            CallKind::Receive | CallKind::Send | CallKind::Poll | CallKind::Lock | CallKind::Sleep
+        )
+    };
+    calls[next..].iter().find(with_others).is_some_and(received)
 }
 
 /// Whether a call brought bytes from a peer.

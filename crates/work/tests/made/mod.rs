@@ -158,10 +158,6 @@ impl Doing<'_> {
         self.state(StateKind::Cpu, time_ns, NONE, NONE)
     }
 
-    pub fn wait(&mut self, time_ns: u64) -> &mut Self {
-        self.state(StateKind::Blocked, time_ns, NONE, NONE)
-    }
-
     /// A call that takes a little time on a core, then waits for somebody.
     pub fn call(
         &mut self,
