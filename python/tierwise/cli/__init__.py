@@ -15,6 +15,7 @@ from tierwise.cli import (
     doctor,
     predict,
     probe,
+    profile,
     record,
     report,
     study,
@@ -34,6 +35,7 @@ app.command()(compare.compare)
 app.command()(probe.probe)
 app.command()(record.record)
 app.command("validate")(validate.run)
+app.command()(profile.profile)
 app.command()(predict.predict)
 app.command()(advise.advise)
 app.command()(devices.devices)

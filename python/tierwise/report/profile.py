@@ -1,0 +1,74 @@
+"""Profiles of recordings, for a terminal as renderables of rich and as one HTML page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tierwise.breakdown import Breakdown
+from tierwise.report import numbers
+from tierwise.report.charts.profile import described_profile, profile_chart
+from tierwise.report.page import drawing, environment
+from tierwise.report.prediction import plain_table, warnings_text
+from tierwise.report.profile_tables import ProfileTable, profile_tables
+from tierwise.report.profile_words import finding
+from tierwise.savings import Savings
+
+
+def profile_parts(found: Breakdown, saved: Savings, warnings: Sequence[str]) -> Iterator[RenderableType]:
+    """Everything, in the order in which it is printed."""
+    yield Text(finding(found, saved), style="bold")
+    yield Text(recorded_text(found))
+    for table in profile_tables(found, saved):
+        yield from ("", _rich(table))
+    yield ""
+    yield from warnings_text(_all_warnings(saved, warnings))
+
+
+def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence[str]) -> str:
+    """One page that opens offline."""
+    return (
+        environment()
+        .get_template("profile.html.j2")
+        .render(
+            name=name,
+            found=found,
+            finding=finding(found, saved),
+            recorded=f"{name}: {recorded_text(found)}",
+            warnings=_all_warnings(saved, warnings),
+            tables=profile_tables(found, saved),
+            figure=drawing(
+                "profile", "time", described_profile(found), lambda look: profile_chart(found, look)
+            ),
+        )
+    )
+
+
+def recorded_text(found: Breakdown) -> str:
+    """How much was recorded."""
+    bursts = f"{found.bursts} burst{'s' if found.bursts != 1 else ''}"
+    return (
+        f"{numbers.seconds(found.span_s)} in {bursts}; recorded threads used "
+        f"{numbers.percent(found.busy_share)} of {found.cores} cores; "
+        f"the parts sum to the time of each thread within {found.sum_error:.3%}."
+    )
+
+
+def _all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:
+    refused = [f"what removal would save cannot be said: {saved.refused}"] if saved.refused else []
+    return list(dict.fromkeys([*warnings, *refused, *saved.warnings]))
+
+
+def _rich(found: ProfileTable) -> Table:
+    table = plain_table()
+    for number, heading in enumerate(found.headings):
+        if number < found.words:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
+    for row in found.rows:
+        table.add_row(*row)
+    return table

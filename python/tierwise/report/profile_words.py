@@ -1,0 +1,70 @@
+"""Profiles of recordings in words."""
+
+from __future__ import annotations
+
+from tierwise.breakdown import Breakdown, ClassTime, Part, ThreadClass
+from tierwise.report import numbers
+from tierwise.report.moves import ROLE_NAMES
+from tierwise.roles import Role
+from tierwise.savings import EVERYTHING, Savings
+
+PART_NAMES: dict[Part, str] = {
+    "cpu": "on CPU",
+    "runnable": "waiting for a core",
+    "log_device": "log device",
+    "log_queue": "behind others' log flush",
+    "read": "reading files",
+    "write": "writing files",
+    "lock": "locks, other threads",
+    "client": "client",
+    "sleep": "asleep, or no work",
+    "other": "other",
+}
+CLASS_NAMES: dict[ThreadClass, str] = {
+    "session": "sessions",
+    "client": "clients",
+    "log_writer": "log writer",
+    "background": "background",
+    "kernel": "kernel",
+    "other": "other threads",
+}
+_LEAST_SHARE = 0.01
+"""Savings below this share are nothing."""
+
+
+def role_name(role: Role | None) -> str:
+    """A role, or what requests of no file are."""
+    return role.value if role else "no file"
+
+
+def chief_class(found: Breakdown) -> ClassTime | None:
+    """The sessions; where there are none, the class that lived most."""
+    sessions = [one for one in found.classes if one.name == "session"]
+    ordered = sorted(found.classes, key=lambda one: one.lived_s, reverse=True)
+    return next(iter([*sessions, *ordered]), None)
+
+
+def finding(found: Breakdown, saved: Savings) -> str:
+    """What a person would say first."""
+    return " ".join(filter(None, [_time_sentence(found), _saving_sentence(saved)]))
+
+
+def _time_sentence(found: Breakdown) -> str:
+    chief = chief_class(found)
+    if chief is None:
+        return "No thread was seen."
+    ordered = sorted(chief.parts.items(), key=lambda item: item[1], reverse=True)[:3]
+    parts = [f"{numbers.percent(share)} {PART_NAMES[part]}" for part, share in ordered if share > 0]
+    name = CLASS_NAMES[chief.name].capitalize()
+    return f"{name} spent {', '.join(parts)} of their time."
+
+
+def _saving_sentence(saved: Savings) -> str:
+    first = next((row for row in saved.rows if row.role != EVERYTHING), None)
+    if first is None or first.share is None:
+        return ""
+    if first.share < _LEAST_SHARE:
+        return "No role's device costs anything worth naming."
+    name = ROLE_NAMES[Role(first.role)]
+    share = numbers.percent(first.share)
+    return f"If {name} took no time at its device, {share} of the time would be saved at most."
