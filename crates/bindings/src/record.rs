@@ -82,6 +82,20 @@ impl PyRecorder {
             .map_err(|error| raised(py, &error))
     }
 
+    /// Follows the scheduling of these threads, which are clients.
+    fn set_clients(&self, py: Python<'_>, tids: Vec<i32>) -> PyResult<()> {
+        py.detach(|| self.0.set_clients(tids))
+            .map_err(|error| raised(py, &error))
+    }
+
+    /// Finds the clients by whom they wake in so many seconds; gives how many there are.
+    fn find_clients(&self, py: Python<'_>, seconds: f64) -> PyResult<usize> {
+        let duration = Duration::try_from_secs_f64(seconds)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        py.detach(|| self.0.find_clients(duration))
+            .map_err(|error| raised(py, &error))
+    }
+
     /// Begins a burst; when this returns, events are taken.
     fn begin(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.0.begin())
@@ -101,7 +115,6 @@ impl PyRecorder {
                 "events": one.events,
                 "lost": one.lost,
                 "bytes": one.bytes,
-                "foreign_cpu_share": one.foreign_cpu_share,
             })
         });
         told.map(|told| told.to_string())
@@ -159,8 +172,8 @@ fn range_of((device, index): (&DeviceText, u32)) -> DeviceRange {
 }
 
 fn facts_of(resolve: &Py<PyAny>, py: Python<'_>, paths: &[String]) -> PyResult<Vec<FileFacts>> {
-    let asked = serde_json::to_string(paths)
-        .map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let asked =
+        serde_json::to_string(paths).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     let answer: String = resolve.call1(py, (asked,))?.extract(py)?;
     let told: Vec<FactsText> = parsed(&answer)?;
     Ok(told.into_iter().map(described).collect())

@@ -1,6 +1,7 @@
 //! Kernel tracepoints become a recording.
 
 pub mod capture;
+mod decoding;
 mod event;
 mod recorder;
 pub mod timeline;

@@ -3,16 +3,17 @@
 //! Taking events and decoding them are apart, and may go on at the same time on two threads: decoding beside a
 //! busy database would cost it more than the tracing does.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tierwise_recording::{About, Burst, Check, Losses, RecordingError, Rules, ThreadClass, Writer};
+use tierwise_recording::{About, RecordingError, Rules, Writer};
 
 use crate::capture::{Capture, CaptureError, Decoder, LiveThread, Options, RawBurst, clients_in};
-use crate::timeline::{DeviceRange, FileFacts, Timeline};
+use crate::decoding::Decoding;
+use crate::timeline::{DeviceRange, FileFacts};
 
 /// A recording under way.
 pub struct Recorder {
@@ -28,19 +29,6 @@ struct Taken {
     log_delay_us: f64,
 }
 
-/// What grows as bursts are decoded.
-struct Decoding {
-    timeline: Timeline,
-    writer: Writer,
-    rules: Rules,
-    bursts: Vec<Burst>,
-    losses: Losses,
-    /// Of each burst: its length, and the share that others had of the processors.
-    foreign: Vec<(f64, f64)>,
-    /// Files that were opened, and those among them whose path is not known.
-    opens: (u64, u64),
-}
-
 /// What is known of a burst the moment it ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstSummary {
@@ -54,8 +42,6 @@ pub struct BurstSummary {
     pub lost: u64,
     /// Bytes that the kernel gave.
     pub bytes: u64,
-    /// Processor time of others, as a share of all cores.
-    pub foreign_cpu_share: f64,
 }
 
 /// What can keep a recording from being made.
@@ -92,15 +78,7 @@ impl Recorder {
         directory: &Path,
     ) -> Result<Self, RecorderError> {
         let capture = Capture::attach(options)?;
-        let decoding = Decoding {
-            timeline: Timeline::new(devices),
-            writer: Writer::create(directory)?,
-            rules,
-            bursts: Vec::new(),
-            losses: Losses::default(),
-            foreign: Vec::new(),
-            opens: (0, 0),
-        };
+        let decoding = Decoding::new(devices, Writer::create(directory)?, rules);
         Ok(Self {
             decoder: capture.decoder(),
             capture: Mutex::new(Some(capture)),
@@ -177,7 +155,6 @@ impl Recorder {
             events: raw.events,
             lost: raw.lost_events,
             bytes: raw.bytes(),
-            foreign_cpu_share: raw.foreign_cpu_share,
         };
         lock(&self.waiting).push_back(Taken { raw, log_delay_us });
         Ok(Some(summary))
@@ -197,15 +174,9 @@ impl Recorder {
             return Ok(None);
         };
         let decoding = decoding.as_mut().ok_or_else(ended)?;
-        let events = decoding.push(&taken, &self.decoder);
-        let (files, paths): (Vec<_>, Vec<_>) =
-            decoding.timeline.paths_to_resolve().into_iter().unzip();
-        let facts = resolve(paths)?;
-        for (file, facts) in files.into_iter().zip(facts) {
-            decoding.timeline.describe_file(file, facts);
-        }
-        let rows = decoding.timeline.finish_burst();
-        decoding.writer.burst(rows).map_err(RecorderError::from)?;
+        let events = decoding.push(&taken.raw, taken.log_delay_us, &self.decoder);
+        decoding.describe(resolve)?;
+        decoding.write(&taken.raw).map_err(RecorderError::from)?;
         Ok(Some(events))
     }
 
@@ -216,92 +187,13 @@ impl Recorder {
     pub fn finish(&self, mut about: About) -> Result<About, RecorderError> {
         self.close();
         let decoding = lock(&self.decoding).take().ok_or_else(ended)?;
-        about.bursts = decoding.bursts;
-        about.losses = decoding.losses;
-        let recorded_s: f64 = decoding.foreign.iter().map(|(length_s, _)| length_s).sum();
-        let foreign_s: f64 = decoding
-            .foreign
-            .iter()
-            .map(|(length_s, share)| length_s * share)
-            .sum();
-        about.foreign_cpu_share = if recorded_s > 0.0 {
-            foreign_s / recorded_s
-        } else {
-            0.0
-        };
-        about.checks.extend(decoding.timeline.checks());
-        about.checks.push(opens_check(decoding.opens));
-        let threads = decoding.timeline.threads().to_vec();
-        let files = decoding.timeline.files().to_vec();
-        decoding.writer.finish(about.clone(), threads, files)?;
+        decoding.finish(&mut about)?;
         Ok(about)
     }
 
     /// Detaches: the machine is as it was before. No error if that was done.
     pub fn close(&self) {
         lock(&self.capture).take();
-    }
-}
-
-impl Decoding {
-    /// Puts a burst's events on the timeline; gives their number.
-    fn push(&mut self, taken: &Taken, decoder: &Decoder) -> u64 {
-        let raw = &taken.raw;
-        for thread in &raw.threads {
-            let class = self.class_of(thread, raw);
-            self.timeline
-                .see_thread(thread.pid, thread.tid, &thread.name, class);
-        }
-        raw.pids().for_each(|pid| self.timeline.forget_opens(pid));
-        for file in &raw.files {
-            self.timeline.see_open(file.pid, file.fd, &file.path);
-        }
-        let decoded = raw.decode(decoder, |event| self.timeline.push(&event));
-        self.opens.0 += decoded.opens;
-        self.opens.1 += decoded.unresolved_opens;
-        self.name_new_threads(raw);
-        self.bursts.push(Burst {
-            start_ns: raw.start_ns,
-            end_ns: raw.end_ns,
-            log_delay_us: taken.log_delay_us,
-        });
-        self.losses.recorded_events += decoded.events;
-        self.losses.lost_events += raw.lost_events;
-        let length_s = raw.end_ns.saturating_sub(raw.start_ns) as f64 / 1e9;
-        self.foreign.push((length_s, raw.foreign_cpu_share));
-        decoded.events
-    }
-
-    /// Says what the threads are for that were started in the burst.
-    fn name_new_threads(&mut self, raw: &RawBurst) {
-        let new: HashMap<i32, &LiveThread> = raw
-            .new_threads
-            .iter()
-            .map(|thread| (thread.tid, thread))
-            .collect();
-        for index in 0..self.timeline.threads().len() {
-            let row = &self.timeline.threads()[index];
-            if let Some(thread) = new.get(&row.tid).filter(|thread| thread.pid == row.pid) {
-                let class = self.class_of(thread, raw);
-                self.timeline.set_class(index as u32, class);
-            }
-        }
-    }
-
-    fn class_of(&self, thread: &LiveThread, raw: &RawBurst) -> ThreadClass {
-        if raw.clients.binary_search(&thread.tid).is_ok() {
-            return ThreadClass::Client;
-        }
-        self.rules
-            .class_of(&thread.process, &thread.command_line, &thread.name)
-    }
-}
-
-fn opens_check((opens, unresolved): (u64, u64)) -> Check {
-    Check {
-        name: "opens resolved".into(),
-        passed: unresolved * 100 <= opens,
-        detail: format!("{unresolved} of {opens} opens have no path, at most 1 % may"),
     }
 }
 

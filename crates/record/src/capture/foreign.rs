@@ -1,42 +1,49 @@
-//! Processor time that went to others than the threads that are recorded.
+//! Processor time of the whole machine, without that of some threads.
 
 use std::collections::HashMap;
 use std::fs;
 
 use super::processes;
 
+/// Processor time that was used in a burst.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuTime {
+    /// That all cores together have.
+    pub all_ns: f64,
+    /// That was used, but not by the recorder or those whose use does not count.
+    pub others_ns: f64,
+}
+
 /// Processor time of the machine and of some threads, at one instant.
 pub struct CpuUse {
     busy_ticks: u64,
     all_ticks: u64,
-    own_ns: HashMap<i32, u64>,
+    ignored_ns: HashMap<i32, u64>,
 }
 
 impl CpuUse {
-    /// Of the machine and of these threads.
-    pub fn now(own: &[i32]) -> Self {
+    /// Of the machine, and of threads whose use does not count.
+    pub fn now(ignored: &[i32]) -> Self {
         let (busy_ticks, all_ticks) = machine_ticks();
         let time = |&tid: &i32| Some((tid, processes::cpu_ns(tid)?));
         Self {
             busy_ticks,
             all_ticks,
-            own_ns: own.iter().filter_map(time).collect(),
+            ignored_ns: ignored.iter().filter_map(time).collect(),
         }
     }
 
-    /// Share of all cores' time since then that others had; those that ended meanwhile count among them.
-    pub fn foreign_share_since(&self) -> f64 {
+    /// What was used since then.
+    pub fn since(&self) -> CpuTime {
         let (busy, all) = machine_ticks();
-        let ticks = all.saturating_sub(self.all_ticks);
-        if ticks == 0 {
-            return 0.0;
-        }
         let used = |(&tid, before): (&i32, &u64)| {
             processes::cpu_ns(tid).map(|now| now.saturating_sub(*before))
         };
-        let own_ns: u64 = self.own_ns.iter().filter_map(used).sum();
-        let busy_ns = busy.saturating_sub(self.busy_ticks) as f64 * TICK_NS;
-        ((busy_ns - own_ns as f64) / (ticks as f64 * TICK_NS)).clamp(0.0, 1.0)
+        let ignored_ns: u64 = self.ignored_ns.iter().filter_map(used).sum();
+        CpuTime {
+            all_ns: all.saturating_sub(self.all_ticks) as f64 * TICK_NS,
+            others_ns: busy.saturating_sub(self.busy_ticks) as f64 * TICK_NS - ignored_ns as f64,
+        }
     }
 }
 

@@ -23,10 +23,12 @@ mod reader;
 mod session;
 mod spool;
 mod tracepoints;
+mod tracers;
 
 pub use clients::clients_in;
 pub use decode::Decoder;
 pub use error::CaptureError;
+pub use foreign::CpuTime;
 pub use options::Options;
 pub use processes::{LiveThread, OpenFile};
 pub use raw_burst::{Decoded, RawBurst};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::decode::{self, Decoder};
+use super::foreign::CpuTime;
 use super::merge::Merge;
 use super::opens::{Open, Opens};
 use super::processes::{CallUnderWay, LiveThread, OpenFile};
@@ -20,8 +21,8 @@ pub struct RawBurst {
     pub events: u64,
     /// Events that the kernel dropped for want of room.
     pub lost_events: u64,
-    /// Processor time of others than the traced threads, as a share of all cores.
-    pub foreign_cpu_share: f64,
+    /// Processor time in it, of the traced threads too.
+    pub cpu: CpuTime,
     /// Threads alive when it began; clients too.
     pub threads: Vec<LiveThread>,
     /// Threads that were started in it, and are alive after it.

@@ -8,13 +8,13 @@ use std::thread::{self, JoinHandle};
 use super::bpf::Attachment;
 use super::decode::Decoder;
 use super::foreign::CpuUse;
-use super::instance::{Counts, Instance};
+use super::instance::Counts;
 use super::open_watch::OpenWatch;
 use super::opens::Listener;
 use super::processes::{self, LiveThread};
 use super::raw_burst::RawBurst;
 use super::reader::Reader;
-use super::tracepoints::{DEVICES, Meaning, SCHEDULING, SYSTEM_CALLS};
+use super::tracers::Tracers;
 use super::{CaptureError, Options};
 
 /// A target that can be traced. Everything it took from the kernel is given back when it is dropped.
@@ -23,9 +23,7 @@ pub struct Capture {
     burst: Option<Running>,
     options: Options,
     decoder: Arc<Decoder>,
-    calls: Instance,
-    scheduling: Instance,
-    devices: Instance,
+    tracers: Tracers,
     clients: Vec<i32>,
     /// None where the kernel takes no programs.
     watch: Option<Arc<Mutex<OpenWatch>>>,
@@ -48,33 +46,13 @@ impl Capture {
     /// Prepares to trace; nothing is switched on yet.
     pub fn attach(options: Options) -> Result<Self, CaptureError> {
         let mut decoder = Decoder::default();
-        let create = |kind: &str| {
-            let name = format!("{}-{kind}", options.instance);
-            Instance::create(&options.tracefs, &name, options.buffer_bytes)
-        };
-        let mut calls = create("calls")?;
-        add_calls(&mut calls, &mut decoder)?;
-        calls.follow_forks()?;
-        let mut scheduling = create("sched")?;
-        for (event, meaning) in SCHEDULING {
-            if !scheduling.add(event, meaning, &mut decoder) {
-                return Err(lacks(event));
-            }
-        }
-        scheduling.follow_forks()?;
-        let mut devices = create("block")?;
-        for (event, meaning) in DEVICES {
-            // A kernel without io_uring, or with its older names, has fewer.
-            devices.add(event, meaning, &mut decoder);
-        }
+        let tracers = Tracers::create(&options, &mut decoder)?;
         let watch = OpenWatch::load(&options.tracefs);
         let watch = watch.ok().map(|watch| Arc::new(Mutex::new(watch)));
         let capture = Self {
             options,
             decoder: Arc::new(decoder),
-            calls,
-            scheduling,
-            devices,
+            tracers,
             clients: Vec::new(),
             watch,
             releasing: None,
@@ -133,7 +111,7 @@ impl Capture {
         }
         let begun = self.switch_on();
         if begun.is_err() {
-            self.switch_off()?;
+            self.tracers.switch_off()?;
         }
         self.burst = Some(begun?);
         Ok(())
@@ -146,15 +124,15 @@ impl Capture {
         };
         let mut burst = running.burst;
         burst.end_ns = monotonic_ns();
-        burst.foreign_cpu_share = running.cpu.foreign_share_since();
-        self.switch_off()?;
+        burst.cpu = running.cpu.since();
+        self.tracers.switch_off()?;
         // The kernel takes some 50 ms to let go of each program, in which it does nothing else for us.
         self.releasing = Some(thread::spawn(move || drop(running.watching)));
         let heard = running.reader.finish();
         let (streams, opens) = heard.map_err(|error| unreadable(&error))?;
         burst.streams = streams;
         burst.hear(opens);
-        let counts = Counts::of(&self.instances());
+        let counts = self.tracers.counts();
         burst.events = counts.read - self.counts_before.read;
         burst.lost_events = counts.lost - self.counts_before.lost;
         self.counts_before = counts;
@@ -162,36 +140,25 @@ impl Capture {
         Ok(Some(burst))
     }
 
-    fn switch_off(&self) -> Result<(), CaptureError> {
-        (self.instances().iter()).try_for_each(|instance| instance.record(false))?;
-        (self.instances().iter()).try_for_each(|instance| instance.disable())
-    }
-
     /// Points the instances at the threads that live now; returns their processes.
     fn follow_threads(&self) -> Result<Vec<i32>, CaptureError> {
         let pids = self.targets()?;
         let tids = thread_ids(&pids);
-        self.calls.follow(&tids)?;
-        self.scheduling
-            .follow(&[&tids[..], &self.clients].concat())?;
+        self.tracers.follow(&tids, &self.clients)?;
         Ok(pids)
     }
 
     fn switch_on(&self) -> Result<Running, CaptureError> {
         self.follow_threads()?;
-        (self.instances().iter()).try_for_each(|instance| instance.enable())?;
+        self.tracers.enable()?;
         // Again, for threads that were started before their parents were followed.
         let pids = self.follow_threads()?;
         let (listener, watching) = self.watch_opens(&pids);
         let mut burst = self.surroundings(&pids);
-        let mut pipes = Vec::new();
-        for instance in self.instances() {
-            pipes.extend(instance.pipes()?);
-        }
-        let reader = Reader::start(pipes, listener, self.options.poll);
+        let reader = Reader::start(self.tracers.pipes()?, listener, self.options.poll);
         let reader = reader.map_err(|error| unreadable(&error))?;
-        let cpu = CpuUse::now(&self.own_threads(&burst.threads, reader.tid));
-        (self.instances().iter()).try_for_each(|instance| instance.record(true))?;
+        let cpu = CpuUse::now(&self.ignored_threads(reader.tid));
+        self.tracers.record()?;
         burst.start_ns = monotonic_ns();
         Ok(Running {
             burst,
@@ -227,18 +194,10 @@ impl Capture {
         }
     }
 
-    fn instances(&self) -> [&Instance; 3] {
-        [&self.calls, &self.scheduling, &self.devices]
-    }
-
     /// Threads whose processor time is not foreign.
-    fn own_threads(&self, threads: &[LiveThread], reader: i32) -> Vec<i32> {
-        let ignored = processes::with_descendants(&self.options.ignore_pids);
-        let mut tids = thread_ids(&ignored);
-        tids.extend(threads.iter().map(|thread| thread.tid));
+    fn ignored_threads(&self, reader: i32) -> Vec<i32> {
+        let mut tids = thread_ids(&processes::with_descendants(&self.options.ignore_pids));
         tids.push(reader);
-        tids.sort_unstable();
-        tids.dedup();
         tids
     }
 
@@ -248,28 +207,6 @@ impl Capture {
         let new = |thread: &LiveThread| !known.contains(&thread.tid);
         burst.new_threads = self.threads().into_iter().filter(new).collect();
     }
-}
-
-/// System calls by tracepoints of their own; they cost less than one for all with a filter.
-fn add_calls(instance: &mut Instance, decoder: &mut Decoder) -> Result<(), CaptureError> {
-    let mut known = 0;
-    for call in SYSTEM_CALLS {
-        let entry = format!("syscalls/sys_enter_{call}");
-        let exit = format!("syscalls/sys_exit_{call}");
-        known += usize::from(instance.add(&entry, Meaning::Enter, decoder));
-        instance.add(&exit, Meaning::Exit, decoder);
-    }
-    if known == 0 {
-        return Err(lacks("syscalls"));
-    }
-    Ok(())
-}
-
-fn lacks(event: &str) -> CaptureError {
-    CaptureError::new(
-        format!("this kernel has no tracepoint {event}"),
-        "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)",
-    )
 }
 
 fn unreadable(error: &io::Error) -> CaptureError {

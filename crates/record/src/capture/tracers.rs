@@ -1,0 +1,108 @@
+//! The three instances that a capture needs, as one.
+//!
+//! Calls of the recorded threads; scheduling of these and of their clients; requests of the whole machine, since
+//! they complete under any thread.
+
+use super::decode::Decoder;
+use super::instance::{Counts, Instance, Pipe};
+use super::tracepoints::{DEVICES, Meaning, SCHEDULING, SYSTEM_CALLS};
+use super::{CaptureError, Options};
+
+/// Three private instances.
+pub struct Tracers {
+    calls: Instance,
+    scheduling: Instance,
+    devices: Instance,
+}
+
+impl Tracers {
+    /// Makes them, switched off; `decoder` learns their records.
+    pub fn create(options: &Options, decoder: &mut Decoder) -> Result<Self, CaptureError> {
+        let create = |kind: &str| {
+            let name = format!("{}-{kind}", options.instance);
+            Instance::create(&options.tracefs, &name, options.buffer_bytes)
+        };
+        let mut calls = create("calls")?;
+        add_calls(&mut calls, decoder)?;
+        calls.follow_forks()?;
+        let mut scheduling = create("sched")?;
+        for (event, meaning) in SCHEDULING {
+            if !scheduling.add(event, meaning, decoder) {
+                return Err(lacks(event));
+            }
+        }
+        scheduling.follow_forks()?;
+        let mut devices = create("block")?;
+        for (event, meaning) in DEVICES {
+            // A kernel without io_uring, or with its older names, has fewer.
+            devices.add(event, meaning, decoder);
+        }
+        Ok(Self {
+            calls,
+            scheduling,
+            devices,
+        })
+    }
+
+    fn all(&self) -> [&Instance; 3] {
+        [&self.calls, &self.scheduling, &self.devices]
+    }
+
+    /// Traces these threads; of clients, the scheduling alone.
+    pub fn follow(&self, tids: &[i32], clients: &[i32]) -> Result<(), CaptureError> {
+        self.calls.follow(tids)?;
+        self.scheduling.follow(&[tids, clients].concat())
+    }
+
+    /// Switches the tracepoints on; nothing is recorded before [`Self::record`].
+    pub fn enable(&self) -> Result<(), CaptureError> {
+        (self.all().iter()).try_for_each(|instance| instance.enable())
+    }
+
+    /// Lets records into the buffers.
+    pub fn record(&self) -> Result<(), CaptureError> {
+        (self.all().iter()).try_for_each(|instance| instance.record(true))
+    }
+
+    /// Switches everything off.
+    pub fn switch_off(&self) -> Result<(), CaptureError> {
+        (self.all().iter()).try_for_each(|instance| instance.record(false))?;
+        (self.all().iter()).try_for_each(|instance| instance.disable())
+    }
+
+    /// The records, by instance and core.
+    pub fn pipes(&self) -> Result<Vec<Pipe>, CaptureError> {
+        let mut pipes = Vec::new();
+        for instance in self.all() {
+            pipes.extend(instance.pipes()?);
+        }
+        Ok(pipes)
+    }
+
+    /// What was counted since they were made.
+    pub fn counts(&self) -> Counts {
+        Counts::of(&self.all())
+    }
+}
+
+/// System calls by tracepoints of their own; they cost less than one for all with a filter.
+fn add_calls(instance: &mut Instance, decoder: &mut Decoder) -> Result<(), CaptureError> {
+    let mut known = 0;
+    for call in SYSTEM_CALLS {
+        let entry = format!("syscalls/sys_enter_{call}");
+        let exit = format!("syscalls/sys_exit_{call}");
+        known += usize::from(instance.add(&entry, Meaning::Enter, decoder));
+        instance.add(&exit, Meaning::Exit, decoder);
+    }
+    if known == 0 {
+        return Err(lacks("syscalls"));
+    }
+    Ok(())
+}
+
+fn lacks(event: &str) -> CaptureError {
+    CaptureError::new(
+        format!("this kernel has no tracepoint {event}"),
+        "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)",
+    )
+}

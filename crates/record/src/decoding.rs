@@ -1,0 +1,148 @@
+//! Bursts become rows on disk, one after the other, and what they say of themselves.
+
+use std::collections::HashMap;
+
+use tierwise_recording::{
+    About, Burst, BurstRows, Check, Losses, RecordingError, Rules, StateKind, ThreadClass, Writer,
+};
+
+use crate::capture::{Decoder, LiveThread, RawBurst};
+use crate::timeline::{DeviceRange, FileFacts, Timeline};
+
+/// What grows as bursts are decoded.
+pub struct Decoding {
+    timeline: Timeline,
+    writer: Writer,
+    rules: Rules,
+    bursts: Vec<Burst>,
+    losses: Losses,
+    cpu: ForeignCpu,
+    /// Files that were opened, and those among them whose path is not known.
+    opens: (u64, u64),
+}
+
+/// Processor time, of all cores together.
+#[derive(Default)]
+struct ForeignCpu {
+    all_ns: f64,
+    foreign_ns: f64,
+}
+
+impl Decoding {
+    /// Of these devices; threads are told apart by these rules.
+    pub fn new(devices: Vec<DeviceRange>, writer: Writer, rules: Rules) -> Self {
+        Self {
+            timeline: Timeline::new(devices),
+            writer,
+            rules,
+            bursts: Vec::new(),
+            losses: Losses::default(),
+            cpu: ForeignCpu::default(),
+            opens: (0, 0),
+        }
+    }
+
+    /// Puts a burst's events on the timeline; gives their number.
+    pub fn push(&mut self, raw: &RawBurst, log_delay_us: f64, decoder: &Decoder) -> u64 {
+        for thread in &raw.threads {
+            let class = self.class_of(thread, raw);
+            self.timeline
+                .see_thread(thread.pid, thread.tid, &thread.name, class);
+        }
+        raw.pids().for_each(|pid| self.timeline.forget_opens(pid));
+        for file in &raw.files {
+            self.timeline.see_open(file.pid, file.fd, &file.path);
+        }
+        let decoded = raw.decode(decoder, |event| self.timeline.push(&event));
+        self.name_new_threads(raw);
+        self.bursts.push(Burst {
+            start_ns: raw.start_ns,
+            end_ns: raw.end_ns,
+            log_delay_us,
+        });
+        self.opens.0 += decoded.opens;
+        self.opens.1 += decoded.unresolved_opens;
+        self.losses.recorded_events += decoded.events;
+        self.losses.lost_events += raw.lost_events;
+        decoded.events
+    }
+
+    /// Asks for the facts of files that the burst showed, in the order of their paths.
+    pub fn describe<E>(
+        &mut self,
+        resolve: impl FnOnce(Vec<String>) -> Result<Vec<FileFacts>, E>,
+    ) -> Result<(), E> {
+        let asked = self.timeline.paths_to_resolve();
+        let (files, paths): (Vec<_>, Vec<_>) = asked.into_iter().unzip();
+        for (file, facts) in files.into_iter().zip(resolve(paths)?) {
+            self.timeline.describe_file(file, facts);
+        }
+        Ok(())
+    }
+
+    /// Writes the rows of the burst.
+    pub fn write(&mut self, raw: &RawBurst) -> Result<(), RecordingError> {
+        let rows = self.timeline.finish_burst();
+        self.cpu.add(raw, &rows);
+        self.writer.burst(rows)
+    }
+
+    /// Ends the recording; completes what it says of itself.
+    pub fn finish(self, about: &mut About) -> Result<(), RecordingError> {
+        about.bursts = self.bursts;
+        about.losses = self.losses;
+        about.foreign_cpu_share = self.cpu.foreign_ns / self.cpu.all_ns.max(1.0);
+        about.checks.extend(self.timeline.checks());
+        about.checks.push(opens_check(self.opens));
+        let threads = self.timeline.threads().to_vec();
+        let files = self.timeline.files().to_vec();
+        self.writer.finish(about.clone(), threads, files)
+    }
+
+    /// Says what the threads are for that were started in the burst.
+    fn name_new_threads(&mut self, raw: &RawBurst) {
+        let new: HashMap<i32, &LiveThread> = raw
+            .new_threads
+            .iter()
+            .map(|thread| (thread.tid, thread))
+            .collect();
+        for index in 0..self.timeline.threads().len() {
+            let row = &self.timeline.threads()[index];
+            if let Some(thread) = new.get(&row.tid).filter(|thread| thread.pid == row.pid) {
+                let class = self.class_of(thread, raw);
+                self.timeline.set_class(index as u32, class);
+            }
+        }
+    }
+
+    fn class_of(&self, thread: &LiveThread, raw: &RawBurst) -> ThreadClass {
+        if raw.clients.binary_search(&thread.tid).is_ok() {
+            return ThreadClass::Client;
+        }
+        self.rules
+            .class_of(&thread.process, &thread.command_line, &thread.name)
+    }
+}
+
+fn opens_check((opens, unresolved): (u64, u64)) -> Check {
+    Check {
+        name: "opens resolved".into(),
+        passed: unresolved * 100 <= opens,
+        detail: format!("{unresolved} of {opens} opens have no path, at most 1 % may"),
+    }
+}
+
+impl ForeignCpu {
+    /// Adds a burst: what the machine used, without what the recorded threads and the recorder did.
+    fn add(&mut self, raw: &RawBurst, rows: &BurstRows) {
+        let on_core = rows
+            .states
+            .iter()
+            .filter(|state| state.kind == StateKind::Cpu);
+        let own_ns: u64 = on_core
+            .map(|state| state.end_ns.saturating_sub(state.start_ns))
+            .sum();
+        self.all_ns += raw.cpu.all_ns;
+        self.foreign_ns += (raw.cpu.others_ns - own_ns as f64).max(0.0);
+    }
+}
