@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ from tierwise.roles import Role
 
 _RULES = {"postgres-system": "postgres"}
 """Rules by the name of an engine, where they have another."""
+
+_CLIENT_THREAD = "tierwise-client"
+"""Name that the clients' driver gives its threads."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,16 @@ def recording_of(
         raise
 
 
+def _client_threads() -> list[int]:
+    """The threads of this process that are clients of a server; those of a library are in its worker."""
+    found = []
+    for path in Path("/proc/self/task").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (path / "comm").read_text().strip() == _CLIENT_THREAD:
+                found.append(int(path.name))
+    return found
+
+
 def target_of(engine: Engine, storage: Storage) -> Target:
     """An engine of the lab: it knows its files itself, an index from a table among them."""
     rules = rule_files.load(_RULES.get(engine.name, engine.name))
@@ -112,5 +126,6 @@ def target_of(engine: Engine, storage: Storage) -> Target:
         engine=engine.name,
         version=engine.version(),
         settings={name: settings[name] for name in rules.settings if name in settings},
+        clients=_client_threads,
         not_foreign=lambda: [disk.stats().server_pid for disk in storage.emulated.values()],
     )

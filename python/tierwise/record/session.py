@@ -28,6 +28,7 @@ Say = Callable[[str], None]
 
 _BUFFER_MB = 32
 _LONGEST_S = 7 * 86_400.0
+_CLIENTS_SHOW_WITHIN_S = 0.1
 _LOOKS_EACH_S = 0.2
 """How often it is seen whether the target still runs."""
 
@@ -83,6 +84,8 @@ class Session:
         number = 0
         if self._schedule.duty < 1:
             begun()
+            if self._target.clients is None and self._alive():
+                self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
         while not self._wait(next(gaps_s)):
             self.begin_burst(slow_s=self._burst_s if number % 2 == 1 else None)
             try:
@@ -110,6 +113,8 @@ class Session:
             slow_s: for how long the log is to be slow, if the schedule has two speeds.
         """
         self._recorder.set_processes(self._target.processes())
+        if self._target.clients is not None:
+            self._recorder.set_clients(self._target.clients())
         self._delay_us = 0.0
         if self._slow_log is not None and slow_s is not None:
             self._delay_us = self._slow_log.begin(slow_s)

@@ -28,6 +28,8 @@ class Target:
     """Name of the engine where it is not that of the rules."""
     version: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
+    clients: Callable[[], list[int]] | None = None
+    """Threads that are its clients, where they are known; else they are found by whom they wake."""
     not_foreign: Callable[[], list[int]] = list
     """Pids whose processor time is part of the set-up: servers of emulated disks."""
 
