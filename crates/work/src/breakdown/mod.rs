@@ -4,6 +4,8 @@
 //! that is replay's to answer.
 
 mod cause;
+#[cfg(test)]
+mod tests;
 mod traffic;
 
 use std::collections::BTreeMap;
