@@ -22,6 +22,8 @@ mod raw_burst;
 mod reader;
 mod session;
 mod spool;
+#[cfg(test)]
+mod tests;
 mod tracepoints;
 mod tracers;
 
