@@ -156,7 +156,8 @@ fn silent_cores(cores: &Cores) -> Check {
     let (missing, seen) = cores.arrivals();
     let which = match silent.as_slice() {
         [] => "every core tells its switches from idle".to_owned(),
-        cpus => format!("core {cpus:?} never tells its switches from idle"),
+        [cpu] => format!("core {cpu} does not tell its switches from idle"),
+        cpus => format!("cores {cpus:?} do not tell their switches from idle"),
     };
     Check {
         name: "switches from idle are known".to_owned(),
