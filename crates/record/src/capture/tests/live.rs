@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -15,43 +15,57 @@ use crate::capture::{Capture, Options};
 /// Blocks that the program writes, of 4,096 bytes.
 const BLOCKS: usize = 64;
 
-/// A directory that is removed in the end.
+/// A directory with the file that the program writes, and a mount of tracefs for the calling thread and those it
+/// starts alone: it goes with them.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("tierwise-capture-{}", std::process::id()));
         fs::create_dir(&path).expect("a new directory");
+        fs::create_dir(path.join("tracefs")).expect("a new directory");
         Self(path.canonicalize().expect("it exists"))
+    }
+
+    fn tracefs(&self) -> PathBuf {
+        self.0.join("tracefs")
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.0.join("copy")
+    }
+
+    /// An error says why it cannot be done.
+    fn mount(&self) -> io::Result<()> {
+        let text = |text: &str| CString::new(text).expect("no zero in it");
+        let succeeded = |status: libc::c_int| match status {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        };
+        // SAFETY: takes no pointers.
+        succeeded(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
+        let (none, root, kind) = (text("none"), text("/"), text("tracefs"));
+        let on = text(&self.tracefs().to_string_lossy());
+        let flags = libc::MS_REC | libc::MS_PRIVATE;
+        let null = std::ptr::null();
+        // SAFETY: the text lives and ends with a zero; the rest may be null.
+        succeeded(unsafe { libc::mount(null, root.as_ptr(), null, flags, null.cast()) })?;
+        // SAFETY: all texts live and end with a zero; the rest may be null.
+        succeeded(unsafe { libc::mount(none.as_ptr(), on.as_ptr(), kind.as_ptr(), 0, null.cast()) })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let tracefs = self.tracefs();
+        let mounted = CString::new(tracefs.to_string_lossy().as_bytes()).expect("no zero in it");
+        // SAFETY: the text lives and ends with a zero. Where nothing is mounted, nothing happens.
+        unsafe { libc::umount2(mounted.as_ptr(), libc::MNT_DETACH) };
+        // One by one: what is not ours would be kept, not removed.
+        let _ = fs::remove_dir(tracefs);
+        let _ = fs::remove_file(self.copy());
+        let _ = fs::remove_dir(&self.0);
     }
-}
-
-/// Mounts tracefs for the calling thread, and those it starts, alone: it goes with them. None says why not.
-fn mount_tracefs(on: &Path) -> Result<(), String> {
-    let text = |text: &str| CString::new(text).expect("no zero in it");
-    let refused = || std::io::Error::last_os_error().to_string();
-    // SAFETY: takes no pointers.
-    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
-        return Err(refused());
-    }
-    let (none, root, kind) = (text("none"), text("/"), text("tracefs"));
-    let on = text(&on.to_string_lossy());
-    let flags = libc::MS_REC | libc::MS_PRIVATE;
-    let null = std::ptr::null();
-    // SAFETY: all texts live and end with a zero; the rest may be null.
-    let private = unsafe { libc::mount(null, root.as_ptr(), null, flags, null.cast()) };
-    // SAFETY: as above.
-    let mounted = unsafe { libc::mount(none.as_ptr(), on.as_ptr(), kind.as_ptr(), 0, null.cast()) };
-    if private != 0 || mounted != 0 {
-        return Err(refused());
-    }
-    Ok(())
 }
 
 #[test]
@@ -59,10 +73,8 @@ fn the_calls_of_a_program_are_all_there() {
     // On a thread of its own, whose mounts end with it.
     thread::spawn(|| {
         let scratch = Scratch::new();
-        let tracefs = scratch.0.join("tracefs");
-        fs::create_dir(&tracefs).expect("a new directory");
-        match mount_tracefs(&tracefs) {
-            Ok(()) => trace_a_copy(&scratch.0, tracefs),
+        match scratch.mount() {
+            Ok(()) => trace_a_copy(&scratch),
             Err(reason) => eprintln!("skipped: tracefs cannot be mounted: {reason}"),
         }
     })
@@ -70,18 +82,18 @@ fn the_calls_of_a_program_are_all_there() {
     .expect("no panic");
 }
 
-fn trace_a_copy(scratch: &Path, tracefs: PathBuf) {
+fn trace_a_copy(scratch: &Scratch) {
     let script = format!("read x; exec dd if=/dev/zero of=copy bs=4096 count={BLOCKS} conv=fsync");
     let mut program = Command::new("sh")
         .args(["-c", &script])
-        .current_dir(scratch)
+        .current_dir(&scratch.0)
         .stdin(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .expect("there is a shell");
     let instance = format!("tierwise-test-{}", std::process::id());
     let options = Options {
-        tracefs: tracefs.clone(),
+        tracefs: scratch.tracefs(),
         instance: instance.clone(),
         pids: vec![program.id() as i32],
         buffer_bytes: 1 << 20,
@@ -107,7 +119,7 @@ fn trace_a_copy(scratch: &Path, tracefs: PathBuf) {
             heard.hear(event.kind);
         }
     });
-    let copy = scratch.join("copy").to_string_lossy().into_owned();
+    let copy = scratch.copy().to_string_lossy().into_owned();
     assert_eq!(heard.written.get(&copy), Some(&(BLOCKS * 4096)));
     assert_eq!(heard.synced, [copy]);
     assert!(heard.ended);
