@@ -126,7 +126,7 @@ fn trace_a_copy(scratch: &Scratch) {
     assert!(decoded.opens > 0);
     assert_eq!(decoded.unresolved_opens, 0);
     drop(capture);
-    let left = fs::read_dir(tracefs.join("instances"))
+    let left = fs::read_dir(scratch.tracefs().join("instances"))
         .expect("mounted")
         .flatten();
     let ours = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(&instance));
