@@ -20,10 +20,15 @@ const CANDIDATES: (usize, u32) = (40, 10);
 
 type Shape = (u64, u64);
 
-/// Changes the shapes of all turns after a "begin" and before its "commit".
-pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) {
+/// Whether a shape is one of a turn within an explicit transaction.
+pub(crate) fn is_inside(shape: Shape) -> bool {
+    shape.1 & INSIDE != 0
+}
+
+/// Changes the shapes of all turns from a "begin" to before its "commit"; tells whether clients say these words.
+pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> bool {
     let Some((begin, commit)) = words(sessions) else {
-        return;
+        return false;
     };
     for turns in sessions {
         let mut burst = None;
@@ -36,13 +41,13 @@ pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) {
             let shape = turns[index].shape;
             if shape == commit {
                 inside = false;
-            } else if shape == begin {
-                inside = true;
-            } else if inside {
-                turns[index].shape.1 |= INSIDE;
+            } else {
+                inside |= shape == begin;
+                turns[index].shape.1 |= if inside { INSIDE } else { 0 };
             }
         }
     }
+    true
 }
 
 /// Whether the first word of a burst is "commit".

@@ -175,12 +175,13 @@ fn journal_ends(view: &View<'_>, pieces: &[Piece]) -> Vec<u64> {
 fn commits(view: &View<'_>, flushes: &LogFlushes, pieces: &[Piece]) -> Vec<SeenCommit> {
     let mut found: Vec<SeenCommit> = Vec::new();
     let mut written: Option<(usize, u64)> = None;
-    let mut cpu_ns = 0;
+    let (mut cpu_ns, mut since_ns) = (0, 0);
     let mut own = false;
     for (index, piece) in pieces.iter().enumerate() {
         let (part, by_own) = match piece.kind {
             PieceKind::Cpu { .. } => {
                 cpu_ns += piece.time_ns();
+                since_ns += piece.time_ns();
                 continue;
             }
             PieceKind::Ready => continue,
@@ -195,7 +196,9 @@ fn commits(view: &View<'_>, flushes: &LogFlushes, pieces: &[Piece]) -> Vec<SeenC
                 };
                 let log = view.role(call.file) == Some(Role::Log) && !call.failed;
                 if log && call.kind == CallKind::Write {
-                    written = Some((index, call.start_ns));
+                    written = written.filter(|_| since_ns < SAME_COMMIT_NS);
+                    written = written.or(Some((index, call.start_ns)));
+                    since_ns = 0;
                 }
                 let flush = log && flushes.has(call.thread, call.start_ns);
                 let first = written.unwrap_or((index, call.start_ns));

@@ -44,8 +44,8 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         .into_iter()
         .map(|slot| (slot.name, slot.turns))
         .unzip();
-    context::mark_inside(&mut turns);
-    let mut meanings = meanings(&turns, expected(view));
+    let explicit = context::mark_inside(&mut turns);
+    let mut meanings = meanings(&turns, explicit, expected(view));
     let peers = Peers::new(view);
     let (mut hot_locks, unexplained) = locks::find(view, &peers, &turns, &mut meanings);
     if flushes.grouping(view) == Grouping::Exclusive {
@@ -114,7 +114,7 @@ fn client_session(
 /// Transactions that others counted, as far as they fall into bursts.
 fn expected(view: &View<'_>) -> Option<f64> {
     let about = &view.recording.about;
-    let share = view.span_ns() as f64 / 1e9 / about.duration_s;
+    let share = view.span_ns() as f64 / 1e9 / about.duration_s * observed::rate_ratio(view);
     about
         .transactions
         .map(|count| count as f64 * share)

@@ -5,10 +5,13 @@
 
 use std::collections::BTreeMap;
 
+use crate::context::is_inside;
 use crate::cut::RawTurn;
 
 /// Turns of one shape of which this share commits visibly are commits, all of them.
 const COMMITS_SHARE: f64 = 0.3;
+/// One way to count transactions is more likely than another if it is nearer to their number by so much (ln).
+const MORE_LIKELY: f64 = 0.1;
 /// Fewer turns of a shape than these tell nothing of the others.
 const ENOUGH: u32 = 5;
 
@@ -43,8 +46,13 @@ impl Tally {
     }
 }
 
-/// What each turn of each session means. `expected` is the number of transactions that were counted otherwise.
-pub(crate) fn meanings(sessions: &[Vec<RawTurn>], expected: Option<f64>) -> Vec<Vec<Meaning>> {
+/// What each turn of each session means. `explicit`: clients say when a transaction begins; `expected`: the
+/// number of transactions that were counted otherwise.
+pub(crate) fn meanings(
+    sessions: &[Vec<RawTurn>],
+    explicit: bool,
+    expected: Option<f64>,
+) -> Vec<Vec<Meaning>> {
     let shapes = shapes(sessions);
     let mut all: Vec<Vec<Meaning>> = sessions.iter().map(|turns| ends(turns, &shapes)).collect();
     hide(sessions, &shapes, &mut all);
@@ -52,16 +60,22 @@ pub(crate) fn meanings(sessions: &[Vec<RawTurn>], expected: Option<f64>) -> Vec<
         .iter()
         .flatten()
         .any(|turn| !turn.commits.is_empty());
-    if !any_commit || every_turn_counts(sessions, &all, expected) {
-        for (turns, meanings) in sessions.iter().zip(&mut all) {
-            for (turn, meaning) in turns.iter().zip(meanings) {
-                meaning.ends |= if turn.served {
-                    turn.reply_ns.is_some()
-                } else {
-                    !any_commit
-                };
-            }
-        }
+    // Alone, a statement is a transaction of its own, whether it writes or not.
+    let alone = |turn: &RawTurn| turn.reply_ns.is_some() && !is_inside(turn.shape);
+    let count = |by: &dyn Fn(&RawTurn, &Meaning) -> bool| {
+        let turns = sessions.iter().flatten().zip(all.iter().flatten());
+        turns.filter(|(turn, meaning)| by(turn, meaning)).count() as f64
+    };
+    let off = |count: f64| expected.map_or(0.0, |expected| (count.max(0.5) / expected).ln().abs());
+    let commits_off = off(count(&|_, meaning| meaning.ends));
+    let alone_off = off(count(&|turn, meaning| meaning.ends || alone(turn)));
+    let every = if explicit {
+        alone_off <= commits_off + MORE_LIKELY
+    } else {
+        !any_commit || alone_off + MORE_LIKELY < commits_off
+    };
+    for (turn, meaning) in sessions.iter().flatten().zip(all.iter_mut().flatten()) {
+        meaning.ends |= (every && alone(turn)) || (!any_commit && !turn.served);
     }
     all
 }
@@ -138,22 +152,4 @@ fn hide(sessions: &[Vec<RawTurn>], shapes: &BTreeMap<(u64, u64), Tally>, all: &m
 fn bit(shape: (u64, u64)) -> u64 {
     let mixed = (shape.0 ^ shape.1.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     1 << (mixed >> 58)
-}
-
-/// Whether the count of transactions says that every turn is one.
-fn every_turn_counts(
-    sessions: &[Vec<RawTurn>],
-    all: &[Vec<Meaning>],
-    expected: Option<f64>,
-) -> bool {
-    let Some(expected) = expected.filter(|&count| count > 0.0) else {
-        return false;
-    };
-    let ends = all.iter().flatten().filter(|meaning| meaning.ends).count() as f64;
-    let replies = sessions
-        .iter()
-        .flatten()
-        .filter(|turn| turn.reply_ns.is_some());
-    let off = |count: f64| (count.max(0.5) / expected).ln().abs();
-    off(replies.count() as f64) + 0.1 < off(ends)
 }
