@@ -223,7 +223,8 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// A wait outside of any call is a page fault; its read, if it made one, tells the file.
+    /// A wait outside of any call is a page fault; its read, if it made one, tells the file. The calls of
+    /// clients and of the kernel's threads are not traced.
     fn outside(&self, state: &State) -> Cause {
         let read = self.reads.get(&state.thread).and_then(|reads| {
             let after = reads.partition_point(|read| read.issued_ns <= state.end_ns);
@@ -233,7 +234,11 @@ impl<'a> Causes<'a> {
         });
         match read {
             Some(read) => self.of_file(Part::Read, read.file),
-            None => Cause::of(Part::Other),
+            None => Cause::of(match self.class(state.thread) {
+                Some(ThreadClass::Client) => Part::Client,
+                Some(ThreadClass::Kernel) => Part::Sleep,
+                _ => Part::Other,
+            }),
         }
     }
 }
