@@ -79,14 +79,11 @@ pub(super) fn place_submitted<'a>(
         .collect();
     done.sort_by_key(|block| block.completed_ns);
     let mut free = vec![true; done.len()];
-    let mut first = 0;
     for call in calls {
-        while first < done.len() && !free[first] {
-            first += 1;
-        }
-        let fits = |at: &usize| free[*at] && is_request_of(done[*at], call);
+        let begun = done.partition_point(|block| block.completed_ns < call.start_ns);
         let ended = done.partition_point(|block| block.completed_ns <= call.end_ns);
-        if let Some(at) = (first..ended).find(fits) {
+        let fits = |at: &usize| free[*at] && is_request_of(done[*at], call);
+        if let Some(at) = (begun..ended).find(fits) {
             free[at] = false;
             place(call, done[at], files);
         }
