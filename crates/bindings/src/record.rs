@@ -22,6 +22,7 @@ struct OptionsText {
     directory: PathBuf,
     tracefs: PathBuf,
     instance: String,
+    spool_dir: PathBuf,
     pids: Vec<i32>,
     ignore_pids: Vec<i32>,
     buffer_mb: u64,
@@ -65,6 +66,7 @@ impl PyRecorder {
         let options = Options {
             tracefs: told.tracefs,
             instance: told.instance,
+            spool_dir: told.spool_dir,
             pids: told.pids,
             buffer_bytes: told.buffer_mb << 20,
             poll: POLL,

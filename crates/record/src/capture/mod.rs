@@ -10,6 +10,7 @@ mod error;
 mod foreign;
 mod format;
 mod instance;
+mod mapping;
 mod merge;
 mod open_program;
 mod open_watch;

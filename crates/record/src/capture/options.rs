@@ -14,6 +14,8 @@ pub struct Options {
     pub pids: Vec<i32>,
     /// Room for events that were not read yet, for each core and instance.
     pub buffer_bytes: u64,
+    /// Where what a long burst gives waits to be decoded, in a file without a name.
+    pub spool_dir: PathBuf,
     /// How often that room is emptied.
     pub poll: Duration,
     /// Whether to find the threads that wake the traced ones, and follow their scheduling too.

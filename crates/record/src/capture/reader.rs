@@ -9,7 +9,11 @@ use std::time::Duration;
 
 use super::instance::Pipe;
 use super::opens::{Listener, Open};
-use super::spool::Stream;
+use super::options::Options;
+use super::spool::{Spool, Stream};
+
+/// What a burst may take of memory; a longer one is kept in a file.
+const MEMORY_BYTES: usize = 64 << 20;
 
 /// Reads until it is told to finish, or dropped.
 pub struct Reader {
@@ -23,8 +27,14 @@ pub struct Reader {
 pub type Heard = (Vec<Stream>, Vec<Open>);
 
 impl Reader {
-    /// Begins to read these pipes, and to listen for opens, again and again after `poll`.
-    pub fn start(pipes: Vec<Pipe>, listener: Option<Listener>, poll: Duration) -> io::Result<Self> {
+    /// Begins to read these pipes, and to listen for opens, again and again.
+    pub fn start(
+        pipes: Vec<Pipe>,
+        listener: Option<Listener>,
+        options: &Options,
+    ) -> io::Result<Self> {
+        let spool = Spool::new(MEMORY_BYTES, &options.spool_dir)?;
+        let poll = options.poll;
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let (tell, told) = std::sync::mpsc::channel();
@@ -32,7 +42,7 @@ impl Reader {
             .name("tierwise-reader".into())
             .spawn(move || {
                 let _ = tell.send(current_tid());
-                read_until(&stopped, &pipes, listener, poll)
+                read_until(&stopped, &pipes, listener, spool, poll)
             })?;
         Ok(Self {
             stop,
@@ -69,6 +79,7 @@ fn read_until(
     stopped: &AtomicBool,
     pipes: &[Pipe],
     mut listener: Option<Listener>,
+    mut spool: Spool,
     poll: Duration,
 ) -> io::Result<Heard> {
     let mut streams: Vec<_> = pipes.iter().map(|pipe| Stream::new(pipe.cpu)).collect();
@@ -77,10 +88,11 @@ fn read_until(
         // The flag first: what came before it was set is read after it was seen.
         let last = stopped.load(Ordering::Acquire);
         for (pipe, stream) in pipes.iter().zip(&mut streams) {
-            drain(&pipe.file, &mut page, stream)?;
+            drain(&pipe.file, &mut page, |page| stream.push(page, &mut spool))?;
         }
         listener.iter_mut().for_each(Listener::hear);
         if last {
+            spool.finish(&mut streams)?;
             let opens = listener.map_or_else(Vec::new, Listener::into_opens);
             return Ok((streams, opens));
         }
@@ -89,11 +101,15 @@ fn read_until(
 }
 
 /// Reads pages until there is none.
-fn drain(mut pipe: &File, page: &mut [u8], stream: &mut Stream) -> io::Result<()> {
+fn drain(
+    mut pipe: &File,
+    page: &mut [u8],
+    mut keep: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     loop {
         match pipe.read(page) {
             Ok(0) => return Ok(()),
-            Ok(length) => stream.push(&page[..length]),
+            Ok(length) => keep(&page[..length])?,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),

@@ -155,7 +155,7 @@ impl Capture {
         let pids = self.follow_threads()?;
         let (listener, watching) = self.watch_opens(&pids);
         let mut burst = self.surroundings(&pids);
-        let reader = Reader::start(self.tracers.pipes()?, listener, self.options.poll);
+        let reader = Reader::start(self.tracers.pipes()?, listener, &self.options);
         let reader = reader.map_err(|error| unreadable(&error))?;
         let cpu = CpuUse::now(&self.ignored_threads(reader.tid));
         self.tracers.record()?;

@@ -1,7 +1,7 @@
 //! The system calls behind maps, programs, and what runs a program at a tracepoint.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// A map, by its descriptor.
 pub struct Map(OwnedFd);
@@ -69,9 +69,14 @@ impl Map {
         bpf(MAP_CREATE, &attributes).map(Self)
     }
 
-    /// Its descriptor.
+    /// Its descriptor, as programs name it.
     pub fn descriptor(&self) -> i32 {
         self.0.as_raw_fd()
+    }
+
+    /// Its descriptor, to be mapped.
+    pub fn file(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 

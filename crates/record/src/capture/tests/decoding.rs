@@ -6,7 +6,7 @@ use crate::capture::format::Format;
 use crate::capture::merge::Merge;
 use crate::capture::processes::LiveThread;
 use crate::capture::raw_burst::RawBurst;
-use crate::capture::spool::Stream;
+use crate::capture::spool::{Spool, Stream};
 use crate::capture::tracepoints::Meaning;
 use crate::{EventKind, SwitchState};
 
@@ -32,6 +32,14 @@ fn record(id: u16, flags: u8, tid: i32, words: &[u32]) -> Vec<u8> {
         .iter()
         .for_each(|word| bytes.extend(word.to_ne_bytes()));
     bytes
+}
+
+/// A stream of one page.
+fn stream(cpu: u16, page: &[u8]) -> Stream {
+    let mut spool = Spool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
+    let mut stream = Stream::new(cpu);
+    stream.push(page, &mut spool).expect("memory");
+    stream
 }
 
 fn decoder() -> Decoder {
@@ -161,9 +169,10 @@ fn a_burst_has_what_lies_between_its_edges() {
             .fold(start, |page, &delta| page.short(delta, &wake)))
         .finish()
     };
-    let mut streams = [Stream::new(0), Stream::new(1)];
-    streams[0].push(&page(&[0, 10, 10]));
-    streams[1].push(&page(&[5, 10, 90]));
+    let streams = [
+        stream(0, &page(&[0, 10, 10])),
+        stream(1, &page(&[5, 10, 90])),
+    ];
     let burst = RawBurst {
         start_ns: 105,
         end_ns: 120,
@@ -195,17 +204,15 @@ fn a_client_that_sends_through_the_loopback_is_the_waker() {
         command_line: String::new(),
     };
     let wakes = [(soft, 8), (soft | hard, 8), (soft, 7), (soft, 0), (0, 8)];
-    let mut stream = Stream::new(0);
     let page = wakes
         .iter()
         .fold(PageBuilder::at(1), |page, &(flags, waker)| {
             page.short(1, &record(2, flags, waker, &[7, 0]))
         });
-    stream.push(&page.finish());
     let burst = RawBurst {
         end_ns: 100,
         threads: vec![target],
-        streams: vec![stream],
+        streams: vec![stream(0, &page.finish())],
         ..RawBurst::default()
     };
     let mut interrupts = Vec::new();

@@ -97,6 +97,7 @@ fn trace_a_copy(scratch: &Scratch) {
         instance: instance.clone(),
         pids: vec![program.id() as i32],
         buffer_bytes: 1 << 20,
+        spool_dir: scratch.0.clone(),
         poll: Duration::from_millis(20),
         clients: false,
         ignore_pids: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::page_builder::PageBuilder;
 use crate::capture::page::{Records, used_bytes};
-use crate::capture::spool::Stream;
+use crate::capture::spool::{Spool, Stream};
 
 fn all(page: &[u8]) -> Vec<(u64, Vec<u8>)> {
     Records::of(page)
@@ -73,12 +73,40 @@ fn what_is_cut_or_damaged_ends_early() {
 
 #[test]
 fn a_stream_gives_pages_back_in_order_without_their_empty_part() {
+    let mut spool = Spool::new(0, &std::env::temp_dir()).expect("room for a file");
     let mut stream = Stream::new(3);
     for time in [10, 20, 30] {
-        stream.push(&PageBuilder::at(time).short(0, &[time as u8; 4]).finish());
+        let page = PageBuilder::at(time).short(0, &[time as u8; 4]).finish();
+        stream.push(&page, &mut spool).expect("memory");
     }
-    stream.push(&PageBuilder::at(40).finish());
+    stream
+        .push(&PageBuilder::at(40).finish(), &mut spool)
+        .expect("memory");
     let times: Vec<u64> = stream.records().map(|(time, _)| time).collect();
     assert_eq!(times, [10, 20, 30]);
     assert_eq!(stream.bytes(), 3 * 24);
+}
+
+#[test]
+fn what_does_not_fit_in_memory_comes_back_from_the_file() {
+    let mut spool = Spool::new(1 << 20, &std::env::temp_dir()).expect("room for a file");
+    let mut streams = [Stream::new(0), Stream::new(1)];
+    let filled = |time| {
+        let start = PageBuilder::at(time);
+        (0..30)
+            .fold(start, |page, _| page.short(1, &[7; 112]))
+            .finish()
+    };
+    for time in (0..1_500_000).step_by(1_000) {
+        for stream in &mut streams {
+            stream.push(&filled(time), &mut spool).expect("room");
+        }
+    }
+    spool.finish(&mut streams).expect("it can be mapped");
+    for stream in &streams {
+        let times: Vec<u64> = stream.records().map(|(time, _)| time).collect();
+        assert_eq!(times.len(), 45_000);
+        assert!(times.is_sorted());
+        assert!(stream.bytes() > 4 << 20);
+    }
 }
