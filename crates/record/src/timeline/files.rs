@@ -27,6 +27,8 @@ pub(super) struct Files {
     by_path: HashMap<String, u32>,
     /// New, or of another size than when they were last described.
     changed: BTreeSet<u32>,
+    /// With a role and a device, but nowhere on it that is known: removed by now, or not written back yet.
+    unplaced: BTreeSet<u32>,
 }
 
 impl Files {
@@ -70,6 +72,18 @@ impl Files {
             .collect()
     }
 
+    /// What lies on a device where no known file does: the newest file whose place is not known, if all such
+    /// files are of one role. Temporary files are removed before anyone can ask where they lie.
+    pub(super) fn unplaced_on(&self, device: u32) -> Option<u32> {
+        let on_it = |file: &&u32| self.rows[**file as usize].device == device;
+        let newest = *self.unplaced.iter().rev().find(on_it)?;
+        let role = |file: u32| self.rows[file as usize].role;
+        let mut others = self.unplaced.iter().filter(on_it);
+        others
+            .all(|&file| role(file) == role(newest))
+            .then_some(newest)
+    }
+
     /// Devices that matter to the database.
     pub(super) fn devices_with_roles(&self) -> BTreeSet<u32> {
         let placed = self.rows.iter().filter(|row| row.role.is_some());
@@ -84,6 +98,11 @@ impl Files {
         row.device = facts.device.unwrap_or(NONE);
         row.size_bytes = facts.size_bytes;
         self.changed.remove(&file);
+        if facts.extents.is_empty() && facts.role.is_some() {
+            self.unplaced.insert(file);
+        } else {
+            self.unplaced.remove(&file);
+        }
         for extent in facts.extents {
             self.extents.insert(file, extent);
         }

@@ -4,6 +4,8 @@
 //! thread was in (exact for reads; a write or flush is often issued by a kernel thread), and which syncs
 //! were under way.
 
+use std::collections::HashMap;
+
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, UNKNOWN};
 
 use super::files::Files;
@@ -19,8 +21,16 @@ pub(super) struct Hint {
 
 /// Names the file of every request for which it is known.
 pub(super) fn name_files(blocks: &mut [Block], hints: &[Hint], files: &Files) {
+    let mut unplaced = HashMap::new();
     for (block, hint) in blocks.iter_mut().zip(hints) {
-        block.file = file_of(block, hint, files).unwrap_or(NONE);
+        let moves = matches!(block.op, BlockOp::Read | BlockOp::Write) && !block.meta;
+        let mut named = file_of(block, hint, files);
+        if named.is_none() && moves {
+            let device = block.device;
+            let newest = unplaced.entry(device);
+            named = *newest.or_insert_with(|| files.unplaced_on(device));
+        }
+        block.file = named.unwrap_or(NONE);
     }
 }
 

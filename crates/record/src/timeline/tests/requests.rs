@@ -165,3 +165,25 @@ fn aio_is_known_by_its_requests_alone() {
     );
     assert_eq!((call.offset_bytes, call.size_bytes), (8192, 8192));
 }
+
+#[test]
+fn write_back_of_a_removed_file_is_that_of_the_files_without_a_place() {
+    let mut script = Script::new();
+    script.open(10, 10, 3, "/db/data");
+    script.open(12, 10, 4, "/db/temp1");
+    script.issue(31, 999, 8000, 8, "W");
+    script.complete(60, 8000, 8, "W");
+    script.issue(32, 999, 5000, 8, "W");
+    script.complete(61, 5000, 8, "W");
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.lies("/db/data", 5000, 100);
+    let facts = FileFacts {
+        role: Some(Role::Temp),
+        device: Some(0),
+        ..FileFacts::default()
+    };
+    script.timeline.describe_file(1, facts);
+    let rows = script.end(95);
+    let files: Vec<u32> = rows.blocks.iter().map(|block| block.file).collect();
+    assert_eq!(files, [1, 0]);
+}
