@@ -1,8 +1,57 @@
 //! What a client on the same machine did while its session waited for it.
 
+use std::collections::BTreeMap;
+
 use tierwise_recording::{State, StateKind, ThreadClass};
 
 use crate::view::View;
+
+/// When each client's thread sent sessions on their way: one thread may serve many sessions in turn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clients {
+    requests: BTreeMap<u32, Vec<u64>>,
+}
+
+impl Clients {
+    pub(crate) fn new(view: &View<'_>) -> Self {
+        let mut requests: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for session in view.threads(ThreadClass::Session) {
+            for state in view.states(session) {
+                if view.class(state.waker) == Some(ThreadClass::Client) {
+                    requests.entry(state.waker).or_default().push(state.end_ns);
+                }
+            }
+        }
+        requests
+            .values_mut()
+            .for_each(|times| times.sort_unstable());
+        Self { requests }
+    }
+
+    /// When a client's thread turned to the session that it woke at an instant: after its request before.
+    fn turned_to(&self, client: u32, woke_ns: u64) -> u64 {
+        let Some(requests) = self.requests.get(&client) else {
+            return 0;
+        };
+        let before = requests.partition_point(|&time_ns| time_ns < woke_ns);
+        requests[..before].last().copied().unwrap_or(0)
+    }
+
+    /// Splits a session's wait for its client; a client that was not recorded is away. While its thread served
+    /// others, it did nothing for this session: that is a wait, not work.
+    pub(crate) fn part(&self, view: &View<'_>, wait: &State) -> ClientPart {
+        if view.class(wait.waker) != Some(ThreadClass::Client) {
+            return ClientPart {
+                away_ns: wait.end_ns - wait.start_ns,
+                ..ClientPart::default()
+            };
+        }
+        let from_ns = self
+            .turned_to(wait.waker, wait.end_ns)
+            .clamp(wait.start_ns, wait.end_ns);
+        between(view.states(wait.waker), from_ns, wait.end_ns)
+    }
+}
 
 /// A client's part of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,24 +64,16 @@ pub(crate) struct ClientPart {
     pub(crate) away_ns: u64,
 }
 
-/// Splits a session's wait for its client; a client that was not recorded is away.
-pub(crate) fn part(view: &View<'_>, wait: &State) -> ClientPart {
-    let length_ns = wait.end_ns - wait.start_ns;
-    if view.class(wait.waker) != Some(ThreadClass::Client) {
-        return ClientPart {
-            away_ns: length_ns,
-            ..ClientPart::default()
-        };
-    }
-    let states = view.states(wait.waker);
-    let first = states.partition_point(|state| state.end_ns <= wait.start_ns);
+/// What a client's thread did between two instants.
+fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientPart {
+    let first = states.partition_point(|state| state.end_ns <= from_ns);
     let mut part = ClientPart::default();
     let mut seen_ns = 0;
     for state in states[first..]
         .iter()
-        .take_while(|state| state.start_ns < wait.end_ns)
+        .take_while(|state| state.start_ns < to_ns)
     {
-        let inside_ns = state.end_ns.min(wait.end_ns) - state.start_ns.max(wait.start_ns);
+        let inside_ns = state.end_ns.min(to_ns) - state.start_ns.max(from_ns);
         seen_ns += inside_ns;
         match state.kind {
             StateKind::Cpu => part.cpu_ns += inside_ns,
@@ -40,7 +81,7 @@ pub(crate) fn part(view: &View<'_>, wait: &State) -> ClientPart {
             StateKind::Runnable => {}
         }
     }
-    part.away_ns += length_ns - seen_ns.min(length_ns);
+    part.away_ns += (to_ns - from_ns).saturating_sub(seen_ns);
     part.after_wait_ns = off_core_ns(states, first);
     part
 }

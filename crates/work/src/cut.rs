@@ -133,11 +133,12 @@ fn at_requests(view: &View<'_>, pieces: &[Piece]) -> Vec<usize> {
     starts
 }
 
-/// Indexes of the pieces with which turns begin: after each commit, or now and then where none is.
+/// Indexes of the pieces with which turns begin: after each commit, or now and then where there is none.
 fn after_commits(view: &View<'_>, pieces: &[Piece], commits: &[SeenCommit]) -> Vec<usize> {
     let mut ends: Vec<u64> = commits.iter().map(|commit| commit.end_ns).collect();
     ends.extend(journal_ends(view, pieces));
     ends.sort_unstable();
+    let even = ends.is_empty();
     let Some(first) = pieces.first() else {
         return Vec::new();
     };
@@ -145,7 +146,7 @@ fn after_commits(view: &View<'_>, pieces: &[Piece], commits: &[SeenCommit]) -> V
     let mut since_ns = first.start_ns;
     let mut ends = ends.into_iter().peekable();
     for (index, piece) in pieces.iter().enumerate().skip(1) {
-        let mut due = piece.start_ns > since_ns + EVEN_NS;
+        let mut due = even && piece.start_ns > since_ns + EVEN_NS;
         while ends.next_if(|&end| end <= piece.start_ns).is_some() {
             due = true;
         }

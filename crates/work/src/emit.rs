@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
 
+use crate::client::Clients;
 use crate::cut::RawTurn;
 use crate::devices::has_blocks;
 use crate::flushes::LogFlushes;
@@ -13,7 +14,7 @@ use crate::shape::Meaning;
 use crate::view::{View, makes_durable};
 use crate::wait::Why;
 use crate::writer::Writer;
-use crate::{Away, Grouping, Session, Step, SyncScript, Turn, client, pages, scripts};
+use crate::{Away, Grouping, Session, Step, SyncScript, Turn, pages, scripts};
 
 /// What is appended to the log, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +40,7 @@ pub(crate) struct Emitter<'a> {
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) leaders_ns: u64,
+    clients: Clients,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
     /// How far each file was written, and whether that was further than at its last sync.
@@ -63,6 +65,7 @@ impl<'a> Emitter<'a> {
             scripts: Vec::new(),
             log_scripts: Vec::new(),
             leaders_ns: 0,
+            clients: Clients::new(view),
             seen: has_blocks(view),
             ends: BTreeMap::new(),
         }
@@ -133,7 +136,7 @@ impl<'a> Emitter<'a> {
         match why {
             Why::Client => {
                 let state = &self.view.states(raw.thread)[state as usize];
-                let part = client::part(self.view, state);
+                let part = self.clients.part(self.view, state);
                 writer.client(part);
             }
             Why::Timer

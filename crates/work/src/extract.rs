@@ -12,8 +12,8 @@ use crate::shape::{Meaning, meanings};
 use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
-    Grouping, HotLock, Pace, Session, Work, WorkError, context, devices, idleness, limits, locks,
-    observed, rules,
+    Grouping, Pace, Session, Work, WorkError, context, devices, idleness, limits, locks, observed,
+    rules,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -47,10 +47,11 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
     let explicit = context::mark_inside(&mut turns);
     let mut meanings = meanings(&turns, explicit, expected(view));
     let peers = Peers::new(view);
-    let (mut hot_locks, unexplained) = locks::find(view, &peers, &turns, &mut meanings);
-    if flushes.grouping(view) == Grouping::Exclusive {
-        hot_locks = exclusive(&turns, &mut meanings);
-    }
+    let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
+        (Vec::new(), 0.0)
+    } else {
+        locks::find(view, &peers, &turns, &mut meanings)
+    };
     let observed = observed::observed(view, flushes, &turns, &meanings);
     let commits = observed::commits(&turns, &meanings);
     let appending = appending(flushes, commits, session_cpu_ns(view));
@@ -149,28 +150,6 @@ fn ended(turns: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
         .collect();
     ended.sort_unstable();
     ended
-}
-
-/// One writer at a time: every transaction that commits takes the only key first.
-fn exclusive(turns: &[Vec<RawTurn>], meanings: &mut [Vec<Meaning>]) -> Vec<HotLock> {
-    let mut waited_ns = 0;
-    let mut total_ns = 0;
-    for (turn, meaning) in turns.iter().flatten().zip(meanings.iter_mut().flatten()) {
-        let writes = !turn.commits.is_empty() || meaning.ends;
-        meaning.locks.clear();
-        if writes {
-            meaning.locks.push((0, 0));
-        }
-        waited_ns += turn.slept_ns();
-        total_ns += turn.end_ns() - turn.start_ns();
-    }
-    vec![HotLock {
-        name: "the database, for writing".to_owned(),
-        keys: 1,
-        observed_share: waited_ns as f64 / total_ns.max(1) as f64,
-        over_commit: true,
-        retry_ns: rules::BUSY_RETRY_NS.to_vec(),
-    }]
 }
 
 /// Processor time of others, and of the kernel's threads that work for all, as a share of all cores.

@@ -109,10 +109,8 @@ pub(crate) fn wake_ns(view: &View<'_>) -> u32 {
                 continue;
             };
             let woken = before.kind == StateKind::Blocked && runs.kind == StateKind::Cpu;
-            if woken
-                && ready.kind == StateKind::Runnable
-                && !is_busy(busy.get(&runs.cpu), ready.start_ns)
-            {
+            let delayed = woken && ready.kind == StateKind::Runnable;
+            if delayed && !is_busy(busy.get(&runs.cpu), ready.start_ns) {
                 delays.push(ready.end_ns - ready.start_ns);
             }
         }

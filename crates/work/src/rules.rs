@@ -4,26 +4,9 @@ use crate::LogRules;
 use crate::SyncScript;
 use crate::devices::has_blocks;
 use crate::emit::Emitter;
-use crate::pieces::PieceKind;
 use crate::scripts;
-use crate::wait::Why;
 use tierwise_recording::{Role, StateKind, ThreadClass};
 
-/// Delays between the tries of SQLite's busy handler (`sqliteDefaultBusyCallback` of its `main.c`).
-pub(crate) const BUSY_RETRY_NS: [u64; 12] = [
-    1_000_000,
-    2_000_000,
-    5_000_000,
-    10_000_000,
-    15_000_000,
-    20_000_000,
-    25_000_000,
-    25_000_000,
-    25_000_000,
-    50_000_000,
-    50_000_000,
-    100_000_000,
-];
 /// Scripts that are kept.
 const MOST_SCRIPTS: usize = 256;
 /// A waiter runs again this long after the flush if none was seen that did.
@@ -90,20 +73,4 @@ fn wake_ns(emitter: &Emitter<'_>) -> u64 {
     }
     times.sort_unstable();
     times.get(times.len() / 2).copied().unwrap_or(WAKE_NS)
-}
-
-impl crate::cut::RawTurn {
-    /// Time it slept by its own timer.
-    pub(crate) fn slept_ns(&self) -> u64 {
-        let sleeps = self.pieces.iter().filter(|piece| {
-            matches!(
-                piece.kind,
-                PieceKind::Wait {
-                    why: Why::Timer,
-                    ..
-                }
-            )
-        });
-        sleeps.map(|piece| piece.time_ns()).sum()
-    }
 }
