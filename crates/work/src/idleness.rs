@@ -14,6 +14,8 @@ const SCALE_NS: f64 = 20_000.0;
 const MOST: f64 = 3.0;
 /// Slope that is believed before anything is seen, and the weight of that belief in stretches on a core.
 const PRIOR: (f64, f64) = (0.12, 500.0);
+/// A steeper slope shows other programs' disturbance, not idleness: measured was 0.17.
+const MOST_SLOPE: f64 = 0.25;
 /// Stretches in the same place of turns of the same shape that make a cell.
 const LEAST_CELL: usize = 30;
 /// One stretch counts for no more than so many of its cell's mean.
@@ -95,7 +97,7 @@ fn slope<'a>(cells: impl Iterator<Item = &'a Vec<Stretch>>) -> f64 {
     let relative = (above + belief * prior / (1.0 + prior * mean)) / (below + belief);
     // relative = slope / (1 + slope × mean)
     let slope = relative / (1.0 - relative * mean).max(0.2);
-    slope.clamp(0.0, 0.6)
+    slope.clamp(0.0, MOST_SLOPE)
 }
 
 /// From a waking until a thread runs, where no recorded thread was on its core. Others may have been, unseen:
