@@ -7,6 +7,8 @@ use crate::{Away, Step};
 
 /// Of a stretch on a core at least this share is left when the cost of recording is taken off.
 const LEAST_SHARE: f64 = 0.2;
+/// Requests for which a first look is waited for.
+const MOST_AHEAD: usize = 64;
 /// Appends that no commit follows are gathered up to this.
 const APPEND_BYTES: f64 = 16_384.0;
 
@@ -32,6 +34,8 @@ pub(crate) struct Writer<'a> {
     /// Cost of events not yet taken off.
     debt_ns: f64,
     submitted: bool,
+    /// First sectors of requests not yet looked at.
+    ahead: Vec<u64>,
 }
 
 impl<'a> Writer<'a> {
@@ -50,6 +54,7 @@ impl<'a> Writer<'a> {
             event_ns,
             debt_ns: 0.0,
             submitted: false,
+            ahead: Vec::new(),
         }
     }
 
@@ -169,11 +174,33 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn push(&mut self, step: Step) {
-        self.submitted |= matches!(step, Step::Submit { .. });
-        if let Some(step) = pages::join_looks(self.steps.last_mut(), step) {
+        if let Step::Submit { sector, write, .. } = step {
+            self.submitted = true;
+            self.ahead.extend((!write).then_some(sector));
+            self.ahead
+                .drain(..self.ahead.len().saturating_sub(MOST_AHEAD));
+        }
+        if self.first_look_at_ahead(step) {
+            self.flush();
+            self.steps.push(step);
+        } else if let Some(step) = pages::join_looks(self.steps.last_mut(), step) {
             self.flush();
             self.steps.push(step);
         }
+    }
+
+    /// Whether a look is the first at something read ahead: it may have to wait, so it stays where it is.
+    fn first_look_at_ahead(&mut self, step: Step) -> bool {
+        let Step::Look {
+            sector, sectors, ..
+        } = step
+        else {
+            return false;
+        };
+        let range = sector..sector + u64::from(sectors);
+        let before = self.ahead.len();
+        self.ahead.retain(|start| !range.contains(start));
+        self.ahead.len() < before
     }
 
     /// Time on a core in the log's flushes.

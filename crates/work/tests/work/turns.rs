@@ -1,8 +1,6 @@
 //! Sessions of a server: turns, commits seen and unseen, the client's part.
 
-mod made;
-
-use made::Made;
+use crate::made::Made;
 use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass};
 use tierwise_work::{Away, Grouping, Step, Work};
 
@@ -152,4 +150,42 @@ fn the_clients_part_ends_a_turn() {
 fn a_recording_without_sessions_is_refused() {
     let error = Work::from_recording(&Recording::default()).expect_err("nothing in it");
     assert!(error.message.contains("no session"));
+}
+
+/// Transactions of "begin", two updates, "commit", each followed by an update alone and a query alone.
+#[test]
+fn an_update_alone_commits_and_one_within_does_not() {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let (log, socket) = (made.file(Some(Role::Log), 1 << 20), made.file(None, 0));
+    let mut doing = made.at(session, 0);
+    let mut written = 0;
+    for _ in 0..30 {
+        for (received, sent, commits) in [
+            (11, 17, false),
+            (60, 25, false),
+            (60, 25, false),
+            (12, 18, true),
+            (60, 25, true),
+            (46, 100, false),
+        ] {
+            doing.receive(socket, received, (30_000, NONE)).cpu(10_000);
+            if commits {
+                doing.call(CallKind::Write, log, (written, 8192), (0, NONE));
+                doing.sync(log, 100_000);
+                written += 8192;
+            }
+            doing.send(socket, sent);
+        }
+    }
+    let work = Work::from_recording(&made.finish()).expect("a sound recording");
+    let session = &work.sessions[0];
+    let ends = session.turns.iter().filter(|turn| turn.ends).count();
+    let commits = session
+        .steps
+        .iter()
+        .filter(|step| matches!(step, Step::Commit))
+        .count();
+    assert!((88..=91).contains(&ends), "{ends} transactions");
+    assert_eq!(commits, 60);
 }

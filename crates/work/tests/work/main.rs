@@ -1,0 +1,5 @@
+//! Work from recordings made by hand.
+
+mod made;
+mod steps;
+mod turns;

@@ -1,0 +1,166 @@
+//! Reads, writes, helpers and callers of a library, as steps.
+
+use crate::made::Made;
+use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
+use tierwise_work::{Grouping, Pace, Step, Work};
+
+/// Reads one page after the other: the first from the device, the second while the third is read ahead, the
+/// third before it is there.
+fn reader() -> Made {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    let mut doing = made.at(session, 0);
+    doing.cpu(10_000);
+    doing
+        .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
+        .cpu(5_000);
+    doing
+        .call(CallKind::Read, data, (8192, 8192), (0, NONE))
+        .cpu(5_000);
+    doing
+        .call(CallKind::Read, data, (16384, 8192), (30_000, NONE))
+        .cpu(5_000);
+    doing.call(CallKind::Write, data, (0, 8192), (0, NONE));
+    doing
+        .call(CallKind::Resize, data, (0, 0), (0, NONE))
+        .cpu(5_000);
+    made.block(data, session, BlockOp::Read, 1_000, (10_500, 60_500));
+    made.block(data, session, BlockOp::Read, 1_032, (67_500, 105_500));
+    made
+}
+
+#[test]
+fn reads_wait_for_their_own_request_or_for_one_under_way() {
+    let work = Work::from_recording(&reader().finish()).expect("a sound recording");
+    let steps = &work.sessions[0].steps;
+    let moves: Vec<&Step> = steps
+        .iter()
+        .filter(|step| !matches!(step, Step::Cpu { .. }))
+        .collect();
+    let role = Role::Data;
+    assert_eq!(
+        moves,
+        [
+            &Step::Read {
+                role,
+                sector: 0,
+                sectors: 16
+            },
+            &Step::Submit {
+                role,
+                sector: 32,
+                sectors: 16,
+                write: false
+            },
+            &Step::Look {
+                role,
+                sector: 16,
+                sectors: 16
+            },
+            &Step::Look {
+                role,
+                sector: 32,
+                sectors: 16
+            },
+            &Step::Write {
+                role,
+                sector: 0,
+                sectors: 16
+            },
+            &Step::Forget {
+                role,
+                sector: 0,
+                sectors: 16
+            },
+        ]
+    );
+}
+
+#[test]
+fn processor_time_is_kept_and_waits_are_not() {
+    let work = Work::from_recording(&reader().finish()).expect("a sound recording");
+    let cpu_ns: u64 = work.sessions[0]
+        .steps
+        .iter()
+        .map(|step| match step {
+            Step::Cpu { time_ns, .. } => u64::from(*time_ns),
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(cpu_ns, 10_000 + 4 * 5_000 + 5 * 2_000);
+}
+
+#[test]
+fn a_librarys_caller_is_cut_after_commits() {
+    let mut made = Made::new("sqlite");
+    let session = made.thread(ThreadClass::Session);
+    let (log, data) = (
+        made.file(Some(Role::Log), 1 << 20),
+        made.file(Some(Role::Data), 1 << 20),
+    );
+    let mut doing = made.at(session, 0);
+    for turn in 0..10 {
+        doing
+            .call(CallKind::Read, data, (turn * 4096, 4096), (0, NONE))
+            .cpu(20_000);
+        doing.call(CallKind::Write, log, (turn * 4120, 24), (0, NONE));
+        doing.call(CallKind::Write, log, (turn * 4120 + 24, 4096), (0, NONE));
+        doing.sync(log, 1_000_000).cpu(2_000);
+    }
+    let work = Work::from_recording(&made.finish()).expect("a sound recording");
+    let session = &work.sessions[0];
+    assert_eq!(
+        work.log.as_ref().map(|log| log.grouping),
+        Some(Grouping::Exclusive)
+    );
+    assert_eq!(session.turns.iter().filter(|turn| turn.ends).count(), 10);
+    let appended: Vec<u32> = session
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Append { size_bytes } => Some(*size_bytes),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(appended, [4120; 10]);
+}
+
+#[test]
+fn a_wait_for_a_helper_is_a_signal_and_an_await() {
+    let mut made = Made::new("postgres");
+    let (session, helper) = (
+        made.thread(ThreadClass::Session),
+        made.thread(ThreadClass::Background),
+    );
+    let data = made.file(Some(Role::Data), 1 << 20);
+    for turn in 0..5 {
+        let begin = turn * 300_000;
+        made.at(session, begin).cpu(100_000).call(
+            CallKind::Lock,
+            NONE,
+            (UNKNOWN, 0),
+            (198_000, helper),
+        );
+        let mut doing = made.at(helper, begin);
+        doing.call(CallKind::Lock, NONE, (UNKNOWN, 0), (98_000, session));
+        doing
+            .call(CallKind::Read, data, (turn * 8192, 8192), (150_000, NONE))
+            .cpu(48_000);
+    }
+    let work = Work::from_recording(&made.finish()).expect("a sound recording");
+    let count = |index: usize, signal: bool| {
+        let steps = work.sessions[index].steps.iter();
+        steps
+            .filter(|step| match step {
+                Step::Signal { .. } => signal,
+                Step::Await { .. } => !signal,
+                _ => false,
+            })
+            .count()
+    };
+    assert_eq!(work.sessions.len(), 2);
+    assert_eq!(work.sessions[1].pace, Pace::Loop);
+    assert_eq!((count(0, false), count(1, true)), (5, 5));
+    assert_eq!((count(1, false), count(0, true)), (5, 5));
+}
