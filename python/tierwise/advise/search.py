@@ -87,6 +87,8 @@ class Search:
         )
 
 
-def _cheapest_first(priced: tuple[float, Ranked]) -> tuple[float, float]:
-    """Of equal prices the fastest first."""
-    return priced[0], -priced[1].rate_per_s
+def _cheapest_first(priced: tuple[float, Ranked]) -> tuple[float, int, float]:
+    """Of equal prices that with fewest moves, then the fastest."""
+    usd, ranked = priced
+    moves = sum(device != RECORDED for device in ranked.placement.values())
+    return usd, moves, -ranked.rate_per_s

@@ -9,6 +9,7 @@ from tierwise.report import numbers
 from tierwise.report.moves import ROLE_NAMES
 from tierwise.report.prediction_words import moving, times
 
+_CENT = 0.01
 _MOST_STEPS = 1
 _MONTHS_PER_YEAR = 12
 _LONG_MONTHS = 120
@@ -33,6 +34,8 @@ def further_sentences(advice: Advice) -> list[str]:
 
 def money(usd: float) -> str:
     """``12 $/month``."""
+    if 0 < usd < _CENT:
+        return f"less than {_CENT}\u00a0$/month"
     return f"{numbers.significant(usd, 2) if 0 < usd < 10 else numbers.count(usd)}\u00a0$/month"
 
 
