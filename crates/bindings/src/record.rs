@@ -26,7 +26,6 @@ struct OptionsText {
     pids: Vec<i32>,
     ignore_pids: Vec<i32>,
     buffer_mb: u64,
-    clients: bool,
     rules: String,
     rules_file: String,
     devices: Vec<DeviceText>,
@@ -70,7 +69,6 @@ impl PyRecorder {
             pids: told.pids,
             buffer_bytes: told.buffer_mb << 20,
             poll: POLL,
-            clients: told.clients,
             ignore_pids: told.ignore_pids,
         };
         py.detach(|| Recorder::attach(options, rules, devices, &told.directory))

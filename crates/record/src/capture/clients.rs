@@ -10,10 +10,19 @@ use crate::EventKind;
 /// Whoever wakes once may be anybody: a parent, a timer's owner.
 const LEAST_WAKES: u32 = 2;
 
-/// Ids of the clients that a burst shows, sorted.
+/// Wakings between the target and one other thread.
+#[derive(Default)]
+struct Talk {
+    asked: u32,
+    answered: u32,
+}
+
+/// Ids of the clients that a burst shows, sorted: those who wake the target's threads and are woken by them.
+///
+/// Both, since an interrupt may use any thread's time to wake a session whose request is done.
 pub fn clients_in(burst: &RawBurst, decoder: &Decoder) -> Vec<i32> {
-    let own: HashSet<i32> = burst.threads.iter().map(|thread| thread.tid).collect();
-    let mut wakes: HashMap<i32, u32> = HashMap::new();
+    let own: HashSet<i32> = burst.targets().into_iter().collect();
+    let mut talks: HashMap<i32, Talk> = HashMap::new();
     burst.decode(decoder, |event| {
         if let EventKind::Waking {
             woken,
@@ -21,17 +30,20 @@ pub fn clients_in(burst: &RawBurst, decoder: &Decoder) -> Vec<i32> {
             ..
         } = event.kind
         {
-            let foreign = event.tid != 0 && !own.contains(&event.tid);
-            if foreign && own.contains(&woken) {
-                *wakes.entry(event.tid).or_default() += 1;
+            match (own.contains(&event.tid), own.contains(&woken)) {
+                (false, true) => talks.entry(event.tid).or_default().asked += 1,
+                (true, false) => talks.entry(woken).or_default().answered += 1,
+                _ => {}
             }
         }
     });
-    let often = wakes.into_iter().filter(|&(_, count)| count >= LEAST_WAKES);
-    let mut clients: Vec<i32> = often
-        .map(|(tid, _)| tid)
-        .filter(|&tid| !processes::is_kernel_thread(tid))
-        .collect();
+    talks.retain(|&tid, talk| {
+        tid != 0
+            && talk.asked >= LEAST_WAKES
+            && talk.answered > 0
+            && !processes::is_kernel_thread(tid)
+    });
+    let mut clients: Vec<i32> = talks.into_keys().collect();
     clients.sort_unstable();
     clients
 }

@@ -12,14 +12,13 @@ pub struct Options {
     pub instance: String,
     /// Processes to trace, with everything they start.
     pub pids: Vec<i32>,
-    /// Room for events that were not read yet, for each core and instance.
+    /// Room for events that were not read yet, for each core and instance; less on a machine with so many cores
+    /// that it would take a sixteenth of the memory.
     pub buffer_bytes: u64,
-    /// Where what a long burst gives waits to be decoded, in a file without a name.
-    pub spool_dir: PathBuf,
     /// How often that room is emptied.
     pub poll: Duration,
-    /// Whether to find the threads that wake the traced ones, and follow their scheduling too.
-    pub clients: bool,
+    /// Where what a long burst gives waits to be decoded, in a file without a name.
+    pub spool_dir: PathBuf,
     /// Processes whose processor time is not counted as foreign.
     pub ignore_pids: Vec<i32>,
 }

@@ -91,7 +91,7 @@ impl RawBurst {
             let cpu = self.streams[stream].cpu;
             if let Some(mut event) = decoder.decode(cpu, time_ns, record) {
                 count += 1;
-                attribute(&mut event, record, &targets);
+                attribute(&mut event, record, &targets, &self.clients);
                 if let Some(opened) = opens.before(&event) {
                     sink(opened);
                 }
@@ -107,7 +107,7 @@ impl RawBurst {
     }
 
     /// Threads that were the target's own when it began or ended, sorted.
-    fn targets(&self) -> Vec<i32> {
+    pub(super) fn targets(&self) -> Vec<i32> {
         let threads = self.threads.iter().chain(&self.new_threads);
         let mut tids: Vec<i32> = threads.map(|thread| thread.tid).collect();
         tids.retain(|tid| self.clients.binary_search(tid).is_err());
@@ -139,14 +139,19 @@ fn edge(time_ns: u64, kind: EventKind) -> Event {
 }
 
 /// Who sends through the loopback wakes the receiver in a software interrupt, but by its own doing: so where
-/// one of them is a target's and the other is not.
-fn attribute(event: &mut Event, record: &[u8], targets: &[i32]) {
+/// one of them is a target's and the other a client, or nobody knows the clients yet.
+fn attribute(event: &mut Event, record: &[u8], targets: &[i32], clients: &[i32]) {
     if let EventKind::Waking {
         interrupt, woken, ..
     } = &mut event.kind
     {
-        let own = |tid: &i32| targets.binary_search(tid).is_ok();
-        let somebody = event.tid != 0 && own(woken) != own(&event.tid);
-        *interrupt = *interrupt && !(somebody && decode::in_soft_interrupt(record));
+        let own = |tid: i32| targets.binary_search(&tid).is_ok();
+        let client = |tid: i32| match clients {
+            [] => tid != 0 && !own(tid),
+            _ => clients.binary_search(&tid).is_ok(),
+        };
+        let pair = |one: i32, other: i32| own(one) && client(other);
+        let loopback = pair(*woken, event.tid) || pair(event.tid, *woken);
+        *interrupt = *interrupt && !(loopback && decode::in_soft_interrupt(record));
     }
 }

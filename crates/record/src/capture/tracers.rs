@@ -4,7 +4,7 @@
 //! they complete under any thread.
 
 use super::decode::Decoder;
-use super::instance::{Counts, Instance, Pipe};
+use super::instance::{Counts, Instance, Pipe, online_cpus};
 use super::tracepoints::{DEVICES, Meaning, SCHEDULING, SYSTEM_CALLS};
 use super::{CaptureError, Options};
 
@@ -18,9 +18,10 @@ pub struct Tracers {
 impl Tracers {
     /// Makes them, switched off; `decoder` learns their records.
     pub fn create(options: &Options, decoder: &mut Decoder) -> Result<Self, CaptureError> {
+        let most = memory_bytes() / 16 / (3 * online_cpus().len() as u64);
         let create = |kind: &str| {
             let name = format!("{}-{kind}", options.instance);
-            Instance::create(&options.tracefs, &name, options.buffer_bytes)
+            Instance::create(&options.tracefs, &name, options.buffer_bytes.min(most))
         };
         let mut calls = create("calls")?;
         add_calls(&mut calls, decoder)?;
@@ -105,4 +106,15 @@ fn lacks(event: &str) -> CaptureError {
         format!("this kernel has no tracepoint {event}"),
         "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)",
     )
+}
+
+fn memory_bytes() -> u64 {
+    // SAFETY: takes no pointers.
+    let (pages, page) = unsafe {
+        (
+            libc::sysconf(libc::_SC_PHYS_PAGES),
+            libc::sysconf(libc::_SC_PAGESIZE),
+        )
+    };
+    pages.max(0).cast_unsigned() * page.max(0).cast_unsigned()
 }

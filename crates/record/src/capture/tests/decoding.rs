@@ -1,6 +1,7 @@
 //! Records of tracepoints become events.
 
 use super::page_builder::PageBuilder;
+use crate::capture::clients_in;
 use crate::capture::decode::Decoder;
 use crate::capture::format::Format;
 use crate::capture::merge::Merge;
@@ -32,6 +33,16 @@ fn record(id: u16, flags: u8, tid: i32, words: &[u32]) -> Vec<u8> {
         .iter()
         .for_each(|word| bytes.extend(word.to_ne_bytes()));
     bytes
+}
+
+fn live(tid: i32) -> LiveThread {
+    LiveThread {
+        pid: tid,
+        tid,
+        name: String::new(),
+        process: String::new(),
+        command_line: String::new(),
+    }
 }
 
 /// A stream of one page.
@@ -196,13 +207,6 @@ fn a_burst_has_what_lies_between_its_edges() {
 #[test]
 fn a_client_that_sends_through_the_loopback_is_the_waker() {
     let (soft, hard) = (0x10, 0x08);
-    let target = LiveThread {
-        pid: 7,
-        tid: 7,
-        name: String::new(),
-        process: String::new(),
-        command_line: String::new(),
-    };
     let wakes = [(soft, 8), (soft | hard, 8), (soft, 7), (soft, 0), (0, 8)];
     let page = wakes
         .iter()
@@ -211,7 +215,7 @@ fn a_client_that_sends_through_the_loopback_is_the_waker() {
         });
     let burst = RawBurst {
         end_ns: 100,
-        threads: vec![target],
+        threads: vec![live(7)],
         streams: vec![stream(0, &page.finish())],
         ..RawBurst::default()
     };
@@ -222,4 +226,22 @@ fn a_client_that_sends_through_the_loopback_is_the_waker() {
         }
     });
     assert_eq!(interrupts, [false, true, true, true, false]);
+}
+
+#[test]
+fn a_client_wakes_the_target_and_is_woken_by_it() {
+    let (soft, own) = (0x10, std::process::id() as i32);
+    let talk = [(0, own, 7), (0, own, 7), (0, 7, own)];
+    let disturbed = [(soft, 8, 7), (soft, 8, 7), (0, 9, 7), (0, 7, 9)];
+    let start = PageBuilder::at(1);
+    let page = (talk.iter().chain(&disturbed)).fold(start, |page, &(flags, waker, woken)| {
+        page.short(1, &record(2, flags, waker, &[woken.cast_unsigned(), 0]))
+    });
+    let burst = RawBurst {
+        end_ns: 100,
+        threads: vec![live(7)],
+        streams: vec![stream(0, &page.finish())],
+        ..RawBurst::default()
+    };
+    assert_eq!(clients_in(&burst, &decoder()), [own]);
 }

@@ -99,7 +99,6 @@ fn trace_a_copy(scratch: &Scratch) {
         buffer_bytes: 1 << 20,
         spool_dir: scratch.0.clone(),
         poll: Duration::from_millis(20),
-        clients: false,
         ignore_pids: Vec::new(),
     };
     let mut capture = Capture::attach(options).expect("we may trace");
