@@ -77,8 +77,8 @@ def recording_of(wanted: dict[str, Any], recordings: Path) -> Path:
         TierwiseError: if there is none.
     """
     folder = recordings / wanted["experiment"].replace(" ", "-")
-    found = sorted(file.parent for file in folder.glob("*/about.json"))
-    fitting = [one for one in found if wanted.get("setting", "") in one.name]
+    found = sorted(file.parent for file in folder.rglob("about.json"))
+    fitting = [one for one in found if wanted.get("setting", "") in str(one.relative_to(folder))]
     if not fitting:
         raise TierwiseError(f"{folder.name}: no recording", "run benchmarks/papers.py as root")
     return fitting[-1]
