@@ -10,6 +10,9 @@ use crate::EventKind;
 /// Whoever wakes once may be anybody: a parent, a timer's owner.
 const LEAST_WAKES: u32 = 2;
 
+/// And whoever wakes this many times less than the busiest was interrupted, or has no part in the work.
+const BUSIEST_OVER_LEAST: u32 = 20;
+
 /// Wakings between the target and one other thread.
 #[derive(Default)]
 struct Talk {
@@ -37,11 +40,11 @@ pub fn clients_in(burst: &RawBurst, decoder: &Decoder) -> Vec<i32> {
             }
         }
     });
+    let most = talks.values().map(|talk| talk.asked).max().unwrap_or(0);
+    let least = LEAST_WAKES.max(most / BUSIEST_OVER_LEAST);
     talks.retain(|&tid, talk| {
-        tid != 0
-            && talk.asked >= LEAST_WAKES
-            && talk.answered > 0
-            && !processes::is_kernel_thread(tid)
+        let talks = talk.asked >= least && talk.answered > 0;
+        tid != 0 && talks && !processes::is_kernel_thread(tid)
     });
     let mut clients: Vec<i32> = talks.into_keys().collect();
     clients.sort_unstable();
