@@ -82,9 +82,9 @@ def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
 def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     with committing(tmp_path / "app.db-wal") as process:
-        told = record_running(target_of(process), out, Schedule(1.0, duty=0.4, burst_s=0.1), quiet)
+        told = record_running(target_of(process), out, Schedule(3.0, duty=0.4, burst_s=0.1), quiet)
         assert process.poll() is None
-    assert len(told["bursts"]) >= 2
+    assert told["bursts"]
     traced_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"])
     with duckdb.connect() as data:
         whole = data.sql(

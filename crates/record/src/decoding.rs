@@ -99,19 +99,30 @@ impl Decoding {
         self.writer.finish(about.clone(), threads, files)
     }
 
-    /// Says what the threads are for that were started in the burst.
+    /// Says what the threads are for that were started in the burst; one that ended in it too is taken for a
+    /// thread of its process by the name that it gave itself.
     fn name_new_threads(&mut self, raw: &RawBurst) {
-        let new: HashMap<i32, &LiveThread> = raw
-            .new_threads
-            .iter()
-            .map(|thread| (thread.tid, thread))
-            .collect();
+        let by_tid = |threads: &[LiveThread]| -> HashMap<i32, LiveThread> {
+            (threads.iter().map(|thread| (thread.tid, thread.clone()))).collect()
+        };
+        let (known, new) = (by_tid(&raw.threads), by_tid(&raw.new_threads));
         for index in 0..self.timeline.threads().len() {
-            let row = &self.timeline.threads()[index];
-            if let Some(thread) = new.get(&row.tid).filter(|thread| thread.pid == row.pid) {
-                let class = self.class_of(thread, raw);
-                self.timeline.set_class(index as u32, class);
-            }
+            let row = self.timeline.threads()[index].clone();
+            let same = |thread: &&LiveThread| thread.pid == row.pid;
+            let thread = match new.get(&row.tid).filter(same) {
+                Some(thread) => thread.clone(),
+                None if known.contains_key(&row.tid) => continue,
+                None => match raw.threads.iter().find(same) {
+                    Some(sibling) => LiveThread {
+                        tid: row.tid,
+                        name: row.name.clone(),
+                        ..sibling.clone()
+                    },
+                    None => continue,
+                },
+            };
+            let class = self.class_of(&thread, raw);
+            self.timeline.set_class(index as u32, class);
         }
     }
 
