@@ -93,6 +93,8 @@ class RecordedRun(Record):
     memory_bytes: int
     clients: int
     duration_s: float
+    once: bool
+    """Whether the work was done once and timed, in ``duration_s``, rather than repeated and counted."""
     unit: str
     rate_per_s: float
     """As recorded."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tierwise.advise import Advice, Goal, Move, Option, Wear
 from tierwise.report import numbers
 from tierwise.report.moves import ROLE_NAMES
-from tierwise.report.prediction_words import moving, times
+from tierwise.report.prediction_words import moving, of_what, times
 
 _CENT = 0.01
 _MOST_STEPS = 1
@@ -57,7 +57,7 @@ def months(value: float | None) -> str:
 
 def _move_sentence(move: Move) -> str:
     speedup = move.prediction.speedup
-    gain = f"{times(speedup)} the throughput" if speedup else "no figure"
+    gain = f"{times(speedup)} {of_what(move.prediction)}" if speedup else "no figure"
     return f"Move {moving({move.role: move.device})}: {gain} {cost(move.usd_per_month)}"
 
 
@@ -79,7 +79,7 @@ def _best_sentence(advice: Advice) -> str:
     if advice.ladder and best.placement == advice.ladder[-1].placement:
         return f"That is the best of {_tried(advice)}."
     speedup = best.prediction.speedup
-    gain = f" {times(speedup)} the throughput" if speedup else ""
+    gain = f" {times(speedup)} {of_what(best.prediction)}" if speedup else ""
     return f"Best of {_tried(advice)}: {moving(best.placement)}:{gain} for {money(best.usd_per_month)}."
 
 

@@ -55,22 +55,18 @@ def answer_table(answers: Sequence[Prediction]) -> Table:
     table = plain_table()
     table.add_column("", overflow="fold")
     timed = answers[0].once
-    for name in (
-        "time" if timed else f"{answers[0].unit}/s",
-        "times\nfaster",
-        "p50\nlatency",
-        "p99\nlatency",
-    ):
+    latencies = () if timed else ("p50\nlatency", "p99\nlatency")
+    for name in ("time" if timed else f"{answers[0].unit}/s", "times\nfaster", *latencies):
         table.add_column(name, justify="right", no_wrap=True, vertical="top")
     table.add_column("time goes to", overflow="fold")
     for answer in answers:
         chief = answer.elapsed_s if timed else answer.rate_per_s
+        shown = [] if timed else [answer.p50_us, answer.p99_us]
         table.add_row(
             Text("\n".join(question_parts(answer.question))),
             with_interval(chief, numbers.seconds if timed else numbers.significant),
             speedup(answer),
-            with_interval(answer.p50_us, numbers.microseconds),
-            with_interval(answer.p99_us, numbers.microseconds),
+            *(with_interval(latency, numbers.microseconds) for latency in shown),
             Text(_times(answer)),
         )
     return table

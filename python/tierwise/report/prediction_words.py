@@ -35,14 +35,25 @@ def times(speedup: Estimate) -> str:
     return f"{numbers.ratio(speedup.value)} ({span(speedup)}) times"
 
 
+def of_what(answer: Prediction) -> str:
+    """What a speed-up multiplies."""
+    return "as fast" if answer.once else "the throughput"
+
+
 def recorded_sentence(run: RecordedRun) -> str:
     """What was recorded, and how well replaying it comes out."""
     engine = f"{run.engine} {run.engine_version}" if run.engine_version else run.engine
     clients = f"{run.clients} client{'s' if run.clients != 1 else ''}"
-    recorded = f"{numbers.significant(run.rate_per_s)} {run.unit} a second"
+    took = numbers.seconds(run.duration_s)
+    if run.once:
+        recorded, replayed = f"done in {took}", numbers.seconds(run.duration_s / (1 + run.error))
+    else:
+        recorded = f"{took}: {numbers.significant(run.rate_per_s)} {run.unit} a second"
+        replayed = numbers.significant(run.reproduced_rate_per_s)
+    rate = "rate " if run.once else ""
     return (
-        f"{engine}, {clients}, {run.cores} cores, {numbers.seconds(run.duration_s)}: {recorded}; "
-        f"replayed {numbers.significant(run.reproduced_rate_per_s)} ({signed_percent(run.error)})."
+        f"{engine}, {clients}, {run.cores} cores, {recorded}; "
+        f"replayed {replayed} ({rate}{signed_percent(run.error)})."
     )
 
 
@@ -105,12 +116,12 @@ def _gain(answer: Prediction) -> str:
     speedup = answer.speedup
     if speedup is None:
         return "no figure"
+    gained = f"{times(speedup)} {of_what(answer)}"
     if not (answer.faster or answer.slower):
-        return f"no difference that can be told ({times(speedup)} the throughput)"
+        return f"no difference that can be told ({gained})"
     if answer.once and answer.elapsed_s:
-        took = numbers.seconds(answer.elapsed_s.value)
-        return f"{times(speedup)} as fast, {took}"
-    return f"{times(speedup)} the throughput"
+        return f"{gained}, {numbers.seconds(answer.elapsed_s.value)}"
+    return gained
 
 
 def _subject(question: Question) -> str:
