@@ -39,10 +39,8 @@ impl Instance {
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         instance.set("buffer_size_kb", &(buffer_bytes >> 10).to_string())?;
-        // What is dropped when the buffer is full is the newest, so that what is there has no gaps.
+        // What is dropped when the buffer is full is the newest, so that what is there has no gaps; it costs less too.
         instance.set("options/overwrite", "0")?;
-        // Names of threads are learnt by other means; not every kernel has the switch.
-        let _ = instance.set("options/record-cmd", "0");
         for cpu in online_cpus() {
             instance.open_pipe(cpu)?;
         }
