@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tierwise_recording::{BurstRows, Call, CallKind, NONE, State, UNKNOWN};
+use tierwise_recording::{Block, BurstRows, Call, CallKind, NONE, State, UNKNOWN};
 
 use super::asynchronous::Asynchronous;
 use super::blocks::{Blocks, DeviceRange, Told};
@@ -239,8 +239,10 @@ impl Burst {
         join::name_files(&mut blocks, &self.hints, files);
         self.asynchronous.place(&mut self.tracks, &blocks, files);
         let ours = files.devices_with_roles();
-        blocks.retain(|block| block.completed_ns > 0 && ours.contains(&block.device));
-        totals.count_blocks(&blocks);
+        let matters = |block: &Block| block.completed_ns > 0 && ours.contains(&block.device);
+        let asked = blocks.iter().zip(&self.hints);
+        totals.count_blocks(asked.filter(|(block, _)| matters(block)));
+        blocks.retain(matters);
         self.tracks.sort_by_key(|track| track.thread);
         totals.count_tracks(&self.tracks, self.end_ns - self.start_ns);
         let (states, calls) = self.number_rows();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tierwise_recording::{Block, BlockOp, CallKind, Check, NONE, StateKind};
 
 use super::cores::Cores;
+use super::join::Hint;
 use super::track::{Phase, Track};
 
 /// Deviation of a thread's parts from its wall time that is allowed.
@@ -23,7 +24,7 @@ pub(super) struct Totals {
     /// Time in bursts, and in `Cpu` states of each core.
     span_ns: u64,
     busy_ns: BTreeMap<u16, u64>,
-    /// Requests to files that recorded threads made, and those whose file is known.
+    /// Requests that recorded threads made in calls on files, and those whose file is known.
     requests: u64,
     named_requests: u64,
     /// Requests of others, such as write-back, whose file is known, and whose is not.
@@ -63,18 +64,21 @@ impl Totals {
         }
     }
 
-    /// Requests for the file system's own structures, flushes and discards are of no file. Those of others may
-    /// be of files that nobody asked about: a device may serve more than the database.
-    pub(super) fn count_blocks(&mut self, blocks: &[Block]) {
-        let moves = |block: &&Block| matches!(block.op, BlockOp::Read | BlockOp::Write);
-        for block in blocks.iter().filter(moves).filter(|block| !block.meta) {
+    /// Requests for the file system's own structures, flushes and discards are of no file. Those of other
+    /// programs, of page faults and of write-back may be of files that nobody asked about: a device may serve more
+    /// than the database.
+    pub(super) fn count_blocks<'a>(&mut self, asked: impl Iterator<Item = (&'a Block, &'a Hint)>) {
+        for (block, hint) in asked {
+            if block.meta || !matches!(block.op, BlockOp::Read | BlockOp::Write) {
+                continue;
+            }
             let named = u64::from(block.file != NONE);
-            if block.thread == NONE {
-                self.others += 1;
-                self.others_named += named;
-            } else {
+            if hint.is_of_file_call() {
                 self.requests += 1;
                 self.named_requests += named;
+            } else {
+                self.others += 1;
+                self.others_named += named;
             }
         }
     }
@@ -103,7 +107,7 @@ impl Totals {
     }
 
     fn requests_named(&self) -> Check {
-        let name = "block requests of recorded threads name their file";
+        let name = "block requests made in calls name their file";
         let mut check = named(name, self.named_requests, self.requests);
         let others = format!("; of others {} of {}", self.others_named, self.others);
         check.detail.push_str(&others);

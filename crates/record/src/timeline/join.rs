@@ -19,6 +19,15 @@ pub(super) struct Hint {
     pub syncing: [u32; 4],
 }
 
+impl Hint {
+    /// Whether a recorded thread made the request in a call that moves a file's bytes or waits for such calls.
+    pub(super) fn is_of_file_call(&self) -> bool {
+        use CallKind::{Await, Read, Resize, Sync, Write};
+        self.call
+            .is_some_and(|(kind, _)| matches!(kind, Read | Write | Sync | Resize | Await))
+    }
+}
+
 /// Names the file of every request for which it is known.
 pub(super) fn name_files(blocks: &mut [Block], hints: &[Hint], files: &Files) {
     let mut unplaced = HashMap::new();
