@@ -17,7 +17,7 @@ import pytest
 
 from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger, mounts, tracing
-from tierwise.record import Schedule, Target, record_command, record_running
+from tierwise.record import Schedule, Target, of_pid, record_command, record_running
 from tierwise.record import rules as rule_files
 
 SQLITE = "sqlite"
@@ -106,6 +106,26 @@ def test_the_target_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
         assert process.poll() is None
     assert_nothing_traces(name)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["app.db-wal", "recording"]
+
+
+def test_files_are_found_where_a_container_has_them(tmp_path: Path) -> None:
+    """As in a container, a path means something else to the process than to us."""
+    script = f'mount --bind {tmp_path} /mnt && exec {sys.executable} -c "$0" /mnt/app.db-wal 60'
+    process = subprocess.Popen(["unshare", "--mount", "sh", "-c", script, _COMMITS])
+    try:
+        while not (tmp_path / "app.db-wal").exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        target = of_pid(process.pid, rule_files.load(SQLITE))
+        out = tmp_path / "recording"
+        record_running(target, out, Schedule(0.5, 0.5, 0.1), quiet)
+    finally:
+        process.kill()
+        process.wait()
+    with duckdb.connect() as data:
+        facts = f"SELECT path, size_bytes > 0 FROM '{out}/files.parquet' WHERE role = 'log'"
+        files = data.sql(facts).fetchall()
+    assert files == [("/mnt/app.db-wal", True)]
 
 
 def test_a_killed_recorder_leaves_no_tracing(tmp_path: Path, run_dir: Path) -> None:
