@@ -15,6 +15,9 @@ const FIRST_WAKING_NS: u64 = 20_000;
 /// See [`FIRST_WAKING_NS`].
 const NEXT_WAKING_NS: u64 = 8_000;
 
+/// Asynchronous calls of one thread that can be under way together.
+const MOST_UNDERWAY: usize = 256;
+
 /// A flush of the log by one thread, and the wakings after it.
 #[derive(Clone, Copy, Debug)]
 struct Flush {
@@ -204,15 +207,17 @@ impl<'a> Causes<'a> {
         (time_ns <= flush.woken_ns).then_some(flush.file)
     }
 
-    /// A wait for asynchronous calls: for the last of its own that ended in it.
+    /// A wait for asynchronous calls: for that one under way which is the first to be done. It may be told as
+    /// done a little after the waking, by the woken thread itself.
     fn awaited(&self, state: &State) -> Cause {
         let calls = self.submitted.get(&state.thread);
         let before = calls.map_or(&[][..], |calls| {
             &calls[..calls.partition_point(|call| call.start_ns <= state.end_ns)]
         });
-        let ended = before.iter().rev().take(256).find(|call| {
-            call.file != NONE && call.end_ns >= state.start_ns && call.end_ns <= state.end_ns
-        });
+        let recent = before.iter().rev().take(MOST_UNDERWAY);
+        let ended = recent
+            .filter(|call| call.file != NONE && call.end_ns >= state.start_ns)
+            .min_by_key(|call| call.end_ns);
         match ended {
             Some(call) if call.kind == CallKind::Read => self.of_file(Part::Read, call.file),
             Some(call) if self.role(call.file) == Some(Role::Log) => {
