@@ -6,7 +6,7 @@ use tierwise_work::Pace;
 
 use crate::events::Event;
 use crate::jobs::{Job, Then, Writes};
-use crate::session::{NONE, Resume};
+use crate::session::Resume;
 use crate::simulation::Simulation;
 
 /// How often the kernel looks for old pages (`dirty_writeback_centisecs`).
@@ -77,14 +77,9 @@ impl Simulation<'_> {
             let Some((sector, sectors)) = self.cache.next_sweep(role) else {
                 return;
             };
-            let job = self.jobs.add(Job {
-                then: Then::Sweep(role),
-                writes: Writes::None,
-                role,
-                stage: 0,
-                pending: 0,
-                leader: NONE,
-            });
+            let job = self
+                .jobs
+                .add(Job::new(Then::Sweep(role), Writes::None, role));
             let sent = self
                 .storage
                 .send_behind(self.now, job, role, sector, sectors);

@@ -93,6 +93,20 @@ impl Cache {
         }
     }
 
+    /// The first run of dirty pages of a role between two sectors; its pages are clean from now on.
+    pub(crate) fn next_dirty(&mut self, role: Role, from: u64, end: u64) -> Option<(u64, u32)> {
+        let dirty = &self.roles[role as usize];
+        let (page, pages) = dirty.run(from.div_ceil(PAGE_SECTORS))?;
+        let end = end.div_ceil(PAGE_SECTORS);
+        if page >= end {
+            return None;
+        }
+        let pages = pages.min(end - page);
+        let run = (page * PAGE_SECTORS, (pages * PAGE_SECTORS) as u32);
+        self.clean(role, run.0, run.1);
+        Some(run)
+    }
+
     /// Whether there is more than the flusher leaves alone.
     pub(crate) fn presses(&self) -> bool {
         self.count > self.background

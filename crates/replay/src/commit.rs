@@ -4,10 +4,11 @@
 //! the others sleep until it is released, look whether they are covered, and else compete for it. InnoDB,
 //! `group_commit_lock` (log0sync.cc): the same, the next leader is one of those that wait. RocksDB,
 //! `WriteThread` (write_thread.cc): the leader takes those that have queued; the next leader is named when it is
-//! done. SQLite: one writer holds the database. Not modelled: delays that wait for others before a flush
+//! done. SQLite: one writer holds the database, which the work shows as a hot lock. Not modelled: delays that wait for others before a flush
 //! (`commit_delay`), a write and a flush of the log that overlap.
 
 use tierwise_device::Nanos;
+use tierwise_recording::Role;
 use tierwise_work::Grouping;
 
 use crate::events::Event;
@@ -24,9 +25,6 @@ const LOOK_NS: Nanos = 2_000;
 impl Simulation<'_> {
     /// A session commits; whether it can go on at once.
     pub(crate) fn commit(&mut self, index: u32) -> bool {
-        if !self.has_database(index) {
-            return self.retry_later(index);
-        }
         let appended = self.session(index).appended;
         let Some(log) = &mut self.log else {
             self.committed(index);
@@ -47,7 +45,7 @@ impl Simulation<'_> {
         if grouped && log.is_busy() && log.holder != index {
             log.waiting.push_back(index);
             self.does(index, Doing::LogQueue);
-            return false;
+            return self.waits(index);
         }
         if grouped {
             log.holder = index;
@@ -82,12 +80,8 @@ impl Simulation<'_> {
             to: log.inserted,
         };
         let job = self.jobs.add(Job {
-            then: Then::Flushed,
-            writes,
-            role: tierwise_recording::Role::Log,
-            stage: 0,
-            pending: 0,
             leader,
+            ..Job::new(Then::Flushed, writes, Role::Log)
         });
         self.tally.log_flushes += 1;
         self.advance_job(job);
@@ -137,11 +131,12 @@ impl Simulation<'_> {
         log.holder = log.waiting.iter().find(uncovered).copied().unwrap_or(NONE);
     }
 
-    /// Wakes those who wait, one after the other: the covered go on, the others look again.
+    /// Wakes those who wait, the last to come first (PostgreSQL's `LWLockQueueSelf` puts those who wait until a
+    /// lock is free at the head of its list, InnoDB's list is a stack): the covered go on, the others look again.
     fn wake_waiters(&mut self) {
         let Some(log) = &mut self.log else { return };
         let mut at = self.now;
-        for waiter in log.waiting.drain(..) {
+        for waiter in log.waiting.drain(..).rev() {
             at += Nanos::from(log.rules.wake_ns);
             let session = &mut self.sessions[waiter as usize];
             session.resume = if session.appended <= log.flushed {

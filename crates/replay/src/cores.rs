@@ -36,6 +36,8 @@ pub(crate) enum Ended {
 #[derive(Debug)]
 pub(crate) struct Cores {
     running: Vec<Option<Running>>,
+    /// What is left of the slice of who runs there.
+    slice_left_ns: Vec<Nanos>,
     idle: Vec<u32>,
     queue: VecDeque<u32>,
     slice_ns: Nanos,
@@ -46,6 +48,7 @@ impl Cores {
     pub(crate) fn new(count: u32) -> Self {
         Self {
             running: vec![None; count as usize],
+            slice_left_ns: vec![0; count as usize],
             idle: (0..count).rev().collect(),
             queue: VecDeque::with_capacity(256),
             slice_ns: SLICE_NS * Nanos::from(1 + count.ilog2().min(MOST_DOUBLINGS)),
@@ -56,6 +59,11 @@ impl Cores {
     /// A core for someone new, if one is idle.
     pub(crate) fn take_idle(&mut self) -> Option<u32> {
         self.idle.pop()
+    }
+
+    /// How long a thread runs before another gets its turn.
+    pub(crate) fn slice_ns(&self) -> Nanos {
+        self.slice_ns
     }
 
     pub(crate) fn enqueue(&mut self, session: u32) {
@@ -71,16 +79,31 @@ impl Cores {
         next
     }
 
-    /// Lets a session run on a core that it has; when the core's event is due.
-    pub(crate) fn run(&mut self, now: Nanos, core: u32, session: u32, left_ns: Nanos) -> Nanos {
-        let stretch_ns = left_ns.min(self.slice_ns);
+    /// Begins a slice on a core.
+    pub(crate) fn begin_slice(&mut self, core: u32) {
+        self.slice_left_ns[core as usize] = self.slice_ns;
+    }
+
+    /// Whether who runs on a core has had its slice, and others wait.
+    pub(crate) fn must_yield(&self, core: u32) -> bool {
+        self.slice_left_ns[core as usize] == 0 && !self.queue.is_empty()
+    }
+
+    /// Lets a session run on a core that it has, from then on; when the core's event is due.
+    pub(crate) fn run(&mut self, starts: Nanos, core: u32, session: u32, left_ns: Nanos) -> Nanos {
+        let slice_left_ns = &mut self.slice_left_ns[core as usize];
+        if *slice_left_ns == 0 {
+            *slice_left_ns = self.slice_ns;
+        }
+        let stretch_ns = left_ns.min(*slice_left_ns);
+        *slice_left_ns -= stretch_ns;
         self.running[core as usize] = Some(Running {
             session,
             left_ns,
-            since: now,
+            since: starts,
             stretch_ns,
         });
-        now + stretch_ns
+        starts + stretch_ns
     }
 
     /// The core's event has come.
@@ -105,16 +128,20 @@ impl Cores {
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.busy_ns = 0;
         for running in self.running.iter_mut().flatten() {
-            running.stretch_ns -= now - running.since;
-            running.left_ns -= now - running.since;
-            running.since = now;
+            let ran_ns = now.saturating_sub(running.since);
+            running.stretch_ns -= ran_ns;
+            running.left_ns -= ran_ns;
+            running.since += ran_ns;
         }
     }
 
     /// Share of the cores that was busy since it was forgotten, `elapsed_ns` ago.
     pub(crate) fn busy_share(&self, now: Nanos, elapsed_ns: Nanos) -> f64 {
         let running = self.running.iter().flatten();
-        let busy_ns = self.busy_ns + running.map(|running| now - running.since).sum::<u64>();
+        let busy_ns = self.busy_ns
+            + running
+                .map(|running| now.saturating_sub(running.since))
+                .sum::<u64>();
         busy_ns as f64 / (elapsed_ns.max(1) as f64 * self.running.len() as f64)
     }
 }

@@ -5,7 +5,7 @@ use tierwise_recording::Role;
 
 use crate::jobs::{Job, Then, Writes};
 use crate::program::Ask;
-use crate::session::{NONE, Resume, Sent, WaitsFor};
+use crate::session::{Resume, Sent, WaitsFor};
 use crate::simulation::Simulation;
 use crate::tally::Doing;
 
@@ -31,9 +31,7 @@ impl Simulation<'_> {
                 true
             }
             Ask::Read => self.request(index, Op::Read, role, sector, sectors),
-            Ask::WriteThrough if !self.has_database(index) => self.retry_later(index),
             Ask::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
-            Ask::Write if !self.has_database(index) => self.retry_later(index),
             Ask::Write if self.cache.is_full() => {
                 self.session(index).resume = Resume::Again;
                 self.does(index, Doing::Write);
@@ -76,14 +74,7 @@ impl Simulation<'_> {
     }
 
     fn send_for(&mut self, then: Then, op: Op, role: Role, sector: u64, sectors: u32) -> u32 {
-        let job = self.jobs.add(Job {
-            then,
-            writes: Writes::None,
-            role,
-            stage: 0,
-            pending: 0,
-            leader: NONE,
-        });
+        let job = self.jobs.add(Job::new(then, Writes::None, role));
         let sent = self.storage.send(self.now, job, role, op, sector, sectors);
         self.jobs.get(job).pending = sent;
         job

@@ -33,9 +33,26 @@ pub(crate) struct Job {
     pub(crate) writes: Writes,
     pub(crate) role: Role,
     pub(crate) stage: u32,
+    /// How far its writes were sent: by their number, or of dirty pages the next sector.
+    pub(crate) cursor: u64,
     pub(crate) pending: u32,
     /// Who leads the flush, or [`crate::session::NONE`].
     pub(crate) leader: u32,
+}
+
+impl Job {
+    /// A job that has sent nothing yet.
+    pub(crate) fn new(then: Then, writes: Writes, role: Role) -> Self {
+        Self {
+            then,
+            writes,
+            role,
+            stage: 0,
+            cursor: 0,
+            pending: 0,
+            leader: crate::session::NONE,
+        }
+    }
 }
 
 /// All jobs under way.

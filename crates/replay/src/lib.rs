@@ -16,6 +16,7 @@ mod locks;
 mod log;
 mod many;
 mod observed;
+mod others;
 mod outcome;
 mod processor;
 mod program;

@@ -1,7 +1,6 @@
-//! Sessions and hot locks, and the database that one writer at a time holds.
+//! Sessions and hot locks.
 
 use tierwise_device::Nanos;
-use tierwise_work::Grouping;
 
 use crate::events::Event;
 use crate::locks::Asked;
@@ -9,49 +8,11 @@ use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
 use crate::tally::Doing;
 
-/// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
-const BUSY_NS: [Nanos; 12] = {
-    const MS: Nanos = 1_000_000;
-    [
-        MS,
-        2 * MS,
-        5 * MS,
-        10 * MS,
-        15 * MS,
-        20 * MS,
-        25 * MS,
-        25 * MS,
-        25 * MS,
-        50 * MS,
-        50 * MS,
-        100 * MS,
-    ]
-};
+/// After so many tries one goes on without the key, as after a time-out.
+const MOST_TRIES: u32 = 10_000;
 
 impl Simulation<'_> {
-    pub(crate) fn is_exclusive(&self) -> bool {
-        self.log
-            .as_ref()
-            .is_some_and(|log| log.rules.grouping == Grouping::Exclusive)
-    }
-
-    /// Whether a session may write; where one writer at a time may, it is that one from now on if there was none.
-    pub(crate) fn has_database(&mut self, index: u32) -> bool {
-        let exclusive = self.is_exclusive();
-        let Some(log) = self.log.as_mut().filter(|_| exclusive) else {
-            return true;
-        };
-        if log.writer == NONE {
-            log.writer = index;
-        }
-        log.writer == index
-    }
-
-    /// The database was busy: tries the same once more, after a sleep.
-    pub(crate) fn retry_later(&mut self, index: u32) -> bool {
-        self.retry_after(index, &BUSY_NS)
-    }
-
+    /// Tries the same once more, after a sleep.
     fn retry_after(&mut self, index: u32, delays_ns: &[Nanos]) -> bool {
         let session = self.session(index);
         let sleep_ns = delays_ns[(session.tries as usize).min(delays_ns.len() - 1)];
@@ -85,6 +46,11 @@ impl Simulation<'_> {
             Asked::Nothing => true,
             Asked::Taken => {
                 self.session(index).held.push(key);
+                true
+            }
+            Asked::Busy if self.session(index).tries > MOST_TRIES => {
+                self.session(index).key = NONE;
+                self.session(index).tries = 0;
                 true
             }
             Asked::Busy => {
@@ -127,9 +93,5 @@ impl Simulation<'_> {
         while let Some(key) = self.session(index).held.pop() {
             self.release_key(key);
         }
-        if let Some(log) = self.log.as_mut().filter(|log| log.writer == index) {
-            log.writer = NONE;
-        }
-        self.session(index).tries = 0;
     }
 }

@@ -17,8 +17,6 @@ pub(crate) struct Log<'a> {
     /// Who flushes, or is about to.
     pub(crate) holder: u32,
     pub(crate) waiting: VecDeque<u32>,
-    /// Who holds the whole database, where one writer at a time does.
-    pub(crate) writer: u32,
     /// The engine's own thread flushes now; it is nobody's session.
     pub(crate) flusher_at_work: bool,
 }
@@ -31,7 +29,6 @@ impl<'a> Log<'a> {
             flushed: 0,
             holder: NONE,
             waiting: VecDeque::with_capacity(64),
-            writer: NONE,
             flusher_at_work: false,
         }
     }

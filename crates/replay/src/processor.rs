@@ -20,56 +20,82 @@ impl Simulation<'_> {
         session.resume = then;
         session.pending_ns = base_ns;
         session.fresh = true;
-        if session.core != NONE && session.thread == thread {
-            let core = session.core;
-            return self.dispatch(index, core);
+        let core = session.core;
+        if core != NONE && session.thread == thread {
+            if !self.cores.must_yield(core) {
+                return self.dispatch(index, core, 0);
+            }
+            self.scale(index, core);
         }
         self.leave_core(index);
         self.session(index).thread = thread;
         self.queue_up(index);
     }
 
+    /// Another program's thread wants a core for so long, whatever the processor.
+    pub(crate) fn want_core_for_others(&mut self, index: u32, busy_ns: Nanos) {
+        let session = self.session(index);
+        session.pending_ns = busy_ns;
+        session.fresh = false;
+        self.queue_up(index);
+    }
+
     fn queue_up(&mut self, index: u32) {
         if let Some(core) = self.cores.take_idle() {
-            return self.dispatch(index, core);
+            return self.dispatch(index, core, self.program.work.wake_ns.into());
         }
-        let thread = self.session(index).thread;
+        self.does_queue(index);
+        self.cores.enqueue(index);
+    }
+
+    /// Notes that a session's thread waits for a core.
+    fn does_queue(&mut self, index: u32) {
+        let client = self.session(index).thread == CLIENT;
         self.does(
             index,
-            if thread == CLIENT {
+            if client {
                 Doing::Client
             } else {
                 Doing::Runnable
             },
         );
-        self.cores.enqueue(index);
     }
 
-    fn dispatch(&mut self, index: u32, core: u32) {
+    /// Lets a session run on a core that is its own, once the core is awake.
+    fn dispatch(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
+        self.scale(index, core);
+        if self.session(index).core != core {
+            self.cores.begin_slice(core);
+        }
+        if wakes_ns > 0 {
+            self.does_queue(index);
+        }
+        let session = self.session(index);
+        session.core = core;
+        let (pending_ns, client) = (session.pending_ns, session.thread == CLIENT);
+        let starts = self.now + wakes_ns;
+        self.does_from(
+            index,
+            if client { Doing::Client } else { Doing::Cpu },
+            starts,
+        );
+        let ends = self.cores.run(starts, core, index, pending_ns);
+        self.events.push(ends, Event::Core(core));
+    }
+
+    /// Works out what a session has to run, from how long its thread did not.
+    fn scale(&mut self, index: u32, core: u32) {
         let (now, speed, cost) = (self.now, self.cpu_speed, self.program.work.cpu);
         let session = self.session(index);
-        if session.fresh {
-            let waited = if session.core == core {
-                0
-            } else {
-                now - session.off_since[session.thread]
-            };
-            let ns = session.pending_ns as f64 * factor(cost, waited) / speed;
-            session.pending_ns = (ns as Nanos).max(1);
-            session.fresh = false;
+        if !std::mem::replace(&mut session.fresh, false) {
+            return;
         }
-        session.core = core;
-        let (pending_ns, thread) = (session.pending_ns, session.thread);
-        self.does(
-            index,
-            if thread == CLIENT {
-                Doing::Client
-            } else {
-                Doing::Cpu
-            },
-        );
-        let at = self.cores.run(now, core, index, pending_ns);
-        self.events.push(at, Event::Core(core));
+        let waited_ns = match session.core == core {
+            true => 0,
+            false => now - session.off_since[session.thread],
+        };
+        let ns = session.pending_ns as f64 * factor(cost, waited_ns) / speed;
+        session.pending_ns = (ns as Nanos).max(1);
     }
 
     /// A session's core is for others, if it has one.
@@ -82,7 +108,7 @@ impl Simulation<'_> {
         }
         session.off_since[session.thread] = now;
         if let Some(next) = self.cores.next_for(core) {
-            self.dispatch(next, core);
+            self.dispatch(next, core, 0);
         }
     }
 
@@ -94,17 +120,9 @@ impl Simulation<'_> {
                 self.session(session).pending_ns = left_ns;
                 self.session(session).core = NONE;
                 self.cores.enqueue(session);
-                let thread = self.session(session).thread;
-                self.does(
-                    session,
-                    if thread == CLIENT {
-                        Doing::Client
-                    } else {
-                        Doing::Runnable
-                    },
-                );
+                self.does_queue(session);
                 if let Some(next) = self.cores.next_for(core) {
-                    self.dispatch(next, core);
+                    self.dispatch(next, core, 0);
                 }
             }
             Ended::Done(session) => self.resume(session),

@@ -1,8 +1,10 @@
 //! Work made ready to be run many times: steps in one flat list a session, with what never changes worked out.
 
+use std::sync::OnceLock;
+
 use tierwise_device::{Library, Nanos, Profile};
 use tierwise_recording::{Role, ThreadClass};
-use tierwise_work::{CpuCost, Pace, RecordedDevice, Session, Step, Turn, Work};
+use tierwise_work::{CpuCost, Pace, RecordedDevice, Session, Step, SyncScript, Turn, Work};
 
 use crate::ReplayError;
 
@@ -48,6 +50,10 @@ pub(crate) enum Op {
     Drain,
     /// The client has its answer; what follows is its own time. `ends` a transaction.
     Reply { ends: bool },
+    /// Another program has a slice of a core.
+    OthersRun,
+    /// Until its next.
+    OthersRest,
     /// A turn is done; `ends` a transaction.
     EndTurn { ends: bool },
 }
@@ -67,13 +73,35 @@ pub(crate) struct Script {
     pub(crate) starts: Vec<u64>,
 }
 
+impl Script {
+    /// What other programs do.
+    fn others() -> Self {
+        Self {
+            ops: vec![Op::OthersRun, Op::OthersRest],
+            turns: Vec::new(),
+            beginnings: Vec::new(),
+            client: false,
+            pace: Pace::Loop,
+            starts: Vec::new(),
+        }
+    }
+}
+
 /// Work made ready.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) work: Work,
     pub(crate) sessions: Vec<Script>,
+    /// What stands in `sessions` for the other programs of the machine.
+    pub(crate) others: u32,
+    /// The share of the cores that other programs took to the sessions' loss; worked out when first asked for.
+    pub(crate) others_share: OnceLock<f64>,
     /// Client sessions in `sessions`.
     pub(crate) clients: usize,
+    /// The sectors that each script writes between.
+    pub(crate) spans: Vec<(u64, u64)>,
+    /// Roles whose writes into the page cache were seen.
+    cached: [bool; Role::ALL.len()],
     /// Devices of the recording, their times sorted by size.
     pub(crate) devices: Vec<RecordedDevice>,
     /// Their profiles, of those that were emulated.
@@ -97,7 +125,7 @@ impl Program {
             .sessions
             .iter()
             .filter(|session| !session.turns.is_empty());
-        let sessions: Vec<_> = scripts
+        let mut sessions: Vec<_> = scripts
             .map(|session| script(&work, session, client(session)))
             .collect::<Result<_, _>>()?;
         let clients = sessions.iter().filter(|session| session.client).count();
@@ -108,16 +136,27 @@ impl Program {
             ));
         }
         let signallers = signallers(&sessions);
+        let others = sessions.len() as u32;
+        sessions.push(Script::others());
         let (devices, profiles) = devices(&work, library)?;
         Ok(Self {
+            spans: work.scripts.iter().map(span).collect(),
             work,
+            cached: cached(&sessions),
             sessions,
+            others,
+            others_share: OnceLock::new(),
             clients,
             devices,
             profiles,
             nowhere: RecordedDevice::default(),
             signallers,
         })
+    }
+
+    /// Whether the writes of a role into the page cache were seen.
+    pub(crate) fn is_cached(&self, role: Role) -> bool {
+        self.cached[role as usize]
     }
 
     /// Transactions of client sessions, each done once.
@@ -182,6 +221,31 @@ fn devices(
 
 fn is_session(session: &Session) -> bool {
     session.class == ThreadClass::Session && session.pace == Pace::Loop && !session.turns.is_empty()
+}
+
+/// From the first to the last sector of a script's writes.
+fn span(script: &SyncScript) -> (u64, u64) {
+    let firsts = script.writes.iter().map(|write| write.0);
+    let ends = script
+        .writes
+        .iter()
+        .map(|write| write.0 + u64::from(write.1));
+    (firsts.min().unwrap_or(0), ends.max().unwrap_or(0))
+}
+
+fn cached(sessions: &[Script]) -> [bool; Role::ALL.len()] {
+    let mut cached = [false; Role::ALL.len()];
+    for op in sessions.iter().flat_map(|session| &session.ops) {
+        if let Op::File {
+            ask: Ask::Write,
+            role,
+            ..
+        } = op
+        {
+            cached[*role as usize] = true;
+        }
+    }
+    cached
 }
 
 fn signallers(sessions: &[Script]) -> Vec<Option<u32>> {

@@ -53,6 +53,9 @@ pub struct Question {
     pub cpu_speed: f64,
     /// Memory; none as recorded.
     pub memory_bytes: Option<u64>,
+    /// Share of the recorded machine's cores that other programs take; none as recorded.
+    #[serde(default)]
+    pub others_share: Option<f64>,
     /// Client sessions; none as recorded.
     pub clients: Option<u32>,
     /// For how long.
@@ -97,9 +100,11 @@ impl Question {
             cores: self.cores.unwrap_or(program.work.cores.max(1)),
             cpu_speed: self.cpu_speed,
             memory_bytes: self.memory_bytes,
+            others_share: self.others_share,
             clients: self.clients,
             mode: self.mode.mode()?,
             seed: self.seed,
+            as_observed: false,
             live: self.live.map(Live::path).transpose()?,
         })
     }

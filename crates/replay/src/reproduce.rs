@@ -71,7 +71,10 @@ pub fn reproduce(
     mode: Mode,
 ) -> Result<Reproduction, ReplayError> {
     let work = &program.work;
-    let scenario = |seed| Scenario::recorded(work.devices.len(), work.cores.max(1), mode, seed);
+    let scenario = |seed| Scenario {
+        as_observed: true,
+        ..Scenario::recorded(work.devices.len(), work.cores.max(1), mode, seed)
+    };
     let outcomes: Vec<Outcome> = seeds
         .iter()
         .map(|seed| run(program, &scenario(*seed)))

@@ -14,6 +14,7 @@ use crate::layout::Layout;
 use crate::locks::Locks;
 use crate::log::Log;
 use crate::observed::Observed;
+use crate::others::calibrated;
 use crate::program::Program;
 use crate::random::Random;
 use crate::session::Session;
@@ -26,6 +27,11 @@ use crate::{Mode, Outcome, ReplayError, Scenario};
 const WARM_UP: f64 = 0.2;
 /// Most cores and sessions: indices must fit.
 const MOST: u32 = 100_000;
+/// Observed times that stand for a device.
+const ENOUGH_TIMES: usize = 30;
+/// Shares of a core taken by others that are left out, and that are as much as others are thought to take.
+const LEAST_SHARE: f64 = 0.002;
+const MOST_SHARE: f64 = 0.97;
 
 /// Runs a scenario.
 ///
@@ -87,7 +93,9 @@ fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<Box<dyn Device 
     let device =
         |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
             let seed = seeds.draw();
+            let known = program.devices.get(index).is_some_and(is_known);
             let recorded = program.profiles.get(index).and_then(Option::as_ref);
+            let recorded = recorded.filter(|_| !(scenario.as_observed && known));
             match (profile.as_ref().or(recorded), program.devices.get(index)) {
                 (Some(profile), _) => profile.build(seed),
                 (None, Some(recorded)) => Box::new(Observed::new(recorded, seed)),
@@ -95,6 +103,11 @@ fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<Box<dyn Device 
             }
         };
     scenario.devices.iter().enumerate().map(device).collect()
+}
+
+/// Whether enough times of a device were observed to stand for it.
+fn is_known(device: &tierwise_work::RecordedDevice) -> bool {
+    device.reads.len() + device.writes.len() >= ENOUGH_TIMES
 }
 
 fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
@@ -133,6 +146,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         tally: Tally::new(),
         random: Random::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
+        others_period_ns: 0,
         steady: matches!(scenario.mode, Mode::Steady { .. }),
         transactions: 0,
         due_by_work: Vec::new(),
@@ -150,6 +164,9 @@ fn sessions(program: &Program, clients: Option<u32>) -> Vec<Session> {
     let mut left = wanted;
     for set in 0.. {
         for (index, script) in program.sessions.iter().enumerate() {
+            if index == program.others as usize {
+                continue;
+            }
             if script.client && left > 0 {
                 left -= 1;
                 sessions.push(Session::new(index as u32, set, true));
@@ -164,9 +181,39 @@ fn sessions(program: &Program, clients: Option<u32>) -> Vec<Session> {
     sessions
 }
 
+/// The other programs of the machine: on each core one that takes its part of what they took in the recording.
+fn start_others(simulation: &mut Simulation<'_>, scenario: &Scenario) {
+    let work = &simulation.program.work;
+    let share = scenario
+        .others_share
+        .unwrap_or_else(|| calibrated(simulation.program))
+        * f64::from(work.cores)
+        / f64::from(scenario.cores);
+    if share <= LEAST_SHARE {
+        return;
+    }
+    let slice_ns = simulation.cores.slice_ns();
+    simulation.others_period_ns = (slice_ns as f64 / share.min(MOST_SHARE)) as Nanos;
+    for _ in 0..scenario.cores {
+        let index = simulation.sessions.len() as u32;
+        let mut session = Session::new(simulation.program.others, 0, false);
+        session.cycle_began = simulation
+            .random
+            .below(simulation.others_period_ns as usize) as Nanos;
+        simulation
+            .events
+            .push(session.cycle_began, Event::Wake(index));
+        simulation.sessions.push(session);
+    }
+}
+
 fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     simulation.give_what_nobody_gives();
+    start_others(simulation, scenario);
     for index in 0..simulation.sessions.len() as u32 {
+        if simulation.sessions[index as usize].script == simulation.program.others {
+            continue;
+        }
         let script =
             &simulation.program.sessions[simulation.sessions[index as usize].script as usize];
         if script.pace != Pace::Loop {

@@ -39,12 +39,16 @@ pub struct Scenario {
     pub cpu_speed: f64,
     /// Memory for pages, of the engine and of the system; none as recorded.
     pub memory_bytes: Option<u64>,
+    /// Share of the recorded machine's cores that other programs take; none as recorded.
+    pub others_share: Option<f64>,
     /// Number of client sessions; none as recorded.
     pub clients: Option<u32>,
     /// Whether work goes on or ends.
     pub mode: Mode,
     /// Seed of everything random.
     pub seed: u64,
+    /// Whether recorded devices take the times that they were observed to take, rather than their profiles'.
+    pub as_observed: bool,
     /// The path to emulated live disks, if that is what is predicted.
     pub live: Option<LivePath>,
 }
@@ -59,9 +63,11 @@ impl Scenario {
             cores,
             cpu_speed: 1.0,
             memory_bytes: None,
+            others_share: None,
             clients: None,
             mode,
             seed,
+            as_observed: false,
             live: None,
         }
     }

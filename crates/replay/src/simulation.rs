@@ -17,8 +17,8 @@ use crate::session::{Resume, Session};
 use crate::storage::Storage;
 use crate::tally::{Doing, Tally};
 
-/// How long a wait may be at least where a session would else turn round in no time.
-const LEAST_CYCLE_NS: Nanos = 1_000;
+/// How long a session waits before it turns round once more, where all its turns took no time.
+const LEAST_CYCLE_NS: Nanos = 1_000_000;
 
 /// A run under way.
 pub(crate) struct Simulation<'a> {
@@ -39,6 +39,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) tally: Tally,
     pub(crate) random: Random,
     pub(crate) cpu_speed: f64,
+    /// How often each core's share of other programs wants a slice.
+    pub(crate) others_period_ns: Nanos,
     /// Whether sessions begin anew at their end.
     pub(crate) steady: bool,
     /// Client sessions that have not finished.
@@ -142,15 +144,20 @@ impl Simulation<'_> {
 
     /// Notes that a session does something else from now on.
     pub(crate) fn does(&mut self, session: u32, doing: Doing) {
+        self.does_from(session, doing, self.now);
+    }
+
+    /// Notes that a session will do something else from then on.
+    pub(crate) fn does_from(&mut self, session: u32, doing: Doing, from: Nanos) {
         let state = &mut self.sessions[session as usize];
         let doing = if state.replied { Doing::Client } else { doing };
         if state.doing == doing {
             return;
         }
         if state.counts {
-            self.tally.spend(state.doing, state.since, self.now);
+            self.tally.spend(state.doing, state.since, from);
         }
-        (state.doing, state.since) = (doing, self.now);
+        (state.doing, state.since) = (doing, from);
     }
 
     /// A session has come to the end of its turns.

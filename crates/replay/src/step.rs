@@ -44,10 +44,16 @@ impl Simulation<'_> {
                 self.waits(index)
             }
             Op::Append { size_bytes } => self.append(index, size_bytes),
-            Op::Commit => self.commit(index) || self.waits(index),
+            Op::Commit => self.commit(index),
             Op::Lock { lock } => self.take_lock(index, lock),
             Op::Signal { number } => self.signal(index, number),
             Op::Await { number } => self.await_signal(index, number),
+            Op::OthersRun => {
+                self.waits(index);
+                self.want_core_for_others(index, self.cores.slice_ns());
+                false
+            }
+            Op::OthersRest => self.rest_of_others(index),
             Op::Drain => self.drain(index),
             Op::Reply { ends } => self.reply(index, ends),
             Op::EndTurn { ends } => self.end_turn(index, ends),
@@ -61,18 +67,12 @@ impl Simulation<'_> {
     }
 
     fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
-        if timer && self.is_exclusive() {
-            return true;
-        }
         self.does(index, if timer { Doing::Sleep } else { Doing::Client });
         self.events.push(self.now + time_ns, Event::Wake(index));
         self.waits(index)
     }
 
     fn append(&mut self, index: u32, size_bytes: u32) -> bool {
-        if !self.has_database(index) {
-            return self.retry_later(index);
-        }
         if let Some(log) = &mut self.log {
             log.inserted += u64::from(size_bytes);
             let appended = log.inserted;
@@ -114,6 +114,18 @@ impl Simulation<'_> {
             session.transaction_began = now;
         }
         true
+    }
+
+    /// Other programs want their share of a core at even distances of time; they make good what they missed.
+    fn rest_of_others(&mut self, index: u32) -> bool {
+        let (now, period_ns) = (self.now, self.others_period_ns);
+        let session = self.session(index);
+        session.position = 0;
+        session.cycle += 1;
+        let next = session.cycle_began + period_ns;
+        session.cycle_began = next;
+        self.events.push(next.max(now), Event::Wake(index));
+        self.waits(index)
     }
 
     fn end_background_turn(&mut self, index: u32) -> bool {

@@ -4,23 +4,23 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 use tierwise_work::SyncScript;
 
+use crate::events::Event;
 use crate::jobs::{Job, Stage, Then, Writes, stage};
-use crate::session::NONE;
 use crate::simulation::Simulation;
 use crate::tally::Doing;
+
+/// Writes of one sync under way at a time: what a queue of the block layer holds (`nr_requests`).
+const WINDOW: u32 = 128;
+/// The stage of a job whose data is under way.
+const AFTER_DATA: u32 = 1;
 
 impl<'a> Simulation<'a> {
     /// A session makes files of a role durable, and waits.
     pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
         self.does(index, Doing::Write);
-        let job = self.jobs.add(Job {
-            then: Then::Session(index),
-            writes: Writes::Script(script),
-            role,
-            stage: 0,
-            pending: 0,
-            leader: NONE,
-        });
+        let job = self
+            .jobs
+            .add(Job::new(Then::Session(index), Writes::Script(script), role));
         self.advance_job(job);
     }
 
@@ -28,7 +28,11 @@ impl<'a> Simulation<'a> {
     pub(crate) fn answer(&mut self, index: u32) {
         let job = self.jobs.get(index);
         job.pending -= 1;
-        if job.pending == 0 {
+        if job.stage == AFTER_DATA {
+            let sent = self.send_data(index);
+            self.jobs.get(index).pending += sent;
+        }
+        if self.jobs.get(index).pending == 0 {
             self.advance_job(index);
         }
     }
@@ -61,7 +65,7 @@ impl<'a> Simulation<'a> {
         let flushes = self.storage.layout().flushes(job.role, recorded, journal);
         let (now, role) = (self.now, job.role);
         match stage(job.stage, flushes) {
-            Stage::Data => Some(self.send_data(index, job)),
+            Stage::Data => Some(self.send_data(index)),
             Stage::Journal => {
                 let writes = script.map_or(&[][..], |script| &script.journal_writes);
                 let storage = &mut self.storage;
@@ -83,35 +87,51 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    fn send_data(&mut self, index: u32, job: &Job) -> u32 {
-        let (now, role, work) = (self.now, job.role, &self.program.work);
+    /// Sends writes of a job until as many are under way as may be; how many requests.
+    fn send_data(&mut self, index: u32) -> u32 {
         let mut sent = 0;
-        match job.writes {
-            Writes::Script(script) => {
-                for &(sector, sectors) in &work.scripts[script as usize].writes {
-                    self.cache.clean(role, sector, sectors);
-                    sent += self
-                        .storage
-                        .send(now, index, role, Op::Write, sector, sectors);
-                }
-            }
-            Writes::Log { from, to, .. } => {
-                let parts = self.log.as_ref().map(|log| log.writes(from, to));
-                for (sector, sectors) in parts.into_iter().flatten().filter(|part| part.1 > 0) {
-                    sent += self
-                        .storage
-                        .send(now, index, role, Op::Write, sector, sectors);
-                }
-            }
-            Writes::None => {}
+        while self.jobs.get(index).pending + sent < WINDOW {
+            let job = *self.jobs.get(index);
+            let Some((sector, sectors)) = self.next_write(index, &job) else {
+                break;
+            };
+            sent += self
+                .storage
+                .send(self.now, index, job.role, Op::Write, sector, sectors);
         }
         sent
+    }
+
+    /// The next write of a job. Where the recording shows what was written into the page cache, a sync writes the
+    /// pages that are dirty now, between the first and the last sector that it wrote when it was recorded.
+    fn next_write(&mut self, index: u32, job: &Job) -> Option<(u64, u32)> {
+        let cursor = job.cursor;
+        let (write, next) = match job.writes {
+            Writes::None => return None,
+            Writes::Log { from, to, .. } => {
+                let parts = self.log.as_ref()?.writes(from, to);
+                let part = parts.get(cursor as usize).filter(|part| part.1 > 0)?;
+                (*part, cursor + 1)
+            }
+            Writes::Script(script) if self.program.is_cached(job.role) => {
+                let (first, end) = self.program.spans[script as usize];
+                let run = self.cache.next_dirty(job.role, cursor.max(first), end)?;
+                (run, run.0 + u64::from(run.1))
+            }
+            Writes::Script(script) => {
+                let writes = &self.program.work.scripts[script as usize].writes;
+                (*writes.get(cursor as usize)?, cursor + 1)
+            }
+        };
+        self.jobs.get(index).cursor = next;
+        Some(write)
     }
 
     fn end_job(&mut self, index: u32) {
         let job = self.jobs.remove(index);
         match job.then {
-            Then::Session(session) => self.proceed(session),
+            // Not at once: it may be that nothing had to be sent, and the session is still at the step before.
+            Then::Session(session) => self.events.push(self.now, Event::Wake(session)),
             Then::Sent(session) => self.arrived(session, index),
             Then::Flushed => self.flushed(job),
             Then::Sweep(role) => self.swept(role),

@@ -67,10 +67,10 @@ impl Tally {
         (self.commits, self.log_flushes) = (0, 0);
     }
 
-    /// A session did one thing from `since` until `now`.
+    /// A session did one thing from `since` until `now`, or will have begun to by `since`.
     pub(crate) fn spend(&mut self, doing: Doing, since: Nanos, now: Nanos) {
         if let Some(from) = self.counting_from {
-            self.spent_ns[doing as usize] += now - since.max(from);
+            self.spent_ns[doing as usize] += now.saturating_sub(since.max(from));
         }
     }
 

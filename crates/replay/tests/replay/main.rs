@@ -1,0 +1,6 @@
+//! Replaying work that is made for it, on devices whose times are known.
+
+mod background;
+mod log;
+mod properties;
+mod support;

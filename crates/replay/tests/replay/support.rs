@@ -1,0 +1,138 @@
+//! Work as a recording would give it, and shipped devices to put it on.
+
+use std::fs;
+use std::path::Path;
+
+use tierwise_device::{Library, Profile};
+use tierwise_recording::{Role, ThreadClass};
+use tierwise_replay::{Mode, Scenario};
+use tierwise_work::{
+    Grouping, HotLock, LogRules, Pace, RecordedDevice, Session, Step, SyncScript, Turn, Work,
+};
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// A shipped profile that refers to no other.
+pub fn shipped(name: &str) -> Profile {
+    let file = format!("../../python/tierwise/profiles/{name}.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+    let text = fs::read_to_string(path).expect("a shipped profile");
+    Profile::parse_with(&text, name, &Library::default()).expect("a valid profile")
+}
+
+/// Memory whose requests take so long each.
+pub fn memory(latency_us: f64) -> Profile {
+    let text = format!(
+        "kind = \"ram\"\nsummary = \"by definition, for this test\"\ncapacity_mb = 1000000\nread_latency_us = {latency_us}\n\
+         write_latency_us = {latency_us}\nflush_latency_us = 0\nlink_mb_per_s = 0\n[source]\n\
+         capacity_mb = \"by definition, for this test\"\nread_latency_us = \"by definition, for this test\"\nwrite_latency_us = \"by definition, for this test\"\nflush_latency_us = \"by definition, for this test\"\n\
+         link_mb_per_s = \"by definition, for this test\"\n"
+    );
+    Profile::parse(&text, "memory.toml").expect("a valid profile")
+}
+
+/// Turns of the same steps again and again, each a transaction.
+pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
+    let length = steps.len() as u32;
+    let turn = |index| Turn {
+        first_step: index * length,
+        steps: length,
+        tail_steps: 0,
+        ends: true,
+        recorded_ns: 0,
+        burst: 0,
+    };
+    Session {
+        name: name.to_owned(),
+        class: ThreadClass::Session,
+        pace: Pace::Loop,
+        turns: (0..turns).map(turn).collect(),
+        starts: Vec::new(),
+        steps: steps.repeat(turns as usize),
+    }
+}
+
+pub fn cpu(time_us: u32) -> Step {
+    Step::Cpu {
+        time_ns: time_us * 1000,
+        after_wait_ns: 0,
+        client: false,
+    }
+}
+
+/// How an engine's log works whose flush is one write.
+pub fn log(grouping: Grouping) -> LogRules {
+    LogRules {
+        grouping,
+        scripts: vec![SyncScript {
+            writes: Vec::new(),
+            flushes: 1,
+            journal_writes: Vec::new(),
+        }],
+        page_bytes: 8192,
+        first_sector: 0,
+        sectors: 1 << 21,
+        leader_cpu_ns: 10_000,
+        wake_ns: 5_000,
+        flusher_period_ns: None,
+    }
+}
+
+/// Clients that each do the same on two cores, recorded on a device of which only times are known: 20 µs.
+pub fn work(clients: u32, steps: &[Step], grouping: Grouping) -> Work {
+    let places = [
+        (Role::Log, 0, 1 << 22),
+        (Role::Data, 1 << 22, 1 << 24),
+        (Role::Temp, 1 << 25, 1 << 22),
+    ];
+    Work {
+        cores: 2,
+        memory_bytes: 8 << 30,
+        sessions: (0..clients)
+            .map(|index| session(&index.to_string(), 50, steps))
+            .collect(),
+        log: Some(log(grouping)),
+        devices: vec![RecordedDevice {
+            reads: vec![(8, 20_000)],
+            writes: vec![(8, 20_000)],
+            flushes: vec![0],
+            depth: 64,
+            roles: places.to_vec(),
+            ..RecordedDevice::default()
+        }],
+        footprints: places.iter().map(|place| (place.0, place.2)).collect(),
+        ..Work::default()
+    }
+}
+
+/// Update, append, commit: the shape of TPC-B with `cpu_us` of processor.
+pub fn update(cpu_us: u32) -> [Step; 4] {
+    [
+        cpu(cpu_us - cpu_us / 4),
+        Step::Append { size_bytes: 600 },
+        Step::Commit,
+        cpu(cpu_us / 4),
+    ]
+}
+
+/// A lock of so many keys, held over the commit.
+pub fn hot_lock(keys: u32) -> HotLock {
+    HotLock {
+        name: "row".into(),
+        keys,
+        observed_share: 0.0,
+        over_commit: true,
+        retry_ns: Vec::new(),
+    }
+}
+
+/// All roles on one device.
+pub fn all_on(profile: Profile, span_ns: u64, seed: u64) -> Scenario {
+    let placement = Role::ALL.map(|role| (role, 1)).to_vec();
+    Scenario {
+        devices: vec![None, Some(profile)],
+        placement,
+        ..Scenario::recorded(1, 2, Mode::Steady { span_ns }, seed)
+    }
+}
