@@ -46,7 +46,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         .unzip();
     let explicit = context::mark_inside(&mut turns);
     let mut meanings = meanings(&turns, explicit, expected(view));
-    let peers = Peers::new(view);
+    let peers = Peers::new(view, flushes);
     let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
         (Vec::new(), 0.0)
     } else {

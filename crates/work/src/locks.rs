@@ -13,7 +13,7 @@ use crate::wait::Why;
 /// A lock is released within this time before the flush of a commit that does not keep it.
 const RELEASE_NS: u64 = 100_000;
 /// Waits that take less than this share of the sessions' time are no hot lock.
-const LEAST_SHARE: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.01;
 /// Most locks that are told apart.
 const MOST_LOCKS: usize = 16;
 

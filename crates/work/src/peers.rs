@@ -4,10 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{State, StateKind, ThreadClass};
 
+use crate::flushes::LogFlushes;
 use crate::view::View;
+use crate::wait::{Why, why};
 
-/// A background thread for which sessions wait less than this share of their time is no helper.
-const LEAST_SHARE: f64 = 0.005;
+/// Sessions that wait for all background threads together less than this share of their time have no helpers,
+/// and a thread for which they wait less than the second is none.
+const LEAST_SHARES: (f64, f64) = (0.05, 0.005);
 /// Shorter waits for a helper are hand-overs that take no time of their own.
 const LEAST_NS: u64 = 20_000;
 
@@ -22,9 +25,9 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    pub(crate) fn new(view: &View<'_>) -> Self {
+    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes) -> Self {
         let mut peers = Self {
-            helpers: helpers(view),
+            helpers: helpers(view, flushes),
             ..Self::default()
         };
         let sessions: Vec<u32> = view.threads(ThreadClass::Session).collect();
@@ -39,7 +42,7 @@ impl Peers {
             for (index, state) in view.states(waiter).iter().enumerate() {
                 let by_session = view.class(state.waker) == Some(ThreadClass::Session);
                 let by_peer = peers.helpers.contains(&state.waker) || (helper && by_session);
-                if waits(state) && by_peer {
+                if by_peer && waits(view, flushes, state) {
                     peers.awaited.insert((waiter, index as u32), number);
                     let signals = peers.signals.entry(state.waker).or_default();
                     signals.push((state.end_ns, number));
@@ -75,23 +78,31 @@ impl Peers {
     }
 }
 
-fn waits(state: &State) -> bool {
-    state.kind == StateKind::Blocked && state.end_ns - state.start_ns >= LEAST_NS
+/// Whether a thread waited for another, but not for its flush of the log: that is computed anew.
+fn waits(view: &View<'_>, flushes: &LogFlushes, state: &State) -> bool {
+    state.kind == StateKind::Blocked
+        && state.end_ns - state.start_ns >= LEAST_NS
+        && why(view, flushes, state) == Why::Peer
 }
 
 /// Background threads that sessions wait for.
-fn helpers(view: &View<'_>) -> BTreeSet<u32> {
+fn helpers(view: &View<'_>, flushes: &LogFlushes) -> BTreeSet<u32> {
     let mut waited_ns: BTreeMap<u32, u64> = BTreeMap::new();
     let mut total_ns = 0;
     for session in view.threads(ThreadClass::Session) {
         for state in view.states(session) {
             total_ns += state.end_ns - state.start_ns;
-            if waits(state) && view.class(state.waker) == Some(ThreadClass::Background) {
+            let by_background = view.class(state.waker) == Some(ThreadClass::Background);
+            if by_background && waits(view, flushes, state) {
                 *waited_ns.entry(state.waker).or_default() += state.end_ns - state.start_ns;
             }
         }
     }
-    let least_ns = total_ns as f64 * LEAST_SHARE;
+    let all_ns: u64 = waited_ns.values().sum();
+    if (all_ns as f64) < total_ns as f64 * LEAST_SHARES.0 {
+        return BTreeSet::new();
+    }
+    let least_ns = total_ns as f64 * LEAST_SHARES.1;
     let helps = |&(_, waited_ns): &(u32, u64)| waited_ns as f64 >= least_ns;
     waited_ns
         .into_iter()
