@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -18,7 +17,7 @@ from tierwise.report.profile_words import finding
 from tierwise.savings import Savings
 
 
-def profile_parts(found: Breakdown, saved: Savings, warnings: Sequence[str]) -> Iterator[RenderableType]:
+def profile_parts(found: Breakdown, saved: Savings, warnings: Sequence[str]) -> Iterator[Table | Text | str]:
     """Everything, in the order in which it is printed."""
     yield Text(finding(found, saved), style="bold")
     yield Text(recorded_text(found))
