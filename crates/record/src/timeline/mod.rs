@@ -123,9 +123,11 @@ impl Timeline {
         self.tables.files.describe(file, facts);
     }
 
-    /// Says what a thread is for.
+    /// Says what a thread is for; `Other` leaves it to what it does.
     pub fn set_class(&mut self, thread: u32, class: ThreadClass) {
-        if let Some(row) = self.threads.get_mut(thread as usize) {
+        if let Some(row) = self.threads.get_mut(thread as usize)
+            && class != ThreadClass::Other
+        {
             row.class = class;
         }
     }
