@@ -79,7 +79,8 @@ def question_parts(question: Question) -> list[str]:
 def moving(placement: Mapping[Role, str] | Mapping[str, str]) -> str:
     """``the log to ssd-nvme-dc and the data to hdd-7k2``; what stays is not named."""
     moves = _by_device(placement).items()
-    return join([f"{_roles(roles)} to {device}" for device, roles in moves if device != RECORDED])
+    rest = "everything else" if len(placement) > 1 else "everything"
+    return join([f"{_roles(roles, rest)} to {device}" for device, roles in moves if device != RECORDED])
 
 
 def answer_sentence(answer: Prediction) -> str:
@@ -149,5 +150,5 @@ def _by_device(placement: Mapping[Role, str] | Mapping[str, str]) -> dict[str, l
     return found
 
 
-def _roles(roles: Sequence[str]) -> str:
-    return join(["everything" if role == EVERYTHING else ROLE_NAMES[Role(role)] for role in roles])
+def _roles(roles: Sequence[str], rest: str) -> str:
+    return join([rest if role == EVERYTHING else ROLE_NAMES[Role(role)] for role in roles])

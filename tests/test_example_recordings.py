@@ -1,0 +1,37 @@
+"""The recordings that ship answer without root: reproduced, predicted, advised on, small and described."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tierwise.advise import advise
+from tierwise.predict import Predictor, Question
+from tierwise.recording import Recording
+from tierwise.report.advice_words import first_sentence
+
+FOLDER = Path(__file__).parents[1] / "examples" / "recordings"
+RECORDINGS = sorted(file.parent for file in FOLDER.glob("*/about.json"))
+MOST_BYTES = 4 << 20
+
+
+def test_there_are_three() -> None:
+    assert len(RECORDINGS) == 3
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_an_example_is_whole_small_and_described(path: Path) -> None:
+    Recording.open(path, whole=True)
+    assert sum(file.stat().st_size for file in path.iterdir()) < MOST_BYTES
+    assert f"**{path.name}**" in (FOLDER / "README.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_an_example_predicts_and_advises(path: Path) -> None:
+    predictor = Predictor.open(path, seeds=2)
+    assert predictor.run.refused is None
+    (answer,) = predictor.predict([Question(placement={"all": "nvme-dc"})])
+    assert answer.refused is None
+    assert answer.faster
+    assert "ssd-nvme-dc" in first_sentence(advise(predictor, ["nvme-dc"]))
