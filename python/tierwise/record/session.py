@@ -32,6 +32,8 @@ _CLIENTS_SHOW_WITHIN_S = 0.1
 _LOOKS_EACH_S = 0.2
 """How often it is seen whether the target still runs."""
 
+_NO_COMPARISON = {"rate_ratio": 1.0, "rate_ratio_low": 0.0, "rate_ratio_high": 2.0}
+
 
 class Session:
     """A target under recording, until :meth:`finish`; as a context manager it always detaches."""
@@ -150,7 +152,7 @@ class Session:
             **self._about,
             "duration_s": elapsed_s,
             "transactions": transactions,
-            "cost": rates.cost_of(self._meter.spans, self._event_cpu_ns) or self._unknown_cost(),
+            "cost": self._cost(),
             "devices": about.devices_json(self._devices),
         }
         told["warnings"] = [*told["warnings"], *about.warnings_of(self._devices)]
@@ -183,14 +185,14 @@ class Session:
             "devices": [one.described() for one in self._devices.known],
         }
 
-    def _unknown_cost(self) -> dict[str, Any]:
-        """Of a recording without a pair of spans: what one event takes is known all the same."""
-        return {
-            "rate_ratio": 1.0,
-            "rate_ratio_low": 0.0,
-            "rate_ratio_high": 2.0,
-            "event_cpu_ns": self._event_cpu_ns,
-        }
+    def _cost(self) -> dict[str, Any]:
+        """What recording cost; where there is nothing to compare with, what one event takes all the same.
+
+        With a duty of 1 there is no time beside a burst in which the same work went on.
+        """
+        spans = self._meter.spans if self._schedule.duty < 1 else []
+        known = rates.cost_of(spans, self._event_cpu_ns)
+        return known or {**_NO_COMPARISON, "event_cpu_ns": self._event_cpu_ns}
 
     def _alive(self) -> bool:
         """Whether one of the processes that were there at the begin still runs."""
