@@ -160,3 +160,34 @@ fn an_empty_recording_has_no_classes() {
     let found = breakdown(&Recording::default());
     assert!(found.classes.is_empty() && found.files.is_empty());
 }
+
+#[test]
+fn a_wait_for_asynchronous_calls_is_for_the_first_to_be_done() {
+    let mut made = Builder::default();
+    made.file("/db/log", Role::Log);
+    made.file("/db/data", Role::Data);
+    let session = made.thread(ThreadClass::Session);
+    let wait = made.call(session, CallKind::Await, NONE, (90, 310));
+    // The woken thread itself tells that the read is done, after the waking at 300.
+    for (kind, file, span) in [
+        (CallKind::Write, LOG, (80, 900)),
+        (CallKind::Read, DATA, (85, 304)),
+    ] {
+        let call = made.call(session, kind, file, span);
+        made.recording.calls[call as usize].asynchronous = true;
+    }
+    made.waits(session, wait, (100, 300), NONE);
+    let found = breakdown(&made.recording);
+    assert_eq!(time_us(&found, Part::Read, Some(Role::Data)), 200);
+}
+
+#[test]
+fn a_client_whose_calls_are_not_traced_waits_for_its_server() {
+    let mut made = Builder::default();
+    let client = made.thread(ThreadClass::Client);
+    made.waits(client, NONE, (100, 300), NONE);
+    assert_eq!(
+        time_us(&breakdown(&made.recording), Part::Client, None),
+        200
+    );
+}
