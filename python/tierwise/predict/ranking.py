@@ -24,8 +24,10 @@ MOST_PLACEMENTS = 4096
 """What is replayed, at most; two processors take a minute for it."""
 CLOSER = 10
 """How many of the first are replayed again under every seed."""
-RANKING_SPAN_S = 5.0
-"""Virtual time that each is counted for in the first round."""
+_MOST_SPAN_S, _LEAST_SPAN_S = 5.0, 0.5
+"""Virtual time that each is counted for in the first round, at most and at least."""
+_COUNTED = 3000
+"""So many transactions, at the recorded rate, are enough in between."""
 _NEXT_TO_NOTHING = 0.001
 """Share of the time of the busiest role, and of all bytes, below which a role is left where it is."""
 
@@ -150,7 +152,9 @@ def _asking(base: Question, placement: dict[Role, str]) -> Question:
 
 
 def _ranked(predictor: Predictor, base: Question, placements: Sequence[dict[Role, str]]) -> list[Ranked]:
-    asked = [Asked(_asking(base, placement), 0, RANKING_SPAN_S) for placement in placements]
+    enough_s = _COUNTED / predictor.run.reproduced_rate_per_s
+    span_s = min(max(enough_s, _LEAST_SPAN_S), _MOST_SPAN_S)
+    asked = [Asked(_asking(base, placement), 0, span_s) for placement in placements]
     answers = predictor.replayer.ask(asked) if asked else []
     ranked = [
         Ranked(
