@@ -52,6 +52,7 @@ bench: env  ## the bars: simulator, live disk, clients; the findings of the pape
 	$(BIN)/python benchmarks/client_cpu.py
 	$(BIN)/python benchmarks/load_limit.py
 	$(BIN)/python benchmarks/probe_fio.py
+	$(BIN)/python benchmarks/record_cost.py
 	$(BIN)/python benchmarks/papers.py
 	$(BIN)/python benchmarks/findings.py
 	$(BIN)/python benchmarks/dss_answers.py
