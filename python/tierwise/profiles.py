@@ -55,7 +55,7 @@ class Profile:
         return tuple(key for key, text in self.sources.items() if text.startswith("estimated:"))
 
     def usd_per_month(self, size_bytes: int) -> float | None:
-        """Price of a month with ``size_bytes`` in use: only so much of what is rented, all of what is bought."""
+        """Price of a month with ``size_bytes`` in use: what is rented by size, what is bought whole."""
         return self.core.usd_per_month(size_bytes)
 
 
