@@ -174,6 +174,15 @@ def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "something").exists()
 
 
+def test_a_target_that_has_ended_leaves_no_directory(tmp_path: Path) -> None:
+    out = tmp_path / "recording"
+    with committing(tmp_path / "app.db-wal") as process:
+        target = target_of(process)
+    with pytest.raises(TierwiseError, match="does not run"):
+        record_running(target, out, Schedule(0.5, 0.5, 0.1), quiet)
+    assert not out.exists()
+
+
 def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal", seconds=4) as process:
         told = record_running(target_of(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet)

@@ -35,20 +35,19 @@ class Decoder:
         Raises:
             Exception: the first of those that decoding met.
         """
-        self._ending = True
-        self._work.release()
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(self._thread.native_id or 0, os.SCHED_OTHER, os.sched_param(0))
-        self._thread.join()
+        self.abandon()
         if self._failure is not None:
             raise self._failure
         while self._recorder.decode(self._resolve) is not None:
             pass
 
     def abandon(self) -> None:
-        """Decode no more. No error if it has ended."""
+        """Decode no more than the burst under way, at full speed. No error if it has ended."""
         self._ending = True
         self._work.release()
+        if self._thread.is_alive():
+            with contextlib.suppress(OSError):
+                os.sched_setscheduler(self._thread.native_id or 0, os.SCHED_OTHER, os.sched_param(0))
         self._thread.join()
 
     def _run(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -53,10 +54,12 @@ class Session:
         self._target, self._schedule, self._say, self._out = target, schedule, say, out
         self._stopping = threading.Event()
         self._delay_us = 0.0
+        self._finished = False
         self._began_s = time.monotonic()
         with ExitStack() as undo:
             tracing = undo.enter_context(Tracing.open())
             _make_directory(out)
+            undo.callback(self._discard_unfinished)
             self._event_cpu_ns = measure_event_cpu_ns(tracing)
             self._devices = Devices()
             self._devices.meet_all(target.processes())
@@ -70,6 +73,7 @@ class Session:
             undo.callback(self._recorder.close)
             self._decoder = Decoder(self._recorder, facts.resolve)
             undo.callback(self._decoder.abandon)
+            undo.callback(self._recorder.close)  # first of all, tracing ends
             self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
             self._meter = rates.RateMeter(lambda: rates.waits_of(target.processes()))
             self._undo = undo.pop_all()
@@ -158,6 +162,7 @@ class Session:
         told["warnings"] = [*told["warnings"], *about.warnings_of(self._devices)]
         self._say("writing")
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
+        self._finished = True
         return made
 
     def __enter__(self) -> Self:
@@ -193,6 +198,11 @@ class Session:
         spans = self._meter.spans if self._schedule.duty < 1 else []
         known = rates.cost_of(spans, self._event_cpu_ns)
         return known or {**_NO_COMPARISON, "event_cpu_ns": self._event_cpu_ns}
+
+    def _discard_unfinished(self) -> None:
+        """What has no ``about.json`` is no recording, and would stand in the way of the next."""
+        if not self._finished:
+            shutil.rmtree(self._out, ignore_errors=True)
 
     def _alive(self) -> bool:
         """Whether one of the processes that were there at the begin still runs."""
