@@ -4,7 +4,7 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 
 use crate::jobs::{Job, Then, Writes};
-use crate::program::Ask;
+use crate::op::Ask;
 use crate::session::{Resume, Sent, WaitsFor};
 use crate::simulation::Simulation;
 use crate::tally::Doing;

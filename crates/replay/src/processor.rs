@@ -4,7 +4,7 @@ use tierwise_device::Nanos;
 
 use crate::cores::Ended;
 use crate::events::Event;
-use crate::program::factor;
+use crate::op::factor;
 use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
 use crate::tally::Doing;

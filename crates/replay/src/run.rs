@@ -17,7 +17,7 @@ use crate::observed::Observed;
 use crate::others::calibrated;
 use crate::program::Program;
 use crate::random::Random;
-use crate::session::Session;
+use crate::session::{NONE, Session};
 use crate::simulation::{Signals, Simulation};
 use crate::storage::Storage;
 use crate::tally::{Doing, Tally};
@@ -136,6 +136,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         locks: Locks::new(&work.locks, sessions.len()),
         sessions,
         log: work.log.as_ref().map(Log::new),
+        writer: NONE,
         throttled: VecDeque::new(),
         sweeping: [0; Role::ALL.len()],
         signals: Signals {

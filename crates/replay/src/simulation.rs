@@ -32,6 +32,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) log: Option<Log<'a>>,
     pub(crate) locks: Locks<'a>,
     pub(crate) cache: Cache,
+    /// The one session that may write, where that is the rule.
+    pub(crate) writer: u32,
     pub(crate) throttled: VecDeque<u32>,
     /// Writes of the flusher under way, by role.
     pub(crate) sweeping: [u32; Role::ALL.len()],

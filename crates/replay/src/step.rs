@@ -4,8 +4,8 @@ use tierwise_device::Nanos;
 use tierwise_work::Pace;
 
 use crate::events::Event;
+use crate::op::Op;
 use crate::processor::{CLIENT, SERVER};
-use crate::program::Op;
 use crate::session::Resume;
 use crate::simulation::Simulation;
 use crate::tally::Doing;
@@ -48,6 +48,8 @@ impl Simulation<'_> {
             Op::Lock { lock } => self.take_lock(index, lock),
             Op::Signal { number } => self.signal(index, number),
             Op::Await { number } => self.await_signal(index, number),
+            Op::TakeDatabase => self.take_database(index),
+            Op::LeaveDatabase => self.leave_database(),
             Op::OthersRun => {
                 self.waits(index);
                 self.want_core_for_others(index, self.cores.slice_ns());

@@ -7,7 +7,8 @@ use tierwise_recording::Role;
 use tierwise_work::Grouping;
 
 use crate::Mode;
-use crate::program::{Op, Program};
+use crate::op::Op;
+use crate::program::Program;
 use crate::reproduce::recorded_mode;
 
 /// The work of a recording in short.

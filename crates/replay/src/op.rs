@@ -1,0 +1,150 @@
+//! What sessions do, and how it follows from the steps of the work.
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+use tierwise_work::{CpuCost, Session, Step, Work};
+
+use crate::ReplayError;
+
+/// What is asked of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Look,
+    Read,
+    WriteThrough,
+    Write,
+    SendRead,
+    SendWrite,
+    Forget,
+}
+
+/// One thing that a session does; 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Op {
+    /// Runs; the time it would take right after it ran before, on the recorded processor.
+    Cpu { base_ns: u32, client: bool },
+    /// Time passes; `timer`: the engine's own.
+    Away { time_ns: u64, timer: bool },
+    /// A file is used.
+    File {
+        ask: Ask,
+        role: Role,
+        sectors: u32,
+        sector: u64,
+    },
+    /// Files of a role become durable.
+    Sync { role: Role, script: u32 },
+    /// The log's buffer grows.
+    Append { size_bytes: u32 },
+    /// The log becomes durable.
+    Commit,
+    /// A key of a hot lock is taken.
+    Lock { lock: u16 },
+    /// Others may go on.
+    Signal { number: u32 },
+    /// Another must have signalled.
+    Await { number: u32 },
+    /// All that was sent must have been answered.
+    Drain,
+    /// The client has its answer; what follows is its own time. `ends` a transaction.
+    Reply { ends: bool },
+    /// One writer at a time: this session, from here on.
+    TakeDatabase,
+    /// Others may write.
+    LeaveDatabase,
+    /// Another program has a slice of a core.
+    OthersRun,
+    /// Until its next.
+    OthersRest,
+    /// A turn is done; `ends` a transaction.
+    EndTurn { ends: bool },
+}
+
+/// The operation that a step means.
+///
+/// # Errors
+/// An index that points nowhere.
+pub(crate) fn op(work: &Work, session: &Session, step: &Step) -> Result<Op, ReplayError> {
+    let file = |ask, role, sector, sectors| Op::File {
+        ask,
+        role,
+        sectors,
+        sector,
+    };
+    Ok(match *step {
+        Step::Cpu {
+            time_ns,
+            after_wait_ns,
+            client,
+        } => Op::Cpu {
+            base_ns: (f64::from(time_ns) / factor(work.cpu, after_wait_ns.into())) as u32,
+            client,
+        },
+        Step::Away(away) => Op::Away {
+            time_ns: away.time_ns,
+            timer: away.timer,
+        },
+        Step::Look {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Look, role, sector, sectors),
+        Step::Read {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Read, role, sector, sectors),
+        Step::WriteThrough {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::WriteThrough, role, sector, sectors),
+        Step::Write {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Write, role, sector, sectors),
+        Step::Submit {
+            role,
+            sector,
+            sectors,
+            write,
+        } => file(
+            if write { Ask::SendWrite } else { Ask::SendRead },
+            role,
+            sector,
+            sectors,
+        ),
+        Step::Forget {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Forget, role, sector, sectors),
+        Step::Drain => Op::Drain,
+        Step::Sync { role, script } if (script as usize) < work.scripts.len() => {
+            Op::Sync { role, script }
+        }
+        Step::Sync { .. } => return Err(broken(session, "a sync without its script")),
+        Step::Append { size_bytes } => Op::Append { size_bytes },
+        Step::Commit => Op::Commit,
+        Step::Lock { lock } if usize::from(lock) < work.locks.len() => Op::Lock { lock },
+        Step::Lock { .. } => return Err(broken(session, "a lock that is not listed")),
+        Step::Signal { number } => Op::Signal { number },
+        Step::Await { number } => Op::Await { number },
+    })
+}
+
+pub(crate) fn broken(session: &Session, what: &str) -> ReplayError {
+    ReplayError::new(
+        format!("the work of session {} has {what}", session.name),
+        "record again; if it recurs, it is a defect of tierwise",
+    )
+}
+
+/// How much more a burst costs after a wait; see [`CpuCost`].
+pub(crate) fn factor(cost: Option<CpuCost>, wait_ns: Nanos) -> f64 {
+    cost.map_or(1.0, |cost| {
+        let rise = cost.slope * (wait_ns as f64 / cost.scale_ns).ln_1p();
+        (1.0 + rise).clamp(1.0, cost.most.max(1.0))
+    })
+}
