@@ -38,7 +38,7 @@ impl Clients {
     }
 
     /// Splits a session's wait for its client; a client that was not recorded is away. While its thread served
-    /// others, it did nothing for this session: that is a wait, not work.
+    /// others, on a core or ready for one, it was away from this session: no rule computes that queue anew.
     pub(crate) fn part(&self, view: &View<'_>, wait: &State) -> ClientPart {
         if view.class(wait.waker) != Some(ThreadClass::Client) {
             return ClientPart {
@@ -49,7 +49,11 @@ impl Clients {
         let from_ns = self
             .turned_to(wait.waker, wait.end_ns)
             .clamp(wait.start_ns, wait.end_ns);
-        between(view.states(wait.waker), from_ns, wait.end_ns)
+        let states = view.states(wait.waker);
+        let mut part = between(states, from_ns, wait.end_ns);
+        let idle_ns = between(states, wait.start_ns, from_ns).away_ns;
+        part.away_ns += from_ns - wait.start_ns - idle_ns;
+        part
     }
 }
 

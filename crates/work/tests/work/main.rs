@@ -1,5 +1,6 @@
 //! Work from recordings made by hand.
 
+mod any;
 mod made;
 mod steps;
 mod turns;
