@@ -61,7 +61,8 @@ class Devices:
 
     def meet_all(self, pids: list[int]) -> None:
         """Meet every device that is mounted where these processes see it."""
-        for mount in mounts.mounts(pids[0] if pids else None):
+        alive = [pid for pid in pids if Path(f"/proc/{pid}/mountinfo").exists()]
+        for mount in mounts.mounts(alive[0] if alive else None):
             if mount.file_system not in _NEVER_WRITTEN:
                 self.index_of(os.makedev(*mount.device))
 
