@@ -15,6 +15,8 @@ from tierwise.roles import Role
 _ADDED_US = 4000.0
 """What a flush is to take longer: about half a turn of a disk."""
 _MOST_FACTOR = 1e5
+_AT_MOST_LATE_S = 30.0
+"""A burst may begin so late, on a busy machine; its end ends the slow phase anyway."""
 _SETTLES_S = 0.2
 """What was under way at the old speed is over by then."""
 
@@ -46,7 +48,7 @@ class SlowLog:
         if flush is None or flush.mean_us <= 0:
             return 0.0
         factor = min(1 + _ADDED_US / flush.mean_us, _MOST_FACTOR)
-        self.disk.slow(factor, seconds + _SETTLES_S)
+        self.disk.slow(factor, seconds + _AT_MOST_LATE_S)
         time.sleep(_SETTLES_S)
         return (factor - 1) * flush.mean_us
 
