@@ -117,7 +117,9 @@ def _reproductions(accuracy: Accuracy) -> Iterator[list[str]]:
 
 
 def _reproduced(one: Reproduction) -> str:
-    return _signed(one.error) + (f" (refused: {one.refused})" if one.refused else "")
+    if one.error is None:
+        return f"refused: {one.refused}"
+    return _signed(one.error) + (" (refused)" if one.refused else "")
 
 
 def _rows(accuracy: Accuracy) -> Iterator[list[str]]:
@@ -134,7 +136,7 @@ def _rows(accuracy: Accuracy) -> Iterator[list[str]]:
 
 def _predicted(pair: Pair) -> str:
     if pair.predicted is None:
-        return f"refused: {pair.refused}" if pair.refused else "no figure"
+        return "refused" if pair.refused else "no figure"
     estimate = pair.predicted
     return f"{estimate.value:.4g} ({estimate.low:.4g} to {estimate.high:.4g}) {pair.unit}"
 
