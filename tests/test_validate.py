@@ -18,6 +18,7 @@ from tierwise.predict import Estimate, ModelError, Predictor
 from tierwise.report.accuracy import accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
+from tierwise.report.palette import light_value
 from tierwise.results import RunResult
 from tierwise.study.spec import Study
 from tierwise.validate import Pair
@@ -223,6 +224,7 @@ def test_the_page_says_what_was_found(spec: validate.ValidationSpec, tmp_path: P
     ]  # fmt: skip
     drawing = to_svg(accuracy_chart(accuracy.pairs, WIDE), "accuracy", "predicted")
     assert "Measured" in drawing
+    assert drawing.count(f'fill="{light_value("place-1")}"') > 6, "marks have the colour of their workload"
 
 
 def _pair(placement: str, predicted: float | None, measured: list[float], half: float = 0.1) -> Pair:

@@ -10,6 +10,7 @@ from tierwise.report.charts.look import Look, axis, colours, finish, legend, log
 from tierwise.validate import Pair, by
 
 _HEIGHT_PX = 560
+_FIGURES = ("measured", "predicted", "low", "high")
 _UNIT = "s (for all laps, or for a thousand transactions)"
 _HUES = ["place-1", "place-2", "place-3", "place-4", "place-6", "wait-lock", "wait-log_lock", "place-5"]
 
@@ -22,11 +23,11 @@ def accuracy_chart(pairs: Sequence[Pair], look: Look) -> alt.LayerChart:
         look: of the drawing.
     """
     data = [_datum(pair) for pair in pairs if pair.predicted is not None]
-    values = [float(one[name]) for one in data for name in ("measured", "predicted")]  # type: ignore[arg-type]
+    values = [float(one[name]) for one in data for name in _FIGURES]  # type: ignore[arg-type]
     scale, ticks = log_scale(values)
     x = alt.X("measured:Q", scale=scale, axis=axis(f"Measured, {_UNIT}", values=ticks))
     y = alt.Y("predicted:Q", scale=scale, axis=axis(f"Predicted, {_UNIT}", values=ticks))
-    names = {name: _HUES[at % len(_HUES)] for at, name in enumerate(by(pairs, "workload"))}
+    names = {_words(name): _HUES[at % len(_HUES)] for at, name in enumerate(by(pairs, "workload"))}
     colour = alt.Color("workload:N", scale=colours(names, look), legend=legend(look, 4))
     base = plot(data).encode(x=x, color=colour)
     low, high = scale["domain"]
@@ -57,7 +58,11 @@ def _datum(pair: Pair) -> dict[str, object]:
     if pair.unit != "s":
         figures = {name: 1000 / value for name, value in figures.items()}
     return {
-        "workload": pair.workload.replace("_", " "),
+        "workload": _words(pair.workload),
         "recorded": f"recorded on {pair.recorded}",
         **figures,
     }
+
+
+def _words(workload: str) -> str:
+    return workload.replace("_", " ")
