@@ -25,8 +25,6 @@ use crate::{Mode, Outcome, ReplayError, Scenario};
 
 /// Part of a steady span that passes before it counts.
 const WARM_UP: f64 = 0.2;
-/// Most cores and sessions: indices must fit.
-const MOST: u32 = 100_000;
 /// Observed times that stand for a device.
 const ENOUGH_TIMES: usize = 30;
 /// Shares of a core taken by others that are left out, and that are as much as others are thought to take.
@@ -38,54 +36,12 @@ const MOST_SHARE: f64 = 0.97;
 /// # Errors
 /// A scenario that cannot be: no cores, a device that is not there, one too small.
 pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
-    check(program, scenario)?;
+    scenario.check(program)?;
     let layout = Layout::new(program, scenario)?;
     let mut simulation = build(program, scenario, layout);
     start(&mut simulation, scenario);
     simulation.run();
     Ok(outcome(simulation))
-}
-
-fn check(program: &Program, scenario: &Scenario) -> Result<(), ReplayError> {
-    let refuse = |message: &str, fix: &str| Err(ReplayError::new(message, fix));
-    if !(1..=MOST).contains(&scenario.cores) {
-        return refuse(
-            "a machine with no cores, or too many",
-            "give from 1 to 100,000 cores",
-        );
-    }
-    if !(scenario.cpu_speed.is_finite() && scenario.cpu_speed > 0.0) {
-        return refuse(
-            "a processor's speed must be above 0",
-            "give 2 for one twice as fast",
-        );
-    }
-    if scenario
-        .clients
-        .is_some_and(|clients| !(1..=MOST).contains(&clients))
-    {
-        return refuse("no clients, or too many", "give from 1 to 100,000 clients");
-    }
-    if scenario
-        .placement
-        .iter()
-        .any(|placed| placed.1 >= scenario.devices.len())
-    {
-        return refuse(
-            "a role is placed on a device that is not listed",
-            "list the device",
-        );
-    }
-    if scenario.devices.len() < program.devices.len() {
-        return refuse(
-            "the recorded devices are not all listed",
-            "list them first, then others",
-        );
-    }
-    if let Mode::Steady { span_ns: 0 } = scenario.mode {
-        return refuse("no time to be counted", "give a span above 0");
-    }
-    Ok(())
 }
 
 fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<Box<dyn Device + 'a>> {

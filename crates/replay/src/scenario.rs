@@ -3,6 +3,12 @@
 use tierwise_device::Profile;
 use tierwise_recording::Role;
 
+use crate::ReplayError;
+use crate::program::Program;
+
+/// Most cores and clients.
+const MOST: u32 = 100_000;
+
 /// Whether work goes on or ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
@@ -70,5 +76,59 @@ impl Scenario {
             as_observed: false,
             live: None,
         }
+    }
+
+    /// Whether it can be.
+    pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
+        let memory = self
+            .memory_bytes
+            .filter(|bytes| *bytes != program.work.memory_bytes);
+        if let (Some(_), Some(reason)) = (memory, program.memory_reason()) {
+            return Err(ReplayError::new(reason, "ask with the recorded memory"));
+        }
+        let some = |count: u32| (1..=MOST).contains(&count);
+        let recorded = program.devices.len();
+        let rules = [
+            (
+                some(self.cores),
+                "cores are not from 1 to 100,000",
+                "give another number of cores",
+            ),
+            (
+                self.cpu_speed.is_finite() && self.cpu_speed > 0.0,
+                "a processor's speed is not above 0",
+                "give 2 for one twice as fast",
+            ),
+            (
+                self.clients.is_none_or(some),
+                "clients are not from 1 to 100,000",
+                "give another number of clients",
+            ),
+            (
+                self.others_share
+                    .is_none_or(|share| (0.0..=1.0).contains(&share)),
+                "the share of other programs is not from 0 to 1",
+                "give a share of the recorded cores",
+            ),
+            (
+                self.placement
+                    .iter()
+                    .all(|placed| placed.1 < self.devices.len()),
+                "a role is placed on a device that is not listed",
+                "list the device",
+            ),
+            (
+                self.devices.len() >= recorded,
+                "the recorded devices are not all listed",
+                "list them first, then others",
+            ),
+            (
+                self.mode != Mode::Steady { span_ns: 0 },
+                "no time is counted",
+                "give a span above 0",
+            ),
+        ];
+        let broken = rules.iter().find(|rule| !rule.0);
+        broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
     }
 }

@@ -7,7 +7,7 @@ use tierwise_recording::Role;
 use tierwise_work::Grouping;
 
 use crate::Mode;
-use crate::op::Op;
+use crate::op::{Ask, Op};
 use crate::program::Program;
 use crate::reproduce::recorded_mode;
 
@@ -162,7 +162,8 @@ impl Program {
 
     /// Why another size of memory cannot be asked for, if it cannot.
     pub(crate) fn memory_reason(&self) -> Option<String> {
-        let reads = |op: &Op| matches!(op, Op::File { .. });
+        let read = |ask: Ask| matches!(ask, Ask::Look | Ask::Read | Ask::SendRead);
+        let reads = |op: &Op| matches!(op, Op::File { ask, .. } if read(*ask));
         let any = self
             .sessions
             .iter()

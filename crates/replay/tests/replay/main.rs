@@ -3,4 +3,5 @@
 mod background;
 mod log;
 mod properties;
+mod refusals;
 mod support;

@@ -1,0 +1,58 @@
+//! Questions that cannot be answered.
+
+use tierwise_device::Library;
+use tierwise_recording::Role;
+use tierwise_replay::{Program, Scenario, replay};
+use tierwise_work::{Grouping, Step, Work};
+
+use crate::support::{SECOND, all_on, cpu, memory, update, work};
+
+fn refusal(work: &Work, change: impl Fn(&mut Scenario)) -> String {
+    let mut scenario = all_on(memory(1.0), SECOND, 1);
+    change(&mut scenario);
+    let error = replay(work, &scenario).expect_err("a scenario that cannot be");
+    assert!(!error.fix.is_empty());
+    error.message
+}
+
+#[test]
+fn scenarios_that_cannot_be_say_why() {
+    let work = work(1, &update(100), Grouping::Alone);
+    let said = |change: &dyn Fn(&mut Scenario)| refusal(&work, change);
+    assert!(said(&|scenario| scenario.cores = 0).contains("cores"));
+    assert!(said(&|scenario| scenario.cpu_speed = f64::NAN).contains("speed"));
+    assert!(said(&|scenario| scenario.clients = Some(0)).contains("clients"));
+    assert!(said(&|scenario| scenario.others_share = Some(2.0)).contains("other programs"));
+    assert!(said(&|scenario| scenario.placement.push((Role::Log, 9))).contains("not listed"));
+    assert!(said(&|scenario| scenario.devices.clear()).contains("not listed"));
+}
+
+#[test]
+fn another_memory_is_refused_where_files_are_read() {
+    let steps = [
+        cpu(10),
+        Step::Look {
+            role: Role::Data,
+            sector: 0,
+            sectors: 8,
+        },
+    ];
+    let work = work(1, &steps, Grouping::Alone);
+    assert!(
+        refusal(&work, |scenario| scenario.memory_bytes = Some(1 << 30)).contains("page cache")
+    );
+}
+
+#[test]
+fn work_that_points_nowhere_is_refused() {
+    let of = |step| Program::new(work(1, &[step], Grouping::Alone), &Library::default());
+    assert!(of(Step::Lock { lock: 3 }).is_err());
+    assert!(
+        of(Step::Sync {
+            role: Role::Data,
+            script: 3
+        })
+        .is_err()
+    );
+    assert!(Program::new(work(0, &[], Grouping::Alone), &Library::default()).is_err());
+}
