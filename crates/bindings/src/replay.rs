@@ -29,9 +29,11 @@ impl PyReplay {
     #[pyo3(signature = (path, library=BTreeMap::new()))]
     fn new(py: Python<'_>, path: PathBuf, library: BTreeMap<String, String>) -> PyResult<Self> {
         py.detach(|| {
-            let recording = Recording::read(&path).map_err(|error| refusal(error.message, error.fix))?;
+            let recording =
+                Recording::read(&path).map_err(|error| refusal(error.message, error.fix))?;
             let about = json(&recording.about)?;
-            let work = Work::from_recording(&recording).map_err(|error| refusal(error.message, error.fix))?;
+            let work = Work::from_recording(&recording)
+                .map_err(|error| refusal(error.message, error.fix))?;
             drop(recording); // it may be large
             let program = Program::new(work, &Library::new(library));
             let program = program.map_err(|error| refusal(error.message, error.fix))?;

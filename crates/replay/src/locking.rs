@@ -9,7 +9,7 @@ use crate::simulation::Simulation;
 use crate::tally::Doing;
 
 /// After so many tries one goes on without the key, as after a time-out.
-const MOST_TRIES: u32 = 10_000;
+const MOST_TRIES: u32 = 100;
 
 /// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
 const BUSY_NS: [Nanos; 12] = {
@@ -33,17 +33,21 @@ const BUSY_NS: [Nanos; 12] = {
 impl Simulation<'_> {
     /// A session becomes the only one that writes; whether it can go on at once.
     pub(crate) fn take_database(&mut self, index: u32) -> bool {
-        if self.writer != NONE {
+        if self.writer != NONE && self.session(index).tries <= MOST_TRIES {
             return self.retry_after(index, &BUSY_NS);
         }
-        self.writer = index;
+        if self.writer == NONE {
+            self.writer = index;
+        }
         self.session(index).tries = 0;
         true
     }
 
     /// Others may write; always true.
-    pub(crate) fn leave_database(&mut self) -> bool {
-        self.writer = NONE;
+    pub(crate) fn leave_database(&mut self, index: u32) -> bool {
+        if self.writer == index {
+            self.writer = NONE;
+        }
         true
     }
 

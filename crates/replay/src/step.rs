@@ -49,7 +49,7 @@ impl Simulation<'_> {
             Op::Signal { number } => self.signal(index, number),
             Op::Await { number } => self.await_signal(index, number),
             Op::TakeDatabase => self.take_database(index),
-            Op::LeaveDatabase => self.leave_database(),
+            Op::LeaveDatabase => self.leave_database(index),
             Op::OthersRun => {
                 self.waits(index);
                 self.want_core_for_others(index, self.cores.slice_ns());
