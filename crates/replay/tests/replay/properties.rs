@@ -131,6 +131,9 @@ proptest! {
 
     #[test]
     fn a_much_slower_device_is_not_faster(work in any_work()) {
+        // Who sleeps between tries, and goes on after the last, may come at a better moment when all is slower.
+        let grouping = work.log.as_ref().map(|log| log.grouping);
+        prop_assume!(grouping != Some(Grouping::Exclusive));
         prop_assert!(once(&work, 2000.0).elapsed_s >= 0.9 * once(&work, 20.0).elapsed_s);
     }
 }
