@@ -9,14 +9,13 @@
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::Grouping;
+use tierwise_work::{Grouping, Part};
 
 use crate::events::Event;
 use crate::jobs::{Job, Then, Writes};
 use crate::processor::SERVER;
 use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
-use crate::tally::Doing;
 
 /// Processor time of one who is woken, sees that it was not covered, and asks for the lock again. A semaphore's
 /// wake-up and a compare-and-swap, by the measured 3 to 8 µs from a sync's end to its waiters' start.
@@ -44,7 +43,7 @@ impl Simulation<'_> {
         );
         if grouped && log.is_busy() && log.holder != index {
             log.waiting.push_back(index);
-            self.does(index, Doing::LogQueue);
+            self.does(index, Part::LogQueue);
             return self.waits(index);
         }
         if grouped {
@@ -64,7 +63,7 @@ impl Simulation<'_> {
 
     /// The leader writes what is in the log by now, and waits.
     pub(crate) fn send_flush(&mut self, leader: u32) {
-        self.does(leader, Doing::LogDevice);
+        self.does(leader, Part::LogDevice);
         self.leave_core(leader);
         self.start_flush(leader);
     }

@@ -2,12 +2,12 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
+use tierwise_work::Part;
 
 use crate::jobs::{Job, Then, Writes};
 use crate::op::Ask;
 use crate::session::{Resume, Sent, WaitsFor};
 use crate::simulation::Simulation;
-use crate::tally::Doing;
 
 impl Simulation<'_> {
     /// A session uses a file; whether it can go on at once.
@@ -34,7 +34,7 @@ impl Simulation<'_> {
             Ask::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
             Ask::Write if self.cache.is_full() => {
                 self.session(index).resume = Resume::Again;
-                self.does(index, Doing::Write);
+                self.does(index, Part::Write);
                 self.throttled.push_back(index);
                 self.look_for_old_pages_now();
                 self.waits(index)
@@ -64,9 +64,9 @@ impl Simulation<'_> {
         self.does(
             index,
             if op == Op::Read {
-                Doing::Read
+                Part::Read
             } else {
-                Doing::Write
+                Part::Write
             },
         );
         self.send_for(Then::Session(index), op, role, sector, sectors);
@@ -91,7 +91,7 @@ impl Simulation<'_> {
             return false;
         };
         session.waits_for = WaitsFor::Job(job);
-        self.does(index, Doing::Read);
+        self.does(index, Part::Read);
         true
     }
 
@@ -101,7 +101,7 @@ impl Simulation<'_> {
             return true;
         }
         self.session(index).waits_for = WaitsFor::All;
-        self.does(index, Doing::Write);
+        self.does(index, Part::Write);
         self.waits(index)
     }
 

@@ -1,12 +1,12 @@
 //! Sessions and hot locks.
 
 use tierwise_device::Nanos;
+use tierwise_work::Part;
 
 use crate::events::Event;
 use crate::locks::Asked;
 use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
-use crate::tally::Doing;
 
 /// After so many tries one goes on without the key, as after a time-out.
 const MOST_TRIES: u32 = 100;
@@ -57,7 +57,7 @@ impl Simulation<'_> {
         let sleep_ns = delays_ns[(session.tries as usize).min(delays_ns.len() - 1)];
         session.tries += 1;
         session.resume = Resume::Again;
-        self.does(index, Doing::Lock);
+        self.does(index, Part::Lock);
         self.events
             .push(self.now + sleep_ns.max(1), Event::Wake(index));
         self.waits(index)
@@ -98,7 +98,7 @@ impl Simulation<'_> {
                 self.retry_after(index, delays_ns)
             }
             Asked::Waits => {
-                self.does(index, Doing::Lock);
+                self.does(index, Part::Lock);
                 self.waits(index)
             }
         }

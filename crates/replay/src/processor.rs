@@ -1,13 +1,13 @@
 //! Sessions on cores.
 
 use tierwise_device::Nanos;
+use tierwise_work::Part;
 
 use crate::cores::Ended;
 use crate::events::Event;
 use crate::op::factor;
 use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
-use crate::tally::Doing;
 
 /// Index of the server's thread, and of the client's.
 pub(crate) const SERVER: usize = 0;
@@ -51,14 +51,7 @@ impl Simulation<'_> {
     /// Notes that a session's thread waits for a core.
     fn does_queue(&mut self, index: u32) {
         let client = self.session(index).thread == CLIENT;
-        self.does(
-            index,
-            if client {
-                Doing::Client
-            } else {
-                Doing::Runnable
-            },
-        );
+        self.does(index, if client { Part::Client } else { Part::Runnable });
     }
 
     /// Lets a session run on a core that is its own, once the core is awake.
@@ -74,11 +67,7 @@ impl Simulation<'_> {
         session.core = core;
         let (pending_ns, client) = (session.pending_ns, session.thread == CLIENT);
         let starts = self.now + wakes_ns;
-        self.does_from(
-            index,
-            if client { Doing::Client } else { Doing::Cpu },
-            starts,
-        );
+        self.does_from(index, if client { Part::Client } else { Part::Cpu }, starts);
         let ends = self.cores.run(starts, core, index, pending_ns);
         self.events.push(ends, Event::Core(core));
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tierwise_device::{Device, Nanos};
 use tierwise_recording::Role;
-use tierwise_work::Pace;
+use tierwise_work::{Pace, Part};
 
 use crate::cache::Cache;
 use crate::cores::Cores;
@@ -20,7 +20,7 @@ use crate::random::Random;
 use crate::session::{NONE, Session};
 use crate::simulation::{Signals, Simulation};
 use crate::storage::Storage;
-use crate::tally::{Doing, Tally};
+use crate::tally::Tally;
 use crate::{Mode, Outcome, ReplayError, Scenario};
 
 /// Part of a steady span that passes before it counts.
@@ -212,10 +212,10 @@ fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     for index in 0..simulation.sessions.len() as u32 {
         if !simulation.sessions[index as usize].finished {
             let doing = simulation.sessions[index as usize].doing;
-            let other = if doing == Doing::Other {
-                Doing::Sleep
+            let other = if doing == Part::Other {
+                Part::Sleep
             } else {
-                Doing::Other
+                Part::Other
             };
             simulation.does(index, other);
         }

@@ -2,8 +2,7 @@
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-
-use crate::tally::Doing;
+use tierwise_work::Part;
 
 /// No core, no key.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -62,7 +61,7 @@ pub(crate) struct Session {
     pub(crate) pending_ns: Nanos,
     /// Whether that is yet to be scaled by how long it waited.
     pub(crate) fresh: bool,
-    pub(crate) doing: Doing,
+    pub(crate) doing: Part,
     pub(crate) since: Nanos,
     /// The log's end after its last append.
     pub(crate) appended: u64,
@@ -102,7 +101,7 @@ impl Session {
             off_since: [0; 2],
             pending_ns: 0,
             fresh: false,
-            doing: Doing::Other,
+            doing: Part::Other,
             since: 0,
             appended: 0,
             flushes_to: 0,

@@ -1,8 +1,8 @@
 //! Waits of one session for another that no rule explains.
+use tierwise_work::Part;
 
 use crate::events::Event;
 use crate::simulation::Simulation;
-use crate::tally::Doing;
 
 impl Simulation<'_> {
     /// Gives for ever the signals of sessions that do not run.
@@ -63,7 +63,7 @@ impl Simulation<'_> {
         if self.signals.given[number] > self.session(index).cycle {
             return true;
         }
-        self.does(index, Doing::Other);
+        self.does(index, Part::Other);
         self.signals.waiting.push((number as u32, index, false));
         self.waits(index)
     }

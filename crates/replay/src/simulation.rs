@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
+use tierwise_work::Part;
 
 use crate::cache::Cache;
 use crate::cores::Cores;
@@ -15,7 +16,7 @@ use crate::program::Program;
 use crate::random::Random;
 use crate::session::{Resume, Session};
 use crate::storage::Storage;
-use crate::tally::{Doing, Tally};
+use crate::tally::Tally;
 
 /// How long a session waits before it turns round once more, where all its turns took no time.
 const LEAST_CYCLE_NS: Nanos = 1_000_000;
@@ -145,14 +146,14 @@ impl Simulation<'_> {
     }
 
     /// Notes that a session does something else from now on.
-    pub(crate) fn does(&mut self, session: u32, doing: Doing) {
+    pub(crate) fn does(&mut self, session: u32, doing: Part) {
         self.does_from(session, doing, self.now);
     }
 
     /// Notes that a session will do something else from then on.
-    pub(crate) fn does_from(&mut self, session: u32, doing: Doing, from: Nanos) {
+    pub(crate) fn does_from(&mut self, session: u32, doing: Part, from: Nanos) {
         let state = &mut self.sessions[session as usize];
-        let doing = if state.replied { Doing::Client } else { doing };
+        let doing = if state.replied { Part::Client } else { doing };
         if state.doing == doing {
             return;
         }
@@ -178,7 +179,7 @@ impl Simulation<'_> {
                 self.unfinished -= 1;
                 self.over = self.unfinished == 0;
             }
-            self.does(index, Doing::Other);
+            self.does(index, Part::Other);
             return false;
         }
         if took_no_time {

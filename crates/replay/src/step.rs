@@ -1,14 +1,13 @@
 //! What sessions do, operation by operation.
 
 use tierwise_device::Nanos;
-use tierwise_work::Pace;
+use tierwise_work::{Pace, Part};
 
 use crate::events::Event;
 use crate::op::Op;
 use crate::processor::{CLIENT, SERVER};
 use crate::session::Resume;
 use crate::simulation::Simulation;
-use crate::tally::Doing;
 
 impl Simulation<'_> {
     /// Goes on with a session until it waits.
@@ -69,7 +68,7 @@ impl Simulation<'_> {
     }
 
     fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
-        self.does(index, if timer { Doing::Sleep } else { Doing::Client });
+        self.does(index, if timer { Part::Sleep } else { Part::Client });
         self.events.push(self.now + time_ns, Event::Wake(index));
         self.waits(index)
     }
@@ -92,7 +91,7 @@ impl Simulation<'_> {
         if ends && session.counts {
             self.tally.transaction(latency_ns);
         }
-        self.does(index, Doing::Client);
+        self.does(index, Part::Client);
         true
     }
 
@@ -109,7 +108,7 @@ impl Simulation<'_> {
             self.transactions += 1;
             self.begin_due_by_work();
         }
-        self.does(index, Doing::Runnable);
+        self.does(index, Part::Runnable);
         let session = self.session(index);
         session.replied = false;
         if ends {

@@ -2,12 +2,11 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
-use tierwise_work::SyncScript;
+use tierwise_work::{Part, SyncScript};
 
 use crate::events::Event;
 use crate::jobs::{Job, Stage, Then, Writes, stage};
 use crate::simulation::Simulation;
-use crate::tally::Doing;
 
 /// Writes of one sync under way at a time: what a queue of the block layer holds (`nr_requests`).
 const WINDOW: u32 = 128;
@@ -17,7 +16,7 @@ const AFTER_DATA: u32 = 1;
 impl<'a> Simulation<'a> {
     /// A session makes files of a role durable, and waits.
     pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
-        self.does(index, Doing::Write);
+        self.does(index, Part::Write);
         let job = self
             .jobs
             .add(Job::new(Then::Session(index), Writes::Script(script), role));

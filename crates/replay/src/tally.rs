@@ -2,43 +2,15 @@
 
 use tierwise_device::Nanos;
 use tierwise_latency::Times;
+use tierwise_work::Part;
 
 use crate::Latency;
-
-/// What a session is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doing {
-    Cpu,
-    Runnable,
-    LogDevice,
-    LogQueue,
-    Read,
-    Write,
-    Lock,
-    Client,
-    Sleep,
-    Other,
-}
-
-/// Names of [`Doing`], in its order, as in profiles.
-const NAMES: [&str; 10] = [
-    "cpu",
-    "runnable",
-    "log_device",
-    "log_queue",
-    "read",
-    "write",
-    "lock",
-    "client",
-    "sleep",
-    "other",
-];
 
 /// Counted from [`Tally::begin`] on; before that everything is forgotten.
 #[derive(Debug)]
 pub(crate) struct Tally {
     counting_from: Option<Nanos>,
-    spent_ns: [u64; NAMES.len()],
+    spent_ns: [u64; Part::ALL.len()],
     latency: Times,
     pub(crate) turns: u64,
     pub(crate) transactions: u64,
@@ -50,7 +22,7 @@ impl Tally {
     pub(crate) fn new() -> Self {
         Self {
             counting_from: None,
-            spent_ns: [0; NAMES.len()],
+            spent_ns: [0; Part::ALL.len()],
             latency: Times::new(),
             turns: 0,
             transactions: 0,
@@ -68,9 +40,9 @@ impl Tally {
     }
 
     /// A session did one thing from `since` until `now`, or will have begun to by `since`.
-    pub(crate) fn spend(&mut self, doing: Doing, since: Nanos, now: Nanos) {
+    pub(crate) fn spend(&mut self, part: Part, since: Nanos, now: Nanos) {
         if let Some(from) = self.counting_from {
-            self.spent_ns[doing as usize] += now.saturating_sub(since.max(from));
+            self.spent_ns[part as usize] += now.saturating_sub(since.max(from));
         }
     }
 
@@ -82,9 +54,9 @@ impl Tally {
 
     pub(crate) fn shares(&self) -> Vec<(String, f64)> {
         let all = self.spent_ns.iter().sum::<u64>().max(1) as f64;
-        let parts = NAMES.iter().zip(self.spent_ns);
+        let parts = Part::ALL.iter().zip(self.spent_ns);
         parts
-            .map(|(name, ns)| ((*name).to_owned(), ns as f64 / all))
+            .map(|(part, ns)| (part.name().to_owned(), ns as f64 / all))
             .collect()
     }
 

@@ -17,6 +17,7 @@ mod locks;
 mod model;
 mod observed;
 mod pages;
+mod part;
 mod peers;
 mod pieces;
 mod rules;
@@ -29,12 +30,11 @@ mod view;
 mod wait;
 mod writer;
 
-pub use breakdown::{
-    Breakdown, ClassTime, FileTraffic, Part, Requests, RoleTraffic, Slice, breakdown,
-};
+pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use error::WorkError;
 pub use model::{
     CpuCost, Grouping, HotLock, LogRules, Observed, Pace, RecordedDevice, Session, SyncScript,
     Turn, Work,
 };
+pub use part::Part;
 pub use step::{Away, Step};

@@ -8,6 +8,7 @@ use crate::Observed;
 use crate::cut::RawTurn;
 use crate::devices::sample;
 use crate::flushes::LogFlushes;
+use crate::part::Part;
 use crate::pieces::PieceKind;
 use crate::shape::Meaning;
 use crate::view::View;
@@ -15,20 +16,6 @@ use crate::wait::Why;
 
 /// Recording is believed to slow its target by no more than this.
 const LEAST_RATIO: f64 = 0.6;
-
-/// Names of the shares of a session's time, as replay gives them.
-const SHARES: [&str; 10] = [
-    "cpu",
-    "runnable",
-    "log_device",
-    "log_queue",
-    "read",
-    "write",
-    "lock",
-    "client",
-    "sleep",
-    "other",
-];
 
 /// What was observed of all sessions.
 pub(crate) fn observed(
@@ -134,31 +121,31 @@ fn busy_share(view: &View<'_>) -> f64 {
 
 /// What the sessions' time went to.
 fn shares(sessions: &[Vec<RawTurn>]) -> Vec<(String, f64)> {
-    let mut times: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut times: BTreeMap<Part, u64> = BTreeMap::new();
     for piece in sessions.iter().flatten().flat_map(|turn| &turn.pieces) {
-        *times.entry(name(piece.kind)).or_default() += piece.time_ns();
+        *times.entry(part(piece.kind)).or_default() += piece.time_ns();
     }
     let total = times.values().sum::<u64>().max(1) as f64;
-    let share = |name: &&str| times.get(name).copied().unwrap_or(0) as f64 / total;
-    SHARES
+    let share = |part: Part| times.get(&part).copied().unwrap_or(0) as f64 / total;
+    Part::ALL
         .iter()
-        .map(|name| ((*name).to_owned(), share(name)))
+        .map(|part| (part.name().to_owned(), share(*part)))
         .collect()
 }
 
-fn name(kind: PieceKind) -> &'static str {
+fn part(kind: PieceKind) -> Part {
     match kind {
-        PieceKind::Cpu { .. } | PieceKind::Call { .. } => "cpu",
-        PieceKind::Ready => "runnable",
+        PieceKind::Cpu { .. } | PieceKind::Call { .. } => Part::Cpu,
+        PieceKind::Ready => Part::Runnable,
         PieceKind::Wait { why, .. } => match why {
-            Why::Client => "client",
-            Why::LogDevice => "log_device",
-            Why::LogQueue => "log_queue",
-            Why::Read => "read",
-            Why::Write | Why::Sync => "write",
-            Why::Peer => "lock",
-            Why::Timer => "sleep",
-            Why::Other => "other",
+            Why::Client => Part::Client,
+            Why::LogDevice => Part::LogDevice,
+            Why::LogQueue => Part::LogQueue,
+            Why::Read => Part::Read,
+            Why::Write | Why::Sync => Part::Write,
+            Why::Peer => Part::Lock,
+            Why::Timer => Part::Sleep,
+            Why::Other => Part::Other,
         },
     }
 }

@@ -13,34 +13,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
 
+use crate::Part;
+
 use cause::Causes;
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
-
-/// What a stretch of a thread's time went to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Part {
-    /// On a core.
-    Cpu,
-    /// Could run; no core was free.
-    Runnable,
-    /// Waits for the log's device in a call of its own.
-    LogDevice,
-    /// Waits for another thread's flush of the log.
-    LogQueue,
-    /// Waits for a read of a file.
-    Read,
-    /// Waits for a write or sync of a file other than the log.
-    Write,
-    /// Waits for another thread.
-    Lock,
-    /// Waits for the client, or in its own thread for the server.
-    Client,
-    /// Waits for a time, or for work.
-    Sleep,
-    /// Any other wait.
-    Other,
-}
 
 /// Time of one class of threads that went to one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
