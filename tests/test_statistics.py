@@ -112,3 +112,16 @@ def test_detects_a_difference_that_is_there() -> None:
     times = np.exp(0.05 * rng.standard_normal((200, 2, 5)))
     found = [ratio_interval(list(1.3 * a), list(b)) for a, b in times]
     assert sum(interval.verdict is Verdict.FASTER for interval in found) >= 198
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"), [(1, 12.706), (4, 2.776), (10, 2.228), (11, 2.201), (30, 2.042)]
+)
+def test_the_interval_of_a_mean_is_students(freedom: int, quantile: float) -> None:
+    sample = [float(value) for value in range(freedom + 1)]
+    expected = quantile * float(np.std(sample, ddof=1)) / math.sqrt(len(sample))
+    assert statistics.mean_half_width(sample) == pytest.approx(expected, rel=2e-3)
+
+
+def test_the_mean_of_one_has_no_width() -> None:
+    assert statistics.mean_half_width([3.0]) == 0.0

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-
-import numpy as np
+from statistics import fmean
 
 from tierwise.predict.prediction import Estimate
-
-# 97.5 % points of Student's distribution, by degrees of freedom from 1 on.
-_STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-_STUDENT_BEYOND = 2.26
+from tierwise.statistics import mean_half_width
 
 
 def estimate(values: Sequence[float], doubts: Sequence[float] = ()) -> Estimate | None:
@@ -27,9 +23,9 @@ def estimate(values: Sequence[float], doubts: Sequence[float] = ()) -> Estimate 
     """
     if not values or min(values) <= 0:
         return None
-    logarithms = np.log(values)
-    half = math.sqrt(_half_width(logarithms) ** 2 + sum(doubt**2 for doubt in doubts))
-    middle = float(logarithms.mean())
+    logarithms = [math.log(value) for value in values]
+    half = math.sqrt(mean_half_width(logarithms) ** 2 + sum(doubt**2 for doubt in doubts))
+    middle = fmean(logarithms)
     low, value, high = (math.exp(middle + way * half) for way in (-1, 0, 1))
     return Estimate(value=value, low=low, high=high)
 
@@ -49,11 +45,3 @@ def inverse(figure: Estimate, of: float = 1.0) -> Estimate:
 def half_width(figure: Estimate) -> float:
     """Half the width of an estimate's interval, on the logarithm."""
     return math.log(figure.high / figure.low) / 2
-
-
-def _half_width(logarithms: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-    n = len(logarithms)
-    if n < 2:
-        return 0.0
-    student = _STUDENT[n - 2] if n - 2 < len(_STUDENT) else _STUDENT_BEYOND
-    return student * float(logarithms.std(ddof=1)) / math.sqrt(n)

@@ -9,15 +9,14 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import exp, log
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
-_SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
+from tierwise.statistics import mean_half_width
 
-_T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23)
-"""Student's t for a 95 % interval, by degrees of freedom from 1; 2.0 serves beyond."""
+_SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
 
 
 def waits_of(pids: list[int]) -> int:
@@ -84,8 +83,7 @@ def cost_of(spans: list[Span], event_cpu_ns: float) -> dict[str, Any] | None:
     if len(logs) < 2:
         return None
     middle = fmean(logs)
-    freedom = len(logs) - 1
-    half = (_T_95[freedom - 1] if freedom <= len(_T_95) else 2.0) * stdev(logs) / sqrt(len(logs))
+    half = mean_half_width(logs)
     return {
         "rate_ratio": exp(middle),
         "rate_ratio_low": exp(middle - half),
