@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 from pydantic import BaseModel, ConfigDict
 
 from tierwise import _core
 from tierwise.roles import Role
+
+if TYPE_CHECKING:
+    import duckdb
 
 TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables; each is a file, ``NAME.parquet``."""
@@ -138,6 +141,8 @@ class Recording:
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in which each table of the recording is a view."""
+        import duckdb  # slow to import, and only queries need it
+
         connection = duckdb.connect()
         for table in TABLES:
             file = str(self.path / f"{table}.parquet")
