@@ -11,6 +11,7 @@ from rich.table import Table
 
 from tierwise import lab, validate
 from tierwise.cli.progress import LabProgress
+from tierwise.cli.report import write_file
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.predict import ModelError
@@ -81,19 +82,13 @@ def _print(console: Console, accuracy: validate.Accuracy) -> None:
 
 def _write(directory: Path, out: Path, accuracy: validate.Accuracy, results: list[RunResult]) -> None:
     answered = [pair for pair in accuracy.pairs if pair.predicted is not None]
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        (out / ACCURACY_FILE).write_text(accuracy.model_dump_json(indent=1), "utf-8")
-        text = accuracy_page(accuracy, results, CHART_FILE if answered else None)
-        (directory / PAGE_FILE).write_text(text, "utf-8")
-        if answered:
-            drawing = to_svg(accuracy_chart(answered, WIDE), "accuracy", "Predicted against measured")
-            (directory / CHART_FILE).write_text(drawing, "utf-8")
-    except OSError as error:
-        raise TierwiseError(
-            f"{directory}: {error.strerror}", "give --page a directory you may write"
-        ) from error
-    typer.echo(f"written: {directory / PAGE_FILE}")
+    write_file(out / ACCURACY_FILE, accuracy.model_dump_json(indent=1).encode())
+    text = accuracy_page(accuracy, results, CHART_FILE if answered else None)
+    page = write_file(directory / PAGE_FILE, text.encode())
+    if answered:
+        drawing = to_svg(accuracy_chart(answered, WIDE), "accuracy", "Predicted against measured")
+        write_file(directory / CHART_FILE, drawing.encode())
+    typer.echo(f"written: {page}")
 
 
 def _learn(learnt: ModelError) -> None:
