@@ -26,6 +26,12 @@ impl SplitMix {
         self.0 = self.0.wrapping_add(GOLDEN_GAMMA);
         mix(self.0)
     }
+
+    /// The next number, scaled to lie below `end`, which is above 0.
+    #[inline]
+    pub fn below(&mut self, end: usize) -> usize {
+        ((u128::from(self.draw()) * end as u128) >> 64) as usize
+    }
 }
 
 /// Marsaglia's xorshift: less good, and faster. A state of 0 gives nothing else.

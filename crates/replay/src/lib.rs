@@ -22,7 +22,6 @@ mod outcome;
 mod processor;
 mod program;
 mod question;
-mod random;
 mod reproduce;
 mod run;
 mod scenario;

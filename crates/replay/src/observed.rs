@@ -7,10 +7,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use tierwise_device::random::SplitMix;
 use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
 use tierwise_work::RecordedDevice;
-
-use crate::random::Random;
 
 /// Sizes from this part of a request's to its inverse are of its kind.
 const ALIKE: f64 = 0.6;
@@ -25,7 +24,7 @@ pub(crate) struct Observed<'a> {
     flushes: &'a [u64],
     free_at: BinaryHeap<Reverse<Nanos>>,
     due: BinaryHeap<Reverse<(Nanos, RequestId)>>,
-    random: Random,
+    random: SplitMix,
 }
 
 impl<'a> Observed<'a> {
@@ -39,7 +38,7 @@ impl<'a> Observed<'a> {
             flushes: &device.flushes,
             free_at: (0..device.depth.max(1)).map(|_| Reverse(0)).collect(),
             due: BinaryHeap::with_capacity(1024),
-            random: Random::new(seed),
+            random: SplitMix::new(seed),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use tierwise_device::random::SplitMix;
 use tierwise_device::{Device, Nanos};
 use tierwise_recording::Role;
 use tierwise_work::{Pace, Part};
@@ -16,7 +17,6 @@ use crate::log::Log;
 use crate::observed::Observed;
 use crate::others::calibrated;
 use crate::program::Program;
-use crate::random::Random;
 use crate::session::{NONE, Session};
 use crate::simulation::{Signals, Simulation};
 use crate::storage::Storage;
@@ -45,7 +45,7 @@ pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayErro
 }
 
 fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<Box<dyn Device + 'a>> {
-    let mut seeds = Random::new(scenario.seed ^ 0x0de5_1ce5);
+    let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
     let device =
         |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
             let seed = seeds.draw();
@@ -101,7 +101,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
             missed: 0,
         },
         tally: Tally::new(),
-        random: Random::new(scenario.seed),
+        random: SplitMix::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
         others_period_ns: 0,
         steady: matches!(scenario.mode, Mode::Steady { .. }),

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
+use tierwise_device::random::SplitMix;
 use tierwise_recording::Role;
 use tierwise_work::Part;
 
@@ -13,7 +14,6 @@ use crate::jobs::Jobs;
 use crate::locks::Locks;
 use crate::log::Log;
 use crate::program::Program;
-use crate::random::Random;
 use crate::session::{Resume, Session};
 use crate::storage::Storage;
 use crate::tally::Tally;
@@ -40,7 +40,7 @@ pub(crate) struct Simulation<'a> {
     pub(crate) sweeping: [u32; Role::ALL.len()],
     pub(crate) signals: Signals,
     pub(crate) tally: Tally,
-    pub(crate) random: Random,
+    pub(crate) random: SplitMix,
     pub(crate) cpu_speed: f64,
     /// How often each core's share of other programs wants a slice.
     pub(crate) others_period_ns: Nanos,
