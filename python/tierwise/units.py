@@ -1,10 +1,13 @@
-"""Sizes as people write them."""
+"""Sizes as people write them, and as the kernel counts them."""
 
 from __future__ import annotations
 
 import re
 
 from tierwise.errors import TierwiseError
+
+SECTOR_BYTES = 512
+"""The kernel counts in these, whatever a device's own sectors are."""
 
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _PATTERN = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)

@@ -10,10 +10,10 @@ from typing import Any, Literal, get_args
 from tierwise.errors import TierwiseError
 from tierwise.profiles import Profile
 from tierwise.results import Record
+from tierwise.units import SECTOR_BYTES
 
 Precondition = Literal["fresh", "sequential", "random"]
 
-_SECTOR_BYTES = 512
 _LONGEST_S = 365 * 86_400.0
 _LARGEST_FACTOR = 1e6
 
@@ -83,12 +83,12 @@ def slow(factor: float, for_s: float) -> dict[str, Any]:
 
 def unreadable(first: int, last: int, partition: dict[str, Any], start_bytes: int) -> dict[str, Any]:
     """Arguments of the server's command, for sectors of a partition that starts at a byte of the device."""
-    sectors = partition["size_bytes"] // _SECTOR_BYTES
+    sectors = partition["size_bytes"] // SECTOR_BYTES
     if not 0 <= first <= last < sectors:
         raise TierwiseError(
             f"sectors {first}-{last} are no range within {partition['name']!r}", f"use 0-{sectors - 1}"
         )
-    start = start_bytes // _SECTOR_BYTES
+    start = start_bytes // SECTOR_BYTES
     return {"first": start + first, "last": start + last}
 
 

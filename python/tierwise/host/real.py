@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tierwise.errors import TierwiseError
 from tierwise.results import RoleIo
-
-_SECTOR_BYTES = 512
+from tierwise.units import SECTOR_BYTES
 
 
 @dataclass(frozen=True)
@@ -47,10 +46,10 @@ class DiskCounters:
         field = [int(word) for word in text.split()] + [0] * 6
         return cls(
             reads=field[0],
-            read_bytes=field[2] * _SECTOR_BYTES,
+            read_bytes=field[2] * SECTOR_BYTES,
             read_ms=field[3],
             writes=field[4],
-            write_bytes=field[6] * _SECTOR_BYTES,
+            write_bytes=field[6] * SECTOR_BYTES,
             write_ms=field[7],
             busy_ms=field[9],
             queued_ms=field[10],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tierwise.probing.disk_fit import ZONES, DiskFit
 from tierwise.probing.profile_text import Origin, Table, interval_text, profile_text, rounded
+from tierwise.units import SECTOR_BYTES
 
-_SECTOR_BYTES = 512
 _SURFACES = 4
 
 
@@ -28,8 +28,8 @@ def _zones(fit: DiskFit) -> list[Table]:
     zones: list[Table] = []
     first = 0
     for rate in fit.media_mb_per_s:
-        sectors = max(round(rate.estimate * revolution_us / _SECTOR_BYTES), 8)
-        cylinders = max(round(fit.span_bytes / ZONES / (sectors * _SECTOR_BYTES * _SURFACES)), 1)
+        sectors = max(round(rate.estimate * revolution_us / SECTOR_BYTES), 8)
+        cylinders = max(round(fit.span_bytes / ZONES / (sectors * SECTOR_BYTES * _SURFACES)), 1)
         skew = round(fit.skew_share * sectors)
         zones.append(
             {

@@ -11,9 +11,9 @@ from typing import Any
 from tierwise.errors import TierwiseError
 from tierwise.host import disk_teardown, ledger, mounts
 from tierwise.roles import Role
+from tierwise.units import SECTOR_BYTES
 
 _SYS = Path("/sys/dev/block")
-_SECTOR_BYTES = 512
 _NEVER_WRITTEN = {"squashfs", "iso9660", "erofs"}
 
 
@@ -124,7 +124,7 @@ def _emulated(loop: str) -> tuple[str, int, str] | None:
         for part in entry.facts["partitions"]:
             if part["loop"] == f"/dev/{loop}":
                 return f"emulated {entry.name}", first, _profile_of(entry)
-            first += part["size_bytes"] // _SECTOR_BYTES
+            first += part["size_bytes"] // SECTOR_BYTES
     return None
 
 

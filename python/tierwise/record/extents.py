@@ -7,6 +7,8 @@ import os
 import struct
 from pathlib import Path
 
+from tierwise.units import SECTOR_BYTES
+
 _FS_IOC_FIEMAP = 0xC020660B
 _HEADER = struct.Struct("=QQLLLL")
 _EXTENT = struct.Struct("=QQQQQLLLL")
@@ -15,7 +17,6 @@ _WHOLE_FILE = 2**64 - 1
 _LAST = 0x1
 _UNPLACED = 0x2 | 0x4 | 0x8 | 0x200
 """Unknown, delayed allocation, encoded, or within the file's own record: no place of its own."""
-_SECTOR_BYTES = 512
 
 Extent = tuple[int, int, int]
 """First sector on the file system's device, number of sectors, and offset in the file in bytes."""
@@ -51,7 +52,7 @@ def _ask(descriptor: int) -> list[Extent]:
                 request, _HEADER.size + number * _EXTENT.size
             )
             if not flags & _UNPLACED:
-                found.append((physical // _SECTOR_BYTES, length // _SECTOR_BYTES, logical))
+                found.append((physical // SECTOR_BYTES, length // SECTOR_BYTES, logical))
             start = logical + length
             if flags & _LAST:
                 return found
