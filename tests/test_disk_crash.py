@@ -65,11 +65,10 @@ from tierwise.host.disk import EmulatedDisk, Partition
 name, mount, profile, writer, cuts = sys.argv[1:]
 parts = [Partition("log", 64 << 20), Partition("data", 64 << 20)]
 with EmulatedDisk.up(name, profiles.load(profile), parts, Path(mount)) as disk:
-    writers = [
-        processes.start("writer", [sys.executable, "-c", writer, str(point)])
-        for point in disk.mounts.values()
-    ]
+    writers = []
     try:
+        for point in disk.mounts.values():
+            writers.append(processes.start("writer", [sys.executable, "-c", writer, str(point)]))
         for seed in range(int(cuts)):
             disk.cut(keep_random=True, seed=seed)
         time.sleep(1)

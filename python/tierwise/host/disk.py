@@ -243,7 +243,8 @@ class EmulatedDisk:
         return disk_teardown.control_socket(self._home)
 
     def _undo(self) -> None:
-        disk_teardown.take_down(self.entry)
+        # An interrupt may have come between the ledger's being written and our hearing of it.
+        disk_teardown.take_down(ledger.find("disk", self.entry.name) or self.entry)
 
     def _make(
         self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any], path_us: float | None

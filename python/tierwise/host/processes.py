@@ -105,27 +105,37 @@ def start(
     )
     unique = f"{name}-{secrets.token_hex(4)}"
     entry = ledger.add("process", unique)
-    group = cgroups.make_process_group(unique)
+    started = {"cwd": cwd, "env": {**(os.environ if env is None else env), TOKEN: unique}, **identity}
     try:
         with _output(log) as output:
-            popen = subprocess.Popen(
-                ["/bin/sh", "-c", JOIN_GROUP, "sh", program, *map(str, argv[1:])],
-                **identity,
-                env={**(os.environ if env is None else env), TOKEN: unique},
-                cwd=cwd,
-                stdin=subprocess.DEVNULL if group is None else group,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            popen = _spawn(unique, [program, *map(str, argv[1:])], output, started)
+        cgroups.enter_block_io_group(unique, popen.pid)
+        return Process(entry.update(pid=popen.pid), popen)
     except (OSError, subprocess.SubprocessError) as error:
         end(entry)
         raise TierwiseError(f"cannot run {argv[0]}: {error}", "check user and directory") from error
+    except BaseException:
+        # Interrupted in the middle: the caller has nothing yet to end it by.
+        end(entry)
+        raise
+
+
+def _spawn(
+    group_name: str, argv: Sequence[str], output: IO[bytes], started: dict[str, Any]
+) -> subprocess.Popen[bytes]:
+    group = cgroups.make_process_group(group_name)
+    try:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", JOIN_GROUP, "sh", *argv],
+            stdin=subprocess.DEVNULL if group is None else group,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            **started,
+        )
     finally:
         if group is not None:
             os.close(group)
-    cgroups.enter_block_io_group(unique, popen.pid)
-    return Process(entry.update(pid=popen.pid), popen)
 
 
 def _group_of(user: str) -> int:
