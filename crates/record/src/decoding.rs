@@ -59,6 +59,7 @@ impl Decoding {
             start_ns: raw.start_ns,
             end_ns: raw.end_ns,
             log_delay_us,
+            storage_cpu: raw.cpu.storage,
         });
         self.opens.0 += decoded.opens;
         self.opens.1 += decoded.unresolved_opens;

@@ -67,6 +67,18 @@ pub struct Burst {
     pub end_ns: u64,
     /// Delay added to each flush of the log in this burst, see `--two-speed`.
     pub log_delay_us: f64,
+    /// What storage itself used; none in recordings of before it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage_cpu: Option<StorageCpu>,
+}
+
+/// Processor time in a burst of threads that work for the devices, not for a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageCpu {
+    /// Of the servers of emulated disks.
+    pub server_ns: u64,
+    /// Of the kernel's own threads: block devices, file systems, write-back, software interrupts put off.
+    pub kernel_ns: u64,
 }
 
 /// A block device that holds recorded files.

@@ -19,7 +19,7 @@ mod table;
 mod words;
 mod writer;
 
-pub use about::{About, Burst, Check, Cost, Device, Losses, Machine};
+pub use about::{About, Burst, Check, Cost, Device, Losses, Machine, StorageCpu};
 pub use error::RecordingError;
 pub use role::Role;
 pub use rows::{

@@ -1,7 +1,9 @@
-//! Processor time of the whole machine, without that of some threads.
+//! Processor time of the whole machine, and of threads whose time is told apart.
 
 use std::collections::HashMap;
 use std::fs;
+
+use tierwise_recording::StorageCpu;
 
 use super::processes;
 
@@ -10,58 +12,101 @@ use super::processes;
 pub struct CpuTime {
     /// That all cores together have.
     pub all_ns: f64,
-    /// That was used, but not by the recorder or those whose use does not count.
+    /// That was used, but not by the recorder or the servers of emulated disks.
     pub others_ns: f64,
+    /// That storage used; none where the kernel's threads cannot be seen, as in a container.
+    pub storage: Option<StorageCpu>,
 }
 
 /// Processor time of the machine and of some threads, at one instant.
 pub struct CpuUse {
-    busy_ticks: u64,
-    all_ticks: u64,
-    ignored_ns: HashMap<i32, u64>,
+    recorder: Threads,
+    servers: Threads,
+    kernel: Threads,
+    ticks: Ticks,
 }
 
 impl CpuUse {
-    /// Of the machine, and of threads whose use does not count.
-    pub fn now(ignored: &[i32]) -> Self {
-        let (busy_ticks, all_ticks) = machine_ticks();
-        let time = |&tid: &i32| Some((tid, processes::cpu_ns(tid)?));
+    /// Of the machine, of the recorder's thread, of threads that serve emulated disks, and of the kernel's own.
+    pub fn now(recorder: i32, servers: &[i32]) -> Self {
+        let kernel = processes::kernel_threads();
         Self {
-            busy_ticks,
-            all_ticks,
-            ignored_ns: ignored.iter().filter_map(time).collect(),
+            recorder: Threads::of(&[recorder]),
+            servers: Threads::of(servers),
+            kernel: Threads::of(&kernel),
+            // Last here and first at the end: looking for threads takes milliseconds.
+            ticks: Ticks::now(),
         }
     }
 
     /// What was used since then.
     pub fn since(&self) -> CpuTime {
-        let (busy, all) = machine_ticks();
-        let used = |(&tid, before): (&i32, &u64)| {
+        let ticks = Ticks::now();
+        let server_ns = self.servers.since_ns();
+        let kernel_ns = self.kernel.since_ns() + self.kernel.started_ns();
+        let ignored_ns = self.recorder.since_ns() + server_ns;
+        CpuTime {
+            all_ns: ticks.all.saturating_sub(self.ticks.all) as f64 * TICK_NS,
+            others_ns: ticks.busy.saturating_sub(self.ticks.busy) as f64 * TICK_NS
+                - ignored_ns as f64,
+            storage: (!self.kernel.0.is_empty()).then_some(StorageCpu {
+                server_ns,
+                kernel_ns,
+            }),
+        }
+    }
+}
+
+/// Processor time that each of some threads has had.
+struct Threads(HashMap<i32, u64>);
+
+impl Threads {
+    fn of(tids: &[i32]) -> Self {
+        let time = |&tid: &i32| Some((tid, processes::cpu_ns(tid)?));
+        Self(tids.iter().filter_map(time).collect())
+    }
+
+    /// What they have had since.
+    fn since_ns(&self) -> u64 {
+        let had = |(&tid, before): (&i32, &u64)| {
             processes::cpu_ns(tid).map(|now| now.saturating_sub(*before))
         };
-        let ignored_ns: u64 = self.ignored_ns.iter().filter_map(used).sum();
-        CpuTime {
-            all_ns: all.saturating_sub(self.all_ticks) as f64 * TICK_NS,
-            others_ns: busy.saturating_sub(self.busy_ticks) as f64 * TICK_NS - ignored_ns as f64,
-        }
+        self.0.iter().filter_map(had).sum()
+    }
+
+    /// What the kernel's threads have had that were not there before: workers come and go.
+    fn started_ns(&self) -> u64 {
+        let new = processes::kernel_threads().into_iter();
+        let new = new.filter(|tid| !self.0.contains_key(tid));
+        new.filter_map(processes::cpu_ns).sum()
     }
 }
 
 /// Length of a tick of `/proc/stat`, which is one of `USER_HZ` everywhere.
 const TICK_NS: f64 = 1e7;
 
-/// Ticks that all cores were busy, and all ticks.
-fn machine_ticks() -> (u64, u64) {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let line = stat.lines().next().unwrap_or_default();
-    // user nice system idle iowait irq softirq steal; guests are within user.
-    let ticks: Vec<u64> = (line
-        .split_whitespace()
-        .skip(1)
-        .take(8)
-        .filter_map(|word| word.parse().ok()))
-    .collect();
-    let all: u64 = ticks.iter().sum();
-    let idle: u64 = ticks.get(3..5).unwrap_or_default().iter().sum();
-    (all - idle, all)
+/// Ticks of all cores together since the machine was started.
+struct Ticks {
+    busy: u64,
+    all: u64,
+}
+
+impl Ticks {
+    fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let line = stat.lines().next().unwrap_or_default();
+        // user nice system idle iowait irq softirq steal; guests are within user.
+        let ticks: Vec<u64> = (line
+            .split_whitespace()
+            .skip(1)
+            .take(8)
+            .filter_map(|word| word.parse().ok()))
+        .collect();
+        let all: u64 = ticks.iter().sum();
+        let idle: u64 = ticks.get(3..5).unwrap_or_default().iter().sum();
+        Self {
+            busy: all - idle,
+            all,
+        }
+    }
 }

@@ -19,6 +19,6 @@ pub struct Options {
     pub poll: Duration,
     /// Where what a long burst gives waits to be decoded, in a file without a name.
     pub spool_dir: PathBuf,
-    /// Processes whose processor time is not counted as foreign.
+    /// Servers of emulated disks, whose processor time is storage's, not foreign.
     pub ignore_pids: Vec<i32>,
 }

@@ -148,6 +148,17 @@ pub fn cpu_ns(tid: i32) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
+/// The kernel's own threads; none where they cannot be seen, as in a container.
+pub fn kernel_threads() -> Vec<i32> {
+    const PARENT: i32 = 2;
+    if !fs::exists("/proc/2").unwrap_or(false) || !is_kernel_thread(PARENT) {
+        return Vec::new();
+    }
+    let mut threads = numbers_in("/proc");
+    threads.retain(|&pid| parent_of(pid) == Some(PARENT));
+    threads
+}
+
 /// Whether a thread is the kernel's own.
 pub fn is_kernel_thread(tid: i32) -> bool {
     const PF_KTHREAD: u64 = 0x0020_0000;

@@ -157,7 +157,7 @@ impl Capture {
         let mut burst = self.surroundings(&pids);
         let reader = Reader::start(self.tracers.pipes()?, listener, &self.options);
         let reader = reader.map_err(|error| unreadable(&error))?;
-        let cpu = CpuUse::now(&self.ignored_threads(reader.tid));
+        let cpu = CpuUse::now(reader.tid, &self.disk_servers());
         self.tracers.record()?;
         burst.start_ns = monotonic_ns();
         Ok(Running {
@@ -194,11 +194,9 @@ impl Capture {
         }
     }
 
-    /// Threads whose processor time is not foreign.
-    fn ignored_threads(&self, reader: i32) -> Vec<i32> {
-        let mut tids = thread_ids(&processes::with_descendants(&self.options.ignore_pids));
-        tids.push(reader);
-        tids
+    /// Threads that serve emulated disks.
+    fn disk_servers(&self) -> Vec<i32> {
+        thread_ids(&processes::with_descendants(&self.options.ignore_pids))
     }
 
     /// Threads that were started during the burst and are still alive: their names are known only now.

@@ -39,6 +39,7 @@ pub fn about() -> About {
                 start_ns: burst * 1000,
                 end_ns: burst * 1000 + 500,
                 log_delay_us: 0.0,
+                storage_cpu: None,
             })
             .collect(),
         devices: vec![Device {

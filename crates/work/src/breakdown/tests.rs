@@ -83,6 +83,7 @@ fn recorded() -> Recording {
         start_ns: 0,
         end_ns: 1_000_000,
         log_delay_us: 0.0,
+        storage_cpu: None,
     });
     made.file("/db/log", Role::Log);
     made.file("/db/data", Role::Data);

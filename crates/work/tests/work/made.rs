@@ -134,6 +134,7 @@ impl Made {
             start_ns: BEGIN_NS,
             end_ns,
             log_delay_us: 0.0,
+            storage_cpu: None,
         }];
         recording
     }
