@@ -27,10 +27,13 @@ def service_us(devices: dict[str, str], clients: int = 4, cpu_speed: float = 1.0
 
 
 class FakeReplay:
-    """Transactions one after the other; a seed shifts rates by a little."""
+    """Transactions one after the other; a seed shifts rates a little, what is not known of reads more."""
 
-    def __init__(self, *, error: float = 0.0, sessions: int = 4, once: bool = False, **work: Any) -> None:
+    def __init__(
+        self, *, error: float = 0.0, sessions: int = 4, once: bool = False, unsure: float = 1.0, **work: Any
+    ) -> None:
         self.error, self.sessions, self.once, self.more = error, sessions, once, work
+        self.misses = {"fewest": unsure, "likely": 1.0, "most": 1 / unsure}
         self.asked = 0
 
     def work(self) -> str:
@@ -62,7 +65,9 @@ class FakeReplay:
     def predict(self, questions: str, profiles: Sequence[_core.Profile], threads: int) -> str:
         scenarios = json.loads(questions)
         self.asked += len(scenarios)
-        return json.dumps([{"outcome": self._outcome(one, profiles)} for one in scenarios])
+        return json.dumps(
+            [{"outcome": self._outcome(one, profiles, self.misses[one["misses"]])} for one in scenarios]
+        )
 
     def _outcome(
         self, scenario: dict[str, Any], profiles: Sequence[_core.Profile], factor: float = 1.0

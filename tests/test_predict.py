@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake_replay import REQUESTS, FakeReplay, predictor, service_us
+from fake_replay import GB, REQUESTS, FakeReplay, predictor, service_us
 
 from tierwise.errors import TierwiseError
 from tierwise.predict import ModelError, Question, parse_placement, rank, resolve
@@ -141,6 +141,29 @@ def test_what_the_recording_cannot_answer_is_refused(question: Question, says: s
     assert refused.refused
     assert says in refused.refused.message
     assert other.rate_per_s, "the next question is answered all the same"
+
+
+TELLS_MEMORY = {"can_change_memory": True, "page_cache": {"engine_bytes": 256 << 20}}
+
+
+def test_another_memory_is_as_sure_as_what_is_known_of_reads() -> None:
+    of = [predictor(FakeReplay(unsure=unsure, **TELLS_MEMORY)) for unsure in (1.0, 1.2, 2.0)]
+    known, unsure, unknown = (one.predict([Question(memory_bytes=48 << 30)])[0] for one in of)
+    assert known.rate_per_s
+    assert unsure.rate_per_s
+    assert unsure.rate_per_s.value == known.rate_per_s.value
+    assert unsure.rate_per_s.high > 1.05 * known.rate_per_s.high
+    assert any("buffer stays at 256 MiB" in warning for warning in known.warnings)
+    assert any("of some reads the recording does not tell" in warning for warning in unsure.warnings)
+    assert unknown.refused
+    assert "may be anything from" in unknown.refused.message
+
+
+def test_the_recorded_memory_raises_no_doubt() -> None:
+    fake = FakeReplay(unsure=3.0, **TELLS_MEMORY)
+    (same,) = predictor(fake).predict([Question(memory_bytes=8 * GB)])
+    assert same.rate_per_s
+    assert not any("buffer" in warning for warning in same.warnings)
 
 
 def test_more_clients_and_cores_widen_the_interval_with_the_reason() -> None:

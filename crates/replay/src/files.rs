@@ -2,7 +2,7 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
-use tierwise_work::Part;
+use tierwise_work::{Part, Reuse};
 
 use crate::jobs::{Job, Then, Writes};
 use crate::op::Ask;
@@ -20,6 +20,10 @@ impl Simulation<'_> {
         sectors: u32,
     ) -> bool {
         match ask {
+            Ask::Look if !self.memory.answers(true, self.reuse_of(index)) => {
+                self.read_anew(index, role, sector, sectors)
+            }
+            Ask::Read | Ask::SendRead if self.memory.answers(false, self.reuse_of(index)) => true,
             Ask::Look | Ask::Read if self.is_coming(index, role, sector, sectors) => {
                 self.waits(index)
             }
@@ -47,7 +51,14 @@ impl Simulation<'_> {
     }
 
     /// Sends a request and goes on.
-    fn send(&mut self, index: u32, op: Op, role: Role, sector: u64, sectors: u32) -> bool {
+    pub(crate) fn send(
+        &mut self,
+        index: u32,
+        op: Op,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> bool {
         let job = self.send_for(Then::Sent(index), op, role, sector, sectors);
         let sent = Sent {
             job,
@@ -60,7 +71,14 @@ impl Simulation<'_> {
     }
 
     /// Sends a request and waits.
-    fn request(&mut self, index: u32, op: Op, role: Role, sector: u64, sectors: u32) -> bool {
+    pub(crate) fn request(
+        &mut self,
+        index: u32,
+        op: Op,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> bool {
         self.does(
             index,
             if op == Op::Read {
@@ -73,6 +91,10 @@ impl Simulation<'_> {
         self.waits(index)
     }
 
+    fn reuse_of(&self, index: u32) -> Reuse {
+        self.sessions[index as usize].reuse
+    }
+
     fn send_for(&mut self, then: Then, op: Op, role: Role, sector: u64, sectors: u32) -> u32 {
         let job = self.jobs.add(Job::new(then, Writes::None, role));
         let sent = self.storage.send(self.now, job, role, op, sector, sectors);
@@ -81,7 +103,7 @@ impl Simulation<'_> {
     }
 
     /// Whether a session must wait for what it sent before.
-    fn is_coming(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+    pub(crate) fn is_coming(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
         let end = sector + u64::from(sectors);
         let overlaps = |sent: &&Sent| {
             sent.role == role && sent.sector < end && sector < sent.sector + u64::from(sent.sectors)

@@ -15,6 +15,7 @@ mod locking;
 mod locks;
 mod log;
 mod many;
+mod memory;
 mod observed;
 mod op;
 mod others;
@@ -37,6 +38,7 @@ mod tally;
 
 pub use error::ReplayError;
 pub use many::{Answer, replay, replay_all};
+pub use memory::Misses;
 pub use outcome::{Latency, Outcome, RoleIo};
 pub use program::Program;
 pub use question::{Length, Live, Place, Question};

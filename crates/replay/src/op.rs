@@ -2,7 +2,7 @@
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::{CpuCost, Session, Step, Work};
+use tierwise_work::{CpuCost, Reuse, Session, Step, Work};
 
 use crate::ReplayError;
 
@@ -25,6 +25,8 @@ pub(crate) enum Op {
     Cpu { base_ns: u32, client: bool },
     /// Time passes; `timer`: the engine's own.
     Away { time_ns: u64, timer: bool },
+    /// Reuse of what is read from here on in the turn.
+    Reuse(Reuse),
     /// A file is used.
     File {
         ask: Ask,
@@ -84,6 +86,7 @@ pub(crate) fn op(work: &Work, session: &Session, step: &Step) -> Result<Op, Repl
             time_ns: away.time_ns,
             timer: away.timer,
         },
+        Step::Reuse(reuse) => Op::Reuse(reuse),
         Step::Look {
             role,
             sector,

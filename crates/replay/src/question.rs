@@ -7,7 +7,7 @@ use tierwise_device::Profile;
 use tierwise_recording::Role;
 
 use crate::program::Program;
-use crate::{LivePath, Mode, ReplayError, Scenario};
+use crate::{LivePath, Misses, Mode, ReplayError, Scenario};
 
 /// Where a role shall lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -53,6 +53,9 @@ pub struct Question {
     pub cpu_speed: f64,
     /// Memory; none as recorded.
     pub memory_bytes: Option<u64>,
+    /// How reads are taken that the recording does not tell for another memory.
+    #[serde(default)]
+    pub misses: Misses,
     /// Share of the recorded machine's cores that other programs take; none as recorded.
     #[serde(default)]
     pub others_share: Option<f64>,
@@ -100,6 +103,7 @@ impl Question {
             cores: self.cores.unwrap_or(program.work.cores.max(1)),
             cpu_speed: self.cpu_speed,
             memory_bytes: self.memory_bytes,
+            misses: self.misses,
             others_share: self.others_share,
             clients: self.clients,
             mode: self.mode.mode()?,

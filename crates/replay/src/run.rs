@@ -14,6 +14,7 @@ use crate::jobs::Jobs;
 use crate::layout::Layout;
 use crate::locks::Locks;
 use crate::log::Log;
+use crate::memory::Memory;
 use crate::observed::Observed;
 use crate::others::calibrated;
 use crate::program::Program;
@@ -86,6 +87,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         events: Events::new(),
         cores: Cores::new(scenario.cores),
         cache: Cache::new(memory, sectors),
+        memory: Memory::new(program, scenario),
         storage: Storage::new(devices(program, scenario), layout, scenario.live),
         jobs: Jobs::default(),
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,

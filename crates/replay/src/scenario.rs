@@ -3,8 +3,8 @@
 use tierwise_device::Profile;
 use tierwise_recording::Role;
 
-use crate::ReplayError;
 use crate::program::Program;
+use crate::{Misses, ReplayError};
 
 /// Most cores and clients.
 const MOST: u32 = 100_000;
@@ -45,6 +45,8 @@ pub struct Scenario {
     pub cpu_speed: f64,
     /// Memory for pages, of the engine and of the system; none as recorded.
     pub memory_bytes: Option<u64>,
+    /// How reads are taken that the recording does not tell for another size of memory.
+    pub misses: Misses,
     /// Share of the recorded machine's cores that other programs take; none as recorded.
     pub others_share: Option<f64>,
     /// Number of client sessions; none as recorded.
@@ -69,6 +71,7 @@ impl Scenario {
             cores,
             cpu_speed: 1.0,
             memory_bytes: None,
+            misses: Misses::default(),
             others_share: None,
             clients: None,
             mode,
@@ -80,12 +83,7 @@ impl Scenario {
 
     /// Whether it can be.
     pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
-        let memory = self
-            .memory_bytes
-            .filter(|bytes| *bytes != program.work.memory_bytes);
-        if let (Some(_), Some(reason)) = (memory, program.memory_reason()) {
-            return Err(ReplayError::new(reason, "ask with the recorded memory"));
-        }
+        self.check_memory(program)?;
         let some = |count: u32| (1..=MOST).contains(&count);
         let recorded = program.devices.len();
         let rules = [

@@ -2,7 +2,7 @@
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::Part;
+use tierwise_work::{Part, Reuse};
 
 /// No core, no key.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -41,6 +41,16 @@ pub(crate) enum WaitsFor {
     Job(u32),
 }
 
+/// Where a session last read what the page cache did not hold.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stream {
+    pub(crate) role: Option<Role>,
+    /// Where that ended.
+    pub(crate) end: u64,
+    /// How far was read ahead.
+    pub(crate) ahead: u64,
+}
+
 /// The state of one session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -75,6 +85,9 @@ pub(crate) struct Session {
     /// Requests that it sent without waiting.
     pub(crate) sent: Vec<Sent>,
     pub(crate) waits_for: WaitsFor,
+    /// Reuse of what it reads next.
+    pub(crate) reuse: Reuse,
+    pub(crate) stream: Stream,
     /// The key of a hot lock that it asks for again and again, or [`NONE`].
     pub(crate) key: u32,
     /// How often it has begun from the start.
@@ -110,6 +123,8 @@ impl Session {
             replied: false,
             sent: Vec::new(),
             waits_for: WaitsFor::Nothing,
+            reuse: Reuse::UNKNOWN,
+            stream: Stream::default(),
             key: NONE,
             cycle: 0,
             cycle_began: 0,

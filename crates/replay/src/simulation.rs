@@ -13,6 +13,7 @@ use crate::events::{Event, Events};
 use crate::jobs::Jobs;
 use crate::locks::Locks;
 use crate::log::Log;
+use crate::memory::Memory;
 use crate::program::Program;
 use crate::session::{Resume, Session};
 use crate::storage::Storage;
@@ -33,6 +34,7 @@ pub(crate) struct Simulation<'a> {
     pub(crate) log: Option<Log<'a>>,
     pub(crate) locks: Locks<'a>,
     pub(crate) cache: Cache,
+    pub(crate) memory: Memory,
     /// The one session that may write, where that is the rule.
     pub(crate) writer: u32,
     pub(crate) throttled: VecDeque<u32>,

@@ -1,7 +1,7 @@
 //! What sessions do, operation by operation.
 
 use tierwise_device::Nanos;
-use tierwise_work::{Pace, Part};
+use tierwise_work::{Pace, Part, Reuse};
 
 use crate::events::Event;
 use crate::op::Op;
@@ -32,6 +32,10 @@ impl Simulation<'_> {
                 false
             }
             Op::Away { time_ns, timer } => self.away(index, time_ns, timer),
+            Op::Reuse(reuse) => {
+                session.reuse = reuse;
+                true
+            }
             Op::File {
                 ask,
                 role,
@@ -97,6 +101,7 @@ impl Simulation<'_> {
 
     fn end_turn(&mut self, index: u32, ends: bool) -> bool {
         let now = self.now;
+        self.session(index).reuse = Reuse::UNKNOWN;
         if ends {
             self.release_locks(index);
         }

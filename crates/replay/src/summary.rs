@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tierwise_recording::Role;
-use tierwise_work::Grouping;
+use tierwise_work::{Grouping, PageCache};
 
 use crate::Mode;
 use crate::op::{Ask, Op};
@@ -42,6 +42,8 @@ pub struct Summary {
     pub can_change_memory: bool,
     /// Why not.
     pub memory_reason: String,
+    /// What of it held pages of files.
+    pub page_cache: PageCache,
     /// What the recording cannot tell.
     pub limits: Vec<String>,
 }
@@ -109,6 +111,7 @@ impl Program {
             locks: self.lock_summaries(),
             can_change_memory: memory.is_none(),
             memory_reason: memory.unwrap_or_default(),
+            page_cache: work.page_cache.clone(),
             limits: work.limits.clone(),
         }
     }
@@ -168,7 +171,7 @@ impl Program {
             .sessions
             .iter()
             .any(|session| session.ops.iter().any(reads));
-        any.then(|| "how reads would hit a page cache of another size is not known".to_owned())
+        self.work.page_cache.reason.clone().filter(|_| any)
     }
 }
 

@@ -74,7 +74,12 @@ impl<'a> Emitter<'a> {
     /// Appends a turn to a session.
     pub(crate) fn turn(&mut self, raw: &RawTurn, meaning: &Meaning, session: &mut Session) {
         let signals = self.peers.signals(raw.thread, raw.start_ns(), raw.end_ns());
-        let mut writer = Writer::new(self.event_ns, signals, self.append_per_ns());
+        let mut writer = Writer::new(
+            self.event_ns,
+            signals,
+            self.append_per_ns(),
+            &self.view.misses,
+        );
         writer.plan(meaning, self.append_bytes());
         let mut commits = raw.commits.iter().peekable();
         let mut tail = None;
@@ -86,6 +91,7 @@ impl<'a> Emitter<'a> {
                 writer.commit(self.append_bytes());
             }
             let before = writer.len();
+            writer.asked(piece);
             match piece.kind {
                 PieceKind::Cpu { after_wait_ns } => {
                     writer.run(piece.start_ns, piece.end_ns, after_wait_ns);

@@ -7,6 +7,7 @@ use crate::clock::Clock;
 use crate::cut::RawTurn;
 use crate::emit::{Appending, Emitter};
 use crate::flushes::LogFlushes;
+use crate::misses::Misses;
 use crate::peers::Peers;
 use crate::shape::{Meaning, meanings};
 use crate::slots::{Slot, slots};
@@ -25,7 +26,9 @@ impl Work {
     /// # Errors
     /// If it has no bursts or no session that did anything.
     pub fn from_recording(recording: &Recording) -> Result<Self, WorkError> {
-        let view = View::new(recording);
+        let mut view = View::new(recording);
+        let (misses, page_cache) = Misses::new(&view);
+        view.misses = misses;
         let flushes = LogFlushes::new(&view);
         let slots = slots(&view, &flushes);
         if view.span_ns() == 0 || slots.is_empty() {
@@ -34,7 +37,10 @@ impl Work {
                 "record while the database serves its clients, and check the rules for classes of threads",
             ));
         }
-        Ok(work(&view, &flushes, slots))
+        Ok(Self {
+            page_cache,
+            ..work(&view, &flushes, slots)
+        })
     }
 }
 
@@ -86,7 +92,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
             .map(|(role, region)| (role, region.used))
             .collect(),
         observed,
-        limits: Vec::new(),
+        ..Work::default()
     };
     work.limits = limits::limits(view, &work, unexplained);
     work

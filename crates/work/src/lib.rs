@@ -14,18 +14,23 @@ mod flushes;
 mod idleness;
 mod limits;
 mod locks;
+mod misses;
 mod model;
 mod observed;
+mod page_cache;
 mod pages;
 mod part;
 mod peers;
 mod pieces;
+mod reuse;
 mod rules;
 mod scripts;
 mod shape;
 mod slots;
 mod space;
 mod step;
+mod unseen;
+mod uses;
 mod view;
 mod wait;
 mod writer;
@@ -36,5 +41,7 @@ pub use model::{
     CpuCost, Grouping, HotLock, LogRules, Observed, Pace, RecordedDevice, Session, SyncScript,
     Turn, Work,
 };
+pub use page_cache::PageCache;
 pub use part::Part;
+pub use reuse::Reuse;
 pub use step::{Away, Step};

@@ -4,7 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::Step;
+use crate::{PageCache, Step};
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a stretch of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -172,6 +172,8 @@ pub struct Work {
     pub cores: u32,
     /// Its memory.
     pub memory_bytes: u64,
+    /// What of it held pages of files.
+    pub page_cache: PageCache,
     /// Clients' sessions and background work.
     pub sessions: Vec<Session>,
     /// What syncs made devices do.

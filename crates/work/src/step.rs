@@ -2,6 +2,8 @@
 
 use tierwise_recording::Role;
 
+use crate::Reuse;
+
 /// One thing a session does. Times are of the recorded processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
@@ -16,6 +18,9 @@ pub enum Step {
     },
     /// Waits outside of the machine, or for a person.
     Away(Away),
+    /// Of the looks, reads and read-ahead that follow in the turn: how long before, their pages were used last.
+    /// Not known where a turn begins.
+    Reuse(Reuse),
     /// Reads of a file that the page cache held.
     Look {
         /// What the file is for.

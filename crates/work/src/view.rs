@@ -6,12 +6,15 @@ use tierwise_recording::{
     Block, Call, CallKind, NONE, Recording, Role, State, ThreadClass, UNKNOWN,
 };
 
+use crate::misses::Misses;
 use crate::space::Space;
 
 /// A recording, indexed.
 pub(crate) struct View<'a> {
     pub(crate) recording: &'a Recording,
     pub(crate) space: Space,
+    /// Nothing until it was worked out.
+    pub(crate) misses: Misses,
     states: Vec<Range<usize>>,
     calls: Vec<Range<usize>>,
 }
@@ -22,6 +25,7 @@ impl<'a> View<'a> {
         let mut view = Self {
             recording,
             space: Space::default(),
+            misses: Misses::default(),
             states: ranges(threads, &recording.states, |state| state.thread),
             calls: ranges(threads, &recording.calls, |call| call.thread),
         };

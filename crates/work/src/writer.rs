@@ -1,9 +1,11 @@
 //! One turn's steps being written: processor time gathered between them, hidden steps put in on the way.
 
 use crate::client::ClientPart;
+use crate::misses::Misses;
 use crate::pages;
+use crate::pieces::{Piece, PieceKind};
 use crate::shape::Meaning;
-use crate::{Away, Step};
+use crate::{Away, Reuse, Step};
 
 /// Of a stretch on a core at least this share is left when the cost of recording is taken off.
 const LEAST_SHARE: f64 = 0.2;
@@ -36,10 +38,20 @@ pub(crate) struct Writer<'a> {
     submitted: bool,
     /// First sectors of requests not yet looked at.
     ahead: Vec<u64>,
+    misses: &'a Misses,
+    /// When what is written now was asked, and by which call.
+    asked: (u64, Option<u32>),
+    /// Reuse of the reads that were written last.
+    reuse: Reuse,
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(event_ns: f64, signals: &'a [(u64, u32)], append_per_ns: f64) -> Self {
+    pub(crate) fn new(
+        event_ns: f64,
+        signals: &'a [(u64, u32)],
+        append_per_ns: f64,
+        misses: &'a Misses,
+    ) -> Self {
         Self {
             steps: Vec::new(),
             cpu_ns: 0.0,
@@ -55,7 +67,19 @@ impl<'a> Writer<'a> {
             debt_ns: 0.0,
             submitted: false,
             ahead: Vec::new(),
+            misses,
+            asked: (0, None),
+            reuse: Reuse::UNKNOWN,
         }
+    }
+
+    /// What comes next was asked by this piece.
+    pub(crate) fn asked(&mut self, piece: &Piece) {
+        let call = match piece.kind {
+            PieceKind::Call { call } => Some(call),
+            _ => None,
+        };
+        self.asked = (piece.start_ns, call);
     }
 
     /// Plans the steps that no call shows.
@@ -174,6 +198,11 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn push(&mut self, step: Step) {
+        let reuse = self.misses.of(&step, self.asked.0, self.asked.1);
+        if let Some(reuse) = reuse.filter(|reuse| *reuse != self.reuse) {
+            self.reuse = reuse;
+            self.steps.push(Step::Reuse(reuse));
+        }
         if let Step::Submit { sector, write, .. } = step {
             self.submitted = true;
             self.ahead.extend((!write).then_some(sector));

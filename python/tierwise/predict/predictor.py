@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.predict import estimates
+from tierwise.predict import estimates, memory
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.doubts import Doubts, doubts, refusal
 from tierwise.predict.model_error import ModelError, What
@@ -112,21 +112,41 @@ class Predictor:
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
         refused = [self.run.refused or refusal(question, self.work) for question in questions]
         open_ = [question for question, why in zip(questions, refused, strict=True) if why is None]
-        asked = [Asked(question, seed, SPAN_S) for question in open_ for seed in numbers]
-        answers = iter(self.replayer.ask(asked) if asked else [])
+        asked = [self._asked(question, numbers) for question in open_]
+        answers = iter(self.replayer.ask([one for each in asked for one in each]) if asked else [])
+        answered = iter(
+            self._answered(question, each, [next(answers) for _ in each])
+            for question, each in zip(open_, asked, strict=True)
+        )
         return [
-            self._refused(question, why)
-            if why
-            else self._answered(question, [next(answers) for _ in numbers])
+            self._refused(question, why) if why else next(answered)
             for question, why in zip(questions, refused, strict=True)
         ]
 
-    def _answered(self, question: Question, answers: Sequence[Outcome | Refusal]) -> Prediction:
+    def _asked(self, question: Question, seeds: Sequence[int]) -> list[Asked]:
+        """A question under each seed, then what shows how much hangs on what the recording does not tell."""
+        bounds = memory.bounds(question, self.work)
+        return [
+            *(Asked(question, seed, SPAN_S) for seed in seeds),
+            *(Asked(question, seeds[0], SPAN_S, misses) for misses in bounds),
+        ]
+
+    def _answered(
+        self, question: Question, asked: Sequence[Asked], answers: Sequence[Outcome | Refusal]
+    ) -> Prediction:
         why = next((answer for answer in answers if isinstance(answer, Refusal)), None)
         if why:
             return self._refused(question, why)
         outcomes = [answer for answer in answers if isinstance(answer, Outcome)]
-        return self._prediction(question, outcomes, doubts(question, self.work))
+        pairs = list(zip(asked, outcomes, strict=True))
+        likely = [outcome for one, outcome in pairs if one.misses == memory.LIKELY]
+        bounds = [self.rate_of(outcome) for one, outcome in pairs if one.misses != memory.LIKELY]
+        rate = self.rate_of(likely[0])
+        if why := memory.refusal(bounds, rate):
+            return self._refused(question, why)
+        found = doubts(question, self.work)
+        memory.doubt(question, self.work, bounds, rate, found)
+        return self._prediction(question, likely, found)
 
     def _refused(self, question: Question, why: Refusal) -> Prediction:
         return Prediction(question=question, refused=why, warnings=self._warnings, unit=self.run.unit)

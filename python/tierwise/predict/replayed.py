@@ -77,6 +77,20 @@ class Lock(_Said):
     observed_share: float
 
 
+class PageCache(_Said):
+    """What of the memory held pages of files, as their reads tell."""
+
+    least_bytes: int = 0
+    likely_bytes: int = 0
+    most_bytes: int = 0
+    unexplained: float = 0.0
+    """Share of the reads that missed which no size of a cache that drops what was unused longest explains."""
+    engine_bytes: int = 0
+    """The engine's own buffer, by its settings."""
+    passed: bool = False
+    """Whether the engine reads its files past the page cache."""
+
+
 class WorkSummary(_Said):
     """What the recorded run asked of its machine."""
 
@@ -97,6 +111,7 @@ class WorkSummary(_Said):
     can_change_memory: bool
     memory_reason: str
     """Why not, if it cannot."""
+    page_cache: PageCache = PageCache()
     limits: list[str]
     """What the recording cannot tell, as sentences."""
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from tierwise import _core, profiles
 from tierwise.errors import TierwiseError
 from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.memory import LIKELY
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.question import Question
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
@@ -43,6 +44,7 @@ class Asked:
     question: Question
     seed: int
     span_s: float = SPAN_S
+    misses: str = LIKELY
 
 
 class Replayer:
@@ -90,6 +92,7 @@ class Replayer:
             "cores": question.cores,
             "cpu_speed": question.cpu_speed,
             "memory_bytes": question.memory_bytes,
+            "misses": asked.misses,
             "clients": question.clients,
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
             "seed": asked.seed,

@@ -2,6 +2,7 @@
 
 mod background;
 mod log;
+mod memory;
 mod properties;
 mod refusals;
 mod support;

@@ -28,7 +28,7 @@ fn scenarios_that_cannot_be_say_why() {
 }
 
 #[test]
-fn another_memory_is_refused_where_files_are_read() {
+fn another_memory_is_refused_where_reads_went_unseen_or_none_is_left() {
     let steps = [
         cpu(10),
         Step::Look {
@@ -37,10 +37,12 @@ fn another_memory_is_refused_where_files_are_read() {
             sectors: 8,
         },
     ];
-    let work = work(1, &steps, Grouping::Alone);
-    assert!(
-        refusal(&work, |scenario| scenario.memory_bytes = Some(1 << 30)).contains("page cache")
-    );
+    let mut work = work(1, &steps, Grouping::Alone);
+    work.page_cache.engine_bytes = 1 << 30;
+    let small = |scenario: &mut Scenario| scenario.memory_bytes = Some(1 << 30);
+    assert!(refusal(&work, small).contains("own buffer"));
+    work.page_cache.reason = Some("reads went unseen".to_owned());
+    assert!(refusal(&work, small).contains("unseen"));
 }
 
 #[test]

@@ -2,5 +2,6 @@
 
 mod any;
 mod made;
+mod memory;
 mod steps;
 mod turns;

@@ -1,0 +1,144 @@
+//! Reads under another size of memory: which the page cache answers that it did not, and the other way round.
+//!
+//! The engine keeps its own buffer, so its calls stay the same; what is more or less goes to the page cache, which
+//! drops what was not used for longest. Only what changes is decided here: a larger cache answers all that the
+//! recorded one did, a smaller one nothing else.
+
+use serde::Deserialize;
+use tierwise_device::Op;
+use tierwise_recording::Role;
+use tierwise_work::Reuse;
+
+use crate::op::Ask;
+use crate::program::Program;
+use crate::session::Stream;
+use crate::simulation::Simulation;
+use crate::{ReplayError, Scenario};
+
+const PAGE_BYTES: u64 = 4096;
+/// What the kernel reads ahead of a reader that goes on where it was: 128 KiB (`read_ahead_kb`), in sectors.
+const AHEAD_SECTORS: u64 = 256;
+
+/// How reads are taken of which the recording does not tell whether another size of memory answers them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Misses {
+    /// As they were recorded, and the page cache as large as it most likely was.
+    #[default]
+    Likely,
+    /// As answered, and the page cache as large as it may have been.
+    Fewest,
+    /// As not answered, and the page cache as small as it may have been.
+    Most,
+}
+
+/// Which recorded reads the page cache answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    /// Whether it is larger or smaller than recorded, if it is another.
+    change: Option<Change>,
+    /// Pages that it holds.
+    pages: u64,
+    /// Whether it answers reads of unknown reuse.
+    unknown: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    More,
+    Less,
+}
+
+impl Memory {
+    pub(crate) fn new(program: &Program, scenario: &Scenario) -> Self {
+        let recorded = program.work.memory_bytes;
+        let asked = scenario.memory_bytes.unwrap_or(recorded);
+        let cache = &program.work.page_cache;
+        let held = match scenario.misses {
+            Misses::Likely => cache.likely_bytes,
+            Misses::Fewest => cache.most_bytes,
+            Misses::Most => cache.least_bytes,
+        };
+        let change = match asked.cmp(&recorded) {
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(Change::More),
+            std::cmp::Ordering::Less => Some(Change::Less),
+        };
+        Self {
+            change,
+            pages: (held.saturating_add(asked)).saturating_sub(recorded) / PAGE_BYTES,
+            unknown: match scenario.misses {
+                Misses::Likely => change == Some(Change::Less),
+                Misses::Fewest => true,
+                Misses::Most => false,
+            },
+        }
+    }
+
+    /// Whether a read that was recorded as found, or else as not, is answered.
+    pub(crate) fn answers(&self, found: bool, reuse: Reuse) -> bool {
+        let held = || {
+            reuse
+                .pages()
+                .map_or(self.unknown, |pages| pages < self.pages)
+        };
+        match self.change {
+            None => found,
+            Some(Change::More) => found || held(),
+            Some(Change::Less) => found && held(),
+        }
+    }
+}
+
+impl Scenario {
+    /// Why another size of memory cannot be told, or cannot be.
+    pub(crate) fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
+        let recorded = program.work.memory_bytes;
+        let Some(asked) = self.memory_bytes.filter(|bytes| *bytes != recorded) else {
+            return Ok(());
+        };
+        if let Some(reason) = program.memory_reason() {
+            return Err(ReplayError::new(reason, "ask with the recorded memory"));
+        }
+        let engine = program.work.page_cache.engine_bytes;
+        if asked <= engine.min(recorded) {
+            let mebibytes = engine as f64 / f64::from(1 << 20);
+            return Err(ReplayError::new(
+                format!(
+                    "the engine's own buffer takes {mebibytes:.0} MiB, which leaves no memory for anything else"
+                ),
+                "ask for more memory, or record with a smaller buffer",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Simulation<'_> {
+    /// A session reads what the page cache no longer holds; whether it can go on at once. A reader that goes on
+    /// where it was finds what the kernel has read ahead, and has it read further.
+    pub(crate) fn read_anew(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+        let end = sector + u64::from(sectors);
+        let stream = self.session(index).stream;
+        let follows = stream.role == Some(role) && stream.end == sector;
+        let brought = if follows {
+            stream.ahead.max(sector)
+        } else {
+            sector
+        };
+        let ahead = if follows { end + AHEAD_SECTORS } else { end };
+        self.session(index).stream = Stream {
+            role: Some(role),
+            end,
+            ahead: ahead.max(brought),
+        };
+        if ahead > brought.max(end) {
+            let from = brought.max(end);
+            self.send(index, Op::Read, role, from, (ahead - from) as u32);
+        }
+        if self.is_coming(index, role, sector, sectors) {
+            return self.waits(index);
+        }
+        brought >= end || self.request(index, Op::Read, role, brought, (end - brought) as u32)
+    }
+}

@@ -1,0 +1,238 @@
+//! Which reads another size of the page cache would answer.
+//!
+//! The recording shows every read call, found in the cache or not, and every request to a device. So the reuse of
+//! each is known as far back as the recording goes without a gap, and what was found and what was not tells how
+//! much the cache held.
+
+use std::collections::HashMap;
+
+use tierwise_recording::{CallKind, Role};
+
+use crate::Step;
+use crate::page_cache::{Counts, PageCache};
+use crate::reuse::{Reuse, Stack};
+use crate::space::SECTOR_BYTES;
+use crate::unseen::reason;
+use crate::uses::{Row, gaps, rows};
+use crate::view::View;
+
+/// Sectors of a page.
+const PAGE_SECTORS: u64 = 8;
+/// The role of a page stands above its number.
+const ROLE_SHIFT: u32 = 56;
+/// Caches were empty at the start if they answered less than this of the first uses that full ones would have.
+const COLD_SHARE: f64 = 0.5;
+
+/// The reuse of every read call, by its row, and of every request that read, by its place and time.
+#[derive(Debug, Default)]
+pub(crate) struct Misses {
+    calls: Vec<Reuse>,
+    requests: HashMap<(Role, u64), Vec<(u64, Reuse)>>,
+}
+
+/// Pages of one use: their role, the first, and how many.
+type Pages = (Role, u64, u64);
+
+impl Misses {
+    /// Of a whole recording, and what it tells of the page cache.
+    pub(crate) fn new(view: &View<'_>) -> (Self, PageCache) {
+        let recording = view.recording;
+        let mut walk = Walk {
+            view,
+            stack: Stack::default(),
+            counts: Counts::default(),
+            first_uses: (0, 0),
+            misses: Self {
+                calls: vec![Reuse::UNKNOWN; recording.calls.len()],
+                requests: HashMap::new(),
+            },
+            ends: vec![0; recording.files.len()],
+            past: past_cache(view),
+        };
+        walk.all();
+        let reason = reason(view, &walk.past);
+        let mut cache = PageCache::new(&recording.about, &walk.counts, reason);
+        cache.cold = gaps(view).is_empty() && walk.starts_cold(cache.likely_bytes);
+        cache.passed = !walk.past.is_empty();
+        if cache.cold {
+            walk.first_requests_never();
+        }
+        (walk.misses, cache)
+    }
+
+    /// Of what a step reads, if it reads; it was asked at an instant, by a call if by one.
+    pub(crate) fn of(&self, step: &Step, time_ns: u64, call: Option<u32>) -> Option<Reuse> {
+        match *step {
+            Step::Look { .. } => Some(call.map_or(Reuse::after(0), |row| self.of_call(row))),
+            Step::Read { role, sector, .. }
+            | Step::Submit {
+                role,
+                sector,
+                write: false,
+                ..
+            } => {
+                let request = self.of_request(role, sector, time_ns);
+                Some(
+                    request
+                        .or(call.map(|row| self.of_call(row)))
+                        .unwrap_or_default(),
+                )
+            }
+            _ => None,
+        }
+    }
+
+    fn of_call(&self, row: u32) -> Reuse {
+        self.calls.get(row as usize).copied().unwrap_or_default()
+    }
+
+    /// Of the first request for a sector from an instant on, or else the last before.
+    fn of_request(&self, role: Role, sector: u64, from_ns: u64) -> Option<Reuse> {
+        let requests = self.requests.get(&(role, sector))?;
+        let next = requests.partition_point(|request| request.0 < from_ns);
+        let request = requests.get(next).or(requests.last());
+        request.map(|request| request.1)
+    }
+}
+
+struct Walk<'a> {
+    view: &'a View<'a>,
+    stack: Stack,
+    counts: Counts,
+    /// Pages that were read for the first time: found in the cache, and brought from a device.
+    first_uses: (u64, u64),
+    misses: Misses,
+    /// Where the used part of each file ends, as the page of its role behind it.
+    ends: Vec<u64>,
+    /// Roles whose files are read and written past the page cache.
+    past: Vec<Role>,
+}
+
+impl Walk<'_> {
+    /// Goes through all bursts by time; what lies before a gap tells nothing of what comes after it.
+    fn all(&mut self) {
+        let rows = rows(self.view);
+        let mut gaps = gaps(self.view).into_iter().peekable();
+        for (time_ns, row) in rows {
+            while gaps.next_if(|gap| *gap <= time_ns).is_some() {
+                self.stack = Stack::default();
+            }
+            match row {
+                Row::Block(number) => self.block(number),
+                Row::Call(number) => self.call(number),
+            }
+        }
+    }
+
+    fn block(&mut self, number: u32) {
+        let block = &self.view.recording.blocks[number as usize];
+        let Some((role, sector)) = self.view.space.of_block(self.view, block) else {
+            return;
+        };
+        let (reuse, first) = self.touch(pages(role, sector, block.sectors), true);
+        self.first_uses.1 += first;
+        let requests = self.misses.requests.entry((role, sector)).or_default();
+        requests.push((block.issued_ns, reuse));
+    }
+
+    fn call(&mut self, number: u32) {
+        let call = &self.view.recording.calls[number as usize];
+        let Some((role, sector, sectors)) = self.view.space.of_call(self.view, call) else {
+            return;
+        };
+        let pages = pages(role, sector, sectors);
+        match call.kind {
+            CallKind::Read => {
+                let (reuse, first) = self.touch(pages, false);
+                self.first_uses.0 += first;
+                self.misses.calls[number as usize] = reuse;
+            }
+            CallKind::Write if !self.past.contains(&role) => {
+                numbers(pages).for_each(|page| {
+                    self.stack.touch(page);
+                });
+            }
+            CallKind::Resize => return self.forget(call.file, pages),
+            _ => {}
+        }
+        let end = &mut self.ends[call.file as usize];
+        *end = (*end).max(pages.1 + pages.2);
+    }
+
+    /// Uses pages; the longest reuse of those that were used before, unless most were not, and how many were not.
+    fn touch(&mut self, pages: Pages, missed: bool) -> (Reuse, u64) {
+        if self.past.contains(&pages.0) {
+            return (Reuse::NEVER, 0);
+        }
+        let (mut longest, mut known) = (Reuse::UNKNOWN, 0);
+        for page in numbers(pages) {
+            if let Some(others) = self.stack.touch(page) {
+                let reuse = Reuse::after(others);
+                self.counts.count(reuse, missed);
+                longest = longest.max(reuse);
+                known += 1;
+            }
+        }
+        let first = pages.2 - known;
+        if first > known {
+            longest = Reuse::UNKNOWN;
+        }
+        (longest, first)
+    }
+
+    /// Of a file that was cut or deleted, all from its new end on.
+    fn forget(&mut self, file: u32, (role, first, _): Pages) {
+        let end = &mut self.ends[file as usize];
+        if *end > first {
+            let last = std::mem::replace(end, first) - 1;
+            self.stack.forget(number(role, first)..=number(role, last));
+        }
+    }
+
+    /// Whether caches were empty at the start: such as had been in use would have held their part of the files.
+    fn starts_cold(&self, cache_bytes: u64) -> bool {
+        let (found, brought) = self.first_uses;
+        let used = self.view.space.regions().map(|(_, region)| region.used);
+        let files_bytes = (used.sum::<u64>() * SECTOR_BYTES).max(1);
+        let expected = (cache_bytes as f64 / files_bytes as f64).min(1.0);
+        (found as f64) < COLD_SHARE * expected * (found + brought) as f64
+    }
+
+    /// Where caches were empty at the start, a first use is one that no cache answers.
+    fn first_requests_never(&mut self) {
+        let requests = self.misses.requests.values_mut().flatten();
+        for (_, reuse) in requests.filter(|(_, reuse)| *reuse == Reuse::UNKNOWN) {
+            *reuse = Reuse::NEVER;
+        }
+    }
+}
+
+fn pages(role: Role, sector: u64, sectors: u32) -> Pages {
+    let first = sector / PAGE_SECTORS;
+    let end = (sector + u64::from(sectors)).div_ceil(PAGE_SECTORS);
+    (role, first, end - first)
+}
+
+fn numbers((role, first, count): Pages) -> impl Iterator<Item = u64> {
+    (first..first + count).map(move |page| number(role, page))
+}
+
+fn number(role: Role, page: u64) -> u64 {
+    ((role as u64) << ROLE_SHIFT) | page
+}
+
+/// Roles whose files are not in the page cache, by the engine's own settings.
+fn past_cache(view: &View<'_>) -> Vec<Role> {
+    let method = view.recording.about.settings.get("innodb_flush_method");
+    if method.is_some_and(|method| method.contains("O_DIRECT")) {
+        vec![
+            Role::Data,
+            Role::Index,
+            Role::Undo,
+            Role::System,
+            Role::Doublewrite,
+        ]
+    } else {
+        Vec::new()
+    }
+}

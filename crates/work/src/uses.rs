@@ -1,0 +1,58 @@
+//! What uses pages of the page cache, in order.
+
+use tierwise_recording::{BlockOp, Call, CallKind, UNKNOWN};
+
+use crate::view::View;
+
+/// No call moves more (`MAX_RW_COUNT` in Linux's include/linux/fs.h), and no request is longer.
+const MOST_BYTES: u64 = 0x7fff_f000;
+const MOST_SECTORS: u32 = (MOST_BYTES / 512) as u32;
+
+/// What happens to pages: a row of calls or of blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Row {
+    Block(u32),
+    Call(u32),
+}
+
+/// Everything that uses pages, by time: requests when they were sent, calls when they were done, for what they
+/// asked of a device comes before.
+pub(crate) fn rows(view: &View<'_>) -> Vec<(u64, Row)> {
+    let recording = view.recording;
+    let requests = recording.blocks.iter().zip(0..);
+    let requests = requests
+        .filter(|(block, _)| block.op == BlockOp::Read && block.sectors <= MOST_SECTORS)
+        .map(|(block, number)| (block.issued_ns, Row::Block(number)));
+    let uses = |call: &Call| match call.kind {
+        CallKind::Read | CallKind::Write => {
+            call.offset_bytes != UNKNOWN && (1..=MOST_BYTES).contains(&call.size_bytes)
+        }
+        CallKind::Resize => call.size_bytes == 0,
+        _ => false,
+    };
+    let calls = recording.calls.iter().zip(0..);
+    let calls = calls
+        .filter(|(call, _)| uses(call) && !call.failed)
+        .map(|(call, number)| (when(call), Row::Call(number)));
+    let mut rows: Vec<(u64, Row)> = requests.chain(calls).collect();
+    rows.sort_unstable();
+    rows
+}
+
+/// A caller that goes on before its request is done uses its pages before the device is asked for them.
+fn when(call: &Call) -> u64 {
+    if call.asynchronous {
+        call.start_ns
+    } else {
+        call.end_ns
+    }
+}
+
+/// Begins of bursts before which time passed unrecorded.
+pub(crate) fn gaps(view: &View<'_>) -> Vec<u64> {
+    let bursts = view.recording.about.bursts.windows(2);
+    bursts
+        .filter(|pair| pair[1].start_ns > pair[0].end_ns)
+        .map(|pair| pair[1].start_ns)
+        .collect()
+}

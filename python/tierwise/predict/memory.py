@@ -1,0 +1,83 @@
+"""Another size of memory: what a recording tells of it, and how much hangs on what it does not tell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tierwise.predict.doubts import Doubts
+from tierwise.predict.prediction import Refusal
+from tierwise.predict.question import Question
+from tierwise.predict.replayed import WorkSummary
+
+LIKELY = "likely"
+"""How the simulator takes reads of which the recording does not tell whether another memory answers them."""
+_BOUNDS = ("fewest", "most")
+"""The same, as all answered or none."""
+_MOST_UNSURE = math.log(1.5)
+"""The furthest that a bound may lie from the likely answer, on the logarithm."""
+_LEAST_UNSURE = 0.005
+"""What is not worth a word."""
+_UNEXPLAINED = 0.2
+"""Share of the reads that missed from which on the page cache is said to have behaved otherwise."""
+_OTHERWISE = 0.1
+"""Half width for that."""
+_MIB = 1 << 20
+
+
+def bounds(question: Question, work: WorkSummary) -> Sequence[str]:
+    """How else a question is to be answered, to learn what hangs on what the recording does not tell."""
+    return _BOUNDS if _is_other(question, work) else ()
+
+
+def refusal(rates: Sequence[float], likely: float) -> Refusal | None:
+    """Why there is no answer: the rates of both bounds lie too far from the likely one."""
+    if _apart(rates, likely) <= _MOST_UNSURE:
+        return None
+    low, high = min(rates), max(rates)
+    return Refusal(
+        message="another memory size cannot be predicted from this recording: by what it does not show of "
+        f"the time since pages were used last, the rate may be anything from {low:,.4g} to {high:,.4g}/s",
+        fix="leave out --memory, or record the whole run with --duty 1, from its start with empty caches",
+    )
+
+
+def doubt(
+    question: Question, work: WorkSummary, rates: Sequence[float], likely: float, found: Doubts
+) -> None:
+    """Say what an answer takes for granted of memory, and widen it by what the bounds are apart."""
+    if not _is_other(question, work) or question.memory_bytes is None:
+        return
+    cache = work.page_cache
+    if cache.engine_bytes:
+        kept = f"the engine's own buffer stays at {cache.engine_bytes / _MIB:,.0f} MiB"
+        if cache.passed:
+            found.warnings.append(
+                f"{kept} and its files are read past the page cache: other memory changes little"
+            )
+        else:
+            found.warnings.append(f"{kept}: the page cache alone is of another size")
+    if cache.unexplained > _UNEXPLAINED:
+        found.widen(
+            _OTHERWISE,
+            f"{cache.unexplained:.0%} of the reads that missed are not those of a cache that drops what was "
+            "unused for longest",
+        )
+    apart = _apart(rates, likely)
+    if apart > _LEAST_UNSURE:
+        found.half_widths.append(apart)
+        found.warnings.append(
+            f"of some reads the recording does not tell whether {question.memory_bytes / _MIB:,.0f} MiB of "
+            "memory answer them: the interval holds that all or none are answered"
+        )
+
+
+def _is_other(question: Question, work: WorkSummary) -> bool:
+    return question.memory_bytes not in (None, work.memory_bytes)
+
+
+def _apart(rates: Sequence[float], likely: float) -> float:
+    """How far the furthest rate lies from the likely one, on the logarithm."""
+    if likely <= 0 or not rates:
+        return 0.0
+    return max(abs(math.log(rate / likely)) if rate > 0 else math.inf for rate in rates)
