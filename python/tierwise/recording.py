@@ -29,6 +29,8 @@ class Machine(_Part):
 
     cores: int
     memory_bytes: int
+    processes_bytes: int = 0
+    """What the recorded processes held of it themselves, page cache aside; 0 where that was not seen."""
     processor: str
     kernel: str
 

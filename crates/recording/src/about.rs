@@ -52,6 +52,9 @@ pub struct Machine {
     pub cores: u32,
     /// Memory, or the limit of the recorded processes' control group if that is less.
     pub memory_bytes: u64,
+    /// What the recorded processes held of it themselves, page cache aside: 0 in recordings that do not say.
+    #[serde(default)]
+    pub processes_bytes: u64,
     /// The processor's name.
     pub processor: String,
     /// The kernel's release.

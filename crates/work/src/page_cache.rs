@@ -9,6 +9,8 @@ const PAGE_BYTES: u64 = 4096;
 const CLASSES: usize = 256;
 /// A size is as good as the best if it explains so much less of the reads that missed.
 const TOLERANCE: f64 = 0.05;
+/// Of the memory that processes left, so much at least held pages of files.
+const SURE: f64 = 0.8;
 
 /// Reads of pages by their reuse.
 #[derive(Clone, Debug)]
@@ -83,12 +85,14 @@ impl PageCache {
             let pages = class.map_or(0, |class| Reuse::of_class(class).pages().unwrap_or(0));
             pages.saturating_mul(PAGE_BYTES).min(memory)
         };
+        let engine_bytes = engine_bytes(about);
+        let (left, sure) = left(about, engine_bytes);
         let least = bytes((1..CLASSES).find(fits));
         let most = bytes((1..CLASSES).rev().find(fits)).max(least);
-        let engine_bytes = engine_bytes(about);
+        let least = least.max(sure.min(most));
         Self {
             least_bytes: least,
-            likely_bytes: memory.saturating_sub(engine_bytes).clamp(least, most),
+            likely_bytes: left.clamp(least, most),
             most_bytes: most,
             unexplained: if missed == 0 {
                 0.0
@@ -99,6 +103,19 @@ impl PageCache {
             passed: false,
             cold: false,
             reason,
+        }
+    }
+}
+
+/// What memory there was for pages of files, and how much of that is sure: of what processes held themselves
+/// something may have been missed.
+fn left(about: &About, engine_bytes: u64) -> (u64, u64) {
+    let machine = &about.machine;
+    match machine.processes_bytes {
+        0 => (machine.memory_bytes.saturating_sub(engine_bytes), 0),
+        held => {
+            let left = machine.memory_bytes.saturating_sub(held);
+            (left, (left as f64 * SURE) as u64)
         }
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +14,7 @@ from tierwise.record.devices import Devices
 from tierwise.record.target import Target
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
+_RESIDENT = re.compile(r"^(RssAnon|RssShmem):\s+(\d+) kB$", re.MULTILINE)
 
 
 def prepared(target: Target) -> dict[str, Any]:
@@ -78,6 +80,20 @@ def memory_limit_bytes(pid: int) -> int | None:
             limits += _limits(_CGROUP_ROOT, group, "memory.max")
             limits += _limits(_CGROUP_ROOT / "unified", group, "memory.max")
     return min(limits, default=None)
+
+
+def processes_bytes(pids: Iterable[int]) -> int:
+    """Memory that processes hold themselves: what is private to each, and the largest part of what is shared."""
+    private = shared = 0
+    for pid in pids:
+        try:
+            status = Path(f"/proc/{pid}/status").read_text("utf-8")
+        except OSError:
+            continue
+        sizes = {name: int(size) << 10 for name, size in _RESIDENT.findall(status)}
+        private += sizes.get("RssAnon", 0)
+        shared = max(shared, sizes.get("RssShmem", 0))
+    return private + shared
 
 
 def _limits(hierarchy: Path, group: str, name: str) -> list[int]:

@@ -54,6 +54,7 @@ class Session:
         self._target, self._schedule, self._say, self._out = target, schedule, say, out
         self._stopping = threading.Event()
         self._delay_us = 0.0
+        self._processes_bytes = 0
         self._finished = False
         self._began_s = time.monotonic()
         with ExitStack() as undo:
@@ -130,6 +131,8 @@ class Session:
     def end_burst(self) -> None:
         """Take no more events until the next."""
         told = json.loads(self._recorder.end(self._delay_us))
+        held = about.processes_bytes(self._target.processes())
+        self._processes_bytes = max(self._processes_bytes, held)
         self._meter.end(recorded=True)
         if self._slow_log is not None:
             self._slow_log.end()
@@ -154,6 +157,7 @@ class Session:
         self._decoder.finish()
         told = {
             **self._about,
+            "machine": {**self._about["machine"], "processes_bytes": self._processes_bytes},
             "duration_s": elapsed_s,
             "transactions": transactions,
             "cost": self._cost(),
