@@ -83,7 +83,7 @@ def memory_limit_bytes(pid: int) -> int | None:
 
 
 def processes_bytes(pids: Iterable[int]) -> int:
-    """Memory that processes hold themselves: what is private to each, and the most that one of them shares."""
+    """Memory that processes hold themselves: what is private to each, and the most that one shares."""
     private = shared = 0
     for pid in pids:
         try:
