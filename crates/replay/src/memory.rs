@@ -9,7 +9,6 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 use tierwise_work::Reuse;
 
-use crate::op::Ask;
 use crate::program::Program;
 use crate::session::Stream;
 use crate::simulation::Simulation;

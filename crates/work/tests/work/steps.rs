@@ -2,7 +2,7 @@
 
 use crate::made::Made;
 use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
-use tierwise_work::{Grouping, Pace, Reuse, Step, Work};
+use tierwise_work::{Grouping, Pace, Step, Work};
 
 /// Reads one page after the other: the first from the device, the second while the third is read ahead, the
 /// third before it is there.
@@ -36,7 +36,7 @@ fn reads_wait_for_their_own_request_or_for_one_under_way() {
     let steps = &work.sessions[0].steps;
     let moves: Vec<&Step> = steps
         .iter()
-        .filter(|step| !matches!(step, Step::Cpu { .. }))
+        .filter(|step| !matches!(step, Step::Cpu { .. } | Step::Reuse(_)))
         .collect();
     let role = Role::Data;
     assert_eq!(
@@ -58,7 +58,6 @@ fn reads_wait_for_their_own_request_or_for_one_under_way() {
                 sector: 16,
                 sectors: 16
             },
-            &Step::Reuse(Reuse::after(1)),
             &Step::Look {
                 role,
                 sector: 32,
