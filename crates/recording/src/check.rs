@@ -99,6 +99,10 @@ fn check_about(about: &About) -> Found {
     }
     every("about.json: bursts", &about.bursts, |burst| {
         stretch(burst.start_ns, burst.end_ns)?;
+        if let Some(storage) = &burst.storage_cpu {
+            below("server_ns", storage.server_ns)?;
+            below("kernel_ns", storage.kernel_ns)?;
+        }
         match burst.log_delay_us.is_finite() && burst.log_delay_us >= 0.0 {
             true => Ok(()),
             false => Err("log_delay_us is no length of time".to_owned()),

@@ -19,6 +19,8 @@ struct Running {
     since: Nanos,
     /// Of the present stretch, at the end of which the core's event is due.
     stretch_ns: Nanos,
+    /// What an interrupt took of the core meanwhile: the stretch ends so much later.
+    interrupted_ns: Nanos,
 }
 
 /// What a core's event means.
@@ -28,7 +30,7 @@ pub(crate) enum Ended {
     Done(u32),
     /// Its slice is over and others wait.
     Preempted { session: u32, left_ns: Nanos },
-    /// Its slice is over, nobody waits; the core's next event.
+    /// Its slice is over and nobody waits, or it was interrupted; the core's next event.
     Goes(Nanos),
 }
 
@@ -59,6 +61,23 @@ impl Cores {
     /// A core for someone new, if one is idle.
     pub(crate) fn take_idle(&mut self) -> Option<u32> {
         self.idle.pop()
+    }
+
+    /// Whether a core is idle.
+    pub(crate) fn any_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Something of higher priority takes a core for so long from whoever runs there.
+    pub(crate) fn interrupt(&mut self, core: u32, taken_ns: Nanos) {
+        if let Some(running) = &mut self.running[core as usize] {
+            running.interrupted_ns += taken_ns;
+        }
     }
 
     /// How long a thread runs before another gets its turn.
@@ -102,6 +121,7 @@ impl Cores {
             left_ns,
             since: starts,
             stretch_ns,
+            interrupted_ns: 0,
         });
         starts + stretch_ns
     }
@@ -110,6 +130,11 @@ impl Cores {
     pub(crate) fn end_stretch(&mut self, now: Nanos, core: u32) -> Ended {
         let running = self.running[core as usize].take();
         let mut running = running.expect("a core with an event runs a session");
+        if running.interrupted_ns > 0 {
+            let until = now + std::mem::take(&mut running.interrupted_ns);
+            self.running[core as usize] = Some(running);
+            return Ended::Goes(until);
+        }
         self.busy_ns += now - running.since;
         running.left_ns -= running.stretch_ns;
         if running.left_ns == 0 {
@@ -129,9 +154,10 @@ impl Cores {
         self.busy_ns = 0;
         for running in self.running.iter_mut().flatten() {
             let ran_ns = now.saturating_sub(running.since);
+            let ran_ns = ran_ns.min(running.stretch_ns);
             running.stretch_ns -= ran_ns;
             running.left_ns -= ran_ns;
-            running.since += ran_ns;
+            running.since = running.since.max(now);
         }
     }
 

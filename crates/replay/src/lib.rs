@@ -27,6 +27,7 @@ mod reproduce;
 mod run;
 mod scenario;
 mod script;
+mod serving;
 mod session;
 mod signals;
 mod simulation;
@@ -35,6 +36,8 @@ mod storage;
 mod summary;
 mod sync;
 mod tally;
+mod toll;
+mod traffic;
 
 pub use error::ReplayError;
 pub use many::{Answer, replay, replay_all};

@@ -55,7 +55,7 @@ impl Simulation<'_> {
     }
 
     /// Lets a session run on a core that is its own, once the core is awake.
-    fn dispatch(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
+    pub(crate) fn dispatch(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
         self.scale(index, core);
         if self.session(index).core != core {
             self.cores.begin_slice(core);

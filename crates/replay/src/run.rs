@@ -22,6 +22,7 @@ use crate::session::{NONE, Session};
 use crate::simulation::{Signals, Simulation};
 use crate::storage::Storage;
 use crate::tally::Tally;
+use crate::toll::Toll;
 use crate::{Mode, Outcome, ReplayError, Scenario};
 
 /// Part of a steady span that passes before it counts.
@@ -45,7 +46,7 @@ pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayErro
     Ok(outcome(simulation))
 }
 
-fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<Box<dyn Device + 'a>> {
+fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<(Box<dyn Device + 'a>, Toll)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
     let device =
         |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
@@ -59,7 +60,9 @@ fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<Box<dyn Device 
                 (None, None) => Box::new(Observed::new(&program.nowhere, seed)),
             }
         };
-    scenario.devices.iter().enumerate().map(device).collect()
+    let devices = scenario.devices.iter().enumerate().map(device);
+    let tolls = (0..).map(|index| Toll::new(program, scenario, index));
+    devices.zip(tolls).collect()
 }
 
 /// Whether enough times of a device were observed to stand for it.
@@ -93,6 +96,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
         locks: Locks::new(&work.locks, sessions.len()),
         sessions,
+        servers: Vec::new(),
         log: work.log.as_ref().map(Log::new),
         writer: NONE,
         throttled: VecDeque::new(),

@@ -4,6 +4,8 @@ use tierwise_device::Nanos;
 use tierwise_recording::Role;
 use tierwise_work::{Part, Reuse};
 
+use crate::storage::Paid;
+
 /// No core, no key.
 pub(crate) const NONE: u32 = u32::MAX;
 
@@ -22,6 +24,8 @@ pub(crate) enum Resume {
     Release,
     /// Its commit is durable.
     Committed,
+    /// As one of storage's threads, has served a request.
+    Served(Paid),
 }
 
 /// A request that a session sent without waiting for it.

@@ -31,6 +31,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) storage: Storage<'a>,
     pub(crate) jobs: Jobs,
     pub(crate) sessions: Vec<Session>,
+    /// Those among them that stand for storage's threads and have nothing to do.
+    pub(crate) servers: Vec<u32>,
     pub(crate) log: Option<Log<'a>>,
     pub(crate) locks: Locks<'a>,
     pub(crate) cache: Cache,
@@ -85,6 +87,7 @@ impl Simulation<'_> {
             } else if !self.free_somebody() {
                 return;
             }
+            self.serve();
         }
     }
 
@@ -136,6 +139,7 @@ impl Simulation<'_> {
             Resume::LookAgain => self.look_again(session),
             Resume::SendFlush => self.send_flush(session),
             Resume::Release => self.release_log(session),
+            Resume::Served(paid) => self.served(session, paid),
             Resume::Committed => {
                 self.committed(session);
                 self.proceed(session);

@@ -6,11 +6,12 @@ use tierwise_device::{Completion, Device, Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::layout::Layout;
+use crate::toll::Toll;
+use crate::traffic::Traffic;
 use crate::{LivePath, RoleIo};
 
 /// The longest request that the block layer passes on whole, in sectors: 1 MiB, as loop devices have it.
 const LONGEST_SECTORS: u32 = 2048;
-const SECTOR_BYTES: u64 = 512;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -19,26 +20,16 @@ struct InFlight {
     role: Role,
     flush: bool,
     sent_at: Nanos,
-}
-
-/// What a role has asked, and what it waits for.
-#[derive(Debug, Default)]
-struct Traffic {
-    reads: u64,
-    writes: u64,
-    flushes: u64,
-    read_sectors: u64,
-    written_sectors: u64,
-    under_way: u32,
-    busy_since: Nanos,
-    busy_ns: u64,
-    flushing: u32,
-    held: VecDeque<(u32, Request)>,
+    /// How late it came to the device for want of a core; none as long as it has not.
+    late_ns: Option<Nanos>,
+    /// When the device was done with a request that had not come to it.
+    done_at: Option<Nanos>,
 }
 
 struct Slot<'a> {
     device: Box<dyn Device + 'a>,
     next: Nanos,
+    toll: Toll,
 }
 
 /// The storage of a scenario.
@@ -49,18 +40,34 @@ pub(crate) struct Storage<'a> {
     requests: Vec<InFlight>,
     free: Vec<u32>,
     traffic: [Traffic; Role::ALL.len()],
+    /// Of each role: writes that wait behind a flush.
+    held: [VecDeque<(u32, Request)>; Role::ALL.len()],
     completions: Vec<Completion>,
+    /// Requests whose sending costs time on a core that nobody has given yet, and how much.
+    unpaid: VecDeque<(Paid, Nanos)>,
+    /// Time that servers of emulated disks spun and that no core has given yet.
+    spun_ns: Nanos,
+}
+
+/// What it means to a request that storage's threads had a core for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Paid {
+    /// Nothing: it was under way.
+    Nothing,
+    /// It comes to its device.
+    Comes(u32),
 }
 
 impl<'a> Storage<'a> {
     pub(crate) fn new(
-        devices: Vec<Box<dyn Device + 'a>>,
+        devices: Vec<(Box<dyn Device + 'a>, Toll)>,
         layout: Layout,
         live: Option<LivePath>,
     ) -> Self {
-        let slot = |device| Slot {
+        let slot = |(device, toll)| Slot {
             device,
             next: Nanos::MAX,
+            toll,
         };
         Self {
             slots: devices.into_iter().map(slot).collect(),
@@ -69,7 +76,10 @@ impl<'a> Storage<'a> {
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             traffic: std::array::from_fn(|_| Traffic::default()),
+            held: std::array::from_fn(|_| VecDeque::new()),
             completions: Vec::with_capacity(1024),
+            unpaid: VecDeque::new(),
+            spun_ns: 0,
         }
     }
 
@@ -123,7 +133,7 @@ impl<'a> Storage<'a> {
         sectors: u32,
     ) -> u32 {
         let serial = self.live.is_some_and(|live| live.serial_flush);
-        if !serial || self.traffic[role as usize].flushing == 0 {
+        if !serial || !self.traffic[role as usize].is_flushing() {
             return self.send(now, job, role, Op::Write, sector, sectors);
         }
         let (place, part) = self
@@ -135,7 +145,7 @@ impl<'a> Storage<'a> {
             sectors: part,
             fua: false,
         };
-        self.traffic[role as usize].held.push_back((job, request));
+        self.held[role as usize].push_back((job, request));
         1
     }
 
@@ -152,44 +162,44 @@ impl<'a> Storage<'a> {
     }
 
     fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {
-        self.count(now, role, &request);
+        self.traffic[role as usize].sent(now, &request);
+        let id = self.free.pop().unwrap_or(self.requests.len() as u32);
+        let slot = &mut self.slots[self.layout.device(role)];
+        slot.device.submit(now, u64::from(id), request);
+        slot.next = slot.device.next_event().unwrap_or(Nanos::MAX);
+        let cost_ns = slot.toll.request_ns(request.sectors);
+        let waits = slot.toll.delays && cost_ns > 0;
+        if cost_ns > 0 {
+            let paid = if waits {
+                Paid::Comes(id)
+            } else {
+                Paid::Nothing
+            };
+            self.unpaid.push_back((paid, cost_ns));
+        }
         let in_flight = InFlight {
             job,
             role,
             flush: request.op == Op::Flush,
             sent_at: now,
+            late_ns: (!waits).then_some(0),
+            done_at: None,
         };
-        let id = self.free.pop().unwrap_or(self.requests.len() as u32);
         if id as usize == self.requests.len() {
             self.requests.push(in_flight);
         } else {
             self.requests[id as usize] = in_flight;
         }
-        let slot = &mut self.slots[self.layout.device(role)];
-        slot.device.submit(now, u64::from(id), request);
-        slot.next = slot.device.next_event().unwrap_or(Nanos::MAX);
     }
 
-    fn count(&mut self, now: Nanos, role: Role, request: &Request) {
-        let traffic = &mut self.traffic[role as usize];
-        match request.op {
-            Op::Read => {
-                traffic.reads += 1;
-                traffic.read_sectors += u64::from(request.sectors);
-            }
-            Op::Flush => {
-                traffic.flushes += 1;
-                traffic.flushing += 1;
-            }
-            Op::Write | Op::Discard => {
-                traffic.writes += 1;
-                traffic.written_sectors += u64::from(request.sectors);
-            }
-        }
-        if traffic.under_way == 0 {
-            traffic.busy_since = now;
-        }
-        traffic.under_way += 1;
+    /// What costs time on a core, and how much; the first that was sent.
+    pub(crate) fn unpaid(&mut self) -> Option<(Paid, Nanos)> {
+        self.unpaid.pop_front()
+    }
+
+    /// Time that servers spun since this was last asked.
+    pub(crate) fn spun_ns(&mut self) -> Nanos {
+        std::mem::take(&mut self.spun_ns)
     }
 
     /// Lets devices do what is due at `now`. Requests that are answered go to `answered`, by their job; those
@@ -205,38 +215,53 @@ impl<'a> Storage<'a> {
             slot.device.advance(now, &mut completions);
             slot.next = slot.device.next_event().unwrap_or(Nanos::MAX);
         }
-        let path_ns = self.live.map_or(0, |live| live.path_ns);
         for completion in completions.drain(..) {
             let id = completion.id as u32;
-            let earliest = self.requests[id as usize].sent_at + path_ns;
-            if earliest > now {
-                later.push((earliest, id));
-            } else {
-                answered.push(self.answer(now, id));
+            let request = &mut self.requests[id as usize];
+            let toll = &mut self.slots[self.layout.device(request.role)].toll;
+            self.spun_ns += toll.spin_ns(now, request.sent_at);
+            request.done_at = Some(now);
+            match self.answer_at(id) {
+                Some(at) if at > now => later.push((at, id)),
+                Some(_) => answered.push(self.answer(now, id)),
+                None => {}
             }
         }
         self.completions = completions;
+    }
+
+    /// A request comes to its device after what the sender's path takes, or later. Gives when it is answered, if
+    /// the device is done with it.
+    pub(crate) fn comes(&mut self, now: Nanos, id: u32) -> Option<Nanos> {
+        let path_ns = self.live.map_or(0, |live| live.path_ns);
+        let request = &mut self.requests[id as usize];
+        request.late_ns = Some((now - request.sent_at).saturating_sub(path_ns));
+        self.answer_at(id).map(|at| at.max(now))
+    }
+
+    /// When a request is answered that the device is done with and that has come to it: no sooner than its path
+    /// lets it, and as much later as it came. The device's own queue is not kept waiting for it.
+    fn answer_at(&self, id: u32) -> Option<Nanos> {
+        let path_ns = self.live.map_or(0, |live| live.path_ns);
+        let request = &self.requests[id as usize];
+        let late_ns = request.late_ns?;
+        Some((request.sent_at + path_ns).max(request.done_at? + late_ns))
     }
 
     /// A request is answered; gives its job.
     pub(crate) fn answer(&mut self, now: Nanos, id: u32) -> u32 {
         let request = self.requests[id as usize];
         self.free.push(id);
-        let traffic = &mut self.traffic[request.role as usize];
-        traffic.under_way -= 1;
-        if traffic.under_way == 0 {
-            traffic.busy_ns += now - traffic.busy_since;
-        }
+        self.traffic[request.role as usize].answered(now, request.flush);
         if request.flush {
-            traffic.flushing -= 1;
             self.release_held(now, request.role);
         }
         request.job
     }
 
     fn release_held(&mut self, now: Nanos, role: Role) {
-        while self.traffic[role as usize].flushing == 0 {
-            let Some((job, request)) = self.traffic[role as usize].held.pop_front() else {
+        while !self.traffic[role as usize].is_flushing() {
+            let Some((job, request)) = self.held[role as usize].pop_front() else {
                 return;
             };
             self.submit(now, job, role, request);
@@ -245,38 +270,14 @@ impl<'a> Storage<'a> {
 
     /// Forgets what was asked until `now`.
     pub(crate) fn begin(&mut self, now: Nanos) {
-        for traffic in &mut self.traffic {
-            (traffic.reads, traffic.writes, traffic.flushes) = (0, 0, 0);
-            (traffic.read_sectors, traffic.written_sectors) = (0, 0);
-            (traffic.busy_ns, traffic.busy_since) = (0, now);
-        }
+        self.traffic.iter_mut().for_each(|one| one.begin(now));
     }
 
     /// What each role asked.
     pub(crate) fn io(&self, now: Nanos) -> Vec<RoleIo> {
         let roles = Role::ALL.iter().zip(&self.traffic);
-        let used =
-            roles.filter(|(_, traffic)| traffic.reads + traffic.writes + traffic.flushes > 0);
-        used.map(|(role, traffic)| RoleIo {
-            role: *role,
-            reads: traffic.reads,
-            writes: traffic.writes,
-            flushes: traffic.flushes,
-            read_bytes: traffic.read_sectors * SECTOR_BYTES,
-            written_bytes: traffic.written_sectors * SECTOR_BYTES,
-            busy_s: traffic.busy_until(now) as f64 / 1e9,
-        })
-        .collect()
-    }
-}
-
-impl Traffic {
-    fn busy_until(&self, now: Nanos) -> u64 {
-        let rest = if self.under_way > 0 {
-            now - self.busy_since
-        } else {
-            0
-        };
-        self.busy_ns + rest
+        roles
+            .filter_map(|(role, traffic)| traffic.io(now, *role))
+            .collect()
     }
 }

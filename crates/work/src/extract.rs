@@ -14,7 +14,7 @@ use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
     Grouping, Pace, Session, Work, WorkError, context, devices, idleness, limits, locks, observed,
-    rules,
+    rules, storage_cost,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -84,6 +84,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         locks: hot_locks,
         cpu,
         wake_ns: idleness::wake_ns(view),
+        storage: storage_cost::storage_cost(view),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),
         footprints: view
@@ -158,7 +159,8 @@ fn ended(turns: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
     ended
 }
 
-/// Processor time of others, and of the kernel's threads that work for all, as a share of all cores.
+/// Processor time of others, and of the kernel's threads that work for all, as a share of all cores; without
+/// that of storage where it is known.
 fn others_share(view: &View<'_>) -> f64 {
     let about = &view.recording.about;
     let kernel_ns: u64 = [ThreadClass::Kernel, ThreadClass::Other]
@@ -169,5 +171,7 @@ fn others_share(view: &View<'_>) -> f64 {
         .map(|state| state.end_ns - state.start_ns)
         .sum();
     let cores_ns = f64::from(about.machine.cores.max(1)) * view.span_ns().max(1) as f64;
-    (about.foreign_cpu_share + kernel_ns as f64 / cores_ns).clamp(0.0, 0.95)
+    let storage_ns = storage_cost::used(view).map_or(0, |used| used.kernel_ns);
+    let threads_ns = kernel_ns as f64 - storage_ns as f64;
+    (about.foreign_cpu_share + threads_ns / cores_ns).clamp(0.0, 0.95)
 }

@@ -4,7 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{PageCache, Step};
+use crate::{PageCache, Step, StorageCost};
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a stretch of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -186,6 +186,8 @@ pub struct Work {
     pub cpu: Option<CpuCost>,
     /// From a thread's waking until it runs, although its core is idle.
     pub wake_ns: u32,
+    /// What storage itself costs the processors; none where that is part of others' time.
+    pub storage: Option<StorageCost>,
     /// Processor time of others, as a share of all cores.
     pub foreign_cpu_share: f64,
     /// Devices, and what lies on them.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::StateKind;
 
-use crate::Observed;
 use crate::cut::RawTurn;
 use crate::devices::sample;
 use crate::flushes::LogFlushes;
@@ -13,6 +12,7 @@ use crate::pieces::PieceKind;
 use crate::shape::Meaning;
 use crate::view::View;
 use crate::wait::Why;
+use crate::{Observed, storage_cost};
 
 /// Recording is believed to slow its target by no more than this.
 const LEAST_RATIO: f64 = 0.6;
@@ -109,13 +109,14 @@ fn replied_ns(turn: &RawTurn) -> u64 {
     for_client.map_or(turn.end_ns(), |piece| piece.start_ns)
 }
 
-/// Processor time of all recorded threads and of others.
+/// Processor time of all recorded threads, of the servers of emulated disks and of others.
 fn busy_share(view: &View<'_>) -> f64 {
     let states = view.recording.states.iter();
     let on_core = states.filter(|state| state.kind == StateKind::Cpu);
     let busy_ns: u64 = on_core.map(|state| state.end_ns - state.start_ns).sum();
     let cores = f64::from(view.recording.about.machine.cores.max(1));
-    let share = busy_ns as f64 / (cores * view.span_ns().max(1) as f64);
+    let server_ns = storage_cost::used(view).map_or(0, |used| used.server_ns);
+    let share = (busy_ns as f64 + server_ns as f64) / (cores * view.span_ns().max(1) as f64);
     (share + view.recording.about.foreign_cpu_share).min(1.0)
 }
 

@@ -5,4 +5,5 @@ mod log;
 mod memory;
 mod properties;
 mod refusals;
+mod serving;
 mod support;

@@ -1,0 +1,60 @@
+//! Storage's own threads on cores.
+//!
+//! Sources: crates/disk (readers and the loop device's workers are ordinary threads, who gives the answers has
+//! real-time priority); the time that requests cost, see `toll.rs`.
+
+use tierwise_device::Nanos;
+
+use crate::events::Event;
+use crate::session::{Resume, Session};
+use crate::simulation::Simulation;
+use crate::storage::Paid;
+
+impl Simulation<'_> {
+    /// Storage's threads want cores for what was sent and answered since this was last called.
+    pub(crate) fn serve(&mut self) {
+        let spun_ns = self.storage.spun_ns();
+        if spun_ns > 0 {
+            self.spin(spun_ns);
+        }
+        while let Some((paid, cost_ns)) = self.storage.unpaid() {
+            let index = self.server();
+            let session = self.session(index);
+            session.resume = Resume::Served(paid);
+            session.pending_ns = cost_ns.max(1);
+            session.fresh = false;
+            // An idle core's waking is part of the path's time.
+            match self.cores.take_idle() {
+                Some(core) => self.dispatch(index, core, 0),
+                None => self.cores.enqueue(index),
+            }
+        }
+    }
+
+    /// A thread that has nothing to do, if need be a new one.
+    fn server(&mut self) -> u32 {
+        self.servers.pop().unwrap_or_else(|| {
+            let script = self.program.others;
+            self.sessions.push(Session::new(script, 0, false));
+            self.sessions.len() as u32 - 1
+        })
+    }
+
+    /// Who gives the answers runs on an idle core, or takes one from whoever is there.
+    fn spin(&mut self, spun_ns: Nanos) {
+        if !self.cores.any_idle() {
+            let core = self.random.below(self.cores.count()) as u32;
+            self.cores.interrupt(core, spun_ns);
+        }
+    }
+
+    /// Storage's threads have had a core for a request.
+    pub(crate) fn served(&mut self, index: u32, paid: Paid) {
+        self.leave_core(index);
+        self.servers.push(index);
+        let Paid::Comes(request) = paid else { return };
+        if let Some(at) = self.storage.comes(self.now, request) {
+            self.events.push(at, Event::Answer(request));
+        }
+    }
+}

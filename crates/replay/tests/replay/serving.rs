@@ -1,0 +1,90 @@
+//! Storage's own time on the cores.
+
+use tierwise_recording::Role;
+use tierwise_replay::{LivePath, Outcome, Scenario, replay};
+use tierwise_work::{Grouping, RequestCost, Step, StorageCost, Work, spin_ns};
+
+use crate::support::{SECOND, all_on, cpu, memory, work};
+
+fn answer(work: &Work, scenario: &Scenario) -> Outcome {
+    replay(work, scenario).expect("a scenario that can be")
+}
+
+fn cost(request_us: f64) -> RequestCost {
+    RequestCost {
+        request_ns: request_us * 1e3,
+        kib_ns: 0.0,
+    }
+}
+
+/// Clients that compute and read; a request costs the kernel and a server so much.
+fn reading(clients: u32, kernel_us: f64, server_us: f64) -> Work {
+    let read = Step::Read {
+        role: Role::Data,
+        sector: 0,
+        sectors: 8,
+    };
+    Work {
+        storage: Some(StorageCost {
+            kernel: cost(kernel_us),
+            server: cost(server_us),
+        }),
+        ..work(clients, &[cpu(100), read], Grouping::Alone)
+    }
+}
+
+fn on_one_core(latency_us: f64, live: bool) -> Scenario {
+    Scenario {
+        cores: 1,
+        live: live.then_some(LivePath {
+            path_ns: 8000,
+            serial_flush: true,
+        }),
+        ..all_on(memory(latency_us), SECOND, 1)
+    }
+}
+
+#[test]
+fn requests_take_their_time_of_a_busy_core() {
+    let scenario = on_one_core(20.0, false);
+    let per_turn_us = |work: &Work| {
+        let outcome = answer(work, &scenario);
+        outcome.elapsed_s * 1e6 / outcome.turns as f64
+    };
+    let free = per_turn_us(&reading(8, 0.0, 0.0));
+    let dear = per_turn_us(&reading(8, 50.0, 0.0));
+    assert!((free - 100.0).abs() < 2.0, "{free}");
+    assert!((dear - 150.0).abs() < 3.0, "{dear}");
+}
+
+#[test]
+fn an_emulated_disk_costs_its_server_and_what_that_spins() {
+    let work = reading(8, 20.0, 30.0);
+    let turns = |live| {
+        let outcome = answer(&work, &on_one_core(20.0, live));
+        outcome.elapsed_s * 1e6 / outcome.turns as f64
+    };
+    assert!((turns(false) - 120.0).abs() < 3.0);
+    let spun_us = spin_ns(20_000) as f64 / 1e3;
+    assert!(
+        (turns(true) - 150.0 - spun_us).abs() < 5.0,
+        "{}",
+        turns(true)
+    );
+}
+
+#[test]
+fn an_idle_core_serves_within_the_time_of_the_path() {
+    let turn_us = |work: &Work| {
+        let scenario = Scenario {
+            cores: 2,
+            ..on_one_core(20.0, true)
+        };
+        let outcome = answer(work, &scenario);
+        outcome.elapsed_s * 1e6 / outcome.turns as f64
+    };
+    let (free, served) = (reading(1, 0.0, 0.0), reading(1, 3.0, 3.0));
+    assert!((turn_us(&free) - turn_us(&served)).abs() < 0.5);
+    // What takes longer than the path keeps the request waiting.
+    assert!(turn_us(&reading(1, 20.0, 8.0)) - turn_us(&free) > 19.0);
+}
