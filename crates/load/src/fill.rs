@@ -13,6 +13,9 @@ use crate::worker::new_runtime;
 use crate::workload::Workload;
 use crate::{decision_support, generated};
 
+/// Name of every thread that fills tables, by which a recording knows who calls an engine that is a library.
+const FILLING_THREAD: &str = "tierwise-load";
+
 /// Rows that one connection appends at a time. Fixed, so that the rows do not depend on the connections.
 const ROWS_PER_PIECE: u64 = 1_000_000;
 
@@ -43,7 +46,12 @@ pub fn fill<K: Connector>(
     thread::scope(|scope| {
         let append = &append;
         let threads: Vec<_> = (0..connections)
-            .map(|client| scope.spawn(move || append(client)))
+            .map(|client| {
+                thread::Builder::new()
+                    .name(FILLING_THREAD.to_owned())
+                    .spawn_scoped(scope, move || append(client))
+                    .expect("a thread can be started")
+            })
             .collect();
         threads
             .into_iter()
