@@ -2,10 +2,13 @@
 //!
 //! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first to get WALWriteLock writes all that is inserted by then;
 //! the others sleep until it is released, look whether they are covered, and else compete for it. InnoDB,
-//! `group_commit_lock` (log0sync.cc): the same, the next leader is one of those that wait. RocksDB,
-//! `WriteThread` (write_thread.cc): the leader takes those that have queued; the next leader is named when it is
-//! done. SQLite: one writer holds the database, which the work shows as a hot lock. Not modelled: delays that wait for others before a flush
-//! (`commit_delay`), a write and a flush of the log that overlap.
+//! `group_commit_lock` (log0sync.cc): the same, but `release` wakes one alone of those who are not covered, the
+//! last to come, who leads unless somebody else has come first. RocksDB, `WriteThread` (write_thread.cc): the leader
+//! takes those that have queued; the next leader is named when it is done. SQLite: one writer holds the database,
+//! which the work shows as a hot lock. Not modelled: delays that wait for others before a flush (`commit_delay`),
+//! a write and a flush of the log that overlap.
+
+use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -30,6 +33,9 @@ impl Simulation<'_> {
             return true;
         };
         if log.flushed >= appended {
+            if self.awaits_copy(index) {
+                return false;
+            }
             self.release_locks(index);
             return true;
         }
@@ -39,7 +45,7 @@ impl Simulation<'_> {
         };
         let grouped = matches!(
             log.rules.grouping,
-            Grouping::LeaderFollower | Grouping::WriteGroup
+            Grouping::LeaderFollower | Grouping::Relay | Grouping::WriteGroup
         );
         if grouped && log.is_busy() && log.holder != index {
             log.waiting.push_back(index);
@@ -98,7 +104,8 @@ impl Simulation<'_> {
             return self.let_go(to);
         }
         self.session(job.leader).flushes_to = to;
-        self.want_core(job.leader, SERVER, LOOK_NS, Resume::Release);
+        let release_ns = self.log.as_ref().map_or(0, |log| log.release_ns);
+        self.want_core(job.leader, SERVER, release_ns.max(1), Resume::Release);
     }
 
     /// The leader lets the others go on, and goes on itself.
@@ -108,8 +115,15 @@ impl Simulation<'_> {
             log.holder = NONE;
         }
         self.let_go(to);
-        self.committed(leader);
-        self.proceed(leader);
+        self.durable_in_log(leader);
+    }
+
+    /// The log is durable as far as a session's commit.
+    pub(crate) fn durable_in_log(&mut self, index: u32) {
+        if !self.awaits_copy(index) {
+            self.committed(index);
+            self.proceed(index);
+        }
     }
 
     /// The log is durable up to there, and nobody flushes it.
@@ -119,6 +133,7 @@ impl Simulation<'_> {
         if log.rules.grouping == Grouping::WriteGroup {
             self.name_next_leader();
         }
+        self.tell_copy();
         self.wake_waiters();
     }
 
@@ -131,11 +146,17 @@ impl Simulation<'_> {
     }
 
     /// Wakes those who wait, the last to come first (PostgreSQL's `LWLockQueueSelf` puts those who wait until a
-    /// lock is free at the head of its list, InnoDB's list is a stack): the covered go on, the others look again.
+    /// lock is free at the head of its list): the covered go on, the others look again.
     fn wake_waiters(&mut self) {
         let Some(log) = &mut self.log else { return };
+        let mut woken = std::mem::take(&mut log.waiting);
+        if log.rules.grouping == Grouping::Relay {
+            keep_asleep(&mut woken, &mut log.waiting, |waiter| {
+                self.sessions[waiter as usize].appended > log.flushed
+            });
+        }
         let mut at = self.now;
-        for waiter in log.waiting.drain(..).rev() {
+        while let Some(waiter) = woken.pop_back() {
             at += Nanos::from(log.rules.wake_ns);
             let session = &mut self.sessions[waiter as usize];
             session.resume = if session.appended <= log.flushed {
@@ -171,4 +192,18 @@ impl Simulation<'_> {
             self.start_flush(NONE);
         }
     }
+}
+
+/// Of those who wait in a stack, its top last, leaves those asleep whom a flush did not cover: all but the last,
+/// who is put last, to be woken first; the covered follow in the order in which they came.
+fn keep_asleep(
+    woken: &mut VecDeque<u32>,
+    asleep: &mut VecDeque<u32>,
+    uncovered: impl Fn(u32) -> bool,
+) {
+    let (mut left, covered): (VecDeque<u32>, VecDeque<u32>) =
+        woken.drain(..).partition(|waiter| uncovered(*waiter));
+    let next = left.pop_back();
+    *asleep = left;
+    woken.extend(covered.into_iter().rev().chain(next));
 }

@@ -4,6 +4,7 @@
 
 mod background;
 mod cache;
+mod clients;
 mod commit;
 mod cores;
 mod error;
@@ -15,6 +16,7 @@ mod locking;
 mod locks;
 mod log;
 mod many;
+mod member;
 mod memory;
 mod observed;
 mod op;

@@ -11,46 +11,7 @@ use crate::simulation::Simulation;
 /// After so many tries one goes on without the key, as after a time-out.
 const MOST_TRIES: u32 = 100;
 
-/// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
-const BUSY_NS: [Nanos; 12] = {
-    const MS: Nanos = 1_000_000;
-    [
-        MS,
-        2 * MS,
-        5 * MS,
-        10 * MS,
-        15 * MS,
-        20 * MS,
-        25 * MS,
-        25 * MS,
-        25 * MS,
-        50 * MS,
-        50 * MS,
-        100 * MS,
-    ]
-};
-
 impl Simulation<'_> {
-    /// A session becomes the only one that writes; whether it can go on at once.
-    pub(crate) fn take_database(&mut self, index: u32) -> bool {
-        if self.writer != NONE && self.session(index).tries <= MOST_TRIES {
-            return self.retry_after(index, &BUSY_NS);
-        }
-        if self.writer == NONE {
-            self.writer = index;
-        }
-        self.session(index).tries = 0;
-        true
-    }
-
-    /// Others may write; always true.
-    pub(crate) fn leave_database(&mut self, index: u32) -> bool {
-        if self.writer == index {
-            self.writer = NONE;
-        }
-        true
-    }
-
     /// Tries the same once more, after a sleep.
     fn retry_after(&mut self, index: u32, delays_ns: &[Nanos]) -> bool {
         let session = self.session(index);

@@ -2,33 +2,60 @@
 
 use std::collections::VecDeque;
 
-use tierwise_work::LogRules;
+use tierwise_device::Nanos;
+use tierwise_work::{CpuCost, LogRules};
 
+use crate::op::factor;
 use crate::session::NONE;
 
 const SECTOR_BYTES: u64 = 512;
+
+/// The state of a second copy of the log, if there is one.
+#[derive(Debug, Default)]
+pub(crate) struct SecondCopy {
+    /// How far its maker has been told of the log.
+    pub(crate) sent: u64,
+    /// How far it is durable.
+    pub(crate) durable: u64,
+    /// Its maker, while it waits for more.
+    pub(crate) idle: Option<u32>,
+    /// Whether commits wait for it, and who waits.
+    pub(crate) waited_for: bool,
+    pub(crate) waiting: Vec<u32>,
+}
 
 /// The state of the log.
 #[derive(Debug)]
 pub(crate) struct Log<'a> {
     pub(crate) rules: &'a LogRules,
+    /// What the leader runs when its flush is done, had it not waited.
+    pub(crate) release_ns: Nanos,
     pub(crate) inserted: u64,
     pub(crate) flushed: u64,
     /// Who flushes, or is about to.
     pub(crate) holder: u32,
     pub(crate) waiting: VecDeque<u32>,
+    /// Its second copy.
+    pub(crate) copy: SecondCopy,
     /// The engine's own thread flushes now; it is nobody's session.
     pub(crate) flusher_at_work: bool,
 }
 
 impl<'a> Log<'a> {
-    pub(crate) fn new(rules: &'a LogRules) -> Self {
+    /// A log by its rules, with a second copy that commits wait for or not; `cost` is that of idleness.
+    pub(crate) fn new(rules: &'a LogRules, cost: Option<CpuCost>, waits_for_copy: bool) -> Self {
+        let idle = factor(cost, rules.release_after_ns.into());
         Self {
             rules,
+            release_ns: (f64::from(rules.release_cpu_ns) / idle) as Nanos,
             inserted: 0,
             flushed: 0,
             holder: NONE,
             waiting: VecDeque::with_capacity(64),
+            copy: SecondCopy {
+                waited_for: waits_for_copy,
+                ..SecondCopy::default()
+            },
             flusher_at_work: false,
         }
     }
@@ -71,10 +98,12 @@ mod tests {
             first_sector: 100,
             sectors: 64,
             leader_cpu_ns: 0,
+            release_cpu_ns: 0,
+            release_after_ns: 0,
             wake_ns: 0,
             flusher_period_ns: None,
         };
-        let log = Log::new(&rules);
+        let log = Log::new(&rules, None, false);
         assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);
         assert_eq!(log.writes(8191, 8193), [(100, 32), (100, 0)]);
         assert_eq!(log.writes(3 * 8192, 5 * 8192), [(148, 16), (100, 16)]);

@@ -40,6 +40,10 @@ pub(crate) enum Op {
     Append { size_bytes: u32 },
     /// The log becomes durable.
     Commit,
+    /// More of the log must be durable than when this was last passed.
+    AwaitLog,
+    /// The second copy of the log is durable up to there.
+    Acknowledge,
     /// A key of a hot lock is taken.
     Lock { lock: u16 },
     /// Others may go on.
@@ -50,10 +54,6 @@ pub(crate) enum Op {
     Drain,
     /// The client has its answer; what follows is its own time. `ends` a transaction.
     Reply { ends: bool },
-    /// One writer at a time: this session, from here on.
-    TakeDatabase,
-    /// Others may write.
-    LeaveDatabase,
     /// Another program has a slice of a core.
     OthersRun,
     /// Until its next.
@@ -130,6 +130,8 @@ pub(crate) fn op(work: &Work, session: &Session, step: &Step) -> Result<Op, Repl
         Step::Sync { .. } => return Err(broken(session, "a sync without its script")),
         Step::Append { size_bytes } => Op::Append { size_bytes },
         Step::Commit => Op::Commit,
+        Step::AwaitLog => Op::AwaitLog,
+        Step::Acknowledge => Op::Acknowledge,
         Step::Lock { lock } if usize::from(lock) < work.locks.len() => Op::Lock { lock },
         Step::Lock { .. } => return Err(broken(session, "a lock that is not listed")),
         Step::Signal { number } => Op::Signal { number },

@@ -75,27 +75,30 @@ impl Simulation<'_> {
     /// Works out what a session has to run, from how long its thread did not.
     fn scale(&mut self, index: u32, core: u32) {
         let (now, speed, cost) = (self.now, self.cpu_speed, self.program.work.cpu);
+        let off_since = self.off_since(index);
         let session = self.session(index);
         if !std::mem::replace(&mut session.fresh, false) {
             return;
         }
+        let carried_ns = std::mem::take(&mut session.carried_ns);
         let waited_ns = match session.core == core {
-            true => 0,
-            false => now - session.off_since[session.thread],
+            true => carried_ns,
+            false => now - off_since,
         };
+        if session.resume == Resume::Release {
+            session.carried_ns = waited_ns;
+        }
         let ns = session.pending_ns as f64 * factor(cost, waited_ns) / speed;
         session.pending_ns = (ns as Nanos).max(1);
     }
 
     /// A session's core is for others, if it has one.
     pub(crate) fn leave_core(&mut self, index: u32) {
-        let now = self.now;
-        let session = self.session(index);
-        let core = std::mem::replace(&mut session.core, NONE);
+        let core = std::mem::replace(&mut self.session(index).core, NONE);
         if core == NONE {
             return;
         }
-        session.off_since[session.thread] = now;
+        self.goes_off(index);
         if let Some(next) = self.cores.next_for(core) {
             self.dispatch(next, core, 0);
         }

@@ -82,6 +82,14 @@ impl Program {
         self.cached[role as usize]
     }
 
+    /// Whether commits wait for a second copy of the log.
+    pub(crate) fn waits_for_copy(&self) -> bool {
+        let copies = self.sessions.iter().filter(|session| session.copies_log);
+        copies
+            .flat_map(|session| &session.ops)
+            .any(|op| *op == Op::Acknowledge)
+    }
+
     /// Transactions of client sessions, each done once.
     #[must_use]
     pub fn transactions(&self) -> usize {
@@ -90,6 +98,12 @@ impl Program {
         clients
             .map(|session| session.ops.iter().filter(ends).count())
             .sum()
+    }
+
+    /// Transactions as their clients counted them, of so many that the work shows.
+    pub(crate) fn counted(&self, shown: u64) -> u64 {
+        let each = self.work.observed.counted_per_shown.unwrap_or(1.0);
+        (shown as f64 * each).round() as u64
     }
 
     /// The time after which recorded work begins anew.

@@ -51,10 +51,12 @@ pub struct Reproduction {
     pub latency_error: Option<f64>,
 }
 
-/// Whether the recorded work goes on or ends, and for how long to count.
+/// Whether the recorded work goes on or ends, and for how long to count. One session that was recorded from its
+/// first step to its last did what it did in an order, each part of it once, however many transactions that were.
 #[must_use]
 pub fn recorded_mode(program: &Program) -> Mode {
-    if program.transactions() < STEADY_TRANSACTIONS {
+    let in_order = program.work.observed.whole && program.clients() == 1;
+    if program.transactions() < STEADY_TRANSACTIONS || in_order {
         return Mode::Once;
     }
     let span_ns = program.work.observed.span_ns.clamp(SPANS_NS.0, SPANS_NS.1);

@@ -8,6 +8,7 @@ use tierwise_recording::Role;
 use tierwise_work::{Pace, Part};
 
 use crate::cache::Cache;
+use crate::clients;
 use crate::cores::Cores;
 use crate::events::{Event, Events};
 use crate::jobs::Jobs;
@@ -18,7 +19,7 @@ use crate::memory::Memory;
 use crate::observed::Observed;
 use crate::others::calibrated;
 use crate::program::Program;
-use crate::session::{NONE, Session};
+use crate::session::Session;
 use crate::simulation::{Signals, Simulation};
 use crate::storage::Storage;
 use crate::tally::Tally;
@@ -72,7 +73,8 @@ fn is_known(device: &tierwise_work::RecordedDevice) -> bool {
 
 fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
     let work = &program.work;
-    let sessions = sessions(program, scenario.clients);
+    let mut sessions = sessions(program, scenario.clients);
+    let clients = clients::threads(program, &mut sessions);
     let sets = sessions
         .iter()
         .map(|session| session.set)
@@ -97,8 +99,11 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         locks: Locks::new(&work.locks, sessions.len()),
         sessions,
         servers: Vec::new(),
-        log: work.log.as_ref().map(Log::new),
-        writer: NONE,
+        clients,
+        log: work
+            .log
+            .as_ref()
+            .map(|rules| Log::new(rules, work.cpu, program.waits_for_copy())),
         throttled: VecDeque::new(),
         sweeping: [0; Role::ALL.len()],
         signals: Signals {
@@ -133,7 +138,9 @@ fn sessions(program: &Program, clients: Option<u32>) -> Vec<Session> {
             if script.client && left > 0 {
                 left -= 1;
                 sessions.push(Session::new(index as u32, set, true));
-            } else if !script.client && (set == 0 || script.pace == Pace::Loop) {
+            } else if !script.client
+                && (set == 0 || (script.pace == Pace::Loop && !script.copies_log))
+            {
                 sessions.push(Session::new(index as u32, set, false));
             }
         }
@@ -231,7 +238,7 @@ fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     Outcome {
         elapsed_s: elapsed_ns as f64 / 1e9,
         turns: tally.turns,
-        transactions: tally.transactions,
+        transactions: simulation.program.counted(tally.transactions),
         latency: tally.latency(),
         shares: tally.shares(),
         commits_per_flush: tally.commits as f64 / tally.log_flushes.max(1) as f64,

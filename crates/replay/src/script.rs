@@ -1,6 +1,6 @@
 //! Sessions made ready to be run: operations in one flat list.
 
-use tierwise_work::{Grouping, Pace, Session, Step, Turn, Work};
+use tierwise_work::{Pace, Session, Step, Turn, Work};
 
 use crate::ReplayError;
 use crate::op::{Op, broken, op};
@@ -15,6 +15,10 @@ pub(crate) struct Script {
     pub(crate) beginnings: Vec<u32>,
     /// Whether it is a client's session, so that its turns count.
     pub(crate) client: bool,
+    /// The thread of its client, as in the work.
+    pub(crate) thread: Option<u32>,
+    /// Whether it makes a second copy of the log: as long as there is a log, whatever was recorded.
+    pub(crate) copies_log: bool,
     pub(crate) pace: Pace,
     /// As in the work.
     pub(crate) starts: Vec<u64>,
@@ -28,6 +32,8 @@ impl Script {
             turns: Vec::new(),
             beginnings: Vec::new(),
             client: false,
+            thread: None,
+            copies_log: false,
             pace: Pace::Loop,
             starts: Vec::new(),
         }
@@ -44,17 +50,14 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
         turns: Vec::with_capacity(session.turns.len()),
         beginnings: Vec::new(),
         client,
+        thread: session.client,
+        copies_log: session.steps.contains(&Step::AwaitLog),
         pace: session.pace,
         starts: session.starts.clone(),
     };
     if session.pace != Pace::Loop && session.starts.len() != session.turns.len() {
         return Err(broken(session, "turns without a start"));
     }
-    let writes = if is_exclusive(work) {
-        writing(session)
-    } else {
-        Vec::new()
-    };
     let mut begins = true;
     for (index, turn) in session.turns.iter().enumerate() {
         script.turns.push(script.ops.len() as u32);
@@ -68,20 +71,7 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
             if at == reply {
                 script.ops.push(Op::Reply { ends: turn.ends });
             }
-            let number = turn.first_step + at as u32;
-            if writes
-                .binary_search_by_key(&number, |write| write.0)
-                .is_ok()
-            {
-                script.ops.push(Op::TakeDatabase);
-            }
             script.ops.push(op(work, session, step)?);
-            if writes
-                .binary_search_by_key(&number, |write| write.1)
-                .is_ok()
-            {
-                script.ops.push(Op::LeaveDatabase);
-            }
         }
         if reply == steps.len() {
             script.ops.push(Op::Reply { ends: turn.ends });
@@ -95,36 +85,4 @@ fn steps<'s>(session: &'s Session, turn: &Turn) -> Result<&'s [Step], ReplayErro
     let first = turn.first_step as usize;
     let steps = session.steps.get(first..first + turn.steps as usize);
     steps.ok_or_else(|| broken(session, "a turn beyond its steps"))
-}
-
-fn is_exclusive(work: &Work) -> bool {
-    let log = work.log.as_ref();
-    log.is_some_and(|log| log.grouping == Grouping::Exclusive)
-}
-
-/// The first and the last step of each transaction that writes, among those that need the database for one writer.
-fn writing(session: &Session) -> Vec<(u32, u32)> {
-    let mut found = Vec::new();
-    let mut present: Option<(u32, u32)> = None;
-    for turn in &session.turns {
-        for number in turn.first_step..turn.first_step.saturating_add(turn.steps) {
-            let Some(step) = session.steps.get(number as usize) else {
-                break;
-            };
-            match step {
-                Step::Append { .. } | Step::Write { .. } | Step::WriteThrough { .. } => {
-                    present = Some((present.map_or(number, |found| found.0), number));
-                }
-                Step::Sync { .. } | Step::Commit => {
-                    present = present.map(|found| (found.0, number));
-                }
-                _ => {}
-            }
-        }
-        if turn.ends {
-            found.extend(present.take());
-        }
-    }
-    found.extend(present);
-    found
 }

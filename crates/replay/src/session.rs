@@ -26,6 +26,8 @@ pub(crate) enum Resume {
     Committed,
     /// As one of storage's threads, has served a request.
     Served(Paid),
+    /// Its client's thread has served it.
+    ClientDone,
 }
 
 /// A request that a session sent without waiting for it.
@@ -62,6 +64,8 @@ pub(crate) struct Session {
     pub(crate) script: u32,
     /// Number of the set of all recorded sessions that it is of.
     pub(crate) set: u32,
+    /// Its client's thread among those known, or [`NONE`].
+    pub(crate) client: u32,
     /// The next operation.
     pub(crate) position: u32,
     pub(crate) resume: Resume,
@@ -75,6 +79,8 @@ pub(crate) struct Session {
     pub(crate) pending_ns: Nanos,
     /// Whether that is yet to be scaled by how long it waited.
     pub(crate) fresh: bool,
+    /// How long it had waited before a first stretch that is none of its steps: the next step feels it too.
+    pub(crate) carried_ns: Nanos,
     pub(crate) doing: Part,
     pub(crate) since: Nanos,
     /// The log's end after its last append.
@@ -111,6 +117,7 @@ impl Session {
         Self {
             script,
             set,
+            client: NONE,
             position: 0,
             resume: Resume::Next,
             core: NONE,
@@ -118,6 +125,7 @@ impl Session {
             off_since: [0; 2],
             pending_ns: 0,
             fresh: false,
+            carried_ns: 0,
             doing: Part::Other,
             since: 0,
             appended: 0,

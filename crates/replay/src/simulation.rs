@@ -8,6 +8,7 @@ use tierwise_recording::Role;
 use tierwise_work::Part;
 
 use crate::cache::Cache;
+use crate::clients::ClientThread;
 use crate::cores::Cores;
 use crate::events::{Event, Events};
 use crate::jobs::Jobs;
@@ -33,12 +34,11 @@ pub(crate) struct Simulation<'a> {
     pub(crate) sessions: Vec<Session>,
     /// Those among them that stand for storage's threads and have nothing to do.
     pub(crate) servers: Vec<u32>,
+    pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
     pub(crate) locks: Locks<'a>,
     pub(crate) cache: Cache,
     pub(crate) memory: Memory,
-    /// The one session that may write, where that is the rule.
-    pub(crate) writer: u32,
     pub(crate) throttled: VecDeque<u32>,
     /// Writes of the flusher under way, by role.
     pub(crate) sweeping: [u32; Role::ALL.len()],
@@ -136,14 +136,12 @@ impl Simulation<'_> {
                 self.session(session).position -= 1;
                 self.proceed(session);
             }
+            Resume::ClientDone => self.client_done(session),
             Resume::LookAgain => self.look_again(session),
             Resume::SendFlush => self.send_flush(session),
             Resume::Release => self.release_log(session),
             Resume::Served(paid) => self.served(session, paid),
-            Resume::Committed => {
-                self.committed(session);
-                self.proceed(session);
-            }
+            Resume::Committed => self.durable_in_log(session),
         }
     }
 
@@ -171,13 +169,15 @@ impl Simulation<'_> {
 
     /// A session has come to the end of its turns.
     pub(crate) fn begin_anew(&mut self, index: u32) -> bool {
-        let (now, steady) = (self.now, self.steady);
+        let script = self.session(index).script as usize;
+        let endless = self.steady || self.program.sessions[script].copies_log;
+        let now = self.now;
         let session = self.session(index);
         session.position = 0;
         session.cycle += 1;
         let took_no_time = session.cycle_began == now;
         session.cycle_began = now;
-        if !steady {
+        if !endless {
             session.finished = true;
             self.release_locks(index);
             let session = self.session(index);

@@ -5,7 +5,7 @@ use tierwise_work::{Pace, Part, Reuse};
 
 use crate::events::Event;
 use crate::op::Op;
-use crate::processor::{CLIENT, SERVER};
+use crate::processor::SERVER;
 use crate::session::Resume;
 use crate::simulation::Simulation;
 
@@ -26,9 +26,15 @@ impl Simulation<'_> {
         };
         session.position += 1;
         match op {
-            Op::Cpu { base_ns, client } => {
-                let thread = if client { CLIENT } else { SERVER };
-                self.want_core(index, thread, base_ns.into(), Resume::Next);
+            Op::Cpu {
+                base_ns,
+                client: true,
+            } => {
+                self.want_client(index, base_ns.into());
+                false
+            }
+            Op::Cpu { base_ns, .. } => {
+                self.want_core(index, SERVER, base_ns.into(), Resume::Next);
                 false
             }
             Op::Away { time_ns, timer } => self.away(index, time_ns, timer),
@@ -48,11 +54,11 @@ impl Simulation<'_> {
             }
             Op::Append { size_bytes } => self.append(index, size_bytes),
             Op::Commit => self.commit(index),
+            Op::AwaitLog => self.await_log(index),
+            Op::Acknowledge => self.acknowledge(),
             Op::Lock { lock } => self.take_lock(index, lock),
             Op::Signal { number } => self.signal(index, number),
             Op::Await { number } => self.await_signal(index, number),
-            Op::TakeDatabase => self.take_database(index),
-            Op::LeaveDatabase => self.leave_database(index),
             Op::OthersRun => {
                 self.waits(index);
                 self.want_core_for_others(index, self.cores.slice_ns());

@@ -101,7 +101,7 @@ impl Program {
             memory_bytes: work.memory_bytes,
             sessions: self.clients,
             turns: clients.map(|session| session.turns.len()).sum(),
-            transactions: self.transactions(),
+            transactions: self.counted(self.transactions() as u64) as usize,
             span_s: work.observed.span_ns as f64 / 1e9,
             once: recorded_mode(self) == Mode::Once,
             engine_log: work.log.as_ref().map(|log| name(log.grouping)),
@@ -178,6 +178,7 @@ impl Program {
 fn name(grouping: Grouping) -> &'static str {
     match grouping {
         Grouping::LeaderFollower => "leader and followers",
+        Grouping::Relay => "leader and followers, one woken to lead next",
         Grouping::WriteGroup => "write groups",
         Grouping::Exclusive => "one writer",
         Grouping::Alone => "each for itself",

@@ -25,6 +25,7 @@ pub(crate) fn sessions(emitter: &mut Emitter<'_>, clock: &Clock, ended: &[u64]) 
         .filter(|&thread| {
             let class = threads[thread as usize].class;
             matches!(class, ThreadClass::LogWriter | ThreadClass::Background)
+                && !emitter.flushes.is_members(thread)
         })
         .filter_map(|thread| session(emitter, clock, ended, thread))
         .collect()
@@ -41,6 +42,7 @@ fn session(
     let mut session = Session {
         name: view.recording.threads[thread as usize].name.clone(),
         class: view.recording.threads[thread as usize].class,
+        client: None,
         pace: Pace::Loop,
         turns: Vec::new(),
         starts: Vec::new(),

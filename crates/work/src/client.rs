@@ -1,10 +1,38 @@
-//! What a client on the same machine did while its session waited for it.
+//! What a client on the same machine did while its session waited for it, and which of its threads did.
 
 use std::collections::BTreeMap;
 
 use tierwise_recording::{State, StateKind, ThreadClass};
 
+use crate::cut::RawTurn;
+use crate::pieces::PieceKind;
 use crate::view::View;
+use crate::wait::Why;
+
+/// A thread is a session's client if it ended this share of the waits for one.
+const OWN_SHARE: f64 = 0.9;
+
+/// The thread of its client that served a session; none if it was not recorded, or several did in turn.
+pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
+    let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
+    for turn in turns {
+        for piece in &turn.pieces {
+            if let PieceKind::Wait {
+                why: Why::Client,
+                state,
+            } = piece.kind
+            {
+                let waker = view.states(turn.thread)[state as usize].waker;
+                *ended.entry(waker).or_default() += 1;
+            }
+        }
+    }
+    let all: u32 = ended.values().sum();
+    let (thread, most) = ended.into_iter().max_by_key(|&(_, count)| count)?;
+    let own = view.class(thread) == Some(ThreadClass::Client)
+        && f64::from(most) >= OWN_SHARE * f64::from(all);
+    own.then_some(thread)
+}
 
 /// When each client's thread sent sessions on their way: one thread may serve many sessions in turn.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +66,9 @@ impl Clients {
     }
 
     /// Splits a session's wait for its client; a client that was not recorded is away. While its thread served
-    /// others, on a core or ready for one, it was away from this session: no rule computes that queue anew.
-    pub(crate) fn part(&self, view: &View<'_>, wait: &State) -> ClientPart {
+    /// others, on a core or ready for one, it was away from this session; unless it is `own`, the thread that
+    /// the session always waits for: that queue is computed anew.
+    pub(crate) fn part(&self, view: &View<'_>, wait: &State, own: Option<u32>) -> ClientPart {
         if view.class(wait.waker) != Some(ThreadClass::Client) {
             return ClientPart {
                 away_ns: wait.end_ns - wait.start_ns,
@@ -51,8 +80,10 @@ impl Clients {
             .clamp(wait.start_ns, wait.end_ns);
         let states = view.states(wait.waker);
         let mut part = between(states, from_ns, wait.end_ns);
-        let idle_ns = between(states, wait.start_ns, from_ns).away_ns;
-        part.away_ns += from_ns - wait.start_ns - idle_ns;
+        if own != Some(wait.waker) {
+            let idle_ns = between(states, wait.start_ns, from_ns).away_ns;
+            part.away_ns += from_ns - wait.start_ns - idle_ns;
+        }
         part
     }
 }
@@ -86,12 +117,17 @@ fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientPart {
         }
     }
     part.away_ns += (to_ns - from_ns).saturating_sub(seen_ns);
-    part.after_wait_ns = off_core_ns(states, first);
+    part.after_wait_ns = off_core_ns(states, first, from_ns);
     part
 }
 
-/// How long the client had been off its core before it first ran at or after a state.
-fn off_core_ns(states: &[State], first: usize) -> u64 {
+/// How long the client had been off its core before it first ran at or after an instant, in or after a state:
+/// not at all if it ran then already, for another session.
+fn off_core_ns(states: &[State], first: usize, from_ns: u64) -> u64 {
+    let runs_on = |state: &State| state.kind == StateKind::Cpu && state.start_ns < from_ns;
+    if states.get(first).is_some_and(runs_on) {
+        return 0;
+    }
     let Some(runs) = states[first..]
         .iter()
         .position(|s| s.kind == StateKind::Cpu)

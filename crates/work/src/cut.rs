@@ -9,6 +9,8 @@ use crate::wait::{Why, received, sent};
 
 /// Between parts of one commit (woken, not covered, leading oneself) lies less time on a core than this.
 const SAME_COMMIT_NS: u64 = 20_000;
+/// Between a flush of the log and the wait for its second copy lies less than this, however many are let go on.
+const BOTH_COPIES_NS: u64 = 100_000;
 /// Without requests and commits, a turn is cut after this time.
 const EVEN_NS: u64 = 10_000_000;
 
@@ -186,6 +188,23 @@ fn commits(view: &View<'_>, flushes: &LogFlushes, pieces: &[Piece]) -> Vec<SeenC
                 continue;
             }
             PieceKind::Ready => continue,
+            PieceKind::Wait {
+                why: Why::Member, ..
+            } => {
+                let own_before = (cpu_ns < BOTH_COPIES_NS)
+                    .then(|| found.last_mut())
+                    .flatten();
+                match own_before {
+                    Some(last) => last.end_ns = piece.end_ns,
+                    None => found.push(SeenCommit {
+                        piece: index as u32,
+                        start_ns: piece.start_ns,
+                        end_ns: piece.end_ns,
+                    }),
+                }
+                (cpu_ns, own) = (0, true);
+                continue;
+            }
             PieceKind::Wait { why, .. } => {
                 let queued =
                     (why == Why::LogQueue).then_some((index, piece.start_ns, piece.end_ns));

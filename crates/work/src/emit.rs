@@ -7,6 +7,7 @@ use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
 use crate::client::Clients;
 use crate::cut::RawTurn;
 use crate::devices::has_blocks;
+use crate::flush_cpu::FlushCpu;
 use crate::flushes::LogFlushes;
 use crate::peers::Peers;
 use crate::pieces::{Piece, PieceKind};
@@ -15,6 +16,9 @@ use crate::view::{View, makes_durable};
 use crate::wait::Why;
 use crate::writer::Writer;
 use crate::{Away, Grouping, Session, Step, SyncScript, Turn, pages, scripts};
+
+/// Flushes of the log whose scripts are looked at.
+const MOST_LOG_SCRIPTS: usize = 4096;
 
 /// What is appended to the log, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +43,7 @@ pub(crate) struct Emitter<'a> {
     /// Scripts of flushes of the log by those who led.
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
-    pub(crate) leaders_ns: u64,
+    pub(crate) flush_cpu: FlushCpu,
     clients: Clients,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
@@ -64,7 +68,7 @@ impl<'a> Emitter<'a> {
             event_ns: cost.map_or(0.0, |cost| cost.event_cpu_ns.clamp(0.0, 5_000.0)),
             scripts: Vec::new(),
             log_scripts: Vec::new(),
-            leaders_ns: 0,
+            flush_cpu: FlushCpu::default(),
             clients: Clients::new(view),
             seen: has_blocks(view),
             ends: BTreeMap::new(),
@@ -99,7 +103,7 @@ impl<'a> Emitter<'a> {
                 PieceKind::Ready => {}
                 PieceKind::Wait { why, state } => {
                     let after_reply = raw.reply_ns.is_some_and(|reply| reply <= piece.start_ns);
-                    self.wait(raw, piece, why, state, &mut writer);
+                    self.wait((raw, piece), (why, state), session.client, &mut writer);
                     if why == Why::Client && after_reply && tail.is_none() {
                         tail = Some(before);
                     }
@@ -107,7 +111,7 @@ impl<'a> Emitter<'a> {
                 PieceKind::Call { call } => self.call(raw, index, call, &mut writer),
             }
         }
-        self.leaders_ns += writer.stripped_ns();
+        self.flush_cpu.add(writer.stripped());
         let steps = writer.finish();
         session.turns.push(Turn {
             first_step: session.steps.len() as u32,
@@ -134,7 +138,14 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn wait(&mut self, raw: &RawTurn, piece: &Piece, why: Why, state: u32, writer: &mut Writer) {
+    /// A wait of a turn, why and in which state; `client` is the thread of the session's client.
+    fn wait(
+        &mut self,
+        (raw, piece): (&RawTurn, &Piece),
+        (why, state): (Why, u32),
+        client: Option<u32>,
+        writer: &mut Writer,
+    ) {
         if let Some(number) = self.peers.awaited(raw.thread, state) {
             writer.push(Step::Await { number });
             return;
@@ -142,7 +153,7 @@ impl<'a> Emitter<'a> {
         match why {
             Why::Client => {
                 let state = &self.view.states(raw.thread)[state as usize];
-                let part = self.clients.part(self.view, state);
+                let part = self.clients.part(self.view, state, client);
                 writer.client(part);
             }
             Why::Timer
@@ -191,24 +202,29 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A write or flush of the log: part of a commit, else an append of its own.
+    /// A write or flush of the log: part of a commit, else an append or a sync of its own.
     fn log(&mut self, raw: &RawTurn, call: &Call, writer: &mut Writer) {
-        let seen = |at: u64| {
-            raw.commits
-                .iter()
-                .any(|c| c.start_ns <= at && at <= c.end_ns)
-        };
-        if seen(call.start_ns) {
+        let at = call.start_ns;
+        let commits = raw
+            .commits
+            .iter()
+            .any(|c| c.start_ns <= at && at <= c.end_ns);
+        let flush = self.flushes.has(raw.thread, at);
+        let by_session = self.view.class(raw.thread) == Some(ThreadClass::Session);
+        if commits {
             writer.strip_until(call.end_ns);
-        } else if call.kind == CallKind::Write
-            && let Appending::PerCommit(_) = self.appending
-            && self.view.class(raw.thread) == Some(ThreadClass::Session)
-        {
-            let size_bytes = u32::try_from(call.size_bytes).unwrap_or(u32::MAX);
-            writer.push(Step::Append { size_bytes });
+            self.flush_cpu.count(flush);
+        } else if by_session && call.kind == CallKind::Write {
+            if let Appending::PerCommit(_) = self.appending {
+                let size_bytes = u32::try_from(call.size_bytes).unwrap_or(u32::MAX);
+                writer.push(Step::Append { size_bytes });
+            }
+        } else if by_session && !flush && makes_durable(call) {
+            let script = self.sync(Role::Log, call);
+            let role = Role::Log;
+            writer.push(Step::Sync { role, script });
         }
-        let flush = self.flushes.has(raw.thread, call.start_ns);
-        if flush && self.log_scripts.len() < 4096 {
+        if flush && self.log_scripts.len() < MOST_LOG_SCRIPTS {
             let script = scripts::script(self.view, Role::Log, call);
             self.log_scripts.push(script);
         }

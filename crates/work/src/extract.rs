@@ -13,8 +13,8 @@ use crate::shape::{Meaning, meanings};
 use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
-    Grouping, Pace, Session, Work, WorkError, context, devices, idleness, limits, locks, observed,
-    rules, storage_cost,
+    Grouping, Pace, Session, Work, WorkError, client, context, database_lock, devices, idleness,
+    limits, locks, observed, rules, storage_cost,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -51,14 +51,15 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         .map(|slot| (slot.name, slot.turns))
         .unzip();
     let explicit = context::mark_inside(&mut turns);
-    let mut meanings = meanings(&turns, explicit, expected(view));
+    let expected = expected(view);
+    let mut meanings = meanings(&turns, explicit, expected);
     let peers = Peers::new(view, flushes);
     let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
-        (Vec::new(), 0.0)
+        (database_lock::find(view, &turns, &mut meanings), 0.0)
     } else {
         locks::find(view, &peers, &turns, &mut meanings)
     };
-    let observed = observed::observed(view, flushes, &turns, &meanings);
+    let observed = observed::observed(view, flushes, &turns, &meanings, expected);
     let commits = observed::commits(&turns, &meanings);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(view, flushes, &peers, appending);
@@ -70,6 +71,8 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
     let cpu = idleness::cpu_cost(&sessions, &turns);
     let ended = ended(&turns, &meanings);
     let log = rules::log(&emitter);
+    let member = flushes.member;
+    sessions.extend(member.map(|member| member.session(&mut emitter)));
     sessions.extend(background::sessions(
         &mut emitter,
         &Clock::new(&about.bursts),
@@ -108,6 +111,7 @@ fn client_session(
     let mut session = Session {
         name,
         class: ThreadClass::Session,
+        client: client::thread_of(emitter.view, turns),
         pace: Pace::Loop,
         turns: Vec::with_capacity(turns.len()),
         starts: Vec::new(),

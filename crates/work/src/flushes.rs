@@ -1,10 +1,11 @@
 //! Flushes of the log: which calls make it durable, how much was appended, how commits share a flush.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{BlockOp, Call, CallKind, NONE, Role, StateKind, ThreadClass, UNKNOWN};
 
 use crate::Grouping;
+use crate::member::Member;
 use crate::view::{View, makes_durable};
 
 /// Time on a core from the end of a flush until the leader wakes the first that waited for it. Measured on
@@ -12,6 +13,9 @@ use crate::view::{View, makes_durable};
 const FIRST_WAKE_NS: u64 = 100_000;
 /// Time on a core between the wakings of one chain; measured: 4.5 µs at the median, 12 µs at the 97th percentile.
 const NEXT_WAKE_NS: u64 = 60_000;
+
+/// Where more of the flushes of one file overlap, nobody waits for another's.
+const MOST_OVERLAPPING: f64 = 0.1;
 
 /// One flush of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,20 +40,28 @@ pub(crate) struct LogFlushes {
     pub(crate) page_bytes: u32,
     /// Share of flushes of one file that began before another had ended.
     pub(crate) overlapping: f64,
+    /// A second copy of it; its flushes are not among these.
+    pub(crate) member: Option<Member>,
 }
 
 impl LogFlushes {
     pub(crate) fn new(view: &View<'_>) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            member: Member::find(view),
+            ..Self::default()
+        };
         let mut writes: Vec<&Call> = Vec::new();
+        let mut unflushed: BTreeSet<u32> = BTreeSet::new();
         for call in &view.recording.calls {
-            if call.failed || view.role(call.file) != Some(Role::Log) {
+            let other = call.failed || found.is_members(call.thread);
+            if other || view.role(call.file) != Some(Role::Log) {
                 continue;
             }
             if call.kind == CallKind::Write {
                 writes.push(call);
+                unflushed.insert(call.thread);
             }
-            if flushes(view, call) {
+            if flushes(view, call) && (unflushed.remove(&call.thread) || !one_writer(view)) {
                 found.all.push(Flush {
                     thread: call.thread,
                     file: call.file,
@@ -73,6 +85,11 @@ impl LogFlushes {
         found.appended_bytes = appended_bytes(&writes);
         found.page_bytes = page_bytes(&writes);
         found
+    }
+
+    /// Whether a thread makes a second copy of the log.
+    pub(crate) fn is_members(&self, thread: u32) -> bool {
+        self.member.is_some_and(|member| member.has(thread))
     }
 
     /// The last flush of a thread that began before an instant.
@@ -104,12 +121,13 @@ impl LogFlushes {
 
     /// How the engine shares flushes: by what the flushes show, and where they cannot, by its name.
     pub(crate) fn grouping(&self, view: &View<'_>) -> Grouping {
-        let engine = view.recording.about.engine.to_lowercase();
-        if engine.contains("sqlite") {
+        if one_writer(view) {
             Grouping::Exclusive
-        } else if engine.contains("rocks") {
+        } else if is_engine(view, "rocks") {
             Grouping::WriteGroup
-        } else if self.overlapping > 0.1 {
+        } else if is_engine(view, "mariadb") && self.overlapping <= MOST_OVERLAPPING {
+            Grouping::Relay
+        } else if self.overlapping > MOST_OVERLAPPING {
             Grouping::Alone
         } else {
             Grouping::LeaderFollower
@@ -128,6 +146,16 @@ impl LogFlushes {
         let flushes = self.all.iter().filter(by_writer).count() as u64;
         (flushes >= 2).then(|| view.span_ns() / flushes)
     }
+}
+
+fn is_engine(view: &View<'_>, name: &str) -> bool {
+    view.recording.about.engine.to_lowercase().contains(name)
+}
+
+/// Whether the engine lets one session at a time write. Then whoever flushes the log has written to it, unless
+/// it moves the log's pages to their places (SQLite's checkpoint): that is a sync as any other.
+fn one_writer(view: &View<'_>) -> bool {
+    is_engine(view, "sqlite")
 }
 
 /// Finds how far the chain of wakings after each flush goes.

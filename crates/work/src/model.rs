@@ -41,6 +41,9 @@ pub struct Session {
     pub name: String,
     /// What its thread is for.
     pub class: ThreadClass,
+    /// The thread of its client, the same number for sessions that share one; none if it was not recorded, or
+    /// several threads served it.
+    pub client: Option<u32>,
     /// When its turns begin.
     pub pace: Pace,
     /// Its turns, in order; consecutive turns of one transaction end with one whose `ends` is true.
@@ -54,12 +57,14 @@ pub struct Session {
 /// How an engine makes commits durable together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grouping {
-    /// The first to come leads and flushes all that is in the log by then; the others wait, and the first of
-    /// those that it did not cover leads next (PostgreSQL, InnoDB).
+    /// The first to come leads and flushes all that is in the log by then; the others wait until it is done.
+    /// Then all of them look, and the first of those that it did not cover leads next (PostgreSQL).
     LeaderFollower,
+    /// The same, but of those that were not covered only one is woken, to lead; the others sleep on (InnoDB).
+    Relay,
     /// The leader takes those that wait when it starts; they are done when it is (RocksDB).
     WriteGroup,
-    /// One writer at a time holds the whole database from its first write to the end of its commit (SQLite).
+    /// One writer at a time: the right to write is a lock of one key, held over the commit (SQLite).
     Exclusive,
     /// Every commit flushes for itself.
     Alone,
@@ -90,8 +95,12 @@ pub struct LogRules {
     pub first_sector: u64,
     /// Length.
     pub sectors: u64,
-    /// Processor time of the leader per flush, beyond that of its session's steps.
+    /// Processor time of the leader per flush, beyond that of its session's steps: until it waits for the device.
     pub leader_cpu_ns: u32,
+    /// The same, after it has waited; and how long it had, on the mean.
+    pub release_cpu_ns: u32,
+    /// The mean wait.
+    pub release_after_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.
     pub wake_ns: u32,
     /// A thread of the engine flushes what is left, so often; none if there is none.
@@ -151,9 +160,14 @@ pub struct RecordedDevice {
 pub struct Observed {
     /// Time in bursts.
     pub span_ns: u64,
+    /// Transactions that were counted otherwise for each that the turns show: those of a library's callers that
+    /// only read leave no trace. None if all show.
+    pub counted_per_shown: Option<f64>,
+    /// Whether bursts cover all of the recording.
+    pub whole: bool,
     /// Turns a second of all client sessions.
     pub turns_per_s: f64,
-    /// Transactions a second.
+    /// Transactions a second, with those that do not show.
     pub transactions_per_s: f64,
     /// Latency of transactions, sorted, at most some thousands.
     pub latencies_ns: Vec<u64>,

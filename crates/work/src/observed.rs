@@ -17,17 +17,26 @@ use crate::{Observed, storage_cost};
 /// Recording is believed to slow its target by no more than this.
 const LEAST_RATIO: f64 = 0.6;
 
+/// Bursts that cover this share of a recording are all of it.
+const WHOLE: f64 = 0.9;
+
 /// What was observed of all sessions.
 pub(crate) fn observed(
     view: &View<'_>,
     flushes: &LogFlushes,
     sessions: &[Vec<RawTurn>],
     meanings: &[Vec<Meaning>],
+    expected: Option<f64>,
 ) -> Observed {
     let span_ns = view.span_ns();
     let ratio = rate_ratio(view);
     let per_s = |count: usize| count as f64 / (span_ns.max(1) as f64 / 1e9) / ratio;
-    let of_all = meanings.iter().flatten();
+    let ends = meanings
+        .iter()
+        .flatten()
+        .filter(|meaning| meaning.ends)
+        .count();
+    let counted_per_shown = counted_per_shown(sessions, ends, expected);
     let turns = sessions.iter().map(Vec::len).sum();
     let mut latencies = latencies(sessions, meanings);
     for latency in &mut latencies {
@@ -37,13 +46,22 @@ pub(crate) fn observed(
     latencies.sort_unstable();
     Observed {
         span_ns,
+        whole: span_ns as f64 / 1e9 >= WHOLE * view.recording.about.duration_s,
         turns_per_s: per_s(turns),
-        transactions_per_s: per_s(of_all.filter(|meaning| meaning.ends).count()),
+        counted_per_shown,
+        transactions_per_s: per_s(ends) * counted_per_shown.unwrap_or(1.0),
         latencies_ns: latencies,
         commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
         shares: shares(sessions),
     }
+}
+
+/// Where calls do not tell requests apart, transactions that only read are known by their number alone.
+fn counted_per_shown(sessions: &[Vec<RawTurn>], ends: usize, expected: Option<f64>) -> Option<f64> {
+    let served = sessions.iter().flatten().any(|turn| turn.served);
+    let expected = expected.filter(|_| !served && ends > 0)?;
+    Some((expected / ends as f64).max(1.0))
 }
 
 /// Rate with recording over the rate without.
@@ -141,7 +159,7 @@ fn part(kind: PieceKind) -> Part {
         PieceKind::Wait { why, .. } => match why {
             Why::Client => Part::Client,
             Why::LogDevice => Part::LogDevice,
-            Why::LogQueue => Part::LogQueue,
+            Why::LogQueue | Why::Member => Part::LogQueue,
             Why::Read => Part::Read,
             Why::Write | Why::Sync => Part::Write,
             Why::Peer => Part::Lock,

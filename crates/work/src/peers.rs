@@ -93,7 +93,8 @@ fn helpers(view: &View<'_>, flushes: &LogFlushes) -> BTreeSet<u32> {
         for state in view.states(session) {
             total_ns += state.end_ns - state.start_ns;
             let by_background = view.class(state.waker) == Some(ThreadClass::Background);
-            if by_background && waits(view, flushes, state) {
+            let copies = flushes.is_members(state.waker);
+            if by_background && !copies && waits(view, flushes, state) {
                 *waited_ns.entry(state.waker).or_default() += state.end_ns - state.start_ns;
             }
         }

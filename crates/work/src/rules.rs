@@ -23,14 +23,16 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         .get(region.device as usize)
         .copied()
         .unwrap_or(false);
-    let leaders = emitter.log_scripts.len().max(1) as u64;
+    let (leader_cpu_ns, release_cpu_ns) = emitter.flush_cpu.of_one();
     Some(LogRules {
         grouping: emitter.grouping,
         scripts: kept(&emitter.log_scripts, seen),
         page_bytes: flushes.page_bytes,
         first_sector: 0,
         sectors: region.sectors,
-        leader_cpu_ns: u32::try_from(emitter.leaders_ns / leaders).unwrap_or(u32::MAX),
+        leader_cpu_ns,
+        release_cpu_ns,
+        release_after_ns: emitter.flush_cpu.wait_ns(),
         wake_ns: wake_ns(emitter) as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),
     })

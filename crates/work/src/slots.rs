@@ -23,7 +23,7 @@ pub(crate) struct Slot {
 /// All clients' sessions.
 pub(crate) fn slots(view: &View<'_>, flushes: &LogFlushes) -> Vec<Slot> {
     let mut threads: Vec<u32> = view.threads(ThreadClass::Session).collect();
-    threads.retain(|&thread| !view.states(thread).is_empty());
+    threads.retain(|&thread| !view.states(thread).is_empty() && !flushes.is_members(thread));
     threads.sort_by_key(|&thread| view.states(thread)[0].start_ns);
     let mut slots: Vec<Slot> = Vec::new();
     for thread in threads {

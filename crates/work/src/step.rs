@@ -94,6 +94,12 @@ pub enum Step {
     },
     /// Waits until the log is durable up to what this session has appended; at once if that is nothing.
     Commit,
+    /// Waits until the log is durable further than when this session last passed here: a second copy is made of
+    /// what was added.
+    AwaitLog,
+    /// The second copy is durable as far as the log was at the last [`Step::AwaitLog`]: commits go on that wait for
+    /// both.
+    Acknowledge,
     /// Takes one key of a hot lock, kept until the session's next commit (its end or its begin, see
     /// [`crate::HotLock::over_commit`]) or the end of a turn that ends a transaction.
     Lock {

@@ -14,6 +14,8 @@ pub(crate) enum Why {
     LogDevice,
     /// For another's flush of the log.
     LogQueue,
+    /// For a second copy of the log to be durable.
+    Member,
     /// For another thread of the engine.
     Peer,
     /// For pages.
@@ -30,6 +32,9 @@ pub(crate) enum Why {
 
 /// Classifies one blocked state.
 pub(crate) fn why(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Why {
+    if flushes.is_members(state.waker) && view.class(state.thread) == Some(ThreadClass::Session) {
+        return Why::Member;
+    }
     let Some(call) = view.call(state.call) else {
         return lock(view, flushes, state).unwrap_or(Why::Other);
     };

@@ -1,6 +1,7 @@
 //! One turn's steps being written: processor time gathered between them, hidden steps put in on the way.
 
 use crate::client::ClientPart;
+use crate::flush_cpu::FlushCpu;
 use crate::misses::Misses;
 use crate::pages;
 use crate::pieces::{Piece, PieceKind};
@@ -25,7 +26,7 @@ pub(crate) struct Writer<'a> {
     planned: Vec<(u64, Vec<Step>)>,
     /// Until then, time on a core belongs to the log's flush.
     strip_until_ns: u64,
-    stripped_ns: f64,
+    stripped: FlushCpu,
     /// Signals that this turn gives: when, and which; the next first.
     signals: &'a [(u64, u32)],
     /// Bytes appended to the log in a nanosecond on a core, where commits are few.
@@ -59,7 +60,7 @@ impl<'a> Writer<'a> {
             ran_ns: 0,
             planned: Vec::new(),
             strip_until_ns: 0,
-            stripped_ns: 0.0,
+            stripped: FlushCpu::default(),
             signals,
             append_per_ns,
             unwritten_bytes: 0.0,
@@ -106,10 +107,10 @@ impl<'a> Writer<'a> {
                 self.after_wait_ns = after_wait_ns;
             }
         }
-        let mut from_ns = from_ns;
+        let (mut from_ns, mut after_wait_ns) = (from_ns, after_wait_ns);
         loop {
             let end_ns = self.next_mark(from_ns, to_ns);
-            self.gather(from_ns, end_ns);
+            self.gather(from_ns, end_ns, std::mem::take(&mut after_wait_ns));
             self.put_in(end_ns);
             if end_ns >= to_ns {
                 return;
@@ -131,13 +132,13 @@ impl<'a> Writer<'a> {
         inside.min().unwrap_or(to_ns)
     }
 
-    fn gather(&mut self, from_ns: u64, to_ns: u64) {
+    fn gather(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
         let length_ns = (to_ns - from_ns) as f64;
         self.ran_ns += to_ns - from_ns;
         let off_ns = self.debt_ns.min(length_ns * (1.0 - LEAST_SHARE));
         self.debt_ns -= off_ns;
         if to_ns <= self.strip_until_ns {
-            self.stripped_ns += length_ns - off_ns;
+            self.stripped.ran(length_ns - off_ns, after_wait_ns);
         } else {
             self.cpu_ns += length_ns - off_ns;
         }
@@ -170,6 +171,7 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn commit(&mut self, append_bytes: Option<u32>) {
+        self.stripped.settle();
         commit_steps(append_bytes)
             .into_iter()
             .for_each(|step| self.push(step));
@@ -233,8 +235,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Time on a core in the log's flushes.
-    pub(crate) fn stripped_ns(&self) -> u64 {
-        self.stripped_ns as u64
+    pub(crate) fn stripped(&self) -> FlushCpu {
+        self.stripped
     }
 
     pub(crate) fn finish(mut self) -> Vec<Step> {

@@ -1,8 +1,11 @@
 //! Replaying work that is made for it, on devices whose times are known.
 
 mod background;
+mod clients;
 mod log;
+mod member;
 mod memory;
+mod one_writer;
 mod properties;
 mod refusals;
 mod serving;

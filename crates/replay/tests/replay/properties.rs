@@ -4,7 +4,7 @@ use crate::support::{MS, all_on, hot_lock, memory};
 use proptest::prelude::*;
 use tierwise_recording::Role;
 use tierwise_replay::{Mode, Outcome, Scenario, replay};
-use tierwise_work::{Away, Grouping, Step, SyncScript, Work};
+use tierwise_work::{Away, Grouping, Session, Step, SyncScript, Work};
 
 fn step() -> impl Strategy<Value = Step> {
     let role = prop::sample::select(vec![Role::Data, Role::Temp, Role::Index]);
@@ -70,6 +70,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn any_work() -> impl Strategy<Value = Work> {
     let grouping = prop::sample::select(vec![
         Grouping::LeaderFollower,
+        Grouping::Relay,
         Grouping::WriteGroup,
         Grouping::Exclusive,
         Grouping::Alone,
@@ -79,7 +80,10 @@ fn any_work() -> impl Strategy<Value = Work> {
         let mut work = crate::support::work(0, &[], grouping);
         let named = sessions.iter().enumerate();
         work.sessions = named
-            .map(|(at, steps)| crate::support::session(&at.to_string(), 20, steps))
+            .map(|(at, steps)| Session {
+                client: at.checked_sub(1).map(|at| at as u32 / 2),
+                ..crate::support::session(&at.to_string(), 20, steps)
+            })
             .collect();
         work.locks = vec![hot_lock(2)];
         work.scripts = vec![SyncScript {

@@ -46,6 +46,7 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
     Session {
         name: name.to_owned(),
         class: ThreadClass::Session,
+        client: None,
         pace: Pace::Loop,
         turns: (0..turns).map(turn).collect(),
         starts: Vec::new(),
@@ -74,6 +75,8 @@ pub fn log(grouping: Grouping) -> LogRules {
         first_sector: 0,
         sectors: 1 << 21,
         leader_cpu_ns: 10_000,
+        release_cpu_ns: 2_000,
+        release_after_ns: 0,
         wake_ns: 5_000,
         flusher_period_ns: None,
     }

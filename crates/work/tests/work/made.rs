@@ -75,6 +75,17 @@ impl Made {
         self.recording.files.len() as u32 - 1
     }
 
+    /// Another file of the same role, on the same partition.
+    pub fn beside(&mut self, file: u32) -> u32 {
+        let files = &mut self.recording.files;
+        let like = files[file as usize].clone();
+        files.push(File {
+            path: format!("file {}", files.len()),
+            ..like
+        });
+        files.len() as u32 - 1
+    }
+
     pub fn block(
         &mut self,
         file: u32,

@@ -2,6 +2,8 @@
 
 mod any;
 mod made;
+mod member;
 mod memory;
+mod one_writer;
 mod steps;
 mod turns;

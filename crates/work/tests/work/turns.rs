@@ -147,6 +147,19 @@ fn the_clients_part_ends_a_turn() {
 }
 
 #[test]
+fn the_queue_for_a_client_thread_is_no_part_of_the_work() {
+    let work = Work::from_recording(&leader_and_follower(40)).expect("a sound recording");
+    for session in &work.sessions {
+        assert_eq!(session.client, Some(2), "{}", session.name);
+        let away = session
+            .steps
+            .iter()
+            .filter(|step| matches!(step, Step::Away(_)));
+        assert_eq!(away.count(), 0, "{}", session.name);
+    }
+}
+
+#[test]
 fn a_recording_without_sessions_is_refused() {
     let error = Work::from_recording(&Recording::default()).expect_err("nothing in it");
     assert!(error.message.contains("no session"));

@@ -1,0 +1,131 @@
+//! The lock of an engine that lets one session at a time write the whole database (SQLite): from where in its
+//! transaction a session holds it, which no call shows.
+//!
+//! Who finds it taken sleeps and asks again (`sqlite3_busy_timeout`), so whoever slept holds it from the end of
+//! its last sleep. The others got it at their first statement that writes, or where they began, at no known
+//! instant: as long before the first page of the log or journal as those who slept, less what these had done
+//! before they first asked.
+
+use tierwise_recording::{CallKind, Role};
+
+use crate::HotLock;
+use crate::cut::RawTurn;
+use crate::pieces::PieceKind;
+use crate::shape::Meaning;
+use crate::view::View;
+use crate::wait::Why;
+
+/// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
+const BUSY_NS: [u64; 12] = {
+    const MS: u64 = 1_000_000;
+    [
+        MS,
+        2 * MS,
+        5 * MS,
+        10 * MS,
+        15 * MS,
+        20 * MS,
+        25 * MS,
+        25 * MS,
+        25 * MS,
+        50 * MS,
+        50 * MS,
+        100 * MS,
+    ]
+};
+
+/// What a turn that writes did, in time on a core since it began.
+#[derive(Clone, Copy, Debug)]
+struct Writing {
+    /// Until it first slept, and until it last did.
+    slept: Option<(u64, u64)>,
+    /// Until it first wrote to the log or journal.
+    wrote_ns: u64,
+}
+
+/// The lock, if anyone writes; and in `meanings` the turns that take it.
+pub(crate) fn find(
+    view: &View<'_>,
+    sessions: &[Vec<RawTurn>],
+    meanings: &mut [Vec<Meaning>],
+) -> Vec<HotLock> {
+    let mut taken: Vec<(&mut Meaning, Writing)> = Vec::new();
+    let turns = sessions.iter().flatten();
+    for (turn, meaning) in turns.zip(meanings.iter_mut().flatten()) {
+        let ends = meaning.ends || !turn.commits.is_empty();
+        taken.extend(
+            writing(view, turn)
+                .filter(|_| ends)
+                .map(|found| (meaning, found)),
+        );
+    }
+    if taken.is_empty() {
+        return Vec::new();
+    }
+    let ahead_ns = ahead_ns(taken.iter().map(|(_, writing)| writing));
+    for (meaning, writing) in taken {
+        let at_ns = writing
+            .slept
+            .map_or(writing.wrote_ns.saturating_sub(ahead_ns), |slept| slept.1);
+        meaning.locks.push((0, at_ns));
+    }
+    vec![HotLock {
+        name: "the right to write".to_owned(),
+        keys: 1,
+        observed_share: slept_share(sessions),
+        over_commit: true,
+        retry_ns: BUSY_NS.to_vec(),
+    }]
+}
+
+fn writing(view: &View<'_>, turn: &RawTurn) -> Option<Writing> {
+    let (mut slept, mut wrote_ns) = (None, None);
+    let mut cpu_ns = 0;
+    for piece in &turn.pieces {
+        match piece.kind {
+            PieceKind::Cpu { .. } => cpu_ns += piece.time_ns(),
+            PieceKind::Wait {
+                why: Why::Timer, ..
+            } => {
+                slept = Some((slept.map_or(cpu_ns, |slept: (u64, u64)| slept.0), cpu_ns));
+                wrote_ns = None;
+            }
+            PieceKind::Call { call } => {
+                let writes = view.call(call).is_some_and(|call| {
+                    call.kind == CallKind::Write
+                        && matches!(view.role(call.file), Some(Role::Log | Role::Doublewrite))
+                });
+                wrote_ns = wrote_ns.or(writes.then_some(cpu_ns));
+            }
+            PieceKind::Ready | PieceKind::Wait { .. } => {}
+        }
+    }
+    wrote_ns.map(|wrote_ns| Writing { slept, wrote_ns })
+}
+
+/// How long before its first write one who did not sleep is thought to have taken the lock.
+fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
+    let (mut sum_ns, mut count) = (0, 0);
+    for writing in all {
+        if let Some((first_ns, last_ns)) = writing.slept {
+            sum_ns += (writing.wrote_ns - last_ns) as i64 - first_ns as i64;
+            count += 1;
+        }
+    }
+    (sum_ns / i64::max(count, 1)).max(0) as u64
+}
+
+/// Share of the sessions' time that they slept.
+fn slept_share(sessions: &[Vec<RawTurn>]) -> f64 {
+    let (mut slept_ns, mut all_ns) = (0, 0);
+    for piece in sessions.iter().flatten().flat_map(|turn| &turn.pieces) {
+        all_ns += piece.time_ns();
+        if let PieceKind::Wait {
+            why: Why::Timer, ..
+        } = piece.kind
+        {
+            slept_ns += piece.time_ns();
+        }
+    }
+    slept_ns as f64 / all_ns.max(1) as f64
+}
