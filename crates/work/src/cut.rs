@@ -7,8 +7,12 @@ use crate::pieces::{Piece, PieceKind};
 use crate::view::{View, makes_durable};
 use crate::wait::{Why, received, sent};
 
-/// Between parts of one commit (woken, not covered, leading oneself) lies less time on a core than this.
-const SAME_COMMIT_NS: u64 = 20_000;
+/// Between parts of one commit (woken, not covered, waiting once more or leading oneself) lies less time on a core
+/// than this. Measured on PostgreSQL and MariaDB, quiet: 3 to 14 µs at the median, 99 µs at the 99th percentile and
+/// 143 µs at most where cores idle between flushes of 8 ms.
+const SAME_COMMIT_NS: u64 = 150_000;
+/// Writes of one commit lie no further apart than this.
+const WRITES_NS: u64 = 20_000;
 /// Between a flush of the log and the wait for its second copy lies less than this, however many are let go on.
 const BOTH_COPIES_NS: u64 = 100_000;
 /// Without requests and commits, a turn is cut after this time.
@@ -214,9 +218,11 @@ fn commits(view: &View<'_>, flushes: &LogFlushes, pieces: &[Piece]) -> Vec<SeenC
                 let Some(call) = view.call(call) else {
                     continue;
                 };
+                // Whoever answered, or was asked, is done with the commit before.
+                own |= received(call) || sent(call);
                 let log = view.role(call.file) == Some(Role::Log) && !call.failed;
                 if log && call.kind == CallKind::Write {
-                    written = written.filter(|_| since_ns < SAME_COMMIT_NS);
+                    written = written.filter(|_| since_ns < WRITES_NS);
                     written = written.or(Some((index, call.start_ns)));
                     since_ns = 0;
                 }
