@@ -4,6 +4,7 @@ mod background;
 mod breakdown;
 mod client;
 mod clock;
+mod commits;
 mod context;
 mod cut;
 mod database_lock;
