@@ -12,8 +12,11 @@ use crate::wait::Why;
 
 /// A lock is released within this time before the flush of a commit that does not keep it.
 const RELEASE_NS: u64 = 100_000;
-/// Waits that take less than this share of the sessions' time are no hot lock.
-const LEAST_SHARE: f64 = 0.01;
+/// Waits that take less than this share of the sessions' time are no hot lock: of one held over the commit, and of
+/// one released before it, for which any lock may be taken that a session gives back shortly before it commits.
+const LEAST_SHARES: (f64, f64) = (0.002, 0.01);
+/// Fewer waits than these tell no number of keys.
+const LEAST_WAITS: usize = 10;
 /// Most locks that are told apart.
 const MOST_LOCKS: usize = 16;
 
@@ -35,6 +38,14 @@ struct Group {
     waited_ns: u64,
 }
 
+impl Group {
+    /// Whether most of those who were waited for kept it until their commit had ended.
+    fn over_commit(&self) -> bool {
+        let over = self.waits.iter().filter(|wait| wait.over_commit);
+        2 * over.count() >= self.waits.len()
+    }
+}
+
 /// Hot locks, and in `meanings` the turns that take them; also the share of time in waits that none explains.
 pub(crate) fn find(
     view: &View<'_>,
@@ -52,7 +63,14 @@ pub(crate) fn find(
         group.waited_ns += wait.waited_ns;
         group.waits.push(wait);
     }
-    let hot = |group: &Group| group.waited_ns as f64 / total_ns >= LEAST_SHARE;
+    let hot = |group: &Group| {
+        let least = if group.over_commit() {
+            LEAST_SHARES.0
+        } else {
+            LEAST_SHARES.1
+        };
+        group.waits.len() >= LEAST_WAITS && group.waited_ns as f64 / total_ns >= least
+    };
     let mut groups: Vec<_> = groups.into_iter().filter(|(_, group)| hot(group)).collect();
     groups.sort_by_key(|(_, group)| std::cmp::Reverse(group.waited_ns));
     groups.truncate(MOST_LOCKS);
@@ -64,8 +82,7 @@ pub(crate) fn find(
             name: format!("lock {}", index + 1),
             keys,
             observed_share: group.waited_ns as f64 / total_ns,
-            over_commit: 2 * group.waits.iter().filter(|w| w.over_commit).count()
-                >= group.waits.len(),
+            over_commit: group.over_commit(),
             retry_ns: Vec::new(),
         });
     }
