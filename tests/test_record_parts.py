@@ -151,3 +151,9 @@ def test_a_memory_limit_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (group / name).write_text("123456789\n")
     monkeypatch.setattr(about, "_CGROUP_ROOT", tmp_path)
     assert about.memory_limit_bytes(os.getpid()) == 123456789
+
+
+def test_memory_of_processes_is_what_they_do_not_share_and_gone_ones_hold_none() -> None:
+    own = about.processes_bytes([os.getpid()])
+    assert own > 1 << 20
+    assert about.processes_bytes([os.getpid(), 1 << 30]) == pytest.approx(own, rel=0.2)

@@ -13,7 +13,7 @@ use crate::page_cache::{Counts, PageCache};
 use crate::reuse::{Reuse, Stack};
 use crate::space::SECTOR_BYTES;
 use crate::unseen::reason;
-use crate::uses::{Row, gaps, rows};
+use crate::uses::{Row, breaks, is_whole, rows};
 use crate::view::View;
 
 /// Sectors of a page.
@@ -41,7 +41,7 @@ impl Misses {
             view,
             stack: Stack::default(),
             counts: Counts::default(),
-            first_uses: (0, 0),
+            stretches: vec![Stretch::default()],
             misses: Self {
                 calls: vec![Reuse::UNKNOWN; recording.calls.len()],
                 requests: HashMap::new(),
@@ -52,11 +52,8 @@ impl Misses {
         walk.all();
         let reason = reason(view, &walk.past);
         let mut cache = PageCache::new(&recording.about, &walk.counts, reason);
-        cache.cold = gaps(view).is_empty() && walk.starts_cold(cache.likely_bytes);
+        cache.cold = walk.first_requests_never(cache.likely_bytes);
         cache.passed = !walk.past.is_empty();
-        if cache.cold {
-            walk.first_requests_never();
-        }
         (walk.misses, cache)
     }
 
@@ -95,12 +92,21 @@ impl Misses {
     }
 }
 
+/// A time without a break, from whose start on it is known which pages were used.
+#[derive(Debug, Default)]
+struct Stretch {
+    /// Pages that were read for the first time in it: found in the cache, and brought from a device.
+    first_uses: (u64, u64),
+    /// Requests of unknown reuse: their place, and their number there.
+    unknown: Vec<((Role, u64), usize)>,
+}
+
 struct Walk<'a> {
     view: &'a View<'a>,
     stack: Stack,
     counts: Counts,
-    /// Pages that were read for the first time: found in the cache, and brought from a device.
-    first_uses: (u64, u64),
+    /// The present one last.
+    stretches: Vec<Stretch>,
     misses: Misses,
     /// Where the used part of each file ends, as the page of its role behind it.
     ends: Vec<u64>,
@@ -109,13 +115,14 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Goes through all bursts by time; what lies before a gap tells nothing of what comes after it.
+    /// Goes through all bursts by time; what lies before a break tells nothing of what comes after it.
     fn all(&mut self) {
         let rows = rows(self.view);
-        let mut gaps = gaps(self.view).into_iter().peekable();
+        let mut breaks = breaks(self.view).into_iter().peekable();
         for (time_ns, row) in rows {
-            while gaps.next_if(|gap| *gap <= time_ns).is_some() {
+            while breaks.next_if(|at| *at <= time_ns).is_some() {
                 self.stack = Stack::default();
+                self.stretches.push(Stretch::default());
             }
             match row {
                 Row::Block(number) => self.block(number),
@@ -126,13 +133,18 @@ impl Walk<'_> {
 
     fn block(&mut self, number: u32) {
         let block = &self.view.recording.blocks[number as usize];
-        let Some((role, sector)) = self.view.space.of_block(self.view, block) else {
+        let Some(place) = self.view.space.of_block(self.view, block) else {
             return;
         };
-        let (reuse, first) = self.touch(pages(role, sector, block.sectors), true);
-        self.first_uses.1 += first;
-        let requests = self.misses.requests.entry((role, sector)).or_default();
+        let (reuse, first) = self.touch(pages(place.0, place.1, block.sectors), true);
+        let requests = self.misses.requests.entry(place).or_default();
         requests.push((block.issued_ns, reuse));
+        if let Some(stretch) = self.stretches.last_mut() {
+            stretch.first_uses.1 += first;
+            if reuse == Reuse::UNKNOWN {
+                stretch.unknown.push((place, requests.len() - 1));
+            }
+        }
     }
 
     fn call(&mut self, number: u32) {
@@ -141,22 +153,31 @@ impl Walk<'_> {
             return;
         };
         let pages = pages(role, sector, sectors);
-        match call.kind {
-            CallKind::Read => {
-                let (reuse, first) = self.touch(pages, false);
-                self.first_uses.0 += first;
-                self.misses.calls[number as usize] = reuse;
-            }
-            CallKind::Write if !self.past.contains(&role) => {
-                numbers(pages).for_each(|page| {
-                    self.stack.touch(page);
-                });
-            }
-            CallKind::Resize => return self.forget(call.file, pages),
-            _ => {}
+        if call.kind == CallKind::Resize {
+            return self.forget(call.file, pages);
         }
         let end = &mut self.ends[call.file as usize];
         *end = (*end).max(pages.1 + pages.2);
+        if call.kind == CallKind::Read {
+            let (reuse, first) = self.touch(pages, false);
+            self.misses.calls[number as usize] = reuse;
+            if let Some(stretch) = self.stretches.last_mut() {
+                stretch.first_uses.0 += first;
+            }
+        } else if !self.past.contains(&role) {
+            numbers(pages).for_each(|page| {
+                self.stack.touch(page);
+            });
+        }
+    }
+
+    /// Of a file that was cut or deleted, all from its new end on.
+    fn forget(&mut self, file: u32, (role, first, _): Pages) {
+        let end = &mut self.ends[file as usize];
+        if *end > first {
+            let gone = number(role, first)..number(role, std::mem::replace(end, first));
+            self.stack.forget(gone);
+        }
     }
 
     /// Uses pages; the longest reuse of those that were used before, unless most were not, and how many were not.
@@ -180,30 +201,28 @@ impl Walk<'_> {
         (longest, first)
     }
 
-    /// Of a file that was cut or deleted, all from its new end on.
-    fn forget(&mut self, file: u32, (role, first, _): Pages) {
-        let end = &mut self.ends[file as usize];
-        if *end > first {
-            let last = std::mem::replace(end, first) - 1;
-            self.stack.forget(number(role, first)..=number(role, last));
-        }
-    }
-
-    /// Whether caches were empty at the start: such as had been in use would have held their part of the files.
-    fn starts_cold(&self, cache_bytes: u64) -> bool {
-        let (found, brought) = self.first_uses;
+    /// Where caches were empty at the start, a first use is one that no cache answers. Whether they were at the
+    /// start of every stretch: such as had been in use would have held their part of the files.
+    fn first_requests_never(&mut self, cache_bytes: u64) -> bool {
         let used = self.view.space.regions().map(|(_, region)| region.used);
         let files_bytes = (used.sum::<u64>() * SECTOR_BYTES).max(1);
         let expected = (cache_bytes as f64 / files_bytes as f64).min(1.0);
-        (found as f64) < COLD_SHARE * expected * (found + brought) as f64
-    }
-
-    /// Where caches were empty at the start, a first use is one that no cache answers.
-    fn first_requests_never(&mut self) {
-        let requests = self.misses.requests.values_mut().flatten();
-        for (_, reuse) in requests.filter(|(_, reuse)| *reuse == Reuse::UNKNOWN) {
-            *reuse = Reuse::NEVER;
+        let whole = is_whole(self.view);
+        let mut all = true;
+        for stretch in &self.stretches {
+            let (found, brought) = stretch.first_uses;
+            let most = COLD_SHARE * expected * (found + brought) as f64;
+            if !whole || found as f64 >= most {
+                all &= found + brought == 0;
+                continue;
+            }
+            for (place, number) in &stretch.unknown {
+                if let Some(requests) = self.misses.requests.get_mut(place) {
+                    requests[*number].1 = Reuse::NEVER;
+                }
+            }
         }
+        whole && all
     }
 }
 

@@ -7,7 +7,7 @@ use crate::reuse::Reuse;
 
 const PAGE_BYTES: u64 = 4096;
 const CLASSES: usize = 256;
-/// A size is as good as the best if it explains so much less of the reads that missed.
+/// A size is as good as the best if it leaves so much more unexplained, as a share of the reads that missed.
 const TOLERANCE: f64 = 0.05;
 /// Of the memory that processes left, so much at least held pages of files.
 const SURE: f64 = 0.8;
@@ -60,8 +60,8 @@ pub struct PageCache {
     pub likely_bytes: u64,
     /// The most.
     pub most_bytes: u64,
-    /// Share of the reads that missed, of pages used before, that no such size explains: what a cache that does
-    /// not always drop what was unused for longest did otherwise.
+    /// Share of the reads of pages used before that no such size explains: what a cache that does not always drop
+    /// what was unused for longest did otherwise.
     pub unexplained: f64,
     /// The engine's own buffer, as its settings say; it is not part of the page cache.
     pub engine_bytes: u64,
@@ -79,6 +79,7 @@ impl PageCache {
         let wrong = counts.contradictions();
         let best = wrong[1..].iter().copied().min().unwrap_or(0);
         let missed: u64 = counts.missed.iter().sum();
+        let found: u64 = counts.found.iter().sum();
         let enough = best + (missed as f64 * TOLERANCE) as u64;
         let fits = |class: &usize| wrong[*class] <= enough;
         let bytes = |class: Option<usize>| {
@@ -94,11 +95,7 @@ impl PageCache {
             least_bytes: least,
             likely_bytes: left.clamp(least, most),
             most_bytes: most,
-            unexplained: if missed == 0 {
-                0.0
-            } else {
-                best as f64 / missed as f64
-            },
+            unexplained: best as f64 / (found + missed).max(1) as f64,
             engine_bytes,
             passed: false,
             cold: false,

@@ -1,12 +1,15 @@
 //! What uses pages of the page cache, in order.
 
-use tierwise_recording::{BlockOp, Call, CallKind, UNKNOWN};
+use tierwise_recording::{BlockOp, Call, CallKind, ThreadClass, UNKNOWN};
 
 use crate::view::View;
 
 /// No call moves more (`MAX_RW_COUNT` in Linux's include/linux/fs.h), and no request is longer.
 const MOST_BYTES: u64 = 0x7fff_f000;
 const MOST_SECTORS: u32 = (MOST_BYTES / 512) as u32;
+
+/// A recording is whole if its bursts are so much of its time.
+const WHOLE: f64 = 0.9;
 
 /// What happens to pages: a row of calls or of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +51,37 @@ fn when(call: &Call) -> u64 {
     }
 }
 
-/// Begins of bursts before which time passed unrecorded.
-pub(crate) fn gaps(view: &View<'_>) -> Vec<u64> {
+/// Begins of bursts before which what the page cache held may have changed unseen: time passed unrecorded while
+/// work went on, or the engine was started anew, as is done to begin with empty caches.
+pub(crate) fn breaks(view: &View<'_>) -> Vec<u64> {
+    let whole = is_whole(view);
     let bursts = view.recording.about.bursts.windows(2);
     bursts
-        .filter(|pair| pair[1].start_ns > pair[0].end_ns)
+        .filter(|pair| {
+            let gap = pair[1].start_ns > pair[0].end_ns;
+            gap && !(whole && lives_on(view, pair[0].end_ns, pair[1].start_ns))
+        })
         .map(|pair| pair[1].start_ns)
         .collect()
+}
+
+/// Whether next to all of the time was recorded.
+pub(crate) fn is_whole(view: &View<'_>) -> bool {
+    view.span_ns() as f64 / 1e9 >= WHOLE * view.recording.about.duration_s
+}
+
+/// Whether a thread of the engine was there before and after.
+fn lives_on(view: &View<'_>, before_ns: u64, after_ns: u64) -> bool {
+    let engine = [
+        ThreadClass::Session,
+        ThreadClass::LogWriter,
+        ThreadClass::Background,
+    ];
+    let mut threads = engine.into_iter().flat_map(|class| view.threads(class));
+    threads.any(|thread| {
+        let states = view.states(thread);
+        let (first, last) = (states.first(), states.last());
+        first.is_some_and(|state| state.start_ns < before_ns)
+            && last.is_some_and(|state| state.end_ns > after_ns)
+    })
 }

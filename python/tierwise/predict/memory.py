@@ -18,8 +18,8 @@ _MOST_UNSURE = math.log(1.5)
 """The furthest that a bound may lie from the likely answer, on the logarithm."""
 _LEAST_UNSURE = 0.005
 """What is not worth a word."""
-_UNEXPLAINED = 0.2
-"""Share of the reads that missed from which on the page cache is said to have behaved otherwise."""
+_UNEXPLAINED = 0.05
+"""Share of the reads from which on the page cache is said to have behaved otherwise than the model's."""
 _OTHERWISE = 0.1
 """Half width for that."""
 _MIB = 1 << 20
@@ -60,8 +60,8 @@ def doubt(
     if cache.unexplained > _UNEXPLAINED:
         found.widen(
             _OTHERWISE,
-            f"{cache.unexplained:.0%} of the reads that missed are not those of a cache that drops what was "
-            "unused for longest",
+            f"{cache.unexplained:.0%} of the reads were answered otherwise than by a cache that drops "
+            "what was unused for longest",
         )
     apart = _apart(rates, likely)
     if apart > _LEAST_UNSURE:

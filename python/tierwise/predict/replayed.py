@@ -84,7 +84,7 @@ class PageCache(_Said):
     likely_bytes: int = 0
     most_bytes: int = 0
     unexplained: float = 0.0
-    """Share of the reads that missed which no size of a cache that drops what was unused longest explains."""
+    """Share of the reads that no size of a cache that drops what was unused for longest explains."""
     engine_bytes: int = 0
     """The engine's own buffer, by its settings."""
     passed: bool = False

@@ -63,13 +63,17 @@ fn reads_know_how_long_before_their_pages_were_used() {
 }
 
 #[test]
-fn nothing_is_known_of_pages_across_a_gap() {
+fn nothing_is_known_of_pages_across_a_gap_unless_nothing_happened_there() {
     let mut recording = recording(&[0, 1, 2, 0, 1, 2], 4);
     let whole = recording.about.bursts[0];
     let [mut early, mut late] = [whole; 2];
     early.end_ns = recording.calls[2].end_ns;
     late.start_ns = recording.calls[3].start_ns;
     recording.about.bursts = vec![early, late];
+    let whole = Work::from_recording(&recording).expect("a sound recording");
+    assert!(whole.page_cache.cold);
+    assert_eq!(reuses(&whole)[3], Reuse::after(5));
+    recording.about.duration_s *= 10.0;
     let work = Work::from_recording(&recording).expect("a sound recording");
     assert!(reuses(&work).iter().all(|reuse| *reuse == Reuse::UNKNOWN));
     assert!(!work.page_cache.cold);
