@@ -2,8 +2,12 @@
 //!
 //! Source: Linux's write-back (Documentation/admin-guide/sysctl/vm.rst): the flusher looks every 5 s and writes
 //! back files that have been dirty for 30 s; above 10 % of memory it writes at once; writers are held back so
-//! that dirty pages stay below 20 % (mm/page-writeback.c: about midway between the limit and the mean of both).
-//! Files are written back in order of their pages. Not modelled: limits by device, memory of control groups.
+//! that dirty pages stay below 20 %, those on their way included (mm/page-writeback.c: about midway between the
+//! limit and the mean of both). In a control group of version 1 those shares are of the machine, not of the group:
+//! pages stay dirty until they are the oldest of those that the group's memory holds, then the flusher is woken and
+//! writes all (mm/vmscan.c); who needs a page where all are dirty waits. Which holds, the recording tells: where more
+//! was dirty than the shares allow, they were no limit, and what was dirty at most is what the memory holds.
+//! Files are written back in order of their pages. Not modelled: limits by device.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -25,9 +29,12 @@ struct Dirty {
     bits: Vec<u64>,
     count: u64,
     since: Nanos,
+    /// Pages that had come into the cache by then.
+    come: u64,
     /// Where the flusher goes on; none if it is not at work.
     sweep: Option<u64>,
     sweep_began: Nanos,
+    sweep_come: u64,
 }
 
 /// The dirty pages of all roles.
@@ -35,15 +42,26 @@ struct Dirty {
 pub(crate) struct Cache {
     roles: [Dirty; Role::ALL.len()],
     count: u64,
+    /// Pages on their way to the device.
+    writing: u64,
+    /// Pages that have come into the cache.
+    come: u64,
+    /// Pages that it holds, where that is what limits those that are dirty.
+    holds: Option<u64>,
     background: u64,
     limit: u64,
 }
 
 impl Cache {
-    /// `sectors`: the size of each role's own space.
-    pub(crate) fn new(memory_bytes: u64, sectors: impl Fn(Role) -> u64) -> Self {
+    /// `most_dirty_bytes`: what was seen to be dirty at once; `sectors`: the size of each role's own space.
+    pub(crate) fn new(
+        memory_bytes: u64,
+        most_dirty_bytes: u64,
+        sectors: impl Fn(Role) -> u64,
+    ) -> Self {
         let pages = memory_bytes as f64 / PAGE_BYTES as f64;
-        let midway = (BACKGROUND_SHARE + 3.0 * LIMIT_SHARE) / 4.0;
+        let limit = (limit_bytes(memory_bytes) / PAGE_BYTES).max(1);
+        let seen = most_dirty_bytes / PAGE_BYTES;
         let words = |role| sectors(role).div_ceil(PAGE_SECTORS).div_ceil(BITS).max(1) as usize;
         let dirty = |index: usize| Dirty {
             bits: vec![0; words(Role::ALL[index])],
@@ -52,25 +70,44 @@ impl Cache {
         Self {
             roles: std::array::from_fn(dirty),
             count: 0,
+            writing: 0,
+            come: 0,
+            holds: (seen > limit).then_some(seen),
             background: (pages * BACKGROUND_SHARE) as u64,
-            limit: ((pages * midway) as u64).max(1),
+            limit: limit.max(seen),
         }
     }
 
     /// Whether writers are held back.
     pub(crate) fn is_full(&self) -> bool {
-        self.count >= self.limit
+        self.count + self.writing >= self.limit
+    }
+
+    /// Pages were sent to the device.
+    pub(crate) fn sent(&mut self, sectors: u32) {
+        self.writing += pages(sectors);
+    }
+
+    /// Pages that were sent are there.
+    pub(crate) fn written(&mut self, sectors: u32) {
+        self.writing -= pages(sectors);
     }
 
     /// Dirties the pages of a write.
     pub(crate) fn write(&mut self, now: Nanos, role: Role, sector: u64, sectors: u32) {
         let dirty = &mut self.roles[role as usize];
         if dirty.count == 0 {
-            dirty.since = now;
+            (dirty.since, dirty.come) = (now, self.come);
         }
         let added = dirty.change(sector, sectors, true);
         dirty.count += added;
         self.count += added;
+        self.come += added;
+    }
+
+    /// Pages were read into the cache.
+    pub(crate) fn read(&mut self, sectors: u32) {
+        self.come += pages(sectors);
     }
 
     /// Those pages are on their way to the device.
@@ -83,12 +120,12 @@ impl Cache {
 
     /// Lets the flusher begin with what is too old, or too much.
     pub(crate) fn begin_sweeps(&mut self, now: Nanos) {
-        let much = self.count > self.background;
+        let much = self.presses() || self.is_full();
         for dirty in &mut self.roles {
             let old = now >= dirty.since + EXPIRES_NS;
             if dirty.sweep.is_none() && dirty.count > 0 && (old || much) {
                 dirty.sweep = Some(0);
-                dirty.sweep_began = now;
+                (dirty.sweep_began, dirty.sweep_come) = (now, self.come);
             }
         }
     }
@@ -109,7 +146,11 @@ impl Cache {
 
     /// Whether there is more than the flusher leaves alone.
     pub(crate) fn presses(&self) -> bool {
-        self.count > self.background
+        let Some(holds) = self.holds else {
+            return self.count > self.background;
+        };
+        let mut dirty = self.roles.iter().filter(|dirty| dirty.count > 0);
+        dirty.any(|dirty| dirty.sweep.is_none() && self.come >= dirty.come + holds)
     }
 
     /// The next write of the flusher for a role, as sector and sectors; its pages are clean from now on.
@@ -118,7 +159,7 @@ impl Cache {
         let from = dirty.sweep?;
         let Some((page, pages)) = dirty.run(from) else {
             dirty.sweep = None;
-            dirty.since = dirty.sweep_began;
+            (dirty.since, dirty.come) = (dirty.sweep_began, dirty.sweep_come);
             return None;
         };
         dirty.sweep = Some(page + pages);
@@ -126,6 +167,16 @@ impl Cache {
         self.clean(role, sector, sectors);
         Some((sector, sectors))
     }
+}
+
+/// What may be dirty, where shares of memory are the limit.
+pub(crate) fn limit_bytes(memory_bytes: u64) -> u64 {
+    let midway = (BACKGROUND_SHARE + 3.0 * LIMIT_SHARE) / 4.0;
+    (memory_bytes as f64 * midway) as u64
+}
+
+fn pages(sectors: u32) -> u64 {
+    u64::from(sectors).div_ceil(PAGE_SECTORS)
 }
 
 impl Dirty {
@@ -178,7 +229,7 @@ mod tests {
     const SECOND: Nanos = 1_000_000_000;
 
     fn cache() -> Cache {
-        Cache::new(1 << 30, |_| 1 << 20)
+        Cache::new(1 << 30, 0, |_| 1 << 20)
     }
 
     #[test]
@@ -216,5 +267,19 @@ mod tests {
         }
         let share = written as f64 * 512.0 / (1u64 << 30) as f64;
         assert!((0.15..0.20).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn pages_stay_dirty_until_they_are_the_oldest() {
+        let mut cache = Cache::new(96 << 20, 48 << 20, |_| 1 << 20);
+        cache.write(0, Role::Temp, 0, 90_000);
+        cache.begin_sweeps(SECOND);
+        assert!(!cache.is_full() && cache.next_sweep(Role::Temp).is_none());
+        cache.read(10_000);
+        cache.begin_sweeps(SECOND);
+        let (_, sectors) = cache.next_sweep(Role::Temp).expect("too much is dirty");
+        cache.sent(sectors);
+        cache.write(0, Role::Temp, 90_000, 10_000);
+        assert!(cache.is_full(), "pages on their way still take memory");
     }
 }

@@ -19,6 +19,11 @@ impl Simulation<'_> {
         sector: u64,
         sectors: u32,
     ) -> bool {
+        let reads = matches!(ask, Ask::Read | Ask::SendRead);
+        let rest = match reads {
+            true => std::mem::take(&mut self.session(index).goes_on),
+            false => 0,
+        };
         match ask {
             Ask::Look if !self.memory.answers(true, self.reuse_of(index)) => {
                 self.read_anew(index, role, sector, sectors)
@@ -27,9 +32,14 @@ impl Simulation<'_> {
             Ask::Look | Ask::Read if self.is_coming(index, role, sector, sectors) => {
                 self.waits(index)
             }
-            Ask::Look => true,
+            Ask::Look => self.has_come(index, role, sector, sectors),
+            _ if reads && self.storage.layout().read_ahead(role).is_some() => {
+                self.stream(role, sector, sectors, rest);
+                ask == Ask::SendRead || self.has_come(index, role, sector, 1)
+            }
             Ask::SendRead => self.send(index, Op::Read, role, sector, sectors),
             Ask::SendWrite => self.send(index, Op::Write, role, sector, sectors),
+            Ask::WriteBack => self.give_back(index, role, sector, sectors),
             Ask::Forget => {
                 self.cache.clean(role, sector, sectors);
                 true
@@ -45,6 +55,7 @@ impl Simulation<'_> {
             }
             Ask::Write => {
                 self.cache.write(self.now, role, sector, sectors);
+                self.wake_flusher();
                 true
             }
         }
@@ -99,6 +110,10 @@ impl Simulation<'_> {
         let job = self.jobs.add(Job::new(then, Writes::None, role));
         let sent = self.storage.send(self.now, job, role, op, sector, sectors);
         self.jobs.get(job).pending = sent;
+        if op == Op::Read {
+            self.cache.read(sectors);
+            self.wake_flusher();
+        }
         job
     }
 

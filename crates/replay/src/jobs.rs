@@ -11,6 +11,8 @@ pub(crate) enum Then {
     Sent(u32),
     /// The log is durable as far as this flush reaches.
     Flushed,
+    /// Pages of a stream are there.
+    Ahead,
     /// The flusher of the page cache sends more of this role.
     Sweep(Role),
 }

@@ -2,7 +2,7 @@
 
 use tierwise_device::Profile;
 use tierwise_recording::Role;
-use tierwise_work::RecordedDevice;
+use tierwise_work::{Partition, RecordedDevice};
 
 use crate::program::Program;
 use crate::{ReplayError, Scenario};
@@ -17,6 +17,8 @@ struct Area {
     write_cache: bool,
     /// Whether it did where it was recorded.
     recorded_cache: bool,
+    /// How far the kernel reads ahead, in sectors, where that is not as it was recorded.
+    read_ahead: Option<u32>,
 }
 
 /// The places of all roles.
@@ -31,8 +33,8 @@ const UNKNOWN_SECTORS: u64 = 1 << 18;
 const MOST_SECTORS: u64 = 1 << 50;
 
 impl Layout {
-    /// Lays roles out: one that stays keeps its place; one that moves is put behind those that are there, in the
-    /// order of roles.
+    /// Lays roles out: one that stays keeps its place; one that moves is put behind those that are there, with the
+    /// whole of its partition if it had one of its own and the device holds that, in the order of partitions.
     pub(crate) fn new(program: &Program, scenario: &Scenario) -> Result<Self, ReplayError> {
         let mut layout = Self {
             areas: Default::default(),
@@ -51,20 +53,27 @@ impl Layout {
             layout.areas[role as usize] = area;
             ends[area.device] = ends[area.device].max(area.first_sector + area.sectors);
         }
-        for role in Role::ALL {
-            if stays(role) && recorded(role).is_some() {
-                continue;
-            }
+        let moved = moved(program, |role| stays(role) && recorded(role).is_some());
+        let with_partitions = fits(program, scenario, &moved, &ends);
+        for role in moved {
             let device = target(scenario, role).unwrap_or(0);
-            let sectors = footprint(program, role);
+            let (before, sectors, room) = match partition(program, role) {
+                Some(found) if with_partitions => {
+                    let own = recorded(role).map_or(0, |area| area.sectors);
+                    (found.before, own.clamp(8, MOST_SECTORS), found.sectors)
+                }
+                _ => (0, footprint(program, role), footprint(program, role)),
+            };
             layout.areas[role as usize] = Area {
                 device,
-                first_sector: ends[device],
+                first_sector: ends[device] + before,
                 sectors,
-                write_cache: write_cache(program, scenario, device),
+                // A loop device passes flushes on, whatever is behind it.
+                write_cache: scenario.live.is_some() || write_cache(program, scenario, device),
                 recorded_cache: recorded(role).is_some_and(|area| area.recorded_cache),
+                read_ahead: read_ahead(program, scenario, role, device),
             };
-            ends[device] += sectors;
+            ends[device] += room;
         }
         layout.check(scenario, &ends)?;
         Ok(layout)
@@ -95,6 +104,11 @@ impl Layout {
     /// The size of a role's own space.
     pub(crate) fn sectors(&self, role: Role) -> u64 {
         self.areas[role as usize].sectors
+    }
+
+    /// How far the kernel reads ahead, in sectors, where that is not as it was recorded.
+    pub(crate) fn read_ahead(&self, role: Role) -> Option<u32> {
+        self.areas[role as usize].read_ahead
     }
 
     /// The sector of the device, and as many of the sectors as are in one piece with it.
@@ -134,6 +148,7 @@ fn recorded_area(devices: &[RecordedDevice], role: Role) -> Option<Area> {
             sectors: found.2.clamp(8, MOST_SECTORS),
             write_cache: recorded.write_cache,
             recorded_cache: recorded.write_cache,
+            read_ahead: None,
         })
     })
 }
@@ -146,6 +161,44 @@ fn write_cache(program: &Program, scenario: &Scenario, device: usize) -> bool {
             .get(device)
             .is_some_and(|device| device.write_cache),
     }
+}
+
+/// Roles that do not stay, in the order in which they lay on their devices.
+fn moved(program: &Program, stays: impl Fn(Role) -> bool) -> Vec<Role> {
+    let mut moved: Vec<Role> = Role::ALL.into_iter().filter(|role| !stays(*role)).collect();
+    moved
+        .sort_by_key(|role| partition(program, *role).map_or(u64::MAX, |found| found.first_sector));
+    moved
+}
+
+fn partition(program: &Program, role: Role) -> Option<&Partition> {
+    let mut known = program.work.partitions.iter();
+    known.find(|found| found.role == role && found.sectors.max(found.before) <= MOST_SECTORS)
+}
+
+/// Whether roles that move can take their whole partitions with them.
+fn fits(program: &Program, scenario: &Scenario, moved: &[Role], ends: &[u64]) -> bool {
+    let mut ends = ends.to_vec();
+    for role in moved {
+        let room = partition(program, *role).map_or(UNKNOWN_SECTORS, |found| found.sectors);
+        ends[target(scenario, *role).unwrap_or(0)] += room;
+    }
+    let mut devices = scenario.devices.iter().zip(ends);
+    devices.all(|(profile, end)| {
+        profile
+            .as_ref()
+            .is_none_or(|profile| end <= profile.capacity_bytes() / 512)
+    })
+}
+
+/// How far the kernel reads a role ahead on its new device, if not as far as on the old one.
+fn read_ahead(program: &Program, scenario: &Scenario, role: Role, device: usize) -> Option<u32> {
+    let profile = scenario.devices.get(device)?.as_ref()?;
+    let (still, moving) = program.work.read_ahead_by_device;
+    let now = if profile.is_rotating() { moving } else { still };
+    let mut known = program.work.read_ahead.iter();
+    let (_, recorded) = known.find(|known| known.0 == role)?;
+    (now > 0 && now != *recorded).then_some(now)
 }
 
 fn footprint(program: &Program, role: Role) -> u64 {

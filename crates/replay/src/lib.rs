@@ -25,6 +25,7 @@ mod outcome;
 mod processor;
 mod program;
 mod question;
+mod read_ahead;
 mod reproduce;
 mod run;
 mod scenario;
@@ -38,8 +39,10 @@ mod storage;
 mod summary;
 mod sync;
 mod tally;
+mod throttle;
 mod toll;
 mod traffic;
+mod write_back;
 
 pub use error::ReplayError;
 pub use many::{Answer, replay, replay_all};

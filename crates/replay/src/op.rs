@@ -15,6 +15,7 @@ pub(crate) enum Ask {
     Write,
     SendRead,
     SendWrite,
+    WriteBack,
     Forget,
 }
 
@@ -46,6 +47,8 @@ pub(crate) enum Op {
     Acknowledge,
     /// A key of a hot lock is taken.
     Lock { lock: u16 },
+    /// The next read is of a stream that goes on for so long.
+    Stream { sectors: u32 },
     /// Others may go on.
     Signal { number: u32 },
     /// Another must have signalled.
@@ -107,6 +110,11 @@ pub(crate) fn op(work: &Work, session: &Session, step: &Step) -> Result<Op, Repl
             sector,
             sectors,
         } => file(Ask::Write, role, sector, sectors),
+        Step::WriteBack {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::WriteBack, role, sector, sectors),
         Step::Submit {
             role,
             sector,
@@ -123,6 +131,7 @@ pub(crate) fn op(work: &Work, session: &Session, step: &Step) -> Result<Op, Repl
             sector,
             sectors,
         } => file(Ask::Forget, role, sector, sectors),
+        Step::Stream { sectors } => Op::Stream { sectors },
         Step::Drain => Op::Drain,
         Step::Sync { role, script } if (script as usize) < work.scripts.len() => {
             Op::Sync { role, script }

@@ -48,15 +48,10 @@ fn calibrate(program: &Program) -> f64 {
 
 /// The share of their time that sessions wait for a core while others take a share.
 fn runnable(program: &Program, others: f64) -> Option<f64> {
+    let mode = Mode::Steady { span_ns: SPAN_NS };
     let scenario = Scenario {
         others_share: Some(others),
-        as_observed: true,
-        ..Scenario::recorded(
-            program.devices.len(),
-            program.work.cores.max(1),
-            Mode::Steady { span_ns: SPAN_NS },
-            0,
-        )
+        ..Scenario::retraced(program, mode, 0)
     };
     let outcome = run(program, &scenario).ok()?;
     outcome

@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 
 use tierwise_device::{Library, Profile};
-use tierwise_recording::{Role, ThreadClass};
-use tierwise_work::{Pace, RecordedDevice, Session, SyncScript, Work};
+use tierwise_recording::ThreadClass;
+use tierwise_work::{Pace, RecordedDevice, Session, Work};
 
 use crate::ReplayError;
-use crate::op::{Ask, Op};
+use crate::op::Op;
 use crate::script::{Script, script};
 
 /// Work made ready.
@@ -21,10 +21,6 @@ pub struct Program {
     pub(crate) others_share: OnceLock<f64>,
     /// Client sessions in `sessions`.
     pub(crate) clients: usize,
-    /// The sectors that each script writes between.
-    pub(crate) spans: Vec<(u64, u64)>,
-    /// Roles whose writes into the page cache were seen.
-    cached: [bool; Role::ALL.len()],
     /// Devices of the recording, their times sorted by size.
     pub(crate) devices: Vec<RecordedDevice>,
     /// Their profiles, of those that were emulated.
@@ -63,9 +59,7 @@ impl Program {
         sessions.push(Script::others());
         let (devices, profiles) = devices(&work, library)?;
         Ok(Self {
-            spans: work.scripts.iter().map(span).collect(),
             work,
-            cached: cached(&sessions),
             sessions,
             others,
             others_share: OnceLock::new(),
@@ -75,11 +69,6 @@ impl Program {
             nowhere: RecordedDevice::default(),
             signallers,
         })
-    }
-
-    /// Whether the writes of a role into the page cache were seen.
-    pub(crate) fn is_cached(&self, role: Role) -> bool {
-        self.cached[role as usize]
     }
 
     /// Whether commits wait for a second copy of the log.
@@ -158,31 +147,6 @@ fn devices(
 
 fn is_session(session: &Session) -> bool {
     session.class == ThreadClass::Session && session.pace == Pace::Loop && !session.turns.is_empty()
-}
-
-/// From the first to the last sector of a script's writes.
-fn span(script: &SyncScript) -> (u64, u64) {
-    let firsts = script.writes.iter().map(|write| write.0);
-    let ends = script
-        .writes
-        .iter()
-        .map(|write| write.0 + u64::from(write.1));
-    (firsts.min().unwrap_or(0), ends.max().unwrap_or(0))
-}
-
-fn cached(sessions: &[Script]) -> [bool; Role::ALL.len()] {
-    let mut cached = [false; Role::ALL.len()];
-    for op in sessions.iter().flat_map(|session| &session.ops) {
-        if let Op::File {
-            ask: Ask::Write,
-            role,
-            ..
-        } = op
-        {
-            cached[*role as usize] = true;
-        }
-    }
-    cached
 }
 
 fn signallers(sessions: &[Script]) -> Vec<Option<u32>> {

@@ -73,10 +73,7 @@ pub fn reproduce(
     mode: Mode,
 ) -> Result<Reproduction, ReplayError> {
     let work = &program.work;
-    let scenario = |seed| Scenario {
-        as_observed: true,
-        ..Scenario::recorded(work.devices.len(), work.cores.max(1), mode, seed)
-    };
+    let scenario = |seed| Scenario::retraced(program, mode, seed);
     let outcomes: Vec<Outcome> = seeds
         .iter()
         .map(|seed| run(program, &scenario(*seed)))

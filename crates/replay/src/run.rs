@@ -4,10 +4,9 @@ use std::collections::VecDeque;
 
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Device, Nanos};
-use tierwise_recording::Role;
-use tierwise_work::{Pace, Part};
+use tierwise_work::{Pace, Part, Work};
 
-use crate::cache::Cache;
+use crate::cache::{Cache, limit_bytes};
 use crate::clients;
 use crate::cores::Cores;
 use crate::events::{Event, Events};
@@ -19,11 +18,13 @@ use crate::memory::Memory;
 use crate::observed::Observed;
 use crate::others::calibrated;
 use crate::program::Program;
+use crate::read_ahead::ReadAhead;
 use crate::session::Session;
 use crate::simulation::{Signals, Simulation};
 use crate::storage::Storage;
 use crate::tally::Tally;
 use crate::toll::Toll;
+use crate::write_back::WriteBack;
 use crate::{Mode, Outcome, ReplayError, Scenario};
 
 /// Part of a steady span that passes before it counts.
@@ -91,7 +92,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         now: 0,
         events: Events::new(),
         cores: Cores::new(scenario.cores),
-        cache: Cache::new(memory, sectors),
+        cache: Cache::new(memory, most_dirty_bytes(work, memory), sectors),
         memory: Memory::new(program, scenario),
         storage: Storage::new(devices(program, scenario), layout, scenario.live),
         jobs: Jobs::default(),
@@ -105,7 +106,8 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
             .as_ref()
             .map(|rules| Log::new(rules, work.cpu, program.waits_for_copy())),
         throttled: VecDeque::new(),
-        sweeping: [0; Role::ALL.len()],
+        write_back: WriteBack::default(),
+        read_ahead: ReadAhead::default(),
         signals: Signals {
             given: vec![0; sets as usize * program.signallers.len()],
             waiting: Vec::new(),
@@ -123,6 +125,16 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         answered: Vec::with_capacity(1024),
         later: Vec::with_capacity(1024),
     }
+}
+
+/// What may be dirty at once, as far as was seen: a group that was full, with more memory, holds so much more.
+fn most_dirty_bytes(work: &Work, memory_bytes: u64) -> u64 {
+    if work.most_dirty_bytes <= limit_bytes(work.memory_bytes) {
+        return work.most_dirty_bytes;
+    }
+    let more = memory_bytes.saturating_sub(work.memory_bytes);
+    let less = work.memory_bytes.saturating_sub(memory_bytes);
+    (work.most_dirty_bytes + more).saturating_sub(less)
 }
 
 /// All recorded sessions; with more clients, further sets of those that loop; with fewer, not all clients.

@@ -95,6 +95,8 @@ pub(crate) struct Session {
     /// Requests that it sent without waiting.
     pub(crate) sent: Vec<Sent>,
     pub(crate) waits_for: WaitsFor,
+    /// Sectors of its stream that are read after the next read.
+    pub(crate) goes_on: u32,
     /// Reuse of what it reads next.
     pub(crate) reuse: Reuse,
     pub(crate) stream: Stream,
@@ -135,6 +137,7 @@ impl Session {
             replied: false,
             sent: Vec::new(),
             waits_for: WaitsFor::Nothing,
+            goes_on: 0,
             reuse: Reuse::UNKNOWN,
             stream: Stream::default(),
             key: NONE,

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_recording::Role;
 use tierwise_work::Part;
 
 use crate::cache::Cache;
@@ -16,9 +15,11 @@ use crate::locks::Locks;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::program::Program;
+use crate::read_ahead::ReadAhead;
 use crate::session::{Resume, Session};
 use crate::storage::Storage;
 use crate::tally::Tally;
+use crate::write_back::WriteBack;
 
 /// How long a session waits before it turns round once more, where all its turns took no time.
 const LEAST_CYCLE_NS: Nanos = 1_000_000;
@@ -40,8 +41,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) cache: Cache,
     pub(crate) memory: Memory,
     pub(crate) throttled: VecDeque<u32>,
-    /// Writes of the flusher under way, by role.
-    pub(crate) sweeping: [u32; Role::ALL.len()],
+    pub(crate) write_back: WriteBack,
+    pub(crate) read_ahead: ReadAhead,
     pub(crate) signals: Signals,
     pub(crate) tally: Tally,
     pub(crate) random: SplitMix,

@@ -57,6 +57,10 @@ impl Simulation<'_> {
             Op::AwaitLog => self.await_log(index),
             Op::Acknowledge => self.acknowledge(),
             Op::Lock { lock } => self.take_lock(index, lock),
+            Op::Stream { sectors } => {
+                self.session(index).goes_on = sectors;
+                true
+            }
             Op::Signal { number } => self.signal(index, number),
             Op::Await { number } => self.await_signal(index, number),
             Op::OthersRun => {

@@ -6,6 +6,7 @@ use tierwise_device::{Completion, Device, Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::layout::Layout;
+use crate::throttle::Throttle;
 use crate::toll::Toll;
 use crate::traffic::Traffic;
 use crate::{LivePath, RoleIo};
@@ -18,7 +19,7 @@ const LONGEST_SECTORS: u32 = 2048;
 struct InFlight {
     job: u32,
     role: Role,
-    flush: bool,
+    op: Op,
     sent_at: Nanos,
     /// How late it came to the device for want of a core; none as long as it has not.
     late_ns: Option<Nanos>,
@@ -149,6 +150,11 @@ impl<'a> Storage<'a> {
         1
     }
 
+    /// How many writes of a role that nobody waits for at once may be under way.
+    pub(crate) fn throttle(&mut self, role: Role) -> &mut Throttle {
+        self.traffic[role as usize].throttle()
+    }
+
     /// Sends a flush of the device that holds a role.
     pub(crate) fn flush(&mut self, now: Nanos, job: u32, role: Role) -> u32 {
         let request = Request {
@@ -180,7 +186,7 @@ impl<'a> Storage<'a> {
         let in_flight = InFlight {
             job,
             role,
-            flush: request.op == Op::Flush,
+            op: request.op,
             sent_at: now,
             late_ns: (!waits).then_some(0),
             done_at: None,
@@ -252,8 +258,8 @@ impl<'a> Storage<'a> {
     pub(crate) fn answer(&mut self, now: Nanos, id: u32) -> u32 {
         let request = self.requests[id as usize];
         self.free.push(id);
-        self.traffic[request.role as usize].answered(now, request.flush);
-        if request.flush {
+        self.traffic[request.role as usize].answered(now, request.op, request.sent_at);
+        if request.op == Op::Flush {
             self.release_held(now, request.role);
         }
         request.job

@@ -8,8 +8,6 @@ use crate::events::Event;
 use crate::jobs::{Job, Stage, Then, Writes, stage};
 use crate::simulation::Simulation;
 
-/// Writes of one sync under way at a time: what a queue of the block layer holds (`nr_requests`).
-const WINDOW: u32 = 128;
 /// The stage of a job whose data is under way.
 const AFTER_DATA: u32 = 1;
 
@@ -64,7 +62,7 @@ impl<'a> Simulation<'a> {
         let flushes = self.storage.layout().flushes(job.role, recorded, journal);
         let (now, role) = (self.now, job.role);
         match stage(job.stage, flushes) {
-            Stage::Data => Some(self.send_data(index)),
+            Stage::Data => Some(self.send_data(index) + self.await_write_back(index)),
             Stage::Journal => {
                 let writes = script.map_or(&[][..], |script| &script.journal_writes);
                 let storage = &mut self.storage;
@@ -89,8 +87,12 @@ impl<'a> Simulation<'a> {
     /// Sends writes of a job until as many are under way as may be; how many requests.
     fn send_data(&mut self, index: u32) -> u32 {
         let mut sent = 0;
-        while self.jobs.get(index).pending + sent < WINDOW {
+        loop {
             let job = *self.jobs.get(index);
+            let many = job.pending + sent > 0 && matches!(job.writes, Writes::Script(_));
+            if many && !self.storage.throttle(job.role).has_room(self.now, false) {
+                break;
+            }
             let Some((sector, sectors)) = self.next_write(index, &job) else {
                 break;
             };
@@ -101,8 +103,8 @@ impl<'a> Simulation<'a> {
         sent
     }
 
-    /// The next write of a job. Where the recording shows what was written into the page cache, a sync writes the
-    /// pages that are dirty now, between the first and the last sector that it wrote when it was recorded.
+    /// The next write of a job. A sync writes what the recording alone tells of, then the pages of its files that
+    /// are dirty now.
     fn next_write(&mut self, index: u32, job: &Job) -> Option<(u64, u32)> {
         let cursor = job.cursor;
         let (write, next) = match job.writes {
@@ -112,14 +114,17 @@ impl<'a> Simulation<'a> {
                 let part = parts.get(cursor as usize).filter(|part| part.1 > 0)?;
                 (*part, cursor + 1)
             }
-            Writes::Script(script) if self.program.is_cached(job.role) => {
-                let (first, end) = self.program.spans[script as usize];
-                let run = self.cache.next_dirty(job.role, cursor.max(first), end)?;
-                (run, run.0 + u64::from(run.1))
-            }
             Writes::Script(script) => {
-                let writes = &self.program.work.scripts[script as usize].writes;
-                (*writes.get(cursor as usize)?, cursor + 1)
+                let script = &self.program.work.scripts[script as usize];
+                let told = script.writes.len() as u64;
+                if cursor < told {
+                    (script.writes[cursor as usize], cursor + 1)
+                } else {
+                    let (first, end) = range(script);
+                    let from = (cursor - told).max(first);
+                    let run = self.cache.next_dirty(job.role, from, end)?;
+                    (run, told + run.0 + u64::from(run.1))
+                }
             }
         };
         self.jobs.get(index).cursor = next;
@@ -133,7 +138,17 @@ impl<'a> Simulation<'a> {
             Then::Session(session) => self.events.push(self.now, Event::Wake(session)),
             Then::Sent(session) => self.arrived(session, index),
             Then::Flushed => self.flushed(job),
-            Then::Sweep(role) => self.swept(role),
+            Then::Ahead => self.came(index),
+            Then::Sweep(role) => self.swept(role, index),
         }
+    }
+}
+
+/// First sector and end of what a sync makes durable; all where the work does not say.
+pub(crate) fn range(script: &SyncScript) -> (u64, u64) {
+    if script.range.1 == 0 {
+        (0, u64::MAX)
+    } else {
+        script.range
     }
 }

@@ -4,6 +4,7 @@ use tierwise_device::{Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::RoleIo;
+use crate::throttle::Throttle;
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -19,6 +20,7 @@ pub(crate) struct Traffic {
     busy_since: Nanos,
     busy_ns: u64,
     flushing: u32,
+    throttle: Throttle,
 }
 
 impl Traffic {
@@ -27,6 +29,7 @@ impl Traffic {
         match request.op {
             Op::Read => {
                 self.reads += 1;
+                self.throttle.reads(now);
                 self.read_sectors += u64::from(request.sectors);
             }
             Op::Flush => {
@@ -35,6 +38,7 @@ impl Traffic {
             }
             Op::Write | Op::Discard => {
                 self.writes += 1;
+                self.throttle.writes(now);
                 self.written_sectors += u64::from(request.sectors);
             }
         }
@@ -44,13 +48,22 @@ impl Traffic {
         self.under_way += 1;
     }
 
-    /// A request is answered.
-    pub(crate) fn answered(&mut self, now: Nanos, flush: bool) {
-        self.flushing -= u32::from(flush);
+    /// A request is answered that was sent at an instant.
+    pub(crate) fn answered(&mut self, now: Nanos, op: Op, sent_at: Nanos) {
+        match op {
+            Op::Read => self.throttle.read(now, sent_at),
+            Op::Write | Op::Discard => self.throttle.wrote(now),
+            Op::Flush => self.flushing -= 1,
+        }
         self.under_way -= 1;
         if self.under_way == 0 {
             self.busy_ns += now - self.busy_since;
         }
+    }
+
+    /// How many writes that nobody waits for at once may be under way.
+    pub(crate) fn throttle(&mut self) -> &mut Throttle {
+        &mut self.throttle
     }
 
     /// Whether a flush is under way.

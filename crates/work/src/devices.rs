@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, BlockOp, NONE, Role};
 
-use crate::RecordedDevice;
 use crate::space::Region;
 use crate::view::View;
+use crate::{Partition, RecordedDevice};
 
 /// Service times that are kept of each kind.
 const MOST_TIMES: usize = 20_000;
@@ -76,6 +76,28 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
             .collect(),
         write_cache: first.is_some_and(|partition| partition.write_cache),
     }
+}
+
+/// Partitions that hold one role alone.
+pub(crate) fn partitions(view: &View<'_>) -> Vec<Partition> {
+    let known = &view.recording.about.devices;
+    let alone = view
+        .space
+        .regions()
+        .filter(|(role, region)| view.space.is_alone(*role, region.device));
+    alone
+        .filter_map(|(role, region)| {
+            let partition = known.get(region.device as usize)?;
+            Some(Partition {
+                role,
+                first_sector: partition.first_sector,
+                before: region.origin,
+                sectors: partition
+                    .sectors
+                    .max(region.origin.saturating_add(region.sectors)),
+            })
+        })
+        .collect()
 }
 
 /// A device of which nothing is known but what lies on it, one role behind the other.

@@ -1,17 +1,15 @@
 //! Turns written as steps: demands stay, waits go.
 
-use std::collections::BTreeMap;
-
-use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
+use tierwise_recording::{Call, CallKind, NONE, Role, ThreadClass};
 
 use crate::client::Clients;
 use crate::cut::RawTurn;
-use crate::devices::has_blocks;
 use crate::flush_cpu::FlushCpu;
 use crate::flushes::LogFlushes;
 use crate::peers::Peers;
 use crate::pieces::{Piece, PieceKind};
 use crate::shape::Meaning;
+use crate::syncs::Syncs;
 use crate::view::{View, makes_durable};
 use crate::wait::Why;
 use crate::writer::Writer;
@@ -38,17 +36,13 @@ pub(crate) struct Emitter<'a> {
     pub(crate) appending: Appending,
     /// Processor time that one recorded event took.
     pub(crate) event_ns: f64,
-    /// Scripts of syncs that are no commits.
-    pub(crate) scripts: Vec<SyncScript>,
+    /// Syncs that are no commits.
+    pub(crate) syncs: Syncs,
     /// Scripts of flushes of the log by those who led.
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
     clients: Clients,
-    /// Of each device: whether requests to it were recorded.
-    seen: Vec<bool>,
-    /// How far each file was written, and whether that was further than at its last sync.
-    ends: BTreeMap<u32, (u64, bool)>,
 }
 
 impl<'a> Emitter<'a> {
@@ -66,21 +60,19 @@ impl<'a> Emitter<'a> {
             grouping: flushes.grouping(view),
             appending,
             event_ns: cost.map_or(0.0, |cost| cost.event_cpu_ns.clamp(0.0, 5_000.0)),
-            scripts: Vec::new(),
+            syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
             clients: Clients::new(view),
-            seen: has_blocks(view),
-            ends: BTreeMap::new(),
         }
     }
 
     /// Appends a turn to a session.
     pub(crate) fn turn(&mut self, raw: &RawTurn, meaning: &Meaning, session: &mut Session) {
-        let signals = self.peers.signals(raw.thread, raw.start_ns(), raw.end_ns());
+        let marks = self.peers.marks(raw.thread, raw.start_ns(), raw.end_ns());
         let mut writer = Writer::new(
             self.event_ns,
-            signals,
+            marks,
             self.append_per_ns(),
             &self.view.misses,
         );
@@ -151,6 +143,12 @@ impl<'a> Emitter<'a> {
             return;
         }
         match why {
+            Why::Other => {
+                let state = &self.view.states(raw.thread)[state as usize];
+                if state.call == NONE {
+                    writer.extend(pages::fault(self.view, state));
+                }
+            }
             Why::Client => {
                 let state = &self.view.states(raw.thread)[state as usize];
                 let part = self.clients.part(self.view, state, client);
@@ -173,32 +171,43 @@ impl<'a> Emitter<'a> {
             return;
         };
         writer.count_call();
+        let waits = waits_within(&raw.pieces[index..], call.end_ns);
         if call.failed {
-            return;
+            return writer.extend(pages::reads_within(self.view, call, &waits));
         }
         let role = self.view.role(call.file);
         match (call.kind, role) {
             (CallKind::Await, _) => writer.drain(),
-            (CallKind::Read, None) => {
-                let waited = last_wait(&raw.pieces[index..], call.end_ns);
-                writer.extend(pages::unnamed_read(self.view, call, waited));
-            }
-            (_, None) => {}
             (CallKind::Write | CallKind::Sync, Some(Role::Log)) => self.log(raw, call, writer),
-            (CallKind::Read, Some(_)) => {
-                let waited = last_wait(&raw.pieces[index..], call.end_ns);
-                writer.extend(pages::read(self.view, call, waited));
-            }
+            (CallKind::Read, Some(_)) => writer.extend(pages::read(self.view, call, &waits)),
             (CallKind::Write, Some(_)) => {
-                self.grow(call);
-                writer.extend(pages::write(self.view, call));
+                self.syncs.grow(call);
+                writer.extend(pages::write(self.view, call, &waits));
             }
-            (CallKind::Sync, Some(role)) if makes_durable(call) => {
-                let script = self.sync(role, call);
-                writer.push(Step::Sync { role, script });
+            _ => writer.extend(pages::reads_within(self.view, call, &waits)),
+        }
+        match (call.kind, role) {
+            (CallKind::Sync, Some(role)) if role != Role::Log => {
+                writer.push(self.durable(role, call));
             }
-            (CallKind::Resize, Some(_)) if call.size_bytes == 0 => self.forget(call, writer),
+            (CallKind::Resize, Some(_)) if call.size_bytes == 0 => {
+                writer.extend(self.syncs.forget(self.view, call));
+            }
             _ => {}
+        }
+    }
+
+    /// A file is made durable, or a part of it is given to the device already.
+    fn durable(&mut self, role: Role, call: &Call) -> Step {
+        if makes_durable(call) {
+            return self.syncs.sync(self.view, role, call);
+        }
+        let part = self.view.space.of_call(self.view, call);
+        let (role, sector, sectors) = part.unwrap_or((role, 0, 0));
+        Step::WriteBack {
+            role,
+            sector,
+            sectors,
         }
     }
 
@@ -220,61 +229,11 @@ impl<'a> Emitter<'a> {
                 writer.push(Step::Append { size_bytes });
             }
         } else if by_session && !flush && makes_durable(call) {
-            let script = self.sync(Role::Log, call);
-            let role = Role::Log;
-            writer.push(Step::Sync { role, script });
+            writer.push(self.syncs.sync(self.view, Role::Log, call));
         }
         if flush && self.log_scripts.len() < MOST_LOG_SCRIPTS {
             let script = scripts::script(self.view, Role::Log, call);
             self.log_scripts.push(script);
-        }
-    }
-
-    fn sync(&mut self, role: Role, call: &Call) -> u32 {
-        let grew = self
-            .ends
-            .get_mut(&call.file)
-            .map(|end| std::mem::take(&mut end.1));
-        let device = self.view.device_of(call.file) as usize;
-        let known = self.seen.get(device).copied().unwrap_or(false);
-        let script = if known {
-            scripts::script(self.view, role, call)
-        } else {
-            scripts::assumed(grew.unwrap_or(false))
-        };
-        self.scripts.push(script);
-        self.scripts.len() as u32 - 1
-    }
-
-    fn grow(&mut self, call: &Call) {
-        if call.offset_bytes == UNKNOWN {
-            return;
-        }
-        let end = call.offset_bytes.saturating_add(call.size_bytes);
-        let known = self.ends.entry(call.file).or_insert((end, false));
-        if end > known.0 {
-            *known = (end, true);
-        }
-    }
-
-    /// What a deleted or shortened file held is never written.
-    fn forget(&mut self, call: &Call, writer: &mut Writer) {
-        let Some((role, sector, _)) = self.view.space.of_call(self.view, call) else {
-            return;
-        };
-        let from = if call.offset_bytes == UNKNOWN {
-            0
-        } else {
-            call.offset_bytes
-        };
-        let size = self.ends.get(&call.file).map_or(0, |end| end.0);
-        let sectors = u32::try_from(size.saturating_sub(from) / 512).unwrap_or(u32::MAX);
-        if sectors > 0 {
-            writer.push(Step::Forget {
-                role,
-                sector,
-                sectors,
-            });
         }
     }
 }
@@ -291,9 +250,9 @@ fn trailing(steps: &[Step], tail: usize) -> u32 {
     count.min(steps.len() - tail.min(steps.len())) as u32
 }
 
-/// End of the last wait within a call that begins with the first piece.
-fn last_wait(pieces: &[Piece], end_ns: u64) -> Option<u64> {
+/// From when to when a thread waited within a call that begins with the first piece.
+fn waits_within(pieces: &[Piece], end_ns: u64) -> Vec<(u64, u64)> {
     let inside = pieces.iter().take_while(|piece| piece.start_ns < end_ns);
     let waits = inside.filter(|piece| matches!(piece.kind, PieceKind::Wait { .. }));
-    waits.last().map(|piece| piece.end_ns)
+    waits.map(|piece| (piece.start_ns, piece.end_ns)).collect()
 }

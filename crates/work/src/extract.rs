@@ -13,8 +13,8 @@ use crate::shape::{Meaning, meanings};
 use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
-    Grouping, Pace, Session, Work, WorkError, client, context, database_lock, devices, idleness,
-    limits, locks, observed, rules, storage_cost,
+    Grouping, Pace, Session, Work, WorkError, client, context, database_lock, devices, dirtied,
+    idleness, limits, locks, observed, rules, storage_cost, streams,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -82,7 +82,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         cores: about.machine.cores.max(1),
         memory_bytes: about.machine.memory_bytes,
         sessions,
-        scripts: emitter.scripts,
+        scripts: emitter.syncs.scripts,
         log,
         locks: hot_locks,
         cpu,
@@ -95,6 +95,10 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
             .regions()
             .map(|(role, region)| (role, region.used))
             .collect(),
+        partitions: devices::partitions(view),
+        read_ahead: streams::windows(view),
+        read_ahead_by_device: streams::of_kernel(&about.machine.kernel),
+        most_dirty_bytes: dirtied::most_dirty_bytes(view),
         observed,
         ..Work::default()
     };

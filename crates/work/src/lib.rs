@@ -9,12 +9,15 @@ mod context;
 mod cut;
 mod database_lock;
 mod devices;
+mod dirtied;
 mod emit;
 mod error;
+mod extents;
 mod extract;
 mod flush_cpu;
 mod flushes;
 mod idleness;
+mod lent;
 mod limits;
 mod locks;
 mod member;
@@ -34,6 +37,8 @@ mod slots;
 mod space;
 mod step;
 mod storage_cost;
+mod streams;
+mod syncs;
 mod unseen;
 mod uses;
 mod view;
@@ -43,8 +48,8 @@ mod writer;
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use error::WorkError;
 pub use model::{
-    CpuCost, Grouping, HotLock, LogRules, Observed, Pace, RecordedDevice, Session, SyncScript,
-    Turn, Work,
+    CpuCost, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice, Session,
+    SyncScript, Turn, Work,
 };
 pub use page_cache::PageCache;
 pub use part::Part;

@@ -77,8 +77,8 @@ impl Member {
             steps: Vec::new(),
         };
         for script in scripts {
-            emitter.scripts.push(script);
-            let script = emitter.scripts.len() as u32 - 1;
+            emitter.syncs.scripts.push(script);
+            let script = emitter.syncs.scripts.len() as u32 - 1;
             let steps = cycle(script, half_ns, self.waited_for);
             session.turns.push(Turn {
                 first_step: session.steps.len() as u32,

@@ -73,9 +73,11 @@ pub enum Grouping {
 /// What one sync made the device do.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SyncScript {
-    /// Writes that it waited for, as (sector of the role's own space, sectors), sent together. Whoever keeps
-    /// account of dirty pages writes those instead.
+    /// Writes that it waited for, as (sector of the role's own space, sectors), sent together; but not those of
+    /// pages whose writing into the page cache is a step: whoever keeps account of dirty pages knows them.
     pub writes: Vec<(u64, u32)>,
+    /// First sector and end of what it makes durable, in the role's own space: dirty pages between are written.
+    pub range: (u64, u64),
     /// Flushes, one after the other, each after the writes before it, on a device with a volatile cache.
     pub flushes: u32,
     /// Writes of the file system's journal among them, sent between flushes.
@@ -155,6 +157,19 @@ pub struct RecordedDevice {
     pub write_cache: bool,
 }
 
+/// A partition that holds one role alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Partition {
+    /// Whose.
+    pub role: Role,
+    /// Its first sector on the recorded device, by which partitions are in order.
+    pub first_sector: u64,
+    /// Sectors before the role's own space.
+    pub before: u64,
+    /// Its length.
+    pub sectors: u64,
+}
+
 /// What the recording observed, to be reproduced before anything is predicted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
@@ -208,6 +223,14 @@ pub struct Work {
     pub devices: Vec<RecordedDevice>,
     /// Sectors of each role's own space that are in use.
     pub footprints: Vec<(Role, u64)>,
+    /// Partitions that hold one role alone: they go with it to another device.
+    pub partitions: Vec<Partition>,
+    /// How far ahead the kernel read, in sectors, of roles whose files are read through the page cache.
+    pub read_ahead: Vec<(Role, u32)>,
+    /// How far the recorded kernel reads ahead on devices without moving parts, and with them.
+    pub read_ahead_by_device: (u32, u32),
+    /// Most bytes of files that were dirty at once, or on their way to the device, as far as bursts show.
+    pub most_dirty_bytes: u64,
     /// What was observed.
     pub observed: Observed,
     /// What the recording cannot tell, as sentences.

@@ -1,82 +1,73 @@
 //! Reads and writes of files as steps: found in the page cache, read ahead, waited for, written past the cache.
 
-use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE};
+use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, State};
 
 use crate::Step;
 use crate::view::View;
 
 /// A reader goes on within this time after the request that it waited for.
 const WOKEN_NS: u64 = 100_000;
+/// A waking is told at most this long before the end of the request that caused it.
+const EARLY_NS: u64 = WOKEN_NS / 5;
+/// A thread that faults sends its request at most this long before it waits.
+const FAULT_NS: u64 = 200_000;
 /// Looks at neighbouring sectors become one, up to this length.
 const LOOK_SECTORS: u32 = 256;
 
-/// Steps of a read; `waited` is the end of its last wait, if it waited.
-pub(crate) fn read(view: &View<'_>, call: &Call, waited: Option<u64>) -> Vec<Step> {
+/// From when to when a thread waited.
+pub(crate) type Wait = (u64, u64);
+
+/// Steps of a read in which the thread waited so.
+pub(crate) fn read(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<Step> {
     if call.asynchronous {
         return transfer(view, call, false).into_iter().collect();
     }
     let own = own_blocks(view, call, BlockOp::Read);
-    let Some(waited_ns) = waited else {
-        let mut steps: Vec<Step> = own.iter().filter_map(|b| submit(view, b)).collect();
-        steps.extend(look(view, call));
-        return steps;
-    };
-    let needed = own
-        .iter()
-        .rposition(|block| block.completed_ns <= waited_ns + WOKEN_NS / 5);
-    let Some(needed) = needed.or_else(|| (!own.is_empty()).then_some(0)) else {
-        return vec![under_way(view, call, waited_ns)]
-            .into_iter()
-            .flatten()
-            .collect();
-    };
-    let others = own.iter().enumerate().filter(|&(index, _)| index != needed);
-    let mut steps: Vec<Step> = others.filter_map(|(_, b)| submit(view, b)).collect();
-    steps.extend(
-        view.space
-            .of_block(view, own[needed])
-            .map(|(role, sector)| Step::Read {
-                role,
-                sector,
-                sectors: own[needed].sectors,
-            }),
-    );
+    let mut steps = own_reads(view, &own, waits);
+    match waits.last() {
+        None => steps.extend(look(view, call)),
+        Some(&(_, waited_ns)) if own.is_empty() => {
+            steps.extend(under_way(view, call, waited_ns));
+        }
+        Some(_) => {}
+    }
     steps
 }
 
-/// Steps of a read of a file whose name is not known: what it made the device do.
-pub(crate) fn unnamed_read(view: &View<'_>, call: &Call, waited: Option<u64>) -> Vec<Step> {
-    let own = own_blocks(view, call, BlockOp::Read);
-    if own.is_empty() {
+/// What any other call made the device read: directories and inodes to open a file, the map of free space to
+/// lengthen one.
+pub(crate) fn reads_within(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<Step> {
+    let talks = matches!(
+        call.kind,
+        CallKind::Receive | CallKind::Send | CallKind::Poll | CallKind::Lock | CallKind::Sleep
+    );
+    if talks || call.asynchronous {
         return Vec::new();
     }
-    read(view, call, waited)
+    own_reads(view, &own_blocks(view, call, BlockOp::Read), waits)
+}
+
+/// What a page fault made the device read, if a thread waited outside of any call.
+pub(crate) fn fault(view: &View<'_>, state: &State) -> Vec<Step> {
+    let from_ns = state.start_ns.saturating_sub(FAULT_NS);
+    let sent = view.blocks(from_ns, state.end_ns).iter();
+    let own: Vec<&Block> = sent
+        .filter(|block| block.op == BlockOp::Read && block.thread == state.thread)
+        .filter(|block| block.completed_ns > state.start_ns)
+        .collect();
+    own_reads(view, &own, &[(state.start_ns, state.end_ns)])
 }
 
 /// Steps of a write: into the page cache, or past it if the caller's own requests went to the device.
-pub(crate) fn write(view: &View<'_>, call: &Call) -> Vec<Step> {
+pub(crate) fn write(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<Step> {
     if call.asynchronous {
         return transfer(view, call, true).into_iter().collect();
     }
-    let mut steps: Vec<Step> = own_blocks(view, call, BlockOp::Read)
-        .iter()
-        .filter_map(|block| {
-            let (role, sector) = view.space.of_block(view, block)?;
-            let sectors = block.sectors;
-            Some(Step::Read {
-                role,
-                sector,
-                sectors,
-            })
-        })
-        .collect();
+    let mut steps = own_reads(view, &own_blocks(view, call, BlockOp::Read), waits);
     let Some((role, sector, sectors)) = view.space.of_call(view, call) else {
         return steps;
     };
-    let direct = own_blocks(view, call, BlockOp::Write)
-        .iter()
-        .any(|block| block.file == call.file);
-    steps.push(if direct {
+    steps.push(if is_direct(view, call) {
         Step::WriteThrough {
             role,
             sector,
@@ -90,6 +81,63 @@ pub(crate) fn write(view: &View<'_>, call: &Call) -> Vec<Step> {
         }
     });
     steps
+}
+
+/// Whether a write went past the page cache: the caller itself sent it to the device.
+pub(crate) fn is_direct(view: &View<'_>, call: &Call) -> bool {
+    let own = own_blocks(view, call, BlockOp::Write);
+    own.iter().any(|block| block.file == call.file)
+}
+
+/// Requests that a thread itself sent, in order, each waited for where a wait ended with it.
+fn own_reads(view: &View<'_>, own: &[&Block], waits: &[Wait]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut left = own;
+    for &(_, waited_ns) in waits {
+        let sent = left.partition_point(|block| block.issued_ns <= waited_ns);
+        let awaited = left[..sent].iter().rposition(|block| {
+            block.completed_ns <= waited_ns + EARLY_NS && block.completed_ns + WOKEN_NS >= waited_ns
+        });
+        if let Some(awaited) = awaited {
+            steps.extend(waited_for(view, &left[..sent], awaited));
+            left = &left[sent..];
+        }
+    }
+    if !waits.is_empty() && left.len() == own.len() && !own.is_empty() {
+        return waited_for(view, own, 0);
+    }
+    steps.extend(left.iter().flat_map(|block| submit(view, block)));
+    steps
+}
+
+/// Requests sent together, one of which is waited for.
+fn waited_for(view: &View<'_>, sent: &[&Block], awaited: usize) -> Vec<Step> {
+    let submits = || sent.iter().flat_map(|block| submit(view, block));
+    let Some((role, sector)) = view.space.of_block(view, sent[awaited]) else {
+        return submits().collect();
+    };
+    let sectors = sent[awaited].sectors;
+    if sent.len() == 1 {
+        let read = Step::Read {
+            role,
+            sector,
+            sectors,
+        };
+        return stream(view, sent[0]).into_iter().chain([read]).collect();
+    }
+    // In the order in which they were sent: a disk's head is where the first of them was.
+    let look = Step::Look {
+        role,
+        sector,
+        sectors,
+    };
+    submits().chain([look]).collect()
+}
+
+/// How far the stream of a request goes on, if it does.
+fn stream(view: &View<'_>, block: &Block) -> Option<Step> {
+    let sectors = view.streams.rest(block);
+    (sectors > 0).then_some(Step::Stream { sectors })
 }
 
 /// Adds a step, joined to the one before if both look at neighbouring sectors.
@@ -137,14 +185,17 @@ fn look(view: &View<'_>, call: &Call) -> Option<Step> {
     })
 }
 
-fn submit(view: &View<'_>, block: &&Block) -> Option<Step> {
-    let (role, sector) = view.space.of_block(view, block)?;
-    Some(Step::Submit {
+fn submit(view: &View<'_>, block: &Block) -> Vec<Step> {
+    let Some((role, sector)) = view.space.of_block(view, block) else {
+        return Vec::new();
+    };
+    let submit = Step::Submit {
         role,
         sector,
         sectors: block.sectors,
         write: false,
-    })
+    };
+    stream(view, block).into_iter().chain([submit]).collect()
 }
 
 /// A wait for pages that another request, sent earlier or by somebody else, was bringing.
@@ -157,7 +208,7 @@ fn under_way(view: &View<'_>, call: &Call, waited_ns: u64) -> Option<Step> {
         block.op == BlockOp::Read
             && block.device == device
             && (block.file == call.file || block.file == NONE)
-            && block.completed_ns <= waited_ns + WOKEN_NS / 5
+            && block.completed_ns <= waited_ns + EARLY_NS
             && block.completed_ns + WOKEN_NS >= waited_ns
     });
     if let Some(block) = fitting.next() {
@@ -179,10 +230,19 @@ fn under_way(view: &View<'_>, call: &Call, waited_ns: u64) -> Option<Step> {
         return Some(step);
     }
     let (role, sector, sectors) = view.space.of_call(view, call)?;
-    Some(Step::Read {
-        role,
-        sector,
-        sectors,
+    Some(if view.sees(device) {
+        // For memory, or for a lock: what was waited for is not the device.
+        Step::Look {
+            role,
+            sector,
+            sectors,
+        }
+    } else {
+        Step::Read {
+            role,
+            sector,
+            sectors,
+        }
     })
 }
 

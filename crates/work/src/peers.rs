@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tierwise_recording::{State, StateKind, ThreadClass};
 
 use crate::flushes::LogFlushes;
+use crate::lent;
 use crate::view::View;
 use crate::wait::{Why, why};
 
@@ -14,11 +15,20 @@ const LEAST_SHARES: (f64, f64) = (0.05, 0.005);
 /// Shorter waits for a helper are hand-overs that take no time of their own.
 const LEAST_NS: u64 = 20_000;
 
+/// What happens between two threads, by the signal's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mark {
+    /// Lets who awaits it go on.
+    Signal(u32),
+    /// Must have been signalled.
+    Await(u32),
+}
+
 /// Who signals, who awaits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Peers {
-    /// Of each thread: when it signals, and what.
-    signals: BTreeMap<u32, Vec<(u64, u32)>>,
+    /// Of each thread: when it signals or must have been signalled, and what.
+    marks: BTreeMap<u32, Vec<(u64, Mark)>>,
     /// What the wait of a thread, by the index of its state, is for.
     awaited: BTreeMap<(u32, u32), u32>,
     helpers: BTreeSet<u32>,
@@ -26,10 +36,12 @@ pub(crate) struct Peers {
 
 impl Peers {
     pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes) -> Self {
+        let needs = lent::needs(view);
         let mut peers = Self {
             helpers: helpers(view, flushes),
             ..Self::default()
         };
+        peers.helpers.extend(needs.iter().map(|need| need.helper));
         let sessions: Vec<u32> = view.threads(ThreadClass::Session).collect();
         let waiters = sessions
             .iter()
@@ -44,27 +56,35 @@ impl Peers {
                 let by_peer = peers.helpers.contains(&state.waker) || (helper && by_session);
                 if by_peer && waits(view, flushes, state) {
                     peers.awaited.insert((waiter, index as u32), number);
-                    let signals = peers.signals.entry(state.waker).or_default();
-                    signals.push((state.end_ns, number));
+                    peers.mark(state.waker, state.end_ns, Mark::Signal(number));
                     number += 1;
                 }
             }
         }
+        for need in needs {
+            peers.mark(need.helper, need.done_ns, Mark::Signal(number));
+            peers.mark(need.session, need.needed_ns, Mark::Await(number));
+            number += 1;
+        }
         peers
-            .signals
+            .marks
             .values_mut()
-            .for_each(|signals| signals.sort_unstable());
+            .for_each(|marks| marks.sort_unstable());
         peers
     }
 
-    /// What a thread signals between two instants.
-    pub(crate) fn signals(&self, thread: u32, from_ns: u64, to_ns: u64) -> &[(u64, u32)] {
-        let Some(signals) = self.signals.get(&thread) else {
+    fn mark(&mut self, thread: u32, time_ns: u64, mark: Mark) {
+        self.marks.entry(thread).or_default().push((time_ns, mark));
+    }
+
+    /// What a thread signals and awaits between two instants, beside the waits it was seen in.
+    pub(crate) fn marks(&self, thread: u32, from_ns: u64, to_ns: u64) -> &[(u64, Mark)] {
+        let Some(marks) = self.marks.get(&thread) else {
             return &[];
         };
-        let from = signals.partition_point(|&(time_ns, _)| time_ns <= from_ns);
-        let to = signals.partition_point(|&(time_ns, _)| time_ns <= to_ns);
-        &signals[from..to.max(from)]
+        let from = marks.partition_point(|&(time_ns, _)| time_ns <= from_ns);
+        let to = marks.partition_point(|&(time_ns, _)| time_ns <= to_ns);
+        &marks[from..to.max(from)]
     }
 
     /// What a wait is for.

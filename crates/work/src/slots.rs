@@ -8,7 +8,8 @@ use crate::pieces::{PieceKind, pieces_of};
 use crate::view::View;
 use crate::wait::Why;
 
-/// A session that does less than this share of the mean of all is somebody looking on.
+/// A session that does less than this share of the mean of all is somebody looking on; one that commits nothing, less
+/// than this share of the busiest.
 const LEAST_SHARE: f64 = 0.02;
 
 /// One session before it becomes steps.
@@ -48,14 +49,17 @@ pub(crate) fn slots(view: &View<'_>, flushes: &LogFlushes) -> Vec<Slot> {
     slots
 }
 
-/// Leaves out sessions that do next to nothing while others work.
+/// Leaves out sessions that do next to nothing while others work: what time they take is their client's, and would
+/// be taken for that of the work.
 fn drop_lookers_on(slots: &mut Vec<Slot>) {
     let busy: Vec<u64> = slots.iter().map(busy_ns).collect();
     let mean_ns = busy.iter().sum::<u64>() as f64 / busy.len().max(1) as f64;
+    let busiest_ns = busy.iter().copied().max().unwrap_or(0) as f64;
     let mut busy = busy.into_iter();
-    slots.retain(|_| {
-        busy.next()
-            .is_some_and(|ns| ns as f64 >= mean_ns * LEAST_SHARE)
+    slots.retain(|slot| {
+        let commits = slot.turns.iter().any(|turn| !turn.commits.is_empty());
+        let least_ns = if commits { mean_ns } else { busiest_ns } * LEAST_SHARE;
+        busy.next().is_some_and(|ns| ns as f64 >= least_ns)
     });
 }
 

@@ -1,13 +1,13 @@
 //! One linear space of sectors for each role: where its files lie on their device, as far as requests tell.
 //!
 //! A call knows an offset in a file, a block request a sector of a partition. Both are put into one space by
-//! the place of each file: learnt from requests that a call of known offset caused, else from the file's
-//! lowest request; a file without any lies behind the others.
+//! the places of each file's parts (`extents.rs`); a file of which no request is known lies behind the others.
 
 use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, Call, CallKind, NONE, Role, UNKNOWN};
 
+use crate::extents::{self, Extents};
 use crate::view::View;
 
 /// Bytes of a sector.
@@ -30,8 +30,10 @@ pub(crate) struct Region {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Space {
     regions: BTreeMap<Role, Region>,
-    /// Of each file: the role's sector at which it begins.
-    bases: Vec<u64>,
+    /// Of each file: where its parts lie in the role's space.
+    extents: Vec<Extents>,
+    /// Of each file: its length in sectors.
+    lengths: Vec<u64>,
     /// Role of a partition that holds one only.
     owners: Vec<Option<Role>>,
 }
@@ -39,15 +41,19 @@ pub(crate) struct Space {
 impl Space {
     pub(crate) fn new(view: &View<'_>) -> Self {
         let sizes = sizes_bytes(view);
-        let starts = starts(view);
+        let extents = extents::extents(view);
         let owners = owners(view);
         let mut space = Self {
             regions: BTreeMap::new(),
-            bases: vec![0; sizes.len()],
+            extents: vec![vec![(0, 0)]; sizes.len()],
+            lengths: sizes
+                .iter()
+                .map(|size| size.div_ceil(SECTOR_BYTES))
+                .collect(),
             owners,
         };
         for role in Role::ALL {
-            space.lay_out(view, role, &sizes, &starts);
+            space.lay_out(view, role, &sizes, &extents);
         }
         space
     }
@@ -74,8 +80,41 @@ impl Space {
         let first = offset / SECTOR_BYTES;
         let end = (offset.saturating_add(call.size_bytes)).div_ceil(SECTOR_BYTES);
         let sectors = u32::try_from(end - first).unwrap_or(u32::MAX).max(1);
-        let sector = self.bases[call.file as usize].saturating_add(first);
+        let sector = extents::locate(&self.extents[call.file as usize], first);
         Some((role, sector % region.sectors.max(1), sectors))
+    }
+
+    /// Whether a device holds this role and no other.
+    pub(crate) fn is_alone(&self, role: Role, device: u32) -> bool {
+        self.owners.get(device as usize) == Some(&Some(role))
+    }
+
+    /// First sector and end of a file in its role's space, whatever lies between its parts.
+    pub(crate) fn range_of(&self, file: u32) -> (u64, u64) {
+        let pieces = self.pieces_of(file, 0).into_iter();
+        pieces.reduce(cover).unwrap_or((0, 0))
+    }
+
+    /// First sector and length of each piece of a file that a call deletes or shortens, in its role's space.
+    pub(crate) fn cut_by(&self, call: &Call) -> Vec<(u64, u32)> {
+        let from = if call.offset_bytes == UNKNOWN {
+            0
+        } else {
+            call.offset_bytes / SECTOR_BYTES
+        };
+        let pieces = self.pieces_of(call.file, from).into_iter();
+        pieces
+            .map(|(sector, end)| (sector, u32::try_from(end - sector).unwrap_or(u32::MAX)))
+            .collect()
+    }
+
+    /// First sector and end of each piece of a file in its role's space, from a sector of the file on.
+    fn pieces_of(&self, file: u32, from: u64) -> Vec<(u64, u64)> {
+        let length = self.lengths.get(file as usize).copied().unwrap_or(0);
+        match self.extents.get(file as usize) {
+            Some(extents) if from < length => extents::pieces(extents, from, length),
+            _ => Vec::new(),
+        }
     }
 
     /// Role and sector in its space of a block request; a file system's own belong to a partition's only role.
@@ -95,7 +134,7 @@ impl Space {
         Some(distance % region.sectors.max(1))
     }
 
-    fn lay_out(&mut self, view: &View<'_>, role: Role, sizes: &[u64], starts: &[Option<u64>]) {
+    fn lay_out(&mut self, view: &View<'_>, role: Role, sizes: &[u64], extents: &[Extents]) {
         let files: Vec<usize> = (0..sizes.len())
             .filter(|&file| view.role(file as u32) == Some(role))
             .collect();
@@ -103,19 +142,20 @@ impl Space {
             return;
         }
         let device = device_of_most(view, &files, sizes);
-        let (low, high) = self.extent(view, role, device, &files, sizes, starts);
+        let (low, high) = self.extent(view, role, device, &files, sizes, extents);
         let mut next = high - low;
         let mut used = 0;
         for &file in &files {
             let sectors = sizes[file].div_ceil(SECTOR_BYTES);
             used += sectors;
-            self.bases[file] = match starts[file] {
-                Some(start) if view.device_of(file as u32) == device => start - low,
-                _ => {
-                    let base = next;
-                    next += sectors.next_multiple_of(8);
-                    base
-                }
+            let known = &extents[file];
+            self.extents[file] = if known.is_empty() || view.device_of(file as u32) != device {
+                let base = next;
+                next += sectors.next_multiple_of(8);
+                vec![(0, base)]
+            } else {
+                let place = |&(first, start): &(u64, u64)| (first, start.saturating_sub(low));
+                known.iter().map(place).collect()
             };
         }
         self.regions.insert(
@@ -137,15 +177,16 @@ impl Space {
         device: u32,
         files: &[usize],
         sizes: &[u64],
-        starts: &[Option<u64>],
+        extents: &[Extents],
     ) -> (u64, u64) {
         let placed = files
             .iter()
             .filter(|&&f| view.device_of(f as u32) == device);
         let mut range = placed
-            .filter_map(|&f| starts[f].map(|s| (s, s + sizes[f].div_ceil(SECTOR_BYTES))))
+            .filter(|&&f| !extents[f].is_empty())
+            .flat_map(|&f| extents::pieces(&extents[f], 0, sizes[f].div_ceil(SECTOR_BYTES).max(1)))
             .reduce(cover);
-        let alone = self.owners.get(device as usize) == Some(&Some(role));
+        let alone = self.is_alone(role, device);
         for block in view.recording.blocks.iter().filter(|b| b.device == device) {
             let ours = view.role(block.file) == Some(role) || (alone && block.file == NONE);
             if ours && block.sector != UNKNOWN && block.sectors > 0 {
@@ -175,34 +216,6 @@ fn sizes_bytes(view: &View<'_>) -> Vec<u64> {
         }
     }
     sizes
-}
-
-/// Sector of its partition where each file begins, as far as its requests tell.
-fn starts(view: &View<'_>) -> Vec<Option<u64>> {
-    let mut starts: Vec<Option<(bool, u64)>> = vec![None; view.recording.files.len()];
-    for block in &view.recording.blocks {
-        let Some(known) = starts.get_mut(block.file as usize) else {
-            continue;
-        };
-        if block.sector == UNKNOWN || block.sectors == 0 {
-            continue;
-        }
-        let call = view.call_at(block.thread, block.issued_ns);
-        let offset = call
-            .filter(|call| call.file == block.file && call.offset_bytes != UNKNOWN)
-            .map(|call| call.offset_bytes / SECTOR_BYTES);
-        let start = block.sector.saturating_sub(offset.unwrap_or(0));
-        let better = known.is_none_or(|(exact, best)| {
-            (offset.is_some() && !exact) || (offset.is_some() == exact && start < best)
-        });
-        if better {
-            *known = Some((offset.is_some(), start));
-        }
-    }
-    starts
-        .into_iter()
-        .map(|s| s.map(|(_, start)| start))
-        .collect()
 }
 
 /// The device that holds most of these files' bytes.

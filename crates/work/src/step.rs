@@ -64,6 +64,15 @@ pub enum Step {
         /// What the sync made the device do: index in [`Work::scripts`].
         script: u32,
     },
+    /// Gives dirty pages to the device and goes on, unless too many are under way: `sync_file_range`.
+    WriteBack {
+        /// What the file is for.
+        role: Role,
+        /// Sector of the role's own space.
+        sector: u64,
+        /// Length.
+        sectors: u32,
+    },
     /// Hands a request to the device and goes on: read-ahead, io_uring, aio. Looks and reads of sectors that
     /// are under way wait for them.
     Submit {
@@ -75,6 +84,11 @@ pub enum Step {
         sectors: u32,
         /// Whether it writes.
         write: bool,
+    },
+    /// The next read or request of this session is of a stream of which so much is read later.
+    Stream {
+        /// Sectors.
+        sectors: u32,
     },
     /// Waits until all that this session submitted is done.
     Drain,

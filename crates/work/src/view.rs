@@ -6,8 +6,10 @@ use tierwise_recording::{
     Block, Call, CallKind, NONE, Recording, Role, State, ThreadClass, UNKNOWN,
 };
 
+use crate::devices::has_blocks;
 use crate::misses::Misses;
 use crate::space::Space;
+use crate::streams::Streams;
 
 /// A recording, indexed.
 pub(crate) struct View<'a> {
@@ -17,6 +19,9 @@ pub(crate) struct View<'a> {
     pub(crate) misses: Misses,
     states: Vec<Range<usize>>,
     calls: Vec<Range<usize>>,
+    pub(crate) streams: Streams,
+    /// Of each device: whether requests to it were recorded.
+    seen: Vec<bool>,
 }
 
 impl<'a> View<'a> {
@@ -28,8 +33,12 @@ impl<'a> View<'a> {
             misses: Misses::default(),
             states: ranges(threads, &recording.states, |state| state.thread),
             calls: ranges(threads, &recording.calls, |call| call.thread),
+            streams: Streams::default(),
+            seen: Vec::new(),
         };
+        view.seen = has_blocks(&view);
         view.space = Space::new(&view);
+        view.streams = Streams::new(&view);
         view
     }
 
@@ -63,6 +72,11 @@ impl<'a> View<'a> {
             .files
             .get(file as usize)
             .map_or(NONE, |file| file.device)
+    }
+
+    /// Whether requests to a device were recorded.
+    pub(crate) fn sees(&self, device: u32) -> bool {
+        self.seen.get(device as usize).copied().unwrap_or(false)
     }
 
     /// Threads of a class, by index.

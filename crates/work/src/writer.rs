@@ -4,6 +4,7 @@ use crate::client::ClientPart;
 use crate::flush_cpu::FlushCpu;
 use crate::misses::Misses;
 use crate::pages;
+use crate::peers::Mark;
 use crate::pieces::{Piece, PieceKind};
 use crate::shape::Meaning;
 use crate::{Away, Reuse, Step};
@@ -27,8 +28,8 @@ pub(crate) struct Writer<'a> {
     /// Until then, time on a core belongs to the log's flush.
     strip_until_ns: u64,
     stripped: FlushCpu,
-    /// Signals that this turn gives: when, and which; the next first.
-    signals: &'a [(u64, u32)],
+    /// What this turn signals and awaits, and when; the next first.
+    marks: &'a [(u64, Mark)],
     /// Bytes appended to the log in a nanosecond on a core, where commits are few.
     append_per_ns: f64,
     /// Bytes not yet appended.
@@ -49,7 +50,7 @@ pub(crate) struct Writer<'a> {
 impl<'a> Writer<'a> {
     pub(crate) fn new(
         event_ns: f64,
-        signals: &'a [(u64, u32)],
+        marks: &'a [(u64, Mark)],
         append_per_ns: f64,
         misses: &'a Misses,
     ) -> Self {
@@ -61,7 +62,7 @@ impl<'a> Writer<'a> {
             planned: Vec::new(),
             strip_until_ns: 0,
             stripped: FlushCpu::default(),
-            signals,
+            marks,
             append_per_ns,
             unwritten_bytes: 0.0,
             event_ns,
@@ -123,8 +124,8 @@ impl<'a> Writer<'a> {
     fn next_mark(&self, from_ns: u64, to_ns: u64) -> u64 {
         let planned = self.planned.last();
         let planned = planned.map(|(at_ns, _)| from_ns + at_ns.saturating_sub(self.ran_ns));
-        let signal = self.signals.first().map(|&(time_ns, _)| time_ns);
-        let marks = [planned, signal, Some(self.strip_until_ns)];
+        let mark = self.marks.first().map(|&(time_ns, _)| time_ns);
+        let marks = [planned, mark, Some(self.strip_until_ns)];
         let inside = marks
             .into_iter()
             .flatten()
@@ -144,11 +145,14 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Puts in what is due: signals by the time, hidden steps by the time on a core.
+    /// Puts in what is due: signals and awaits by the time, hidden steps by the time on a core.
     fn put_in(&mut self, now_ns: u64) {
-        while let Some(&(_, number)) = self.signals.first().filter(|signal| signal.0 <= now_ns) {
-            self.push(Step::Signal { number });
-            self.signals = &self.signals[1..];
+        while let Some(&(_, mark)) = self.marks.first().filter(|mark| mark.0 <= now_ns) {
+            self.push(match mark {
+                Mark::Signal(number) => Step::Signal { number },
+                Mark::Await(number) => Step::Await { number },
+            });
+            self.marks = &self.marks[1..];
         }
         while self
             .planned

@@ -158,7 +158,7 @@ impl Profile {
     }
 
     /// Whether positions are reached by moving and turning, so that near is fast.
-    pub(crate) fn is_rotating(&self) -> bool {
+    pub fn is_rotating(&self) -> bool {
         match &self.params {
             Params::Hdd(_) => true,
             Params::Array(params) => params.member.is_rotating(),

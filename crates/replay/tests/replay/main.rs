@@ -10,3 +10,4 @@ mod properties;
 mod refusals;
 mod serving;
 mod support;
+mod write_back;

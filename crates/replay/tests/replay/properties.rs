@@ -49,6 +49,12 @@ fn step() -> impl Strategy<Value = Step> {
                 write,
             }
         }),
+        file.clone()
+            .prop_map(|(role, sector, sectors)| Step::WriteBack {
+                role,
+                sector,
+                sectors
+            }),
         file.prop_map(|(role, sector, sectors)| Step::Forget {
             role,
             sector,
@@ -90,6 +96,7 @@ fn any_work() -> impl Strategy<Value = Work> {
             writes: vec![(64, 32)],
             flushes: 1,
             journal_writes: vec![(0, 8)],
+            range: (0, 0),
         }];
         work
     })

@@ -70,6 +70,7 @@ pub fn log(grouping: Grouping) -> LogRules {
             writes: Vec::new(),
             flushes: 1,
             journal_writes: Vec::new(),
+            range: (0, 0),
         }],
         page_bytes: 8192,
         first_sector: 0,

@@ -178,11 +178,23 @@ impl Doing<'_> {
         bytes: (u64, u64),
         wait: (u64, u32),
     ) -> &mut Self {
+        self.call_with(kind, file, bytes, &[wait])
+    }
+
+    /// A call that waits several times, a little time on a core between the waits.
+    pub fn call_with(
+        &mut self,
+        kind: CallKind,
+        file: u32,
+        bytes: (u64, u64),
+        waits: &[(u64, u32)],
+    ) -> &mut Self {
         let number = self.recording.calls.len() as u32;
+        let waited_ns: u64 = waits.iter().map(|wait| wait.0 + 1_000).sum();
         self.recording.calls.push(Call {
             thread: self.thread,
             start_ns: self.now_ns,
-            end_ns: self.now_ns + 2_000 + wait.0,
+            end_ns: self.now_ns + 1_000 + waited_ns,
             kind,
             file,
             offset_bytes: bytes.0,
@@ -191,10 +203,13 @@ impl Doing<'_> {
             failed: false,
         });
         self.state(StateKind::Cpu, 1_000, NONE, number);
-        if wait.0 > 0 {
-            self.state(StateKind::Blocked, wait.0, wait.1, number);
+        for &(time_ns, waker) in waits {
+            if time_ns > 0 {
+                self.state(StateKind::Blocked, time_ns, waker, number);
+            }
+            self.state(StateKind::Cpu, 1_000, NONE, number);
         }
-        self.state(StateKind::Cpu, 1_000, NONE, number)
+        self
     }
 
     pub fn receive(&mut self, file: u32, size: u64, wait: (u64, u32)) -> &mut Self {

@@ -71,7 +71,7 @@ fn reads_wait_for_their_own_request_or_for_one_under_way() {
             &Step::Forget {
                 role,
                 sector: 0,
-                sectors: 16
+                sectors: 2048
             },
         ]
     );

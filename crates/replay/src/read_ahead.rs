@@ -1,0 +1,157 @@
+//! Streams of reads on a device where the kernel reads ahead further, or less far, than where they were recorded.
+//!
+//! Source: Linux mm/readahead.c. A window is sent when its stream begins, and the next when a reader comes to the last
+//! one sent: four times as long, then twice, up to what the device is given. A reader waits for the request that brings
+//! its page. Not modelled: pages that are read ahead and never used.
+
+use tierwise_device::Op;
+use tierwise_recording::Role;
+use tierwise_work::Part;
+
+use crate::events::Event;
+use crate::jobs::{Job, Then, Writes};
+use crate::simulation::Simulation;
+
+/// The longest request, in sectors.
+const LONGEST: u64 = 2048;
+/// Windows that are remembered.
+const MOST_WINDOWS: usize = 256;
+
+/// What was sent of a stream at a time.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    role: Role,
+    /// The first sector that no recorded read has come to.
+    unread: u64,
+    end: u64,
+    sectors: u64,
+    /// Whether the next one was sent.
+    followed: bool,
+}
+
+/// A request under way.
+#[derive(Debug)]
+struct Coming {
+    job: u32,
+    role: Role,
+    first: u64,
+    end: u64,
+    waiting: Vec<u32>,
+}
+
+/// Windows and requests of all streams.
+#[derive(Debug, Default)]
+pub(crate) struct ReadAhead {
+    windows: Vec<Window>,
+    coming: Vec<Coming>,
+}
+
+impl Simulation<'_> {
+    /// A recorded read, of a stream that goes on for so many sectors, where windows differ.
+    pub(crate) fn stream(&mut self, role: Role, sector: u64, sectors: u32, rest: u32) {
+        let end = sector + u64::from(sectors);
+        let limit = self.storage.layout().read_ahead(role);
+        let limit = limit.map_or(LONGEST, u64::from);
+        self.fetch(role, (sector, end), end + u64::from(rest), limit);
+    }
+
+    /// Whether pages are there; a session waits for those that are on their way.
+    pub(crate) fn has_come(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+        let end = sector + u64::from(sectors);
+        let coming = self.read_ahead.coming.iter_mut();
+        let ours = coming.filter(|one| one.role == role && one.first < end && sector < one.end);
+        let Some(last) = ours.max_by_key(|one| one.end) else {
+            return true;
+        };
+        last.waiting.push(index);
+        self.does(index, Part::Read);
+        self.waits(index)
+    }
+
+    /// Sends what the kernel would at a read from one sector to another, of a stream that ends there.
+    fn fetch(&mut self, role: Role, (first, end): (u64, u64), stream_end: u64, limit: u64) {
+        let windows = &mut self.read_ahead.windows;
+        let mut latest = windows.iter_mut().rev();
+        let covering = latest
+            .find(|window| window.role == role && window.unread <= first && first < window.end);
+        if let Some(window) = covering {
+            window.unread = end;
+            let next = (window.end, next_size(window.sectors, limit));
+            let follows = !std::mem::replace(&mut window.followed, true);
+            if follows && next.0 < stream_end {
+                let until = (next.0 + next.1).max(end).min(stream_end);
+                self.send_window(role, next, until);
+            }
+            return;
+        }
+        let before = windows
+            .iter()
+            .rev()
+            .find(|window| window.role == role && window.end == first);
+        let sectors = before.map_or(end - first, |window| next_size(window.sectors, limit));
+        let until = (first + sectors).min(stream_end).max(end);
+        self.send_window(role, (first, sectors), until);
+        if let Some(window) = self.read_ahead.windows.last_mut() {
+            window.unread = end;
+        }
+    }
+
+    /// Sends a window of a nominal size as far as its stream goes, in requests of their own.
+    fn send_window(&mut self, role: Role, (first, sectors): (u64, u64), until: u64) {
+        let limit = self
+            .storage
+            .layout()
+            .read_ahead(role)
+            .map_or(LONGEST, u64::from);
+        let mut from = first;
+        while from < until {
+            let end = until.min(from + limit.min(LONGEST));
+            let job = self.jobs.add(Job::new(Then::Ahead, Writes::None, role));
+            let sent = self
+                .storage
+                .send(self.now, job, role, Op::Read, from, (end - from) as u32);
+            self.jobs.get(job).pending = sent;
+            self.cache.read((end - from) as u32);
+            self.read_ahead.coming.push(Coming {
+                job,
+                role,
+                first: from,
+                end,
+                waiting: Vec::new(),
+            });
+            from = end;
+        }
+        self.wake_flusher();
+        let windows = &mut self.read_ahead.windows;
+        if windows.len() >= MOST_WINDOWS {
+            windows.remove(0);
+        }
+        windows.push(Window {
+            role,
+            unread: first,
+            end: until,
+            sectors,
+            followed: false,
+        });
+    }
+
+    /// A request of a stream was answered.
+    pub(crate) fn came(&mut self, job: u32) {
+        let coming = &mut self.read_ahead.coming;
+        if let Some(at) = coming.iter().position(|one| one.job == job) {
+            for session in coming.swap_remove(at).waiting {
+                self.events.push(self.now, Event::Wake(session));
+            }
+        }
+    }
+}
+
+/// The window after one of so many sectors (`get_next_ra_size`).
+fn next_size(sectors: u64, limit: u64) -> u64 {
+    let next = if sectors < limit / 16 {
+        4 * sectors
+    } else {
+        2 * sectors
+    };
+    next.clamp(1, limit)
+}

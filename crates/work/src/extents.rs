@@ -1,0 +1,102 @@
+//! Where the parts of files lie, as far as requests tell.
+//!
+//! A read that a thread sent in a call and waited for begins where the call does, so it tells where that offset lies.
+//! Between two such places a file is thought to go on; where they do not fit together it has another extent.
+
+use tierwise_recording::{Block, BlockOp, CallKind, StateKind, UNKNOWN};
+
+use crate::space::SECTOR_BYTES;
+use crate::view::View;
+
+/// Places that differ by less than this are the same: the first page of a call may have been found in the cache.
+const ALIKE_SECTORS: u64 = 64;
+/// A waking is told within this time of the end of the request that caused it.
+const WOKEN_NS: u64 = 100_000;
+
+/// One file's extents: the sector of the file with which each begins, and where that lies; none if nothing is known.
+pub(crate) type Extents = Vec<(u64, u64)>;
+
+/// The extents of all files, in sectors of their partitions.
+pub(crate) fn extents(view: &View<'_>) -> Vec<Extents> {
+    let mut told: Vec<Extents> = vec![Vec::new(); view.recording.files.len()];
+    let mut lowest: Vec<Option<u64>> = vec![None; told.len()];
+    for block in &view.recording.blocks {
+        let file = block.file as usize;
+        if file >= told.len() || block.sector == UNKNOWN || block.sectors == 0 {
+            continue;
+        }
+        let (offset, waited) = offset(view, block);
+        let start = block.sector.saturating_sub(offset.unwrap_or(0));
+        lowest[file] = Some(lowest[file].map_or(start, |lowest| lowest.min(start)));
+        if let (Some(offset), true) = (offset, waited) {
+            told[file].push((offset, block.sector));
+        }
+    }
+    let known = told.into_iter().zip(lowest);
+    known
+        .map(|(told, lowest)| match (joined(told), lowest) {
+            (extents, Some(start)) if extents.is_empty() => vec![(0, start)],
+            (extents, _) => extents,
+        })
+        .collect()
+}
+
+/// Sector of the file at which the call began that a request was sent in, and whether the request was waited for.
+fn offset(view: &View<'_>, block: &Block) -> (Option<u64>, bool) {
+    let call = view.call_at(block.thread, block.issued_ns);
+    let fits = call.filter(|call| call.file == block.file && call.offset_bytes != UNKNOWN);
+    let Some(call) = fits else {
+        return (None, false);
+    };
+    let states = view.states(block.thread);
+    let next = states.partition_point(|state| state.end_ns + WOKEN_NS / 5 < block.completed_ns);
+    let waited = states[next..].iter().take(2).any(|state| {
+        let within = view.call(state.call);
+        state.kind == StateKind::Blocked
+            && within.is_some_and(|within| within.start_ns == call.start_ns)
+            && state.start_ns <= block.completed_ns
+            && state.end_ns <= block.completed_ns + WOKEN_NS
+    });
+    let reads = call.kind == CallKind::Read && block.op == BlockOp::Read;
+    (Some(call.offset_bytes / SECTOR_BYTES), waited && reads)
+}
+
+/// Places put together to extents, the first of which begins the file.
+fn joined(mut told: Extents) -> Extents {
+    told.sort_unstable();
+    let mut extents = Extents::new();
+    for (offset, sector) in told {
+        let fits = extents.last().is_some_and(|&(first, start)| {
+            start.saturating_add(offset - first).abs_diff(sector) < ALIKE_SECTORS
+        });
+        if !fits {
+            extents.push((offset, sector));
+        }
+    }
+    if let Some(first) = extents.first_mut() {
+        *first = (0, first.1.saturating_sub(first.0));
+    }
+    extents
+}
+
+/// Where a sector of a file lies.
+pub(crate) fn locate(extents: &[(u64, u64)], sector: u64) -> u64 {
+    let next = extents.partition_point(|extent| extent.0 <= sector);
+    let (first, start) = extents[..next].last().copied().unwrap_or((0, 0));
+    start.saturating_add(sector - first)
+}
+
+/// The pieces in which the sectors of a file from one to another lie, as first sector and end.
+pub(crate) fn pieces(extents: &[(u64, u64)], from: u64, to: u64) -> Vec<(u64, u64)> {
+    let inside = extents.iter().map(|extent| extent.0);
+    let mut cuts: Vec<u64> = inside.filter(|&at| from < at && at < to).collect();
+    cuts.push(to);
+    let mut first = from;
+    let mut found = Vec::new();
+    for cut in cuts {
+        let start = locate(extents, first);
+        found.push((start, start.saturating_add(cut - first)));
+        first = cut;
+    }
+    found
+}

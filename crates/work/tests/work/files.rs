@@ -1,0 +1,183 @@
+//! What calls on files ask of devices, and what syncs are for.
+
+use crate::made::Made;
+use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
+use tierwise_work::{Step, Work};
+
+fn work(made: Made) -> Work {
+    Work::from_recording(&made.finish()).expect("a sound recording")
+}
+
+/// Steps of the first session that move data.
+fn moves(work: &Work) -> Vec<Step> {
+    let steps = work.sessions[0].steps.iter();
+    steps
+        .filter(|step| {
+            !matches!(
+                step,
+                Step::Cpu { .. } | Step::Reuse(_) | Step::Stream { .. }
+            )
+        })
+        .copied()
+        .collect()
+}
+
+fn read(sector: u64) -> Step {
+    Step::Read {
+        role: Role::Data,
+        sector,
+        sectors: 16,
+    }
+}
+
+#[test]
+fn to_open_a_file_reads_what_its_directory_and_its_inode_take() {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    let waits = [(8_000_000, NONE), (6_000_000, NONE)];
+    let mut doing = made.at(session, 0);
+    doing
+        .cpu(10_000)
+        .call_with(CallKind::Name, NONE, (UNKNOWN, 0), &waits)
+        .cpu(5_000);
+    for (sector, from_ns, to_ns) in [(1_000, 10_900, 8_010_900), (5_000, 8_011_900, 14_011_900)] {
+        made.block(data, session, BlockOp::Read, sector, (from_ns, to_ns));
+    }
+    assert_eq!(moves(&work(made)), [read(0), read(4_000)]);
+}
+
+#[test]
+fn requests_sent_together_keep_their_order_and_one_is_waited_for() {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    let mut doing = made.at(session, 0);
+    doing
+        .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
+        .cpu(5_000);
+    made.block(data, session, BlockOp::Read, 1_000, (500, 50_500));
+    made.block(data, session, BlockOp::Read, 1_016, (600, 90_000));
+    let submit = |sector| Step::Submit {
+        role: Role::Data,
+        sector,
+        sectors: 16,
+        write: false,
+    };
+    let look = Step::Look {
+        role: Role::Data,
+        sector: 0,
+        sectors: 16,
+    };
+    assert_eq!(moves(&work(made)), [submit(0), submit(16), look]);
+}
+
+#[test]
+fn a_wait_that_no_request_explains_is_not_for_the_device() {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    let mut doing = made.at(session, 0);
+    doing
+        .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
+        .cpu(200_000);
+    doing.call(CallKind::Read, data, (8192, 8192), (50_000, NONE));
+    made.block(data, session, BlockOp::Read, 1_000, (500, 50_500));
+    assert!(matches!(
+        moves(&work(made))[..],
+        [Step::Read { .. }, Step::Look { sector: 16, .. }]
+    ));
+}
+
+#[test]
+fn a_sync_writes_the_dirty_pages_of_its_file_and_what_only_it_tells() {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    let mut doing = made.at(session, 0);
+    doing.call(CallKind::Write, data, (0, 8192), (0, NONE));
+    doing.call(CallKind::Sync, data, (0, 8192), (0, NONE));
+    doing.sync(data, 9_000_000).cpu(5_000);
+    // Both pages that were written in the burst, and some that must have been written before it.
+    made.block(data, session, BlockOp::Write, 1_000, (10_000, 20_000));
+    made.block(data, session, BlockOp::Write, 1_800, (11_000, 30_000));
+    let work = work(made);
+    let script = &work.scripts[0];
+    assert_eq!(script.writes, [(800, 16)]);
+    assert_eq!(script.range, (0, 2048));
+    assert!(matches!(
+        moves(&work)[..],
+        [
+            Step::Write { .. },
+            Step::WriteBack { sectors: 16, .. },
+            Step::Sync { script: 0, .. }
+        ]
+    ));
+    assert_eq!(work.most_dirty_bytes, 8192);
+}
+
+#[test]
+fn reads_lent_to_a_helper_are_needed_although_nobody_waited_for_them() {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let helper = made.thread(ThreadClass::Background);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    for turn in 0..10 {
+        let begin = turn * 300_000;
+        made.at(session, begin).cpu(300_000);
+        let mut doing = made.at(helper, begin);
+        doing.call(CallKind::Lock, NONE, (UNKNOWN, 0), (98_000, session));
+        doing
+            .call(CallKind::Read, data, (turn * 8192, 8192), (150_000, NONE))
+            .cpu(48_000);
+    }
+    let work = work(made);
+    let count = |index: usize, wanted: fn(&Step) -> bool| {
+        let steps = work.sessions[index].steps.iter();
+        steps.filter(|step| wanted(step)).count()
+    };
+    assert_eq!(count(0, |step| matches!(step, Step::Await { .. })), 10);
+    assert_eq!(count(1, |step| matches!(step, Step::Signal { .. })), 10);
+    let awaits = |step: &Step| matches!(step, Step::Await { .. });
+    let first = work.sessions[0].steps.iter().position(awaits);
+    let before = &work.sessions[0].steps[..first.expect("an await")];
+    let ran_ns: u64 = before
+        .iter()
+        .map(|step| match step {
+            Step::Cpu { time_ns, .. } => u64::from(*time_ns),
+            _ => 0,
+        })
+        .sum();
+    assert!(
+        (600_000..800_000).contains(&ran_ns),
+        "two are read ahead: {ran_ns}"
+    );
+}
+
+#[test]
+fn a_file_in_two_parts_is_written_where_it_was_read() {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    let mut doing = made.at(session, 0);
+    let far = 100 * 8192;
+    for offset in [0, far] {
+        doing
+            .call(CallKind::Read, data, (offset, 8192), (50_000, NONE))
+            .cpu(8_000);
+    }
+    for offset in [8192, far + 8192] {
+        doing.call(CallKind::Write, data, (offset, 8192), (0, NONE));
+    }
+    doing.call(CallKind::Resize, data, (0, 0), (0, NONE));
+    made.block(data, session, BlockOp::Read, 1_000, (900, 50_900));
+    made.block(data, session, BlockOp::Read, 90_000, (60_900, 110_900));
+    let written: Vec<u64> = moves(&work(made))
+        .into_iter()
+        .filter_map(|step| match step {
+            Step::Write { sector, .. } | Step::Forget { sector, .. } => Some(sector),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(written, [16, 89_016, 0, 89_000]);
+}
