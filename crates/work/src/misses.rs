@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use tierwise_recording::{CallKind, Role};
+use tierwise_recording::{Call, CallKind, Role};
 
 use crate::Step;
 use crate::page_cache::{Counts, PageCache};
@@ -46,7 +46,6 @@ impl Misses {
                 calls: vec![Reuse::UNKNOWN; recording.calls.len()],
                 requests: HashMap::new(),
             },
-            ends: vec![0; recording.files.len()],
             past: past_cache(view),
         };
         walk.all();
@@ -108,8 +107,6 @@ struct Walk<'a> {
     /// The present one last.
     stretches: Vec<Stretch>,
     misses: Misses,
-    /// Where the used part of each file ends, as the page of its role behind it.
-    ends: Vec<u64>,
     /// Roles whose files are read and written past the page cache.
     past: Vec<Role>,
 }
@@ -154,10 +151,8 @@ impl Walk<'_> {
         };
         let pages = pages(role, sector, sectors);
         if call.kind == CallKind::Resize {
-            return self.forget(call.file, pages);
+            return self.forget(call, role);
         }
-        let end = &mut self.ends[call.file as usize];
-        *end = (*end).max(pages.1 + pages.2);
         if call.kind == CallKind::Read {
             let (reuse, first) = self.touch(pages, false);
             self.misses.calls[number as usize] = reuse;
@@ -171,11 +166,11 @@ impl Walk<'_> {
         }
     }
 
-    /// Of a file that was cut or deleted, all from its new end on.
-    fn forget(&mut self, file: u32, (role, first, _): Pages) {
-        let end = &mut self.ends[file as usize];
-        if *end > first {
-            let gone = number(role, first)..number(role, std::mem::replace(end, first));
+    /// Pages of a file that was cut or deleted take no room.
+    fn forget(&mut self, call: &Call, role: Role) {
+        for (sector, sectors) in self.view.space.cut_by(call) {
+            let (_, first, count) = pages(role, sector, sectors);
+            let gone = number(role, first)..number(role, first + count);
             self.stack.forget(gone);
         }
     }

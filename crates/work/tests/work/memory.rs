@@ -10,6 +10,11 @@ const UNIT_BYTES: u64 = 8192;
 
 /// A session that reads pages of 8 KiB, of which the cache held as many as `units`: the rest come from the device.
 fn recording(uses: &[u64], units: usize) -> Recording {
+    placed(uses, units, |unit| 1_000 + unit * 16)
+}
+
+/// The same of a file whose pages lie at these sectors.
+fn placed(uses: &[u64], units: usize, sector: impl Fn(u64) -> u64) -> Recording {
     let mut made = Made::new("postgres");
     let session = made.thread(ThreadClass::Session);
     let data = made.file(Some(Role::Data), 1 << 20);
@@ -30,7 +35,7 @@ fn recording(uses: &[u64], units: usize) -> Recording {
             .call(CallKind::Read, data, read, (wait_ns, NONE));
         if wait_ns > 0 {
             let times = (now_ns + 5_500, now_ns + 55_500);
-            made.block(data, session, BlockOp::Read, 1_000 + unit * 16, times);
+            made.block(data, session, BlockOp::Read, sector(unit), times);
         }
         now_ns += 7_000 + wait_ns;
     }
@@ -60,6 +65,15 @@ fn reads_know_how_long_before_their_pages_were_used() {
     assert!(work.page_cache.cold);
     assert_eq!(work.page_cache.reason, None);
     assert!(work.page_cache.least_bytes >= 3 * UNIT_BYTES);
+}
+
+#[test]
+fn pages_are_known_wherever_the_parts_of_their_file_lie() {
+    let parts = |unit| if unit < 20 { 90_000 } else { 5_000 } + unit * 16;
+    let recording = placed(&[0, 20, 21, 0, 20], 1, parts);
+    let work = Work::from_recording(&recording).expect("a sound recording");
+    let (first, again) = (Reuse::NEVER, Reuse::after(5));
+    assert_eq!(reuses(&work), [first, first, first, again, again]);
 }
 
 #[test]
