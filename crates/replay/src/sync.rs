@@ -63,16 +63,27 @@ impl<'a> Simulation<'a> {
         let (now, role) = (self.now, job.role);
         match stage(job.stage, flushes) {
             Stage::Data => Some(self.send_data(index) + self.await_write_back(index)),
-            Stage::Journal => {
-                let writes = script.map_or(&[][..], |script| &script.journal_writes);
-                let storage = &mut self.storage;
-                let send =
-                    |&(sector, sectors)| storage.send(now, index, role, Op::Write, sector, sectors);
-                Some(writes.iter().map(send).sum())
-            }
+            Stage::Journal => Some(self.send_journal(index, role, script, false)),
+            Stage::Record => Some(self.send_journal(index, role, script, true)),
             Stage::Flush => Some(self.storage.flush(now, index, role)),
             Stage::Done => None,
         }
+    }
+
+    /// Sends what a sync writes to the file system's journal: all but its last write, or that alone.
+    fn send_journal(
+        &mut self,
+        index: u32,
+        role: Role,
+        script: Option<&SyncScript>,
+        record: bool,
+    ) -> u32 {
+        let writes = script.map_or(&[][..], |script| &script.journal_writes);
+        let (body, last) = writes.split_at(writes.len().saturating_sub(1));
+        let (now, storage) = (self.now, &mut self.storage);
+        let sent = if record { last } else { body }.iter();
+        sent.map(|&(sector, sectors)| storage.send(now, index, role, Op::Write, sector, sectors))
+            .sum()
     }
 
     fn script_of(&self, job: &Job) -> Option<&'a SyncScript> {
