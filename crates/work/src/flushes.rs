@@ -83,7 +83,7 @@ impl LogFlushes {
         found.overlapping = overlapping(&found.all);
         writes.sort_by_key(|call| call.start_ns);
         found.appended_bytes = appended_bytes(&writes);
-        found.page_bytes = page_bytes(&writes);
+        found.page_bytes = page_bytes(view, &writes);
         found
     }
 
@@ -246,26 +246,32 @@ fn appended_bytes(writes: &[&Call]) -> u64 {
     sum
 }
 
-/// The granule of writes: the largest power of two that divides nearly all offsets.
-fn page_bytes(writes: &[&Call]) -> u32 {
-    let offsets = writes
+/// The granule of writes to the log: of the engine's, and of what the device was sent, since the page cache writes
+/// whole pages.
+fn page_bytes(view: &View<'_>, writes: &[&Call]) -> u32 {
+    let known = writes
         .iter()
         .filter(|call| call.offset_bytes != UNKNOWN && call.offset_bytes > 0);
+    let asked = granule(known.map(|call| call.offset_bytes | call.size_bytes));
+    let blocks = view.recording.blocks.iter().filter(|block| {
+        block.op == BlockOp::Write
+            && block.sector != UNKNOWN
+            && view.role(block.file) == Some(Role::Log)
+    });
+    let sent = granule(blocks.map(|block| (block.sector | u64::from(block.sectors)) * 512));
+    asked.unwrap_or(4096).max(sent.unwrap_or(512).min(4096))
+}
+
+/// The largest power of two, up to 64 KiB, that divides nearly all of some sizes; none of none.
+fn granule(sizes: impl Iterator<Item = u64>) -> Option<u32> {
     let mut by_shift = [0_usize; 17];
-    let mut all = 0;
-    for call in offsets {
-        let shift = (call.offset_bytes | call.size_bytes)
-            .trailing_zeros()
-            .min(16);
-        by_shift[shift as usize] += 1;
-        all += 1;
+    for size in sizes {
+        by_shift[size.trailing_zeros().min(16) as usize] += 1;
     }
+    let all: usize = by_shift.iter().sum();
     let mut below = 0;
-    for (shift, count) in by_shift.iter().enumerate() {
+    by_shift.iter().enumerate().find_map(|(shift, count)| {
         below += count;
-        if below * 10 > all {
-            return 1 << shift.max(9);
-        }
-    }
-    4096
+        (below * 10 > all).then(|| 1 << shift.max(9))
+    })
 }
