@@ -8,8 +8,8 @@ use tierwise_recording::{Block, BlockOp, CallKind, StateKind, UNKNOWN};
 use crate::space::SECTOR_BYTES;
 use crate::view::View;
 
-/// Places that differ by less than this are the same: the first page of a call may have been found in the cache.
-const ALIKE_SECTORS: u64 = 64;
+/// The most that is read ahead at once.
+const AHEAD_SECTORS: i128 = 4096;
 /// A waking is told within this time of the end of the request that caused it.
 const WOKEN_NS: u64 = 100_000;
 
@@ -61,22 +61,26 @@ fn offset(view: &View<'_>, block: &Block) -> (Option<u64>, bool) {
     (Some(call.offset_bytes / SECTOR_BYTES), waited && reads)
 }
 
-/// Places put together to extents, the first of which begins the file.
+/// Places put together to extents, the first of which begins the file. Of places that differ by less than is read
+/// ahead at once, the lowest is right: the others are of requests for what came after the call.
 fn joined(mut told: Extents) -> Extents {
     told.sort_unstable();
-    let mut extents = Extents::new();
+    let mut parts: Vec<(u64, i128)> = Vec::new();
     for (offset, sector) in told {
-        let fits = extents.last().is_some_and(|&(first, start)| {
-            start.saturating_add(offset - first).abs_diff(sector) < ALIKE_SECTORS
-        });
-        if !fits {
-            extents.push((offset, sector));
+        let base = i128::from(sector) - i128::from(offset);
+        match parts.last_mut() {
+            Some(part) if (part.1 - base).abs() <= AHEAD_SECTORS => part.1 = part.1.min(base),
+            _ => parts.push((offset, base)),
         }
     }
-    if let Some(first) = extents.first_mut() {
-        *first = (0, first.1.saturating_sub(first.0));
+    if let Some(first) = parts.first_mut() {
+        first.0 = 0;
     }
-    extents
+    let place = |(offset, base): (u64, i128)| {
+        let start = i128::from(offset) + base;
+        (offset, u64::try_from(start.max(0)).unwrap_or(u64::MAX))
+    };
+    parts.into_iter().map(place).collect()
 }
 
 /// Where a sector of a file lies.
