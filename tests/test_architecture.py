@@ -17,7 +17,7 @@ PACKAGE = ROOT / "python" / "tierwise"
 # A module may import what stands above it in this list, and its own line; never what stands below.
 LAYERS: list[set[str]] = [
     {"errors", "_core"},
-    {"roles", "units", "strict_model", "expression", "program", "dialect"},
+    {"roles", "spelling", "units", "strict_model", "expression", "program", "dialect"},
     {"dss"},
     {"workload"},
     {"results"},

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
+from tierwise.spelling import one_of
 
 
 class DeviceSpec(BaseModel):
@@ -50,5 +51,5 @@ class Placement(BaseModel):
             if device not in devices:
                 raise TierwiseError(
                     f"{where}: placements.{self.name}.{role} names the unknown device {device!r}",
-                    f"use one of {', '.join(sorted(devices))}, or add it under [devices]",
+                    f"{one_of(device, sorted(devices))}, or add it under [devices]",
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from tierwise import _core
 from tierwise.errors import TierwiseError
+from tierwise.spelling import nearest
 
 FOLDER = Path(__file__).parent / "profiles"
 
@@ -140,6 +140,6 @@ def _file_of(name_or_path: str) -> Path:
     path = Path(name_or_path)
     if path.suffix == ".toml" or len(path.parts) > 1:
         return path
-    near = difflib.get_close_matches(name_or_path, names(), n=3, cutoff=0.4)
+    near = nearest(name_or_path, names(), 3, cutoff=0.4)
     known = f"use one of {', '.join(near)}" if near else "use one that tierwise devices lists"
     raise TierwiseError(f"unknown profile {name_or_path!r}", f"{known}, or a path to a TOML file")

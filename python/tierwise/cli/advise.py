@@ -10,11 +10,12 @@ import typer
 
 from tierwise.advise import Goal
 from tierwise.advise import advise as find_advice
-from tierwise.cli.predict import device_names, print_json, print_parts
+from tierwise.cli.output import print_json, print_parts
 from tierwise.errors import TierwiseError
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
 from tierwise.report.advice import advice_parts
+from tierwise.spelling import names_in
 
 _MONEY = re.compile(r"\$?(\d+(?:\.\d+)?)\$?(?:/(?:month|mo|m))?")
 
@@ -34,9 +35,9 @@ def advise(
     budget_usd = _usd(budget) if budget is not None else None
     wanted = Goal.parse(goal) if goal is not None else None
     predictor = Predictor.open(recording, seeds=seeds)
-    advice = find_advice(predictor, device_names(devices), budget_usd, wanted)
+    advice = find_advice(predictor, names_in(devices), budget_usd, wanted)
     if as_json:
-        print_json(predictor, advice=advice.model_dump(mode="json"))
+        print_json(predictor.run, advice=advice.model_dump(mode="json"))
     else:
         print_parts(advice_parts(advice))
 

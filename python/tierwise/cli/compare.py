@@ -7,7 +7,8 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
-from tierwise.cli.report import LATEST_FILES, write_file
+from tierwise.cli.output import write_file
+from tierwise.cli.report import LATEST_FILES
 from tierwise.errors import TierwiseError
 from tierwise.report.compare import compare_sets
 from tierwise.report.compare_text import FORMATS

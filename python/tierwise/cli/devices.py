@@ -6,16 +6,15 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from tierwise import device_summary, profiles
 from tierwise.cli import device_import, device_simulate
+from tierwise.cli.output import wide_console
 from tierwise.device_summary import DeviceSummary
 
 _GB = 1e9
 _TABLE_COLUMNS = 180
-"""Width of the list: a narrower terminal had better wrap lines than lose digits."""
 _COLUMNS = {
     "capacity": "GB",
     "sequential": "MB/s read / write",
@@ -51,8 +50,7 @@ def show(profile: Annotated[str, typer.Argument(help="name of a profile, or path
 
 
 def _print(summaries: list[DeviceSummary]) -> None:
-    console = Console()
-    console.width = max(console.width, _TABLE_COLUMNS)
+    console = wide_console(_TABLE_COLUMNS)
     table = Table(box=None)
     table.add_column("profile", no_wrap=True)
     table.add_column("kind", no_wrap=True)

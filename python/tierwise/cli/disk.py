@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tierwise import profiles
+from tierwise.cli.output import wide_console
 from tierwise.errors import TierwiseError
 from tierwise.host import clean as host_clean
 from tierwise.host.disk import WHOLE, EmulatedDisk, Faults, Partition, list_disks
@@ -20,7 +21,6 @@ from tierwise.units import parse_size_bytes
 
 _MIB = 1 << 20
 _TABLE_COLUMNS = 160
-"""Width of the list: a narrower terminal had better wrap lines than lose letters."""
 
 app = typer.Typer(no_args_is_help=True, help="Emulated disks: real block devices at the pace of a model.")
 
@@ -160,8 +160,7 @@ def list_(as_json: AsJson = False) -> None:
     for stats in disks:
         for row in _rows(stats):
             table.add_row(*row)
-    console = Console()
-    console.width = max(console.width, _TABLE_COLUMNS)
+    console = wide_console(_TABLE_COLUMNS)
     console.print(table)
 
 

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console, RenderableType
 
-from tierwise.cli.report import write_file
+from tierwise.cli.output import print_json, print_parts, write_file
 from tierwise.predict import Prediction, Predictor, Question, Ranking, parse_placement, rank
 from tierwise.predict.predictor import SEEDS
-from tierwise.report.charts.prediction import answers_chart
-from tierwise.report.charts.render import to_png
 from tierwise.report.prediction import prediction_parts, ranking_parts
+from tierwise.spelling import names_in
 from tierwise.units import parse_size_bytes
-
-_COLUMNS = 110
 
 
 def predict(
@@ -57,7 +51,7 @@ def predict(
     placements = [parse_placement(one) for one in placement or []]
     predictor = Predictor.open(recording, seeds=seeds)
     if all_ is not None:
-        ranking = rank(predictor, device_names(all_), machine)
+        ranking = rank(predictor, names_in(all_), machine)
         _show_ranking(predictor, ranking, as_json)
         answers = ranking.closer
     else:
@@ -65,39 +59,28 @@ def predict(
         answers = predictor.predict(questions)
         _show(predictor, answers, as_json)
     if png is not None:
-        chart = to_png(answers_chart(predictor.as_recorded, answers))
-        typer.echo(f"chart: {write_file(png, chart)}", err=True)
+        _draw(predictor, answers, png)
     if any(answer.refused for answer in answers):
         raise typer.Exit(1)
 
 
-def device_names(text: str) -> list[str]:
-    """Names of a list with commas."""
-    return [name for part in text.split(",") if (name := part.strip())]
+def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
+    from tierwise.report.charts.prediction import answers_chart  # slow to import
+    from tierwise.report.charts.render import to_png
+
+    chart = to_png(answers_chart(predictor.as_recorded, answers))
+    typer.echo(f"chart: {write_file(png, chart)}", err=True)
 
 
 def _show(predictor: Predictor, answers: list[Prediction], as_json: bool) -> None:
     if as_json:
-        print_json(predictor, predictions=[answer.model_dump(mode="json") for answer in answers])
+        print_json(predictor.run, predictions=[answer.model_dump(mode="json") for answer in answers])
     else:
         print_parts(prediction_parts(predictor.run, predictor.as_recorded, answers))
 
 
 def _show_ranking(predictor: Predictor, ranking: Ranking, as_json: bool) -> None:
     if as_json:
-        print_json(predictor, ranking=ranking.model_dump(mode="json"))
+        print_json(predictor.run, ranking=ranking.model_dump(mode="json"))
     else:
         print_parts(ranking_parts(predictor.run, predictor.as_recorded, ranking))
-
-
-def print_json(predictor: Predictor, **answer: object) -> None:
-    """Print an answer with the recorded run that it is from."""
-    typer.echo(json.dumps({"recorded": predictor.run.model_dump(mode="json"), **answer}, indent=2))
-
-
-def print_parts(parts: Sequence[RenderableType]) -> None:
-    """Print renderables, as wide as their tables need."""
-    console = Console()
-    console.width = max(console.width, _COLUMNS)
-    for part in parts:
-        console.print(part, highlight=False)

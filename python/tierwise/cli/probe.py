@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from tierwise.cli.output import wide_console
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.probe import SWEEP, Options, ProbeReport, middle
@@ -19,7 +20,6 @@ from tierwise.statistics import Interval, median_interval
 from tierwise.units import parse_size_bytes
 
 _TABLE_COLUMNS = 140
-"""Width of the tables: a narrower terminal had better wrap lines than lose digits."""
 
 
 def probe(  # noqa: PLR0917  (options of a command)
@@ -56,8 +56,7 @@ def probe(  # noqa: PLR0917  (options of a command)
         engine=engine,
         seed=seed,
     )
-    console = Console()
-    console.width = max(console.width, _TABLE_COLUMNS)
+    console = wide_console(_TABLE_COLUMNS)
     with console.status("looking", spinner="line") as status:
         report = run_probe(path, options, status.update)
     if out is not None and report.profile is not None:

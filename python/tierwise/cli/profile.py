@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from tierwise.breakdown import Breakdown, break_down
-from tierwise.cli.predict import print_parts
-from tierwise.cli.report import write_file
+from tierwise.cli.output import print_parts, write_file
 from tierwise.errors import TierwiseError
 from tierwise.predict import Predictor
 from tierwise.recording import Recording

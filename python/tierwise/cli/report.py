@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tierwise.cli.output import write_file
 from tierwise.errors import TierwiseError
 from tierwise.lab import LATEST, RESULTS_FILE, STUDY_FILE
 from tierwise.report.answer import Answer, build_answer
@@ -106,20 +107,6 @@ def read_answer(results_dir: Path) -> Answer:
     """
     info = read_study_info(results_dir / STUDY_FILE)
     return build_answer(read_results(results_dir / RESULTS_FILE), info)
-
-
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file, its directory made if need be, and return its path.
-
-    Raises:
-        TierwiseError: if it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "name a place that you may write to") from error
-    return path
 
 
 def _chapter(directory: Path) -> Chapter:

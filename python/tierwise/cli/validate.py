@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from tierwise import lab, validate
+from tierwise.cli.output import write_file
 from tierwise.cli.progress import LabProgress
-from tierwise.cli.report import write_file
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.predict import ModelError

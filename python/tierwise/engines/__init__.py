@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 
 from tierwise.engines.base import Clients, Engine, Limits
 from tierwise.errors import TierwiseError
+from tierwise.spelling import one_of
 
 __all__ = ["Clients", "Engine", "Limits", "create", "names"]
 
@@ -76,7 +76,5 @@ def create(name: str, settings: Mapping[str, str] | None = None) -> Engine:
         TierwiseError: if the name is unknown, or the engine is not installed.
     """
     if name not in _ENGINES:
-        near = difflib.get_close_matches(name, _ENGINES, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise TierwiseError(f"engine {name!r} is unknown", f"{hint}use one of {', '.join(_ENGINES)}")
+        raise TierwiseError(f"engine {name!r} is unknown", one_of(name, _ENGINES))
     return _ENGINES[name](name, settings or {})

@@ -11,6 +11,7 @@ from tierwise.errors import TierwiseError
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.results.measurements import Record
 from tierwise.roles import Role
+from tierwise.spelling import names_in, one_of
 
 EVERYTHING = "all"
 """In place of a role: every role that the recording has and that is not named beside it."""
@@ -69,7 +70,7 @@ def parse_placement(text: str) -> dict[str, str]:
         TierwiseError: a part that is no ``role=device``, a role that is none or comes twice.
     """
     placement: dict[str, str] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in names_in(text):
         role, equals, device = (piece.strip() for piece in part.partition("="))
         if not equals or not device:
             raise TierwiseError(
@@ -87,4 +88,4 @@ def parse_placement(text: str) -> dict[str, str]:
 def _require_role(role: str) -> None:
     known = [EVERYTHING, *(one.value for one in Role)]
     if role not in known:
-        raise TierwiseError(f"--placement: unknown role {role!r}", f"use one of {', '.join(known)}")
+        raise TierwiseError(f"--placement: unknown role {role!r}", one_of(role, known))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 from tierwise import _core
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
+from tierwise.spelling import one_of
 
 _SUFFIX = ".toml"
 
@@ -61,11 +61,8 @@ def load(name: str) -> Rules:
     if name.endswith(_SUFFIX):
         return _read(Path(name))
     if name not in names():
-        near = difflib.get_close_matches(name, names(), n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
         raise TierwiseError(
-            f"there are no rules for engine {name!r}",
-            f"{hint}use one of {', '.join(names())}, or a TOML file",
+            f"there are no rules for engine {name!r}", f"{one_of(name, names())}, or a TOML file"
         )
     return _shipped(name)
 

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierwise.errors import TierwiseError
+from tierwise.spelling import one_of
 from tierwise.study import sweep
 from tierwise.study.spec import Overrides, Study
 
@@ -37,9 +38,8 @@ def load(name_or_path: str) -> Study:
     if given.suffix == ".toml":
         return parse(_read(given), str(given))
     if name_or_path not in names():
-        raise TierwiseError(
-            f"unknown study {name_or_path!r}", f"use one of {', '.join(names())}, or the path of a .toml file"
-        )
+        fix = f"{one_of(name_or_path, names())}, or the path of a .toml file"
+        raise TierwiseError(f"unknown study {name_or_path!r}", fix)
     return parse((_shipped() / f"{name_or_path}.toml").read_text("utf-8"), f"{name_or_path}.toml")
 
 

@@ -17,6 +17,7 @@ from tierwise.errors import TierwiseError
 from tierwise.placement import DeviceSpec, Placement
 from tierwise.results.measurements import Record
 from tierwise.roles import Role
+from tierwise.spelling import one_of
 from tierwise.study.spec import Caches, Size, Study
 
 SHIPPED = "validate.toml"
@@ -176,8 +177,8 @@ def chosen(cases: list[Case], names: list[str]) -> list[Case]:
     """
     for name in names:
         if not any(_fits(case, name) for case in cases):
-            known = ", ".join(case.name for case in cases)
-            raise TierwiseError(f"no case {name!r}", f"use one of {known}, or the beginning of one")
+            fix = f"{one_of(name, [case.name for case in cases])}, or the beginning of one"
+            raise TierwiseError(f"no case {name!r}", fix)
     return [case for case in cases if not names or any(_fits(case, name) for name in names)]
 
 

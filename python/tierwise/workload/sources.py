@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import resources
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
+from tierwise.spelling import nearest
 from tierwise.workload import pgbench
 from tierwise.workload.reader import AFTER_LOAD_FILE, SCHEMA_FILE, WORKLOAD_FILE, Layer, read_toml
 
@@ -35,7 +35,7 @@ def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
     if script.suffix in pgbench.SUFFIXES and script.is_file():
         return script.stem, str(script), _scripts(script.parent, [script])
     if not path.is_dir():
-        near = difflib.get_close_matches(name_or_path, names()) or names()
+        near = nearest(name_or_path, names(), 3) or names()
         raise TierwiseError(
             f"unknown workload {name_or_path!r}",
             f"use one of {', '.join(near)}, a folder with a {WORKLOAD_FILE}, or a pgbench script",

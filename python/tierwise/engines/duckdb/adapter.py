@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from tierwise.engines.embedded.adapter import Opening
 from tierwise.errors import TierwiseError
 from tierwise.results.counters import Counters, SpaceUse
 from tierwise.roles import Role
+from tierwise.spelling import did_you_mean
 
 FILE = "database.duckdb"
 
@@ -129,10 +129,9 @@ def _check(settings: Mapping[str, str]) -> None:
         known = [name for (name,) in plain.execute("SELECT name FROM duckdb_settings()").fetchall()]
     for name, value in settings.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
             raise TierwiseError(
                 f"setting {name} is unknown to DuckDB",
-                f"did you mean {near[0]}?" if near else "use a name from duckdb_settings()",
+                did_you_mean(name, known, "use a name from duckdb_settings()"),
             )
         try:
             duckdb.connect(config={name: value}).close()

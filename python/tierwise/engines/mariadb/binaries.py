@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import shutil
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
+from tierwise.spelling import did_you_mean
 
 _ALSO_IN = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
 
@@ -67,8 +67,7 @@ class MariadbBinaries:
     def _unknown_setting(self, engine: str, name: str) -> TierwiseError:
         told = self._run("--no-defaults", "--help", "--verbose").stdout
         known = [line.split()[0].replace("-", "_") for line in told.splitlines() if re.match(r"\w", line)]
-        near = difflib.get_close_matches(name, known, n=1)
-        fix = f"did you mean {near[0]}?" if near else "use a name from SHOW VARIABLES"
+        fix = did_you_mean(name, known, "use a name from SHOW VARIABLES")
         return TierwiseError(f"engine {engine}: setting {name} is unknown to this server", fix)
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:

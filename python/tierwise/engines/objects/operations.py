@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tierwise.errors import TierwiseError
+from tierwise.spelling import names_in, one_of
 
 Value = int | float | str | None
 """What a field may hold."""
@@ -52,7 +53,7 @@ class Kind:
             TierwiseError: if the kind does not have it.
         """
         if field not in self.fields:
-            raise TierwiseError(f"{self.name} has no field {field}", f"use one of {', '.join(self.fields)}")
+            raise TierwiseError(f"{self.name} has no field {field}", one_of(field, self.fields))
         return self.fields.index(field)
 
 
@@ -79,8 +80,8 @@ def parse_kind(statement: str, number: int) -> Kind:
     found = _KIND.fullmatch(statement.strip())
     if found is None:
         raise TierwiseError(f"{_shown(statement)} declares no kind of object", "write OBJECT name KEY ...")
-    fields = tuple(field.split()[0] for field in _listed(found["fields"]))
-    kind = Kind(found["name"], number, found["key"], fields, tuple(_listed(found["indexes"])))
+    fields = tuple(field.split()[0] for field in names_in(found["fields"]))
+    kind = Kind(found["name"], number, found["key"], fields, tuple(names_in(found["indexes"] or "")))
     for named in (kind.key, *kind.indexes):
         kind.place_of(named)
     return kind
@@ -105,11 +106,11 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
         )
     kind = kinds[found["kind"]]
     parameters = _parameters(statement, names)
-    values, keys = _listed(found["values"]), _listed(found["key"])
+    values, keys = names_in(found["values"] or ""), names_in(found["key"] or "")
     operation = Operation(
         verb=found["verb"],
         kind=kind,
-        places=tuple(kind.place_of(field) for field in _listed(found["fields"])),
+        places=tuple(kind.place_of(field) for field in names_in(found["fields"] or "")),
         arguments=tuple(parameters[: len(values)]),
         key_argument=parameters[len(values)] if keys else None,
         limit=None if found["limit"] is None else int(found["limit"]),
@@ -149,10 +150,6 @@ def _parameters(statement: str, names: Sequence[str]) -> list[int]:
     """Number of the argument of each parameter, in the order of the text."""
     marks = re.findall(r"\?|:(\w+)", statement)
     return [names.index(mark) if mark else place for place, mark in enumerate(marks)]
-
-
-def _listed(text: str | None) -> list[str]:
-    return [part.strip() for part in (text or "").split(",") if part.strip()]
 
 
 def _shown(statement: str) -> str:

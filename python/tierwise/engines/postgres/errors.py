@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 
 from tierwise.errors import TierwiseError
+from tierwise.spelling import did_you_mean
 
 _GRAVE = re.compile(
     r"(?:PANIC|FATAL):\s+(.*)|(?:initdb: error: |LOG:\s+(?=.* was terminated by signal))(.*)"
@@ -62,6 +62,5 @@ def fix_for(message: str) -> str:
 
 
 def _unknown_setting(what: str, name: str, known: Iterable[str]) -> TierwiseError:
-    near = difflib.get_close_matches(name, known, n=1)
-    fix = f"did you mean {near[0]}?" if near else "use a name from SHOW ALL"
+    fix = did_you_mean(name, known, "use a name from SHOW ALL")
     return TierwiseError(f"{what}: setting {name} is unknown to this server", fix)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from rocksdict import Cache, Options
 
 from tierwise.engines.rocksdb.files import newest_options, read_options
 from tierwise.errors import TierwiseError
+from tierwise.spelling import did_you_mean
 
 CACHE = "block_cache"
 """Size of the block cache in bytes: the one option that RocksDB's file leaves out."""
@@ -34,10 +34,9 @@ class NamedOptions:
         """
         self._values = {CACHE: str(_CACHE_BYTES), **read_options(database)}
         for name in changes.keys() - self._values.keys():
-            near = difflib.get_close_matches(name, self._values, n=1)
             raise TierwiseError(
                 f"setting {name} is unknown to RocksDB",
-                f"did you mean {near[0]}?" if near else "see its OPTIONS file",
+                did_you_mean(name, self._values, "see its OPTIONS file"),
             )
         self._text = newest_options(database).read_text()
         for name, value in changes.items():

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tierwise.engines.base import Limits
 from tierwise.errors import TierwiseError
+from tierwise.spelling import one_of
 
 _CACHE_SHARE = 4
 """One part of so many of the memory is for pages; the kernel's page cache takes the rest."""
@@ -107,11 +107,7 @@ def check(engine: str, settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
         kind = _KINDS.get(name)
         if kind is None:
-            near = difflib.get_close_matches(name, _KINDS, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            raise TierwiseError(
-                f"engine {engine}: setting {name} is unknown", f"{hint}use one of {', '.join(_KINDS)}"
-            )
+            raise TierwiseError(f"engine {engine}: setting {name} is unknown", one_of(name, _KINDS))
         if kind.read(value) is None or (name == "page_size" and int(value).bit_count() != 1):
             raise TierwiseError(
                 f"engine {engine}: setting {name} cannot be {value!r}", f"give {_wanted(name)}"
