@@ -7,43 +7,17 @@ import sys
 
 import typer
 
-from tierwise.cli import (
-    advise,
-    compare,
-    devices,
-    disk,
-    doctor,
-    predict,
-    probe,
-    profile,
-    record,
-    report,
-    study,
-    validate,
-    workload,
-)
+from tierwise.cli.commands import Commands
 from tierwise.errors import TierwiseError
 
 _BAD_INPUT = 2
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
-app.command()(study.demo)
-app.command()(study.run)
-app.command()(study.studies)
-app.command()(report.report)
-app.command()(compare.compare)
-app.command()(probe.probe)
-app.command()(record.record)
-app.command("validate")(validate.run)
-app.command()(profile.profile)
-app.command()(predict.predict)
-app.command()(advise.advise)
-app.command()(devices.devices)
-app.command()(doctor.doctor)
-app.command()(disk.clean)
-app.add_typer(disk.app, name="disk")
-app.add_typer(devices.app, name="device")
-app.add_typer(workload.app, name="workload")
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+
+
+@app.callback()
+def _tierwise() -> None:
+    """Which of my database's files deserve the fast device?"""
 
 
 def main() -> None:
