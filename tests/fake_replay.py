@@ -56,7 +56,7 @@ class FakeReplay:
         }
         return json.dumps(said | self.more)
 
-    def reproduce(self, options: str) -> str:
+    def reproduce(self, options: str, threads: int) -> str:
         seeds = json.loads(options)["seeds"]
         scenario: dict[str, Any] = {"placement": {}, "cpu_speed": 1.0, "clients": None}
         outcomes = [self._outcome(scenario | {"seed": seed}, [], 1 + self.error) for seed in seeds]

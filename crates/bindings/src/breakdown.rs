@@ -7,12 +7,15 @@ use pyo3::prelude::*;
 use tierwise_recording::Recording;
 use tierwise_work::breakdown;
 
+use crate::defect::told;
 use crate::interrupt::user_error;
 
 /// Where the time of a recording went, as JSON.
 #[pyfunction]
 pub fn profile_recording(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    let found = py.detach(|| Recording::read(&path).map(|recording| breakdown(&recording)));
-    let found = found.map_err(|error| user_error(py, &error.message, &error.fix))?;
-    serde_json::to_string(&found).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    told(py, || {
+        let found = py.detach(|| Recording::read(&path).map(|recording| breakdown(&recording)));
+        let found = found.map_err(|error| user_error(py, &error.message, &error.fix))?;
+        serde_json::to_string(&found).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    })
 }

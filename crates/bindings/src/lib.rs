@@ -1,6 +1,7 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
 mod breakdown;
+mod defect;
 mod disk;
 mod drivers;
 mod import;

@@ -6,15 +6,18 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tierwise_recording::Recording;
 
+use crate::defect::told;
 use crate::interrupt::user_error;
 
 /// What a recording says of itself, as JSON. With `whole`, every table is read and checked first.
 #[pyfunction]
 pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<String> {
-    let about = py.detach(|| match whole {
-        true => Recording::read(&path).map(|recording| recording.about),
-        false => Recording::read_about(&path),
-    });
-    let about = about.map_err(|error| user_error(py, &error.message, &error.fix))?;
-    serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    told(py, || {
+        let about = py.detach(|| match whole {
+            true => Recording::read(&path).map(|recording| recording.about),
+            false => Recording::read_about(&path),
+        });
+        let about = about.map_err(|error| user_error(py, &error.message, &error.fix))?;
+        serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    })
 }

@@ -1,7 +1,7 @@
 //! Recordings that are replayed, for Python.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -12,6 +12,7 @@ use tierwise_recording::Recording;
 use tierwise_replay::{Answer, Program, Question, Retrace};
 use tierwise_work::Work;
 
+use crate::defect::told;
 use crate::interrupt::interruptible;
 use crate::profile::PyProfile;
 
@@ -28,17 +29,7 @@ impl PyReplay {
     #[new]
     #[pyo3(signature = (path, library=BTreeMap::new()))]
     fn new(py: Python<'_>, path: PathBuf, library: BTreeMap<String, String>) -> PyResult<Self> {
-        py.detach(|| {
-            let recording =
-                Recording::read(&path).map_err(|error| refusal(error.message, error.fix))?;
-            let about = json(&recording.about)?;
-            let work = Work::from_recording(&recording)
-                .map_err(|error| refusal(error.message, error.fix))?;
-            drop(recording); // it may be large
-            let program = Program::new(work, &Library::new(library));
-            let program = program.map_err(|error| refusal(error.message, error.fix))?;
-            Ok(Self { program, about })
-        })
+        told(py, || py.detach(|| Self::read(&path, library)))
     }
 
     /// What the recording says of itself, as JSON.
@@ -53,10 +44,12 @@ impl PyReplay {
     }
 
     /// The recorded run itself, as JSON; options and answer as in docs/replay.md.
-    fn reproduce(&self, py: Python<'_>, options: &str) -> PyResult<String> {
+    fn reproduce(&self, py: Python<'_>, options: &str, threads: usize) -> PyResult<String> {
         let options: Retrace = parsed(options)?;
-        let reproduction = py.detach(|| options.run(&self.program));
-        json(&reproduction.map_err(|error| refusal(error.message, error.fix))?)
+        told(py, || {
+            let reproduction = stoppable(py, |stop| options.run(&self.program, threads, stop))?;
+            json(&reproduction.map_err(|error| refusal(error.message, error.fix))?)
+        })
     }
 
     /// Answers to questions, in their order, as JSON; see docs/replay.md.
@@ -72,13 +65,31 @@ impl PyReplay {
             .iter()
             .map(|profile| profile.get().profile().clone())
             .collect();
-        let stop = AtomicBool::new(false);
-        let end = || stop.store(true, Ordering::Relaxed);
-        let answers = interruptible(py, end, || {
-            Answer::all(&self.program, &questions, &profiles, threads, &stop)
-        })?;
-        json(&answers)
+        told(py, || {
+            json(&stoppable(py, |stop| {
+                Answer::all(&self.program, &questions, &profiles, threads, stop)
+            })?)
+        })
     }
+}
+
+impl PyReplay {
+    fn read(path: &Path, library: BTreeMap<String, String>) -> PyResult<Self> {
+        let recording = Recording::read(path).map_err(|error| refusal(error.message, error.fix))?;
+        let about = json(&recording.about)?;
+        let work =
+            Work::from_recording(&recording).map_err(|error| refusal(error.message, error.fix))?;
+        drop(recording); // it may be large
+        let program = Program::new(work, &Library::new(library));
+        let program = program.map_err(|error| refusal(error.message, error.fix))?;
+        Ok(Self { program, about })
+    }
+}
+
+/// Work that ends soon after its flag was set, as Ctrl-C does.
+fn stoppable<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    interruptible(py, || stop.store(true, Ordering::Relaxed), || work(&stop))
 }
 
 fn refusal(message: String, fix: String) -> PyErr {

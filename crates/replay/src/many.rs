@@ -1,5 +1,6 @@
 //! One scenario, or many on several threads.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -87,7 +88,11 @@ fn on_threads<A: Sync, B: Send>(
         while !stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(one) = all.get(index) else { return };
-            let result = each(one);
+            let result = catch_unwind(AssertUnwindSafe(|| each(one)));
+            let result = result.unwrap_or_else(|panic| {
+                stop.store(true, Ordering::Relaxed); // nobody will see what the others find
+                resume_unwind(panic)
+            });
             lock(&done).push((index, result));
         }
     };

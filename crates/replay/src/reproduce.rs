@@ -1,10 +1,12 @@
 //! The recorded run itself, to be got right before anything else is asked.
 
+use std::sync::atomic::AtomicBool;
+
 use serde::{Deserialize, Serialize};
 
+use crate::many::replay_all;
 use crate::program::Program;
 use crate::question::Length;
-use crate::run::run;
 use crate::{Mode, Outcome, ReplayError, Scenario};
 
 /// Transactions of all clients from which on work is taken to go on rather than to end.
@@ -23,11 +25,16 @@ pub struct Retrace {
 }
 
 impl Retrace {
-    /// Computes the recorded run.
+    /// Computes the recorded run, on `threads` threads; what comes out after `stop` was set is of no use.
     ///
     /// # Errors
     /// No seeds, or a span that is no time; as [`crate::replay`].
-    pub fn run(&self, program: &Program) -> Result<Reproduction, ReplayError> {
+    pub fn run(
+        &self,
+        program: &Program,
+        threads: usize,
+        stop: &AtomicBool,
+    ) -> Result<Reproduction, ReplayError> {
         let mode = match (recorded_mode(program), self.span_s) {
             (Mode::Steady { .. }, Some(span_s)) => Length::SteadyS(span_s).mode()?,
             (mode, _) => mode,
@@ -35,7 +42,13 @@ impl Retrace {
         if self.seeds.is_empty() {
             return Err(ReplayError::new("no seeds are given", "give at least one"));
         }
-        reproduce(program, &self.seeds, mode)
+        let seeds = self.seeds.iter();
+        let scenarios: Vec<_> = seeds
+            .map(|seed| Scenario::retraced(program, mode, *seed))
+            .collect();
+        let outcomes = replay_all(program, &scenarios, threads, stop);
+        let outcomes = outcomes.into_iter().collect::<Result<_, _>>()?;
+        Ok(Reproduction::new(program, mode, outcomes))
     }
 }
 
@@ -63,30 +76,19 @@ pub fn recorded_mode(program: &Program) -> Mode {
     Mode::Steady { span_ns }
 }
 
-/// Computes the recorded run, once for each seed.
-///
-/// # Errors
-/// As [`crate::replay`].
-pub fn reproduce(
-    program: &Program,
-    seeds: &[u64],
-    mode: Mode,
-) -> Result<Reproduction, ReplayError> {
-    let work = &program.work;
-    let scenario = |seed| Scenario::retraced(program, mode, seed);
-    let outcomes: Vec<Outcome> = seeds
-        .iter()
-        .map(|seed| run(program, &scenario(*seed)))
-        .collect::<Result<_, _>>()?;
-    let mean = |figure: &dyn Fn(&Outcome) -> f64| {
-        outcomes.iter().map(figure).sum::<f64>() / outcomes.len() as f64
-    };
-    let latency = median(&work.observed.latencies_ns);
-    Ok(Reproduction {
-        error: mean(&|outcome| rate_ratio(program, outcome, mode)) - 1.0,
-        latency_error: latency.map(|ns| mean(&|outcome| outcome.latency.p50_us * 1e3 / ns) - 1.0),
-        outcomes,
-    })
+impl Reproduction {
+    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>) -> Self {
+        let mean = |figure: &dyn Fn(&Outcome) -> f64| {
+            outcomes.iter().map(figure).sum::<f64>() / outcomes.len() as f64
+        };
+        let latency = median(&program.work.observed.latencies_ns);
+        Self {
+            error: mean(&|outcome| rate_ratio(program, outcome, mode)) - 1.0,
+            latency_error: latency
+                .map(|ns| mean(&|outcome| outcome.latency.p50_us * 1e3 / ns) - 1.0),
+            outcomes,
+        }
+    }
 }
 
 fn rate_ratio(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {

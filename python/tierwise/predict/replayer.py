@@ -30,7 +30,7 @@ class Core(Protocol):
     def work(self) -> str:
         """JSON of :class:`WorkSummary`."""
 
-    def reproduce(self, options: str) -> str:
+    def reproduce(self, options: str, threads: int) -> str:
         """JSON of :class:`Reproduced`."""
 
     def predict(self, questions: str, profiles: Sequence[_core.Profile], threads: int) -> str:
@@ -45,6 +45,8 @@ class Asked:
     seed: int
     span_s: float = SPAN_S
     misses: str = LIKELY
+    enough: int | None = None
+    """Counted transactions that are enough, however little time that is."""
 
 
 class Replayer:
@@ -70,15 +72,16 @@ class Replayer:
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
         """Replay the recorded run on its own machine, once for each seed."""
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
-        return Reproduced.model_validate(_listed(_said(lambda: self._core.reproduce(options))))
+        said = _said(lambda: self._core.reproduce(options, _threads()))
+        return Reproduced.model_validate(_listed(said))
 
-    def ask(self, asked: Sequence[Asked], threads: int | None = None) -> list[Outcome | Refusal]:
+    def ask(self, asked: Sequence[Asked]) -> list[Outcome | Refusal]:
         """The outcome of each question under its seed, in order, on all processors."""
         shelf: dict[str, tuple[int, Profile]] = {}
         scenarios = [self._scenario(one, shelf) for one in asked]
         cores = [profile.core for _, profile in shelf.values()]
         text = json.dumps(scenarios)
-        answers = _said(lambda: self._core.predict(text, cores, threads or os.cpu_count() or 1))
+        answers = _said(lambda: self._core.predict(text, cores, _threads()))
         return [_answer(answer) for answer in answers]
 
     def _scenario(self, asked: Asked, shelf: dict[str, tuple[int, Profile]]) -> dict[str, Any]:
@@ -95,6 +98,7 @@ class Replayer:
             "misses": asked.misses,
             "clients": question.clients,
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
+            "enough": asked.enough,
             "seed": asked.seed,
             "live": {"path_us": _PATH_US, "serial_flush": True} if question.emulated else None,
         }
@@ -104,6 +108,10 @@ class Replayer:
         if device not in shelf:
             shelf[device] = (len(shelf), resolve(device).profile)
         return shelf[device][0]
+
+
+def _threads() -> int:
+    return os.cpu_count() or 1
 
 
 def _answer(answer: dict[str, Any]) -> Outcome | Refusal:
