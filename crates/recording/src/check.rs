@@ -2,10 +2,18 @@
 
 use std::path::Path;
 
-use crate::{About, NONE, Recording, RecordingError, State, UNKNOWN};
+use crate::{About, BlockOp, CallKind, NONE, Recording, RecordingError, State, UNKNOWN};
 
 /// Times, offsets and sizes stay below, so that sums of two of them cannot overflow.
 const LIMIT: u64 = 1 << 62;
+/// What Linux can be built for.
+const MOST_CORES: u32 = 8192;
+/// Nothing in a recording lasts as long: 19 hours.
+const LONGEST_NS: u64 = 1 << 46;
+/// No call moves as much: the kernel stops a page short of 2 GiB (`MAX_RW_COUNT`).
+const MOST_MOVED_BYTES: u64 = 1 << 31;
+/// No request moves as much, in sectors: 2 GiB.
+const MOST_MOVED_SECTORS: u32 = 1 << 22;
 
 /// What is wrong, in words that name the table and the row.
 type Found = Result<(), String>;
@@ -68,6 +76,10 @@ impl Recording {
             index("thread", call.thread, threads, false)?;
             index("file", call.file, files, true)?;
             below("size_bytes", call.size_bytes)?;
+            let moves = matches!(call.kind, CallKind::Read | CallKind::Write);
+            if moves && call.size_bytes >= MOST_MOVED_BYTES {
+                return Err(format!("a call moved {} bytes", call.size_bytes));
+            }
             known_below("offset_bytes", call.offset_bytes)?;
             stretch(call.start_ns, call.end_ns)
         })?;
@@ -81,6 +93,10 @@ impl Recording {
             index("thread", block.thread, threads, true)?;
             index("file", block.file, files, true)?;
             known_below("sector", block.sector)?;
+            let moves = matches!(block.op, BlockOp::Read | BlockOp::Write);
+            if moves && block.sectors >= MOST_MOVED_SECTORS {
+                return Err(format!("a request moved {} sectors", block.sectors));
+            }
             stretch(block.issued_ns, block.completed_ns)
         })?;
         in_order("blocks", &self.blocks, |block| block.issued_ns)
@@ -88,8 +104,11 @@ impl Recording {
 }
 
 fn check_about(about: &About) -> Found {
-    if about.machine.cores == 0 {
-        return Err("about.json: machine.cores is 0".to_owned());
+    if !(1..=MOST_CORES).contains(&about.machine.cores) {
+        return Err(format!(
+            "about.json: machine.cores is {}",
+            about.machine.cores
+        ));
     }
     if !(about.duration_s.is_finite() && about.duration_s >= 0.0) {
         return Err("about.json: duration_s is no length of time".to_owned());
@@ -142,6 +161,9 @@ fn index(name: &str, value: u32, rows: usize, optional: bool) -> Found {
 fn stretch(start_ns: u64, end_ns: u64) -> Found {
     if start_ns > end_ns {
         return Err(format!("ends at {end_ns}, before it starts at {start_ns}"));
+    }
+    if end_ns - start_ns >= LONGEST_NS {
+        return Err(format!("lasts {} ns, which cannot be", end_ns - start_ns));
     }
     below("its end", end_ns)
 }

@@ -45,8 +45,9 @@ impl Recording {
         Ok(Manifest::read(directory)?.about)
     }
 
-    /// Put rows in the order that [`Recording`] promises: files hold them burst by burst.
-    fn sort(&mut self) {
+    /// Put rows in the order that [`Recording`] promises: files hold them burst by burst. The calls that states
+    /// name must be there.
+    pub fn sort(&mut self) {
         if !self
             .calls
             .is_sorted_by_key(|call| (call.thread, call.start_ns))

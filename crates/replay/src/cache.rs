@@ -12,10 +12,11 @@
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
 
+use crate::page_set::PageSet;
+
 /// Sectors of a page.
 const PAGE_SECTORS: u64 = 8;
 const PAGE_BYTES: u64 = 4096;
-const BITS: u64 = u64::BITS as u64;
 /// How long a page may stay dirty.
 const EXPIRES_NS: Nanos = 30_000_000_000;
 const BACKGROUND_SHARE: f64 = 0.10;
@@ -26,7 +27,7 @@ const LONGEST_PAGES: u64 = 256;
 /// The dirty pages of one role.
 #[derive(Debug, Default)]
 struct Dirty {
-    bits: Vec<u64>,
+    pages: PageSet,
     count: u64,
     since: Nanos,
     /// Pages that had come into the cache by then.
@@ -62,9 +63,8 @@ impl Cache {
         let pages = memory_bytes as f64 / PAGE_BYTES as f64;
         let limit = (limit_bytes(memory_bytes) / PAGE_BYTES).max(1);
         let seen = most_dirty_bytes / PAGE_BYTES;
-        let words = |role| sectors(role).div_ceil(PAGE_SECTORS).div_ceil(BITS).max(1) as usize;
         let dirty = |index: usize| Dirty {
-            bits: vec![0; words(Role::ALL[index])],
+            pages: PageSet::new(sectors(Role::ALL[index]).div_ceil(PAGE_SECTORS)),
             ..Dirty::default()
         };
         Self {
@@ -180,45 +180,16 @@ fn pages(sectors: u32) -> u64 {
 }
 
 impl Dirty {
-    /// Sets or clears the bits of the pages in a range; how many changed.
+    /// Takes the pages of a range in or out; how many changed.
     fn change(&mut self, sector: u64, sectors: u32, set: bool) -> u64 {
-        let all = self.bits.len() as u64 * BITS;
-        let first = (sector / PAGE_SECTORS) % all;
+        let first = sector / PAGE_SECTORS;
         let last = (sector + u64::from(sectors.max(1)) - 1) / PAGE_SECTORS;
-        let end = (first + (last - sector / PAGE_SECTORS) + 1).min(all);
-        let mut changed = 0;
-        let mut page = first;
-        while page < end {
-            let (word, bit) = ((page / BITS) as usize, page % BITS);
-            let part = (BITS - bit).min(end - page);
-            let mask = (u64::MAX >> (BITS - part)) << bit;
-            let before = self.bits[word];
-            self.bits[word] = if set { before | mask } else { before & !mask };
-            changed += u64::from((before ^ self.bits[word]).count_ones());
-            page += part;
-        }
-        changed
+        self.pages.change(first, last - first + 1, set)
     }
 
     /// The first run of dirty pages at or after a page: its first and its length.
     fn run(&self, from: u64) -> Option<(u64, u64)> {
-        let mut word = (from / BITS) as usize;
-        let mut bits = self.bits.get(word)? & (u64::MAX << (from % BITS));
-        while bits == 0 {
-            word += 1;
-            bits = *self.bits.get(word)?;
-        }
-        let first = word as u64 * BITS + u64::from(bits.trailing_zeros());
-        let mut length = 1;
-        while length < LONGEST_PAGES && self.is_set(first + length) {
-            length += 1;
-        }
-        Some((first, length))
-    }
-
-    fn is_set(&self, page: u64) -> bool {
-        let word = self.bits.get((page / BITS) as usize);
-        word.is_some_and(|bits| bits >> (page % BITS) & 1 == 1)
+        self.pages.run(from, LONGEST_PAGES)
     }
 }
 

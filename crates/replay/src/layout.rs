@@ -30,7 +30,7 @@ pub(crate) struct Layout {
 /// Space that a role gets on a device it was not recorded on, if nothing says how much it used: 128 MiB.
 const UNKNOWN_SECTORS: u64 = 1 << 18;
 /// Sectors beyond which there is no device.
-const MOST_SECTORS: u64 = 1 << 50;
+pub(crate) const MOST_SECTORS: u64 = 1 << 50;
 
 impl Layout {
     /// Lays roles out: one that stays keeps its place; one that moves is put behind those that are there, with the

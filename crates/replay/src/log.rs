@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use tierwise_device::Nanos;
 use tierwise_work::{CpuCost, LogRules};
 
+use crate::layout::MOST_SECTORS;
 use crate::op::factor;
 use crate::session::NONE;
 
@@ -69,7 +70,7 @@ impl<'a> Log<'a> {
     /// role's own space. In two parts where the log begins anew.
     pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
         let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
-        let all = (self.rules.sectors * SECTOR_BYTES / page).max(1) * page;
+        let all = (self.rules.sectors.min(MOST_SECTORS) * SECTOR_BYTES / page).max(1) * page;
         let start = from / page * page;
         let length = (to.max(from + 1).next_multiple_of(page) - start).min(all);
         let place = start % all;

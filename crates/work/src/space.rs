@@ -222,7 +222,8 @@ fn sizes_bytes(view: &View<'_>) -> Vec<u64> {
 fn device_of_most(view: &View<'_>, files: &[usize], sizes: &[u64]) -> u32 {
     let mut bytes: BTreeMap<u32, u64> = BTreeMap::new();
     for &file in files {
-        *bytes.entry(view.device_of(file as u32)).or_default() += sizes[file].max(1);
+        let all = bytes.entry(view.device_of(file as u32)).or_default();
+        *all = all.saturating_add(sizes[file].max(1));
     }
     let most = bytes.into_iter().max_by_key(|&(_, bytes)| bytes);
     most.map_or(NONE, |(device, _)| device)

@@ -128,18 +128,7 @@ impl Made {
             .map(|state| state.end_ns)
             .max()
             .unwrap_or(BEGIN_NS);
-        let mut order: Vec<usize> = (0..recording.calls.len()).collect();
-        order.sort_by_key(|&i| (recording.calls[i].thread, recording.calls[i].start_ns));
-        for state in &mut recording.states {
-            if let Some(place) = order.iter().position(|&i| i as u32 == state.call) {
-                state.call = place as u32;
-            }
-        }
-        recording.calls = order.iter().map(|&i| recording.calls[i]).collect();
-        recording
-            .states
-            .sort_by_key(|state| (state.thread, state.start_ns));
-        recording.blocks.sort_by_key(|block| block.issued_ns);
+        recording.sort();
         recording.about.duration_s = (end_ns - BEGIN_NS) as f64 / 1e9;
         recording.about.bursts = vec![Burst {
             start_ns: BEGIN_NS,
