@@ -45,14 +45,15 @@ check:  ## formatting, lints, types, stubs
 	$(BIN)/mypy
 	cd $(VENV) && bin/python -m mypy.stubtest tierwise._core
 
-bench: env  ## the bars: simulator, live disk, clients; the findings of the papers
+bench: env  ## the bars: simulator, replay, live disk, clients; the findings of the papers
 	@tools/debian-packages.sh fio:fio
-	cargo bench --quiet --locked -p tierwise-device
+	cargo bench --quiet --locked -p tierwise-device -p tierwise-replay
 	$(BIN)/python benchmarks/disk_path.py
 	$(BIN)/python benchmarks/client_cpu.py
 	$(BIN)/python benchmarks/load_limit.py
 	$(BIN)/python benchmarks/probe_fio.py
 	$(BIN)/python benchmarks/record_cost.py
+	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/papers.py
 	$(BIN)/python benchmarks/findings.py
 	$(BIN)/python benchmarks/dss_answers.py

@@ -63,6 +63,9 @@ pub struct Question {
     pub clients: Option<u32>,
     /// For how long.
     pub mode: Length,
+    /// Counted transactions that are enough, however little time that is; none to go on to the end.
+    #[serde(default)]
+    pub enough: Option<u64>,
     /// Seed of everything random.
     pub seed: u64,
     /// Whether the devices are emulated live.
@@ -107,6 +110,7 @@ impl Question {
             others_share: self.others_share,
             clients: self.clients,
             mode: self.mode.mode()?,
+            enough: self.enough,
             seed: self.seed,
             as_observed: false,
             live: self.live.map(Live::path).transpose()?,

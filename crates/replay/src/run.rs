@@ -83,6 +83,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         .unwrap_or(0)
         + 1;
     let sectors = |role| layout.sectors(role);
+    let steady = matches!(scenario.mode, Mode::Steady { .. });
     let memory = scenario
         .memory_bytes
         .unwrap_or(work.memory_bytes)
@@ -117,8 +118,9 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         random: SplitMix::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
         others_period_ns: 0,
-        steady: matches!(scenario.mode, Mode::Steady { .. }),
+        steady,
         transactions: 0,
+        enough: scenario.enough.filter(|_| steady).unwrap_or(u64::MAX),
         due_by_work: Vec::new(),
         counted_from: 0,
         over: false,

@@ -63,6 +63,9 @@ pub struct Scenario {
     pub clients: Option<u32>,
     /// Whether work goes on or ends.
     pub mode: Mode,
+    /// Counted transactions after which work that goes on has been seen enough of; none for all of the span. A
+    /// fifth as many pass before it counts.
+    pub enough: Option<u64>,
     /// Seed of everything random.
     pub seed: u64,
     /// Whether recorded devices take the times that they were observed to take, rather than their profiles'.
@@ -85,6 +88,7 @@ impl Scenario {
             others_share: None,
             clients: None,
             mode,
+            enough: None,
             seed,
             as_observed: false,
             live: None,
@@ -147,6 +151,11 @@ impl Scenario {
                 self.mode != Mode::Steady { span_ns: 0 },
                 "no time is counted",
                 "give a span above 0",
+            ),
+            (
+                self.enough != Some(0),
+                "no transaction is counted",
+                "give a number above 0 that is enough",
             ),
         ];
         let broken = rules.iter().find(|rule| !rule.0);

@@ -24,6 +24,9 @@ use crate::write_back::WriteBack;
 /// How long a session waits before it turns round once more, where all its turns took no time.
 const LEAST_CYCLE_NS: Nanos = 1_000_000;
 
+/// So many times fewer transactions than are counted pass before that.
+const WARM_UP_PART: u64 = 5;
+
 /// A run under way.
 pub(crate) struct Simulation<'a> {
     pub(crate) program: &'a Program,
@@ -55,6 +58,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) unfinished: u32,
     /// Transactions of clients since the run began.
     pub(crate) transactions: u64,
+    /// Counted transactions after which the run is over.
+    pub(crate) enough: u64,
     /// Paced sessions that wait for so many transactions.
     pub(crate) due_by_work: Vec<(u64, u32)>,
     pub(crate) counted_from: Nanos,
@@ -121,7 +126,20 @@ impl Simulation<'_> {
         self.answered = answered;
     }
 
+    /// A transaction of a client has ended, which may be the last that has to pass before it counts, or the last.
+    pub(crate) fn end_transaction(&mut self) {
+        self.transactions += 1;
+        if self.tally.counts() {
+            self.over |= self.tally.transactions >= self.enough;
+        } else if self.transactions >= self.enough / WARM_UP_PART {
+            self.begin_counting();
+        }
+    }
+
     fn begin_counting(&mut self) {
+        if self.tally.counts() {
+            return;
+        }
         self.counted_from = self.now;
         self.tally.begin(self.now);
         self.cores.begin(self.now);

@@ -120,7 +120,7 @@ impl Simulation<'_> {
         }
         self.tally.turns += 1;
         if ends {
-            self.transactions += 1;
+            self.end_transaction();
             self.begin_due_by_work();
         }
         self.does(index, Part::Runnable);

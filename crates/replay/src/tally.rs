@@ -31,6 +31,11 @@ impl Tally {
         }
     }
 
+    /// Whether it has begun to count.
+    pub(crate) fn counts(&self) -> bool {
+        self.counting_from.is_some()
+    }
+
     /// Forgets what was and counts from `now`.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.counting_from = Some(now);

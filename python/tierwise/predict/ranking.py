@@ -1,8 +1,8 @@
 """Every placement of the roles over some devices, best first.
 
-All of them are replayed under one seed and a short span, the first few again under every seed. Roles that ask
-next to nothing of their devices stay where they are, and where the space is still too large for all of it, so
-do those that ask least: both are said.
+All of them are replayed under one seed and for few transactions, the first few again under every seed.
+Roles that ask next to nothing of their devices stay where they are, and where the space is still too large
+for all of it, so do those that ask least: both are said.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MOST_PLACEMENTS = 4096
 """What is replayed, at most; two processors take a minute for it."""
 CLOSER = 10
 """How many of the first are replayed again under every seed."""
-_MOST_SPAN_S, _LEAST_SPAN_S = 5.0, 0.5
-"""Virtual time that each is counted for in the first round, at most and at least."""
-_COUNTED = 3000
-"""So many transactions, at the recorded rate, are enough in between."""
+ENOUGH = 3000
+"""Transactions that each is counted for in the first round."""
+SPAN_S = 5.0
+"""Virtual time after which fewer are enough."""
 _NEXT_TO_NOTHING = 0.001
 """Share of the time of the busiest role, and of all bytes, below which a role is left where it is."""
 
@@ -35,7 +35,7 @@ Keep = Callable[[dict[Role, str]], bool]
 
 
 class Ranked(Record):
-    """A placement and its figures under one seed and a short span."""
+    """A placement and its figures under one seed, for few transactions."""
 
     placement: dict[Role, str]
     rate_per_s: float
@@ -152,9 +152,7 @@ def _asking(base: Question, placement: dict[Role, str]) -> Question:
 
 
 def _ranked(predictor: Predictor, base: Question, placements: Sequence[dict[Role, str]]) -> list[Ranked]:
-    enough_s = _COUNTED / predictor.run.reproduced_rate_per_s
-    span_s = min(max(enough_s, _LEAST_SPAN_S), _MOST_SPAN_S)
-    asked = [Asked(_asking(base, placement), 0, span_s) for placement in placements]
+    asked = [Asked(_asking(base, placement), 0, SPAN_S, enough=ENOUGH) for placement in placements]
     answers = predictor.replayer.ask(asked) if asked else []
     ranked = [
         Ranked(

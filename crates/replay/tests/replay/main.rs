@@ -2,6 +2,7 @@
 
 mod background;
 mod clients;
+mod length;
 mod log;
 mod member;
 mod memory;
