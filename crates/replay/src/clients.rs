@@ -22,6 +22,8 @@ pub(crate) struct ClientThread {
     waiting: VecDeque<u32>,
     /// Since when it has been off its core.
     pub(crate) off_since: Nanos,
+    /// How cold it was when it last left its core; see [`tierwise_work::CpuCost`].
+    cold: f64,
 }
 
 /// The threads of all sessions' clients; tells each session its own. Further sets of sessions are further
@@ -83,6 +85,15 @@ impl Simulation<'_> {
         match self.clients.get(client as usize) {
             Some(shared) if thread == CLIENT => shared.off_since,
             _ => own[thread],
+        }
+    }
+
+    /// How cold the thread of a session is that is to run.
+    pub(crate) fn cold(&mut self, index: u32) -> &mut f64 {
+        let session = &mut self.sessions[index as usize];
+        match self.clients.get_mut(session.client as usize) {
+            Some(shared) if session.thread == CLIENT => &mut shared.cold,
+            _ => &mut session.cold[session.thread],
         }
     }
 

@@ -55,16 +55,16 @@ impl Simulation<'_> {
         if grouped {
             log.holder = index;
         }
-        let leader_cpu_ns = Nanos::from(log.rules.leader_cpu_ns);
-        self.lead(index, leader_cpu_ns);
+        let leader_ns = log.leader_ns;
+        self.lead(index, leader_ns);
         false
     }
 
-    fn lead(&mut self, index: u32, leader_cpu_ns: Nanos) {
-        if leader_cpu_ns == 0 {
+    fn lead(&mut self, index: u32, leader_ns: Nanos) {
+        if leader_ns == 0 {
             return self.send_flush(index);
         }
-        self.want_core(index, SERVER, leader_cpu_ns, Resume::SendFlush);
+        self.want_core(index, SERVER, leader_ns, Resume::SendFlush);
     }
 
     /// The leader writes what is in the log by now, and waits.

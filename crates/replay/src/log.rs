@@ -6,7 +6,6 @@ use tierwise_device::Nanos;
 use tierwise_work::{CpuCost, LogRules};
 
 use crate::layout::MOST_SECTORS;
-use crate::op::factor;
 use crate::session::NONE;
 
 const SECTOR_BYTES: u64 = 512;
@@ -29,6 +28,8 @@ pub(crate) struct SecondCopy {
 #[derive(Debug)]
 pub(crate) struct Log<'a> {
     pub(crate) rules: &'a LogRules,
+    /// What the leader runs before its flush, had it been warm.
+    pub(crate) leader_ns: Nanos,
     /// What the leader runs when its flush is done, had it not waited.
     pub(crate) release_ns: Nanos,
     pub(crate) inserted: u64,
@@ -43,12 +44,21 @@ pub(crate) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// A log by its rules, with a second copy that commits wait for or not; `cost` is that of idleness.
-    pub(crate) fn new(rules: &'a LogRules, cost: Option<CpuCost>, waits_for_copy: bool) -> Self {
-        let idle = factor(cost, rules.release_after_ns.into());
+    /// A log by its rules, with a second copy that commits wait for or not; `cost` is that of
+    /// idleness, `leader_ns` what its leaders run before a flush.
+    pub(crate) fn new(
+        rules: &'a LogRules,
+        cost: Option<CpuCost>,
+        leader_ns: Option<f64>,
+        waits_for_copy: bool,
+    ) -> Self {
+        let after_ns = u64::from(rules.release_after_ns);
+        let took_ns = f64::from(rules.release_cpu_ns);
+        let warm_ns = |cost: CpuCost| cost.warm(took_ns, cost.after_wait(0.0, after_ns)).0;
         Self {
             rules,
-            release_ns: (f64::from(rules.release_cpu_ns) / idle) as Nanos,
+            leader_ns: leader_ns.unwrap_or(rules.leader_cpu_ns.into()) as Nanos,
+            release_ns: cost.map_or(took_ns, warm_ns) as Nanos,
             inserted: 0,
             flushed: 0,
             holder: NONE,
@@ -104,7 +114,7 @@ mod tests {
             wake_ns: 0,
             flusher_period_ns: None,
         };
-        let log = Log::new(&rules, None, false);
+        let log = Log::new(&rules, None, None, false);
         assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);
         assert_eq!(log.writes(8191, 8193), [(100, 32), (100, 0)]);
         assert_eq!(log.writes(3 * 8192, 5 * 8192), [(148, 16), (100, 16)]);

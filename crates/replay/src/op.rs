@@ -1,8 +1,7 @@
 //! What sessions do, and how it follows from the steps of the work.
 
-use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::{CpuCost, Reuse, Session, Step, Work};
+use tierwise_work::{Coldness, Reuse, Session, Step, Work};
 
 use crate::ReplayError;
 
@@ -65,11 +64,16 @@ pub(crate) enum Op {
     EndTurn { ends: bool },
 }
 
-/// The operation that a step means.
+/// The operation that a step means, where the session's threads were so cold before.
 ///
 /// # Errors
 /// An index that points nowhere.
-pub(crate) fn op(work: &Work, session: &Session, step: &Step) -> Result<Op, ReplayError> {
+pub(crate) fn op(
+    work: &Work,
+    session: &Session,
+    step: &Step,
+    coldness: &mut Coldness,
+) -> Result<Op, ReplayError> {
     let file = |ask, role, sector, sectors| Op::File {
         ask,
         role,
@@ -82,7 +86,12 @@ pub(crate) fn op(work: &Work, session: &Session, step: &Step) -> Result<Op, Repl
             after_wait_ns,
             client,
         } => Op::Cpu {
-            base_ns: (f64::from(time_ns) / factor(work.cpu, after_wait_ns.into())) as u32,
+            base_ns: work.cpu.map_or(time_ns, |cost| {
+                let took_ns = f64::from(time_ns);
+                coldness
+                    .pass(&cost, client, took_ns, after_wait_ns.into())
+                    .1 as u32
+            }),
             client,
         },
         Step::Away(away) => Op::Away {
@@ -153,12 +162,4 @@ pub(crate) fn broken(session: &Session, what: &str) -> ReplayError {
         format!("the work of session {} has {what}", session.name),
         "record again; if it recurs, it is a defect of tierwise",
     )
-}
-
-/// How much more a burst costs after a wait; see [`CpuCost`].
-pub(crate) fn factor(cost: Option<CpuCost>, wait_ns: Nanos) -> f64 {
-    cost.map_or(1.0, |cost| {
-        let rise = cost.slope * (wait_ns as f64 / cost.scale_ns).ln_1p();
-        (1.0 + rise).clamp(1.0, cost.most.max(1.0))
-    })
 }

@@ -5,7 +5,6 @@ use tierwise_work::Part;
 
 use crate::cores::Ended;
 use crate::events::Event;
-use crate::op::factor;
 use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
 
@@ -74,22 +73,23 @@ impl Simulation<'_> {
 
     /// Works out what a session has to run, from how long its thread did not.
     fn scale(&mut self, index: u32, core: u32) {
-        let (now, speed, cost) = (self.now, self.cpu_speed, self.program.work.cpu);
-        let off_since = self.off_since(index);
-        let session = self.session(index);
-        if !std::mem::replace(&mut session.fresh, false) {
+        if !std::mem::replace(&mut self.session(index).fresh, false) {
             return;
         }
-        let carried_ns = std::mem::take(&mut session.carried_ns);
-        let waited_ns = match session.core == core {
-            true => carried_ns,
-            false => now - off_since,
+        let waited_ns = match self.session(index).core == core {
+            true => 0,
+            false => self.now - self.off_since(index),
         };
-        if session.resume == Resume::Release {
-            session.carried_ns = waited_ns;
+        let speed = self.cpu_speed;
+        let mut ns = self.session(index).pending_ns as f64;
+        if let Some(cost) = self.program.work.cpu {
+            let cold = self.cold(index);
+            let (took_ns, left) = cost.run(ns, cost.after_wait(*cold, waited_ns));
+            *cold = left;
+            ns = took_ns;
         }
-        let ns = session.pending_ns as f64 * factor(cost, waited_ns) / speed;
-        session.pending_ns = (ns as Nanos).max(1);
+        let session = self.session(index);
+        session.pending_ns = ((ns / speed) as Nanos).max(1);
     }
 
     /// A session's core is for others, if it has one.

@@ -102,10 +102,14 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         sessions,
         servers: Vec::new(),
         clients,
-        log: work
-            .log
-            .as_ref()
-            .map(|rules| Log::new(rules, work.cpu, program.waits_for_copy())),
+        log: work.log.as_ref().map(|rules| {
+            Log::new(
+                rules,
+                work.cpu,
+                program.leader_ns(),
+                program.waits_for_copy(),
+            )
+        }),
         throttled: VecDeque::new(),
         write_back: WriteBack::default(),
         read_ahead: ReadAhead::default(),

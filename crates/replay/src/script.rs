@@ -1,6 +1,6 @@
 //! Sessions made ready to be run: operations in one flat list.
 
-use tierwise_work::{Pace, Session, Step, Turn, Work};
+use tierwise_work::{Coldness, Pace, Session, Step, Turn, Work};
 
 use crate::ReplayError;
 use crate::op::{Op, broken, op};
@@ -17,6 +17,9 @@ pub(crate) struct Script {
     pub(crate) client: bool,
     /// The thread of its client, as in the work.
     pub(crate) thread: Option<u32>,
+    /// Commits, and what all of them would take of a core before their flushes if they led them, had their threads
+    /// been warm.
+    pub(crate) leads: (u32, f64),
     /// Whether it makes a second copy of the log: as long as there is a log, whatever was recorded.
     pub(crate) copies_log: bool,
     pub(crate) pace: Pace,
@@ -33,6 +36,7 @@ impl Script {
             beginnings: Vec::new(),
             client: false,
             thread: None,
+            leads: (0, 0.0),
             copies_log: false,
             pace: Pace::Loop,
             starts: Vec::new(),
@@ -51,6 +55,7 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
         beginnings: Vec::new(),
         client,
         thread: session.client,
+        leads: (0, 0.0),
         copies_log: session.steps.contains(&Step::AwaitLog),
         pace: session.pace,
         starts: session.starts.clone(),
@@ -59,6 +64,7 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
         return Err(broken(session, "turns without a start"));
     }
     let mut begins = true;
+    let mut coldness = Coldness::default();
     for (index, turn) in session.turns.iter().enumerate() {
         script.turns.push(script.ops.len() as u32);
         if begins {
@@ -71,7 +77,11 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
             if at == reply {
                 script.ops.push(Op::Reply { ends: turn.ends });
             }
-            script.ops.push(op(work, session, step)?);
+            script.ops.push(op(work, session, step, &mut coldness)?);
+            if *step == Step::Commit {
+                script.leads.0 += 1;
+                script.leads.1 += flush(work, &mut coldness);
+            }
         }
         if reply == steps.len() {
             script.ops.push(Op::Reply { ends: turn.ends });
@@ -79,6 +89,19 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
         script.ops.push(Op::EndTurn { ends: turn.ends });
     }
     Ok(script)
+}
+
+/// A recorded flush of the log: what its leader runs before it, had it been warm.
+fn flush(work: &Work, coldness: &mut Coldness) -> f64 {
+    let Some(rules) = &work.log else { return 0.0 };
+    let leader_ns = f64::from(rules.leader_cpu_ns);
+    let Some(cost) = &work.cpu else {
+        return leader_ns;
+    };
+    let (_, warm_ns) = coldness.pass(cost, false, leader_ns, 0);
+    let (release_ns, after_ns) = (rules.release_cpu_ns.into(), rules.release_after_ns.into());
+    coldness.pass(cost, false, release_ns, after_ns);
+    warm_ns
 }
 
 fn steps<'s>(session: &'s Session, turn: &Turn) -> Result<&'s [Step], ReplayError> {

@@ -79,8 +79,8 @@ pub(crate) struct Session {
     pub(crate) pending_ns: Nanos,
     /// Whether that is yet to be scaled by how long it waited.
     pub(crate) fresh: bool,
-    /// How long it had waited before a first stretch that is none of its steps: the next step feels it too.
-    pub(crate) carried_ns: Nanos,
+    /// How cold each of them was when it last left its core; see [`tierwise_work::CpuCost`].
+    pub(crate) cold: [f64; 2],
     pub(crate) doing: Part,
     pub(crate) since: Nanos,
     /// The log's end after its last append.
@@ -127,7 +127,7 @@ impl Session {
             off_since: [0; 2],
             pending_ns: 0,
             fresh: false,
-            carried_ns: 0,
+            cold: [0.0; 2],
             doing: Part::Other,
             since: 0,
             appended: 0,

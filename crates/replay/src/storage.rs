@@ -173,7 +173,7 @@ impl<'a> Storage<'a> {
         let slot = &mut self.slots[self.layout.device(role)];
         slot.device.submit(now, u64::from(id), request);
         slot.next = slot.device.next_event().unwrap_or(Nanos::MAX);
-        let cost_ns = slot.toll.request_ns(request.sectors);
+        let cost_ns = slot.toll.request_ns(now, request.sectors);
         let waits = slot.toll.delays && cost_ns > 0;
         if cost_ns > 0 {
             let paid = if waits {

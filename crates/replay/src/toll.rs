@@ -20,6 +20,7 @@ pub(crate) struct Toll {
     /// Whether a request is late where storage's threads were: not with observed times, which contain that.
     pub(crate) delays: bool,
     cpu_speed: f64,
+    last_sent: Nanos,
     last_answer: Nanos,
 }
 
@@ -45,13 +46,15 @@ impl Toll {
             spins: emulated && known,
             delays: emulated && known && scenario.live.is_some() && !scenario.as_observed,
             cpu_speed: scenario.cpu_speed,
+            last_sent: 0,
             last_answer: 0,
         }
     }
 
-    /// Time on a core for a request of so many sectors.
-    pub(crate) fn request_ns(&self, sectors: u32) -> Nanos {
-        (self.request.of(sectors) / self.cpu_speed) as Nanos
+    /// Time on a core for a request of so many sectors that is sent now.
+    pub(crate) fn request_ns(&mut self, now: Nanos, sectors: u32) -> Nanos {
+        let apart_ns = now - std::mem::replace(&mut self.last_sent, now);
+        (self.request.of(sectors, apart_ns) / self.cpu_speed) as Nanos
     }
 
     /// Time that the server spins before it answers a request.

@@ -52,14 +52,13 @@ impl<'a> Emitter<'a> {
         peers: &'a Peers,
         appending: Appending,
     ) -> Self {
-        let cost = view.recording.about.cost.as_ref();
         Self {
             view,
             flushes,
             peers,
             grouping: flushes.grouping(view),
             appending,
-            event_ns: cost.map_or(0.0, |cost| cost.event_cpu_ns.clamp(0.0, 5_000.0)),
+            event_ns: view.event_ns(),
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),

@@ -13,8 +13,8 @@ use crate::shape::{Meaning, meanings};
 use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
-    Grouping, Pace, Session, Work, WorkError, client, context, database_lock, devices, dirtied,
-    idleness, limits, locks, observed, rules, storage_cost, streams,
+    CpuCost, Grouping, Pace, Session, Work, WorkError, client, context, database_lock, devices,
+    dirtied, limits, locks, observed, rules, storage_cost, streams, switches,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -26,7 +26,8 @@ impl Work {
     /// # Errors
     /// If it has no bursts or no session that did anything.
     pub fn from_recording(recording: &Recording) -> Result<Self, WorkError> {
-        let mut view = View::new(recording);
+        let settled = switches::settled(recording);
+        let mut view = View::new(recording, &settled);
         let (misses, page_cache) = Misses::new(&view);
         view.misses = misses;
         let flushes = LogFlushes::new(&view);
@@ -68,7 +69,6 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         .zip(turns.iter().zip(&meanings))
         .map(|(name, (turns, meanings))| client_session(&mut emitter, name, turns, meanings))
         .collect();
-    let cpu = idleness::cpu_cost(&sessions, &turns);
     let ended = ended(&turns, &meanings);
     let log = rules::log(&emitter);
     let member = flushes.member;
@@ -85,8 +85,8 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         scripts: emitter.syncs.scripts,
         log,
         locks: hot_locks,
-        cpu,
-        wake_ns: idleness::wake_ns(view),
+        cpu: Some(CpuCost::default()),
+        wake_ns: view.wake_ns(),
         storage: storage_cost::storage_cost(view),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),

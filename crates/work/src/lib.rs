@@ -4,6 +4,7 @@ mod background;
 mod breakdown;
 mod client;
 mod clock;
+mod coldness;
 mod commits;
 mod context;
 mod cut;
@@ -16,7 +17,6 @@ mod extents;
 mod extract;
 mod flush_cpu;
 mod flushes;
-mod idleness;
 mod lent;
 mod limits;
 mod locks;
@@ -38,6 +38,7 @@ mod space;
 mod step;
 mod storage_cost;
 mod streams;
+mod switches;
 mod syncs;
 mod unseen;
 mod uses;
@@ -46,10 +47,11 @@ mod wait;
 mod writer;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
+pub use coldness::{Coldness, CpuCost};
 pub use error::WorkError;
 pub use model::{
-    CpuCost, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice, Session,
-    SyncScript, Turn, Work,
+    Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice, Session, SyncScript,
+    Turn, Work,
 };
 pub use page_cache::PageCache;
 pub use part::Part;

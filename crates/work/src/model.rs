@@ -4,7 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{PageCache, Step, StorageCost};
+use crate::{CpuCost, PageCache, Step, StorageCost};
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a stretch of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,20 +122,6 @@ pub struct HotLock {
     pub over_commit: bool,
     /// Delays between the tries of one who waits, the last of them for ever; empty if waiters are woken.
     pub retry_ns: Vec<u64>,
-}
-
-/// How the processor cost of a step depends on how long its thread had been off its core.
-///
-/// A burst that followed a wait of `w` costs `1 + slope × ln(1 + w / scale)` times that after none, up to
-/// `most`; fitted to the recording's own bursts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CpuCost {
-    /// Slope.
-    pub slope: f64,
-    /// Scale, in nanoseconds.
-    pub scale_ns: f64,
-    /// Upper limit of the factor.
-    pub most: f64,
 }
 
 /// A device of the recording, and the times it took.

@@ -129,7 +129,7 @@ fn replied_ns(turn: &RawTurn) -> u64 {
 
 /// Processor time of all recorded threads, of the servers of emulated disks and of others.
 fn busy_share(view: &View<'_>) -> f64 {
-    let states = view.recording.states.iter();
+    let states = view.all_states().iter();
     let on_core = states.filter(|state| state.kind == StateKind::Cpu);
     let busy_ns: u64 = on_core.map(|state| state.end_ns - state.start_ns).sum();
     let cores = f64::from(view.recording.about.machine.cores.max(1));

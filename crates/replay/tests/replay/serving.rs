@@ -53,8 +53,9 @@ fn requests_take_their_time_of_a_busy_core() {
     };
     let free = per_turn_us(&reading(8, 0.0, 0.0));
     let dear = per_turn_us(&reading(8, 50.0, 0.0));
+    let request_us = cost(50.0).of(8, (dear * 1e3) as u64) / 1e3;
     assert!((free - 100.0).abs() < 2.0, "{free}");
-    assert!((dear - 150.0).abs() < 3.0, "{dear}");
+    assert!((dear - 100.0 - request_us).abs() < 3.0, "{dear}");
 }
 
 #[test]
@@ -64,13 +65,15 @@ fn an_emulated_disk_costs_its_server_and_what_that_spins() {
         let outcome = answer(&work, &on_one_core(20.0, live));
         outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
-    assert!((turns(false) - 120.0).abs() < 3.0);
-    let spun_us = spin_ns(20_000) as f64 / 1e3;
+    let request_us = |us: f64, turn_us: f64| cost(us).of(8, (turn_us * 1e3) as u64) / 1e3;
+    let plain = turns(false);
     assert!(
-        (turns(true) - 150.0 - spun_us).abs() < 5.0,
-        "{}",
-        turns(true)
+        (plain - 100.0 - request_us(20.0, plain)).abs() < 3.0,
+        "{plain}"
     );
+    let (live, spun_us) = (turns(true), spin_ns(20_000) as f64 / 1e3);
+    let expected = 100.0 + request_us(50.0, live) + spun_us;
+    assert!((live - expected).abs() < 5.0, "{live} for {expected}");
 }
 
 #[test]
