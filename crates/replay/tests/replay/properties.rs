@@ -141,7 +141,9 @@ proptest! {
     }
 
     #[test]
-    fn a_much_slower_device_is_not_faster(work in any_work()) {
+    fn a_much_slower_device_is_not_faster(mut work in any_work()) {
+        // Which of several keys is drawn is chance, and another order of events draws others.
+        work.locks = vec![hot_lock(1)];
         // Who sleeps between tries, and goes on after the last, may come at a better moment when all is slower.
         let grouping = work.log.as_ref().map(|log| log.grouping);
         prop_assume!(grouping != Some(Grouping::Exclusive));
