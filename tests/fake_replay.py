@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tierwise import _core
+from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import About
@@ -123,6 +124,12 @@ def about(**changes: Any) -> About:
     return About.model_validate(said | changes)
 
 
-def predictor(fake: FakeReplay | None = None, warnings: Sequence[str] = (), **more: Any) -> Predictor:
-    """A predictor over the fake."""
-    return Predictor(about(), warnings, Replayer(fake or FakeReplay()), **more)
+def predictor(
+    fake: FakeReplay | None = None,
+    warnings: Sequence[str] = (),
+    model_error: ModelError | None = None,
+    **more: Any,
+) -> Predictor:
+    """A predictor over the fake; it has learnt nothing if no error of the model is given."""
+    error = ModelError() if model_error is None else model_error
+    return Predictor(about(), warnings, Replayer(fake or FakeReplay()), model_error=error, **more)
