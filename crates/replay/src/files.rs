@@ -107,12 +107,27 @@ impl Simulation<'_> {
     }
 
     fn send_for(&mut self, then: Then, op: Op, role: Role, sector: u64, sectors: u32) -> u32 {
+        let job = self.send_job(then, op, role, sector, sectors);
+        if op == Op::Read {
+            self.wake_flusher();
+        }
+        job
+    }
+
+    /// Sends a request as a job of its own; what is read comes into the page cache.
+    pub(crate) fn send_job(
+        &mut self,
+        then: Then,
+        op: Op,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> u32 {
         let job = self.jobs.add(Job::new(then, Writes::None, role));
         let sent = self.storage.send(self.now, job, role, op, sector, sectors);
         self.jobs.get(job).pending = sent;
         if op == Op::Read {
             self.cache.read(sectors);
-            self.wake_flusher();
         }
         job
     }

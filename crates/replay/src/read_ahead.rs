@@ -9,11 +9,12 @@ use tierwise_recording::Role;
 use tierwise_work::Part;
 
 use crate::events::Event;
-use crate::jobs::{Job, Then, Writes};
+use crate::jobs::Then;
 use crate::simulation::Simulation;
+use crate::storage::LONGEST_SECTORS;
 
 /// The longest request, in sectors.
-const LONGEST: u64 = 2048;
+const LONGEST: u64 = LONGEST_SECTORS as u64;
 /// Windows that are remembered.
 const MOST_WINDOWS: usize = 256;
 
@@ -80,7 +81,7 @@ impl Simulation<'_> {
             let follows = !std::mem::replace(&mut window.followed, true);
             if follows && next.0 < stream_end {
                 let until = (next.0 + next.1).max(end).min(stream_end);
-                self.send_window(role, next, until);
+                self.send_window(role, next, until, limit);
             }
             return;
         }
@@ -90,28 +91,18 @@ impl Simulation<'_> {
             .find(|window| window.role == role && window.end == first);
         let sectors = before.map_or(end - first, |window| next_size(window.sectors, limit));
         let until = (first + sectors).min(stream_end).max(end);
-        self.send_window(role, (first, sectors), until);
+        self.send_window(role, (first, sectors), until, limit);
         if let Some(window) = self.read_ahead.windows.last_mut() {
             window.unread = end;
         }
     }
 
     /// Sends a window of a nominal size as far as its stream goes, in requests of their own.
-    fn send_window(&mut self, role: Role, (first, sectors): (u64, u64), until: u64) {
-        let limit = self
-            .storage
-            .layout()
-            .read_ahead(role)
-            .map_or(LONGEST, u64::from);
+    fn send_window(&mut self, role: Role, (first, sectors): (u64, u64), until: u64, limit: u64) {
         let mut from = first;
         while from < until {
             let end = until.min(from + limit.min(LONGEST));
-            let job = self.jobs.add(Job::new(Then::Ahead, Writes::None, role));
-            let sent = self
-                .storage
-                .send(self.now, job, role, Op::Read, from, (end - from) as u32);
-            self.jobs.get(job).pending = sent;
-            self.cache.read((end - from) as u32);
+            let job = self.send_job(Then::Ahead, Op::Read, role, from, (end - from) as u32);
             self.read_ahead.coming.push(Coming {
                 job,
                 role,

@@ -2,6 +2,7 @@
 
 use tierwise_device::Profile;
 use tierwise_recording::Role;
+use tierwise_work::PATH_NS;
 
 use crate::program::Program;
 use crate::{Misses, ReplayError};
@@ -35,9 +36,9 @@ pub struct LivePath {
 }
 
 impl LivePath {
-    /// As measured (docs/live-disk.md).
+    /// As measured.
     pub(crate) const USUAL: Self = Self {
-        path_ns: 7_500,
+        path_ns: PATH_NS,
         serial_flush: true,
     };
 }

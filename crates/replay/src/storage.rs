@@ -12,7 +12,7 @@ use crate::traffic::Traffic;
 use crate::{LivePath, RoleIo};
 
 /// The longest request that the block layer passes on whole, in sectors: 1 MiB, as loop devices have it.
-const LONGEST_SECTORS: u32 = 2048;
+pub(crate) const LONGEST_SECTORS: u32 = 2048;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]

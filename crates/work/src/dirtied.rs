@@ -4,15 +4,13 @@
 //! writes it because it is dirty; or it was dirtied in a gap between bursts, then only the sync tells of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use tierwise_recording::{BlockOp, Call, CallKind, Role};
 
 use crate::pages;
+use crate::space::pages_of;
 use crate::view::View;
 
-/// Sectors of a page.
-const PAGE_SECTORS: u64 = 8;
 const PAGE_BYTES: u64 = 4096;
 /// No call moves more pages than these (`MAX_RW_COUNT`).
 const MOST_PAGES: usize = 1 << 19;
@@ -34,7 +32,7 @@ impl Dirtied {
         let written = dirtying(view).into_iter();
         for change in written.filter(|change| change.dirties && change.role != Role::Log) {
             let burst = dirtied.burst(change.time_ns.saturating_sub(1));
-            for page in pages_of(change.sector, change.sectors).take(MOST_PAGES) {
+            for page in pages_of(change.sector, change.sectors.max(1)).take(MOST_PAGES) {
                 let key = (change.role, burst, page);
                 let first = dirtied.first_ns.entry(key).or_insert(u64::MAX);
                 *first = (*first).min(change.time_ns);
@@ -46,7 +44,7 @@ impl Dirtied {
     /// Whether any of these pages was written in the burst of an instant, before it.
     pub(crate) fn before(&self, role: Role, sector: u64, sectors: u32, time_ns: u64) -> bool {
         let burst = self.burst(time_ns.saturating_sub(1));
-        let mut pages = pages_of(sector, sectors).take(MOST_PAGES);
+        let mut pages = pages_of(sector, sectors.max(1)).take(MOST_PAGES);
         pages.any(|page| {
             let first = self.first_ns.get(&(role, burst, page));
             first.is_some_and(|&first| first < time_ns)
@@ -73,7 +71,7 @@ pub(crate) fn most_dirty_bytes(view: &View<'_>) -> u64 {
         {
             dirty.clear();
         }
-        let pages = pages_of(change.sector, change.sectors);
+        let pages = pages_of(change.sector, change.sectors.max(1));
         if change.dirties {
             let written = pages.take(MOST_PAGES);
             dirty.extend(written.map(|page| (change.role, page)));
@@ -151,9 +149,4 @@ fn cleaning(view: &View<'_>) -> Vec<Change> {
             })
         })
         .collect()
-}
-
-fn pages_of(sector: u64, sectors: u32) -> Range<u64> {
-    let end = sector.saturating_add(u64::from(sectors.max(1)));
-    sector / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS)
 }

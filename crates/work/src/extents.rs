@@ -7,11 +7,10 @@ use tierwise_recording::{Block, BlockOp, CallKind, StateKind, UNKNOWN};
 
 use crate::space::SECTOR_BYTES;
 use crate::view::View;
+use crate::wait::{EARLY_NS, WOKEN_NS};
 
 /// The most that is read ahead at once.
 const AHEAD_SECTORS: i128 = 4096;
-/// A waking is told within this time of the end of the request that caused it.
-const WOKEN_NS: u64 = 100_000;
 
 /// One file's extents: the sector of the file with which each begins, and where that lies; none if nothing is known.
 pub(crate) type Extents = Vec<(u64, u64)>;
@@ -49,7 +48,7 @@ fn offset(view: &View<'_>, block: &Block) -> (Option<u64>, bool) {
         return (None, false);
     };
     let states = view.states(block.thread);
-    let next = states.partition_point(|state| state.end_ns + WOKEN_NS / 5 < block.completed_ns);
+    let next = states.partition_point(|state| state.end_ns + EARLY_NS < block.completed_ns);
     let waited = states[next..].iter().take(2).any(|state| {
         let within = view.call(state.call);
         state.kind == StateKind::Blocked

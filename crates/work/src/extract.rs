@@ -1,6 +1,6 @@
 //! A recording becomes work.
 
-use tierwise_recording::{Recording, StateKind, ThreadClass};
+use tierwise_recording::{Recording, ThreadClass};
 
 use crate::background;
 use crate::clock::Clock;
@@ -149,11 +149,7 @@ fn appending(flushes: &LogFlushes, commits: usize, session_cpu_ns: u64) -> Appen
 
 fn session_cpu_ns(view: &View<'_>) -> u64 {
     let sessions = view.threads(ThreadClass::Session);
-    sessions
-        .flat_map(|thread| view.states(thread))
-        .filter(|state| state.kind == StateKind::Cpu)
-        .map(|state| state.end_ns - state.start_ns)
-        .sum()
+    sessions.map(|thread| view.cpu_ns(thread)).sum()
 }
 
 /// When transactions ended, sorted.
@@ -173,10 +169,8 @@ fn others_share(view: &View<'_>) -> f64 {
     let about = &view.recording.about;
     let kernel_ns: u64 = [ThreadClass::Kernel, ThreadClass::Other]
         .into_iter()
-        .flat_map(|class| view.threads(class).collect::<Vec<u32>>())
-        .flat_map(|thread| view.states(thread))
-        .filter(|state| state.kind == StateKind::Cpu)
-        .map(|state| state.end_ns - state.start_ns)
+        .flat_map(|class| view.threads(class))
+        .map(|thread| view.cpu_ns(thread))
         .sum();
     let cores_ns = f64::from(about.machine.cores.max(1)) * view.span_ns().max(1) as f64;
     let storage_ns = storage_cost::used(view).map_or(0, |used| used.kernel_ns);

@@ -6,6 +6,7 @@ use tierwise_recording::{BlockOp, Call, CallKind, NONE, Role, StateKind, ThreadC
 
 use crate::Grouping;
 use crate::member::Member;
+use crate::space::SECTOR_BYTES;
 use crate::view::{View, makes_durable};
 
 /// Time on a core from the end of a flush until the leader wakes the first that waited for it. Measured on
@@ -52,6 +53,7 @@ impl LogFlushes {
         };
         let mut writes: Vec<&Call> = Vec::new();
         let mut unflushed: BTreeSet<u32> = BTreeSet::new();
+        let one_writer = one_writer(view);
         for call in &view.recording.calls {
             let other = call.failed || found.is_members(call.thread);
             if other || view.role(call.file) != Some(Role::Log) {
@@ -61,7 +63,7 @@ impl LogFlushes {
                 writes.push(call);
                 unflushed.insert(call.thread);
             }
-            if flushes(view, call) && (unflushed.remove(&call.thread) || !one_writer(view)) {
+            if flushes(view, call) && (unflushed.remove(&call.thread) || !one_writer) {
                 found.all.push(Flush {
                     thread: call.thread,
                     file: call.file,
@@ -258,7 +260,8 @@ fn page_bytes(view: &View<'_>, writes: &[&Call]) -> u32 {
             && block.sector != UNKNOWN
             && view.role(block.file) == Some(Role::Log)
     });
-    let sent = granule(blocks.map(|block| (block.sector | u64::from(block.sectors)) * 512));
+    let sent =
+        granule(blocks.map(|block| (block.sector | u64::from(block.sectors)) * SECTOR_BYTES));
     asked.unwrap_or(4096).max(sent.unwrap_or(512).min(4096))
 }
 

@@ -9,13 +9,12 @@ use std::collections::BTreeMap;
 use tierwise_recording::{CallKind, StateKind, ThreadClass};
 
 use crate::view::View;
+use crate::wait::WOKEN_NS;
 
 /// Threads whose reads take less than this share of the sessions' time are left alone.
 const LEAST_SHARE: f64 = 0.01;
 /// Reads that are begun ahead at least: what is read while the page before is worked on.
 const LEAST_AHEAD: usize = 2;
-/// A read's end and the waking of who waits for it are this near.
-const WOKEN_NS: u64 = 100_000;
 
 /// One read by a helper.
 #[derive(Clone, Copy, Debug)]

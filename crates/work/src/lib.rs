@@ -57,4 +57,4 @@ pub use page_cache::PageCache;
 pub use part::Part;
 pub use reuse::Reuse;
 pub use step::{Away, Step};
-pub use storage_cost::{RequestCost, StorageCost, spin_ns};
+pub use storage_cost::{PATH_NS, RequestCost, StorageCost, spin_ns};

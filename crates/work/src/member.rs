@@ -65,7 +65,7 @@ impl Member {
             .filter(|call| flushes_log(view, call))
             .map(|call| scripts::script(view, Role::Log, call))
             .collect();
-        let cpu_ns = cpu_ns(view, self.sender) + cpu_ns(view, self.receiver);
+        let cpu_ns = view.cpu_ns(self.sender) + view.cpu_ns(self.receiver);
         let half_ns = cpu_ns / scripts.len().max(1) as u64 / 2;
         let mut session = Session {
             name: view.recording.threads[self.receiver as usize].name.clone(),
@@ -77,8 +77,7 @@ impl Member {
             steps: Vec::new(),
         };
         for script in scripts {
-            emitter.syncs.scripts.push(script);
-            let script = emitter.syncs.scripts.len() as u32 - 1;
+            let script = emitter.syncs.add(script);
             let steps = cycle(script, half_ns, self.waited_for);
             session.turns.push(Turn {
                 first_step: session.steps.len() as u32,
@@ -159,12 +158,4 @@ fn let_go(view: &View<'_>, sender: u32, receiver: u32) -> u32 {
     waits
         .filter(|state| state.kind == StateKind::Blocked && state.waker == sender)
         .count() as u32
-}
-
-fn cpu_ns(view: &View<'_>, thread: u32) -> u64 {
-    let states = view.states(thread).iter();
-    states
-        .filter(|state| state.kind == StateKind::Cpu)
-        .map(|state| state.end_ns - state.start_ns)
-        .sum()
 }

@@ -11,13 +11,11 @@ use tierwise_recording::{Call, CallKind, Role};
 use crate::Step;
 use crate::page_cache::{Counts, PageCache};
 use crate::reuse::{Reuse, Stack};
-use crate::space::SECTOR_BYTES;
+use crate::space::{SECTOR_BYTES, pages_of};
 use crate::unseen::reason;
-use crate::uses::{Row, breaks, is_whole, rows};
+use crate::uses::{Row, breaks, rows};
 use crate::view::View;
 
-/// Sectors of a page.
-const PAGE_SECTORS: u64 = 8;
 /// The role of a page stands above its number.
 const ROLE_SHIFT: u32 = 56;
 /// Caches were empty at the start if they answered less than this of the first uses that full ones would have.
@@ -202,7 +200,7 @@ impl Walk<'_> {
         let used = self.view.space.regions().map(|(_, region)| region.used);
         let files_bytes = (used.sum::<u64>() * SECTOR_BYTES).max(1);
         let expected = (cache_bytes as f64 / files_bytes as f64).min(1.0);
-        let whole = is_whole(self.view);
+        let whole = self.view.is_whole();
         let mut all = true;
         for stretch in &self.stretches {
             let (found, brought) = stretch.first_uses;
@@ -222,9 +220,8 @@ impl Walk<'_> {
 }
 
 fn pages(role: Role, sector: u64, sectors: u32) -> Pages {
-    let first = sector / PAGE_SECTORS;
-    let end = (sector + u64::from(sectors)).div_ceil(PAGE_SECTORS);
-    (role, first, end - first)
+    let pages = pages_of(sector, sectors);
+    (role, pages.start, pages.end - pages.start)
 }
 
 fn numbers((role, first, count): Pages) -> impl Iterator<Item = u64> {

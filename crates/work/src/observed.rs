@@ -17,9 +17,6 @@ use crate::{Observed, storage_cost};
 /// Recording is believed to slow its target by no more than this.
 const LEAST_RATIO: f64 = 0.6;
 
-/// Bursts that cover this share of a recording are all of it.
-const WHOLE: f64 = 0.9;
-
 /// What was observed of all sessions.
 pub(crate) fn observed(
     view: &View<'_>,
@@ -46,7 +43,7 @@ pub(crate) fn observed(
     latencies.sort_unstable();
     Observed {
         span_ns,
-        whole: span_ns as f64 / 1e9 >= WHOLE * view.recording.about.duration_s,
+        whole: view.is_whole(),
         turns_per_s: per_s(turns),
         counted_per_shown,
         transactions_per_s: per_s(ends) * counted_per_shown.unwrap_or(1.0),

@@ -4,11 +4,8 @@ use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, State};
 
 use crate::Step;
 use crate::view::View;
+use crate::wait::{EARLY_NS, WOKEN_NS};
 
-/// A reader goes on within this time after the request that it waited for.
-const WOKEN_NS: u64 = 100_000;
-/// A waking is told at most this long before the end of the request that caused it.
-const EARLY_NS: u64 = WOKEN_NS / 5;
 /// A thread that faults sends its request at most this long before it waits.
 const FAULT_NS: u64 = 200_000;
 /// Looks at neighbouring sectors become one, up to this length.

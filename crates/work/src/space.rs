@@ -4,6 +4,7 @@
 //! the places of each file's parts (`extents.rs`); a file of which no request is known lies behind the others.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use tierwise_recording::{Block, Call, CallKind, NONE, Role, UNKNOWN};
 
@@ -12,6 +13,8 @@ use crate::view::View;
 
 /// Bytes of a sector.
 pub(crate) const SECTOR_BYTES: u64 = 512;
+/// Sectors of a page.
+const PAGE_SECTORS: u64 = 8;
 
 /// Where a role's files are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -242,4 +245,10 @@ fn owners(view: &View<'_>) -> Vec<Option<Role>> {
     }
     let only = |roles: Vec<Role>| (roles.len() == 1).then(|| roles[0]);
     roles.into_iter().map(only).collect()
+}
+
+/// The pages in which sectors lie.
+pub(crate) fn pages_of(sector: u64, sectors: u32) -> Range<u64> {
+    let end = sector.saturating_add(u64::from(sectors));
+    sector / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS)
 }

@@ -40,11 +40,16 @@ impl Syncs {
             .writes
             .retain(|&(sector, sectors)| !dirtied.before(role, sector, sectors, call.end_ns));
         script.range = view.space.range_of(call.file);
-        self.scripts.push(script);
         Step::Sync {
             role,
-            script: self.scripts.len() as u32 - 1,
+            script: self.add(script),
         }
+    }
+
+    /// Keeps what a sync makes the device do; gives its number.
+    pub(crate) fn add(&mut self, script: SyncScript) -> u32 {
+        self.scripts.push(script);
+        self.scripts.len() as u32 - 1
     }
 
     /// A file is written: how far it reaches.

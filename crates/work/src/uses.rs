@@ -8,9 +8,6 @@ use crate::view::View;
 const MOST_BYTES: u64 = 0x7fff_f000;
 const MOST_SECTORS: u32 = (MOST_BYTES / 512) as u32;
 
-/// A recording is whole if its bursts are so much of its time.
-const WHOLE: f64 = 0.9;
-
 /// What happens to pages: a row of calls or of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Row {
@@ -54,7 +51,7 @@ fn when(call: &Call) -> u64 {
 /// Begins of bursts before which what the page cache held may have changed unseen: time passed unrecorded while
 /// work went on, or the engine was started anew, as is done to begin with empty caches.
 pub(crate) fn breaks(view: &View<'_>) -> Vec<u64> {
-    let whole = is_whole(view);
+    let whole = view.is_whole();
     let bursts = view.recording.about.bursts.windows(2);
     bursts
         .filter(|pair| {
@@ -63,11 +60,6 @@ pub(crate) fn breaks(view: &View<'_>) -> Vec<u64> {
         })
         .map(|pair| pair[1].start_ns)
         .collect()
-}
-
-/// Whether next to all of the time was recorded.
-pub(crate) fn is_whole(view: &View<'_>) -> bool {
-    view.span_ns() as f64 / 1e9 >= WHOLE * view.recording.about.duration_s
 }
 
 /// Whether a thread of the engine was there before and after.

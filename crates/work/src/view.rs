@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use tierwise_recording::{
-    Block, Call, CallKind, NONE, Recording, Role, State, ThreadClass, UNKNOWN,
+    Block, Call, CallKind, NONE, Recording, Role, State, StateKind, ThreadClass, UNKNOWN,
 };
 
 use crate::devices::has_blocks;
@@ -25,6 +25,9 @@ pub(crate) struct View<'a> {
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
 }
+
+/// A recording is whole if its bursts are so much of its time.
+const WHOLE: f64 = 0.9;
 
 /// What an event costs the thread that it happens to, in what it costs in a loop of cheap calls, where it was
 /// measured: there the tracer's code and buffer stay in the first caches. By the rates of PostgreSQL with and
@@ -138,6 +141,20 @@ impl<'a> View<'a> {
     pub(crate) fn span_ns(&self) -> u64 {
         let bursts = &self.recording.about.bursts;
         bursts.iter().map(|b| b.end_ns - b.start_ns).sum()
+    }
+
+    /// Whether next to all of the time was recorded.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.span_ns() as f64 / 1e9 >= WHOLE * self.recording.about.duration_s
+    }
+
+    /// Time that a thread spent on a core.
+    pub(crate) fn cpu_ns(&self, thread: u32) -> u64 {
+        let states = self.states(thread).iter();
+        states
+            .filter(|state| state.kind == StateKind::Cpu)
+            .map(|state| state.end_ns - state.start_ns)
+            .sum()
     }
 }
 

@@ -5,6 +5,11 @@ use tierwise_recording::{Call, CallKind, NONE, Role, State, ThreadClass};
 use crate::flushes::LogFlushes;
 use crate::view::{View, makes_durable};
 
+/// A thread goes on within this time after what it waited for.
+pub(crate) const WOKEN_NS: u64 = 100_000;
+/// A waking is told at most this long before the end of the request that caused it.
+pub(crate) const EARLY_NS: u64 = WOKEN_NS / 5;
+
 /// Why a thread waited. Only [`Why::Client`] and [`Why::Timer`] are part of the work; all else is recomputed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {

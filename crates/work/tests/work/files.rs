@@ -8,6 +8,14 @@ fn work(made: Made) -> Work {
     Work::from_recording(&made.finish()).expect("a sound recording")
 }
 
+/// A server with one session and one file of a mebibyte.
+fn one_session() -> (Made, u32, u32) {
+    let mut made = Made::new("postgres");
+    let session = made.thread(ThreadClass::Session);
+    let data = made.file(Some(Role::Data), 1 << 20);
+    (made, session, data)
+}
+
 /// Steps of the first session that move data.
 fn moves(work: &Work) -> Vec<Step> {
     let steps = work.sessions[0].steps.iter();
@@ -32,9 +40,7 @@ fn read(sector: u64) -> Step {
 
 #[test]
 fn to_open_a_file_reads_what_its_directory_and_its_inode_take() {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
-    let data = made.file(Some(Role::Data), 1 << 20);
+    let (mut made, session, data) = one_session();
     let waits = [(8_000_000, NONE), (6_000_000, NONE)];
     let mut doing = made.at(session, 0);
     doing
@@ -49,9 +55,7 @@ fn to_open_a_file_reads_what_its_directory_and_its_inode_take() {
 
 #[test]
 fn requests_sent_together_keep_their_order_and_one_is_waited_for() {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
-    let data = made.file(Some(Role::Data), 1 << 20);
+    let (mut made, session, data) = one_session();
     let mut doing = made.at(session, 0);
     doing
         .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
@@ -74,9 +78,7 @@ fn requests_sent_together_keep_their_order_and_one_is_waited_for() {
 
 #[test]
 fn a_wait_that_no_request_explains_is_not_for_the_device() {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
-    let data = made.file(Some(Role::Data), 1 << 20);
+    let (mut made, session, data) = one_session();
     let mut doing = made.at(session, 0);
     doing
         .call(CallKind::Read, data, (0, 8192), (50_000, NONE))
@@ -91,9 +93,7 @@ fn a_wait_that_no_request_explains_is_not_for_the_device() {
 
 #[test]
 fn a_sync_writes_the_dirty_pages_of_its_file_and_what_only_it_tells() {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
-    let data = made.file(Some(Role::Data), 1 << 20);
+    let (mut made, session, data) = one_session();
     let mut doing = made.at(session, 0);
     doing.call(CallKind::Write, data, (0, 8192), (0, NONE));
     doing.call(CallKind::Sync, data, (0, 8192), (0, NONE));
@@ -156,9 +156,7 @@ fn reads_lent_to_a_helper_are_needed_although_nobody_waited_for_them() {
 
 #[test]
 fn a_file_in_two_parts_is_written_where_it_was_read() {
-    let mut made = Made::new("postgres");
-    let session = made.thread(ThreadClass::Session);
-    let data = made.file(Some(Role::Data), 1 << 20);
+    let (mut made, session, data) = one_session();
     let mut doing = made.at(session, 0);
     let far = 100 * 8192;
     for offset in [0, far] {

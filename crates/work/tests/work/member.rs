@@ -1,6 +1,6 @@
 //! A second copy of the log that commits wait for.
 
-use crate::made::Made;
+use crate::made::{Doing, Made};
 use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass, UNKNOWN};
 use tierwise_work::{Pace, Step, Work};
 
@@ -17,30 +17,24 @@ fn copied() -> Recording {
     let log = made.file(Some(Role::Log), 16 << 20);
     let copy = made.beside(log);
     let socket = made.file(None, 0);
-    let poll = |time_ns, waker| (CallKind::Poll, NONE, (UNKNOWN, 0), (time_ns, waker));
     for turn in 0..TURNS {
         let begin = turn * TURN_NS;
         let mut doing = made.at(session, begin);
         doing.receive(socket, 40, (20_000, client)).cpu(30_000);
         doing.call(CallKind::Write, log, (turn * 8192, 8192), (0, NONE));
         doing.sync(log, 100_000);
-        let (kind, file, bytes, wait) = poll(300_000, sender);
-        doing.call(kind, file, bytes, wait).cpu(5_000);
+        poll(&mut doing, 300_000, sender).cpu(5_000);
         doing.send(socket, 11);
-        let (kind, file, bytes, wait) = poll(TURN_NS - 471_000, client);
-        doing.call(kind, file, bytes, wait);
+        poll(&mut doing, TURN_NS - 471_000, client);
         let mut doing = made.at(sender, begin);
-        let (kind, file, bytes, wait) = poll(160_000, session);
-        doing.call(kind, file, bytes, wait).cpu(10_000);
+        poll(&mut doing, 160_000, session).cpu(10_000);
         doing.send(socket, 8192);
-        let (kind, file, bytes, wait) = poll(TURN_NS - 176_000, receiver);
-        doing.call(kind, file, bytes, wait);
+        poll(&mut doing, TURN_NS - 176_000, receiver);
         let mut doing = made.at(receiver, begin);
         doing.receive(socket, 8192, (180_000, sender)).cpu(10_000);
         doing.call(CallKind::Write, copy, (turn * 8192, 8192), (0, NONE));
         doing.sync(copy, 100_000).send(socket, 40);
-        let (kind, file, bytes, wait) = poll(TURN_NS - 302_000, sender);
-        doing.call(kind, file, bytes, wait);
+        poll(&mut doing, TURN_NS - 302_000, sender);
         for (file, thread, at) in [(log, session, 55_000), (copy, receiver, 195_000)] {
             let (from, sector) = (begin + at, turn * 16 + u64::from(file) * 100_000);
             made.block(file, thread, BlockOp::Write, sector, (from, from + 50_000));
@@ -50,6 +44,11 @@ fn copied() -> Recording {
     }
     made.at(client, 0).cpu(TURNS * TURN_NS);
     made.finish()
+}
+
+/// Waits at a socket until a thread sends.
+fn poll<'d, 'm>(doing: &'d mut Doing<'m>, time_ns: u64, waker: u32) -> &'d mut Doing<'m> {
+    doing.call(CallKind::Poll, NONE, (UNKNOWN, 0), (time_ns, waker))
 }
 
 #[test]
