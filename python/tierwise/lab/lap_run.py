@@ -82,6 +82,7 @@ class LapRunner:
         self._recording = recording
         self._engine, self._storage, self._program = engine, storage, program
         self._cap_s, self._seed, self._say = study.cap_s, plan.seed, say
+        self._waits = study.waits
         self._clients: dict[tuple[int, int], Clients] = {}
         self._broken_off = threading.Event()
         self._began_s = time.monotonic()
@@ -106,12 +107,15 @@ class LapRunner:
                 clients.close()
         return measured
 
+    def _window(self, recording: RunRecording | None) -> OpenWindow:
+        return OpenWindow(self._engine, self._storage, recording, waits=self._waits)
+
     def _run_one_stream(self, stage: Stage, measured: LapsMeasured) -> None:
         for lap in stage.streams[0]:
             self._prepare(lap)
             resident = resident_share(self._engine, self._storage)
             self._say(lap.name)
-            window = OpenWindow(self._engine, self._storage, self._recording if lap.timed else None)
+            window = self._window(self._recording if lap.timed else None)
             try:
                 result, client_cpu_s = self._run_lap(lap, 0)
                 measured.laps.append(result.model_copy(update={"resident_share": resident}))
@@ -131,7 +135,7 @@ class LapRunner:
         for number, stream in enumerate(stage.streams):
             for count in {lap.clients for lap in stream if lap.transaction is not None}:
                 self._connected(number, count)
-        window = OpenWindow(self._engine, self._storage, self._recording)
+        window = self._window(self._recording)
         began_s, cpu_s = time.monotonic(), 0.0
         streams = [_Stream(self, number, laps) for number, laps in enumerate(stage.streams)]
         try:

@@ -37,7 +37,7 @@ def measure(
     try:
         if study.warmup_transactions:
             clients.run(study.warmup_transactions, None)
-        window = OpenWindow(engine, storage, recording)
+        window = OpenWindow(engine, storage, recording, waits=study.waits)
         try:
             load = json.loads(clients.run(study.transactions, study.seconds))
             return load, window.close(load["elapsed_s"], load["client_cpu_s"])

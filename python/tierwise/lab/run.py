@@ -145,7 +145,7 @@ def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
     load, window = mix_run.measure(
         bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
     )
-    return record.of_mix(load, window, sampled=recording is None)
+    return record.of_mix(load, window, sampled=bench.study.waits and recording is None)
 
 
 def _prove(bench: _Bench, witness: Witness, measured: dict[str, Any]) -> dict[str, Any]:

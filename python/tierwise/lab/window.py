@@ -41,13 +41,15 @@ class Window:
 class OpenWindow:
     """Begins to count when it is made; :meth:`close` ends it, or :meth:`abandon` where something failed."""
 
-    def __init__(self, engine: Engine, storage: Storage, recording: RunRecording | None = None) -> None:
-        """Read what counts up, set to zero what can be, and start to sample, or to record in its place.
+    def __init__(
+        self, engine: Engine, storage: Storage, recording: RunRecording | None = None, *, waits: bool = True
+    ) -> None:
+        """Read what counts up, set to zero what can be, and start to sample waits, or to record instead.
 
         The sampler's own session would be part of the recording.
         """
         self._engine, self._storage, self._recording = engine, storage, recording
-        self._sampler: WaitSampler | None = engine.sampler() if recording is None else None
+        self._sampler: WaitSampler | None = engine.sampler() if waits and recording is None else None
         self._before, self._busy_before_s = engine.counters(), machine.busy_cpu_s()
         storage.start_counting()
         if self._sampler is not None:

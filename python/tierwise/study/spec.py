@@ -129,6 +129,8 @@ class Study(_Spec):
     patterns: list[str] = []
     warmup_transactions: int = Field(default=0, ge=0)
     caches: Caches = "cold"
+    waits: bool = True
+    """Whether sessions are asked what they wait for, which takes processor time and reads catalogues."""
     cap_s: PositiveFloat | None = None
     """Each lap is stopped after so long, and the run goes on with the next."""
     memory: Size | None = None

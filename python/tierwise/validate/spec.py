@@ -134,6 +134,7 @@ class ValidationSpec(Record):
             seconds=case.seconds,
             warmup_transactions=case.warmup_transactions,
             caches=case.caches,
+            waits=False,
             cap_s=case.cap_s,
             memory=case.memory,
             repeats=self.repeats,
