@@ -22,6 +22,7 @@ from tierwise.report.palette import light_value
 from tierwise.results import RunResult
 from tierwise.study.spec import Study
 from tierwise.validate import Pair
+from tierwise.validate.accuracy import repeatability
 
 TOML = """
 recorded = ["all-nvme", "all-7k2"]
@@ -220,7 +221,8 @@ def test_the_page_says_what_was_found(spec: validate.ValidationSpec, tmp_path: P
     assert "| crud-postgres | all-7k2 | log-nvme |" in page
     assert "6.0.0" not in page
     assert [row[0] for row in summary_rows(accuracy)] == [
-        "all", "recorded on all-nvme", "recorded on all-7k2", "engine postgres", "order entry", "crud",
+        "all", "recorded on all-nvme", "recorded on all-7k2", "about as fast",
+        "over 1.5 times faster", "engine postgres", "order entry", "crud",
     ]  # fmt: skip
     drawing = to_svg(accuracy_chart(accuracy.pairs, WIDE), "accuracy", "predicted")
     assert "Measured" in drawing
@@ -254,11 +256,29 @@ def test_a_summary_by_hand() -> None:
     assert not found.passed
 
 
+def test_errors_that_grow_with_the_distance_are_learnt_so() -> None:
+    pairs = [
+        _pair("p", math.exp(error), [1.0]).model_copy(update={"speedup": math.exp(far)})
+        for far in (-2.0, -1.0, 0.0, 1.0, 2.0)
+        for error in (0.02 + 0.2 * max(far, 0.0), -0.02 - 0.2 * max(far, 0.0))
+        for _ in range(4)
+    ]
+    learnt = validate.learn(pairs, "2026-11-21").find("postgres", "rate")
+    assert learnt is not None
+    assert [learnt.at(math.exp(far)) for far in (-3, 0, 2)] == pytest.approx([0.02, 0.02, 0.42], rel=0.02)
+
+
 def test_placements_that_do_not_differ_have_no_order() -> None:
     many = [_pair("a", 11.0, [10.0, 10.4, 9.8]), _pair("b", 10.0, [10.1, 9.9, 10.5])]
     assert validate.summary(many).ordered_pairs == 0
     once = [_pair("a", 11.0, [10.0]), _pair("b", 10.0, [10.5])]
     assert validate.summary(once).ordered_pairs == 0
+
+
+def test_runs_of_the_same_say_how_near_a_prediction_can_be() -> None:
+    pairs = [_pair("a", 1.0, [10.0, 11.0]), _pair("a", 2.0, [10.0, 11.0]), _pair("b", 1.0, [6.0, 5.0])]
+    assert repeatability(pairs) == pytest.approx((0.15, 0.19))
+    assert repeatability([_pair("a", 1.0, [10.0])]) is None
 
 
 def test_nothing_compared_is_no_pass() -> None:

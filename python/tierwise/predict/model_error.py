@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +20,7 @@ What = Literal["rate", "latency"]
 
 
 class LearntError(Record):
-    """The error of one figure on one engine."""
+    """The error of one figure on one engine, for questions as fast as what was recorded, and for others."""
 
     engine: str
     """Name of the engine, or ``any``."""
@@ -28,11 +29,20 @@ class LearntError(Record):
     """What the questions changed: ``placement``, ``clients``, …"""
     cases: int = Field(ge=1)
     half_width: float = Field(ge=0.0, allow_inf_nan=False)
-    """95th percentile of |ln(predicted / measured)| over the cases."""
+    """What |ln(predicted / measured)| exceeds one time in twenty, where the rate is as recorded."""
+    per_faster: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
+    """How much that rises for each factor e by which a predicted rate is above the recorded one."""
+    per_slower: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
+    """The same for each factor e below it."""
     bias: float = 0.0
     """Median of ln(predicted / measured); told, not corrected for."""
     learnt: str
     """Day, as 2026-11-21."""
+
+    def at(self, speedup: float) -> float:
+        """The half width for a predicted rate that is so many times the recorded one."""
+        faster = math.log(speedup)
+        return self.half_width + self.per_faster * max(faster, 0.0) + self.per_slower * max(-faster, 0.0)
 
 
 class ModelError(Record):

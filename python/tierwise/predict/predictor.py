@@ -152,9 +152,10 @@ class Predictor:
         return Prediction(question=question, refused=why, warnings=self._warnings, unit=self.run.unit)
 
     def _prediction(self, question: Question, outcomes: Sequence[Outcome], found: Doubts) -> Prediction:
-        widths = [*found.half_widths, self._model_half_width(question, "rate")]
-        slow = [*found.half_widths, self._model_half_width(question, "latency")]
         rates = [self.rate_of(outcome) for outcome in outcomes]
+        speedup = self._speedup_of(rates)
+        widths = [*found.half_widths, self._model_half_width(question, "rate", speedup)]
+        slow = [*found.half_widths, self._model_half_width(question, "latency", speedup)]
         rate = estimates.estimate(rates, widths)
         latencies = [outcome.latency for outcome in outcomes]
         first = outcomes[0]
@@ -186,13 +187,18 @@ class Predictor:
             return Estimate(value=1.0, low=1.0, high=1.0)
         return estimates.ratio(rates, [self.rate_of(one) for one in self._base][: len(rates)], widths)
 
-    def _model_half_width(self, question: Question, what: What) -> float:
+    def _speedup_of(self, rates: Sequence[float]) -> float:
+        """How many times the reproduced rate the rates are; 1 where nothing was done."""
+        done = sum(rates) / len(rates)
+        return done / self.run.reproduced_rate_per_s if done and self.run.reproduced_rate_per_s else 1.0
+
+    def _model_half_width(self, question: Question, what: What, speedup: float) -> float:
         """What was learnt, but never less than the error with which the recorded run itself is reproduced."""
         own = abs(self.run.error if what == "rate" else self.run.latency_error or self.run.error)
         if not question.changes:
             return own
         learnt = self._error.find(self.run.engine, what)
-        return max(learnt.half_width if learnt else UNVALIDATED_HALF_WIDTH, own)
+        return max(learnt.at(speedup) if learnt else UNVALIDATED_HALF_WIDTH, own)
 
     def _said(self, question: Question, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the question and of the error that was learnt, each once."""

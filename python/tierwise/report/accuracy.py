@@ -13,21 +13,25 @@ from tierwise.validate.accuracy import (
     NINETIETH_BAR,
     ORDER_BAR,
     WORST_BAR,
+    repeatability,
 )
 
-COLUMNS = ["", "predictions", "median", "90 %", "worst", "bias", "covered", "in order"]
+COLUMNS = ["", "predictions", "median", "90 %", "worst", "bias", "interval", "covered", "in order"]
+_FAR = 1.5
 _SHOWN = ("Engine", "Processor", "Memory", "Operating system", "Kernel", "tierwise")
 _HOW = f"""\
 Written by `tierwise validate`. Each case was recorded once under each of the placements below, and every
 other placement predicted from that recording alone. Then each was measured on live emulated disks, all cases
 and placements in random order, round after round.
 
-An error is predicted over measured, less 1: of the time of all laps, or of the rate of a mix; measured is the
-median of the runs. "Covered" is the share of predictions whose 95 % interval holds it; the interval knows the
-errors of all *other* workloads, never of its own. "In order" is the share of pairs of placements, of those
-that differ significantly (where there are fewer than three runs of each: by 10 %), that are predicted in the
-measured order. Bars: median error {MEDIAN_BAR:.0%}, 90th percentile {NINETIETH_BAR:.0%}, worst
-{WORST_BAR:.0%}, covered {COVERAGE_BAR:.0%}, in order {ORDER_BAR:.0%}.
+An error is predicted over measured, less 1: of the time of all laps, or of the rate of a mix; measured is
+the median of the runs. "Slower" and "faster" are predictions beside what was recorded. "Interval" is how
+far above the prediction the 95 % interval reaches, in the median; it knows the errors of all *other*
+workloads, never of its own. "Covered" is the share of predictions whose interval holds the measurement.
+"In order" is the share of pairs of placements, of those that differ significantly (where there are fewer
+than three runs of each: by 10 %), that are predicted in the measured order. Bars: median error
+{MEDIAN_BAR:.0%}, 90th percentile {NINETIETH_BAR:.0%}, worst {WORST_BAR:.0%}, covered {COVERAGE_BAR:.0%},
+in order {ORDER_BAR:.0%}.
 """
 
 
@@ -36,9 +40,21 @@ def summary_rows(accuracy: Accuracy) -> list[list[str]]:
     pairs = accuracy.pairs
     groups = {"all": pairs}
     groups |= {f"recorded on {name}": own for name, own in by(pairs, "recorded").items()}
+    groups |= _by_distance(pairs)
     groups |= {f"engine {name}": own for name, own in by(pairs, "engine").items()}
     groups |= {name.replace("_", " "): own for name, own in by(pairs, "workload").items()}
     return [summary_row(name, summary(own)) for name, own in groups.items()]
+
+
+def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
+    """Predictions by how fast they are beside what was recorded."""
+    known = [(pair.speedup, pair) for pair in pairs if pair.speedup is not None]
+    groups = {
+        f"over {_FAR} times slower": [pair for speedup, pair in known if speedup < 1 / _FAR],
+        "about as fast": [pair for speedup, pair in known if 1 / _FAR <= speedup <= _FAR],
+        f"over {_FAR} times faster": [pair for speedup, pair in known if speedup > _FAR],
+    }
+    return {name: own for name, own in groups.items() if own}
 
 
 def summary_row(name: str, found: Summary) -> list[str]:
@@ -52,6 +68,7 @@ def summary_row(name: str, found: Summary) -> list[str]:
         _share(found.ninetieth),
         _share(found.worst),
         _signed(found.bias),
+        "–" if found.width is None else f"+{found.width:.0%}",
         _share(found.coverage),
         order,
     ]
@@ -71,6 +88,7 @@ def accuracy_page(accuracy: Accuracy, results: Sequence[RunResult], chart: str |
         _HOW,
         _verdict(summary(accuracy.pairs)),
         f"![Predicted against measured]({chart})\n" if chart else "",
+        _repeatability(accuracy),
         "## Errors\n",
         _table(COLUMNS, summary_rows(accuracy)),
         "## Reproduction of the recorded runs\n",
@@ -109,6 +127,16 @@ def _others(results: Sequence[RunResult]) -> str:
         return ""
     median, worst = _share(shares[len(shares) // 2]), _share(shares[-1])
     return f"- Processor time of other programs: {median} in the median run, {worst} in the worst"
+
+
+def _repeatability(accuracy: Accuracy) -> str:
+    found = repeatability(accuracy.pairs)
+    if found is None:
+        return ""
+    return (
+        f"Two runs of the same case and placement differ by {_share(found[0])} in the median and by "
+        f"{_share(found[1])} at the 90th percentile: no prediction can be closer than that.\n"
+    )
 
 
 def _reproductions(accuracy: Accuracy) -> Iterator[list[str]]:

@@ -48,6 +48,8 @@ class Pair(Record):
     measured: list[float]
     """By run."""
     predicted: Estimate | None
+    speedup: float | None = None
+    """Predicted rate over the recorded one, as it is reproduced."""
     refused: str | None = None
     latency_us: dict[str, tuple[float, float]] = {}
     """Percentile, predicted and measured."""
@@ -91,6 +93,8 @@ class Summary(Record):
     """Median of predicted / measured - 1, with its sign."""
     coverage: float | None = None
     """Share of predictions whose interval holds the measured median."""
+    width: float | None = None
+    """How far up intervals reach: the median of the upper bound over the prediction, less 1."""
     ordered_pairs: int = 0
     """Of placements of a case that differ significantly."""
     order: float | None = None
@@ -132,9 +136,25 @@ def summary(pairs: Sequence[Pair]) -> Summary:
         worst=float(np.max(np.abs(errors))),
         bias=float(np.median(errors)),
         coverage=sum(bool(pair.covered) for pair in answered) / len(answered),
+        width=float(
+            np.median([pair.predicted.high / pair.predicted.value - 1 for pair in answered if pair.predicted])
+        ),
         ordered_pairs=len(order),
         order=sum(order) / len(order) if order else None,
     )
+
+
+def repeatability(pairs: Iterable[Pair]) -> tuple[float, float] | None:
+    """How much more one run is than another of the same: in the median, and at the 90th percentile.
+
+    No prediction can be closer to a measurement than measurements are to each other. ``None`` where each was
+    run once.
+    """
+    runs = {(pair.case, pair.placement): pair.measured for pair in pairs}
+    apart = [max(a, b) / min(a, b) - 1 for measured in runs.values() for a, b in combinations(measured, 2)]
+    if not apart:
+        return None
+    return float(np.median(apart)), float(np.quantile(apart, 0.9))
 
 
 def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tierwise.predict import LearntError, ModelError
 from tierwise.predict.model_error import ANY_ENGINE, What
 from tierwise.validate.accuracy import Pair, by
 
 _LEVEL = 0.95
+_LEAST_SPREAD = 0.01
 _FEWEST = 20
 """With fewer pairs of an engine, a 95 % bound of its error is not learnt, and that of all engines holds."""
 
@@ -17,7 +22,9 @@ _FEWEST = 20
 def learn(pairs: Sequence[Pair], day: str) -> ModelError:
     """Errors of rates and latencies, over all engines and of each that has enough pairs."""
     groups = {ANY_ENGINE: list(pairs)} | {
-        engine: own for engine, own in by(pairs, "engine").items() if len(own) >= _FEWEST
+        engine: own
+        for engine, own in by(pairs, "engine").items()
+        if sum(pair.speedup is not None for pair in own) >= _FEWEST
     }
     found = [_learnt(engine, what, own, day) for engine, own in groups.items() for what in _figures()]
     return ModelError(errors=[one for one in found if one is not None])
@@ -37,7 +44,8 @@ def to_toml(learnt: ModelError) -> str:
         changes = ", ".join(f'"{change}"' for change in one.changes)
         parts.append(
             f'[[errors]]\nengine = "{one.engine}"\nwhat = "{one.what}"\nchanges = [{changes}]\n'
-            f"cases = {one.cases}\nhalf_width = {one.half_width:.4f}\nbias = {one.bias:.4f}\n"
+            f"cases = {one.cases}\nhalf_width = {one.half_width:.4f}\nper_faster = {one.per_faster:.4f}\n"
+            f"per_slower = {one.per_slower:.4f}\nbias = {one.bias:.4f}\n"
             f'learnt = "{one.learnt}"\n'
         )
     return "\n".join(parts)
@@ -48,34 +56,63 @@ def _figures() -> tuple[What, What]:
 
 
 def _learnt(engine: str, what: What, pairs: Sequence[Pair], day: str) -> LearntError | None:
-    errors = sorted(_rate_errors(pairs) if what == "rate" else _latency_errors(pairs))
-    if not errors:
+    found = list(_rate_errors(pairs) if what == "rate" else _latency_errors(pairs))
+    if not found:
         return None
+    far, errors = (np.array(column) for column in zip(*found, strict=True))
+    columns = np.stack([np.ones_like(far), np.maximum(far, 0.0), np.maximum(-far, 0.0)], axis=1)
+    spread = _spread(columns, np.abs(errors))
+    bound = _bound(sorted(np.abs(errors) / (columns @ spread)))
+    half_width, per_faster, per_slower = (float(bound * one) for one in spread)
     return LearntError(
         engine=engine,
         what=what,
         changes=["placement"],
         cases=len(errors),
-        half_width=_bound(sorted(map(abs, errors))),
-        bias=errors[len(errors) // 2],
+        half_width=half_width,
+        per_faster=per_faster,
+        per_slower=per_slower,
+        bias=float(np.median(errors)),
         learnt=day,
     )
 
 
-def _rate_errors(pairs: Sequence[Pair]) -> Iterator[float]:
-    return (pair.log_error for pair in pairs if pair.log_error is not None)
-
-
-def _latency_errors(pairs: Sequence[Pair]) -> Iterator[float]:
+def _rate_errors(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
+    """Logarithms of each speed-up and of its error."""
     for pair in pairs:
-        yield from (math.log(predicted / measured) for predicted, measured in pair.latency_us.values())
+        if pair.log_error is not None and pair.speedup:
+            yield math.log(pair.speedup), pair.log_error
+
+
+def _latency_errors(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
+    for pair in pairs:
+        for predicted, measured in pair.latency_us.values() if pair.speedup else ():
+            yield math.log(pair.speedup or 1.0), math.log(predicted / measured)
+
+
+def _spread(columns: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How great errors are: always, and for each factor e of being faster, and of being slower.
+
+    Least squares with no coefficient below 0, by trying which of the last two take part.
+    """
+    found = []
+    for parts in [used for count in range(3) for used in combinations((1, 2), count)]:
+        used = [0, *parts]
+        solution = np.linalg.lstsq(columns[:, used], errors, rcond=None)[0]
+        spread = np.zeros(3)
+        spread[used] = np.maximum(solution, 0.0)
+        spread[0] = max(spread[0], _LEAST_SPREAD)
+        found.append((float(np.sum((columns @ spread - errors) ** 2)), spread))
+    return min(found, key=lambda one: one[0])[1]
 
 
 def _bound(rising: Sequence[float]) -> float:
     """The value that a further one exceeds one time in twenty, whatever the distribution.
 
     The split conformal bound (Vovk, Gammerman and Shafer, *Algorithmic Learning in a Random World*, 2005): of
-    n values, that of rank ceil(0.95 (n + 1)); the greatest where there are fewer than 19.
+    n values, that of rank ceil(0.95 (n + 1)); the greatest where there are fewer than 19. It is taken of
+    errors over their spread, so that intervals are wide where errors are great (Papadopoulos, Gammerman and
+    Vovk, *Normalized nonconformity measures for regression conformal prediction*, 2008).
     """
     rank = math.ceil(_LEVEL * (len(rising) + 1))
     return rising[min(rank, len(rising)) - 1]

@@ -112,6 +112,7 @@ def _pairs(
             unit="s" if timed else "transactions/s",
             measured=[value for value in measured if value is not None],
             predicted=estimate,
+            speedup=prediction.speedup.value if prediction.speedup else None,
             refused=_words(prediction.refused),
             latency_us={} if timed else _latencies(prediction, runs),
         )
