@@ -152,6 +152,8 @@ def test_recordings_come_first_and_rounds_are_shuffled(spec: validate.Validation
     assert runs == validate.plan(cases, spec.recorded, seed=3)
     mixes = [run.study.seconds for run in runs if run.case.workload == "order_entry"]
     assert mixes == [20] * 4 + [5] * 12
+    seeds = {(run.case.name, run.seed) for run in runs}
+    assert len(seeds) == len(cases), "measured is the same work that was recorded"
 
 
 def test_a_stopped_validation_goes_on(

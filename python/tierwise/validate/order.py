@@ -70,15 +70,15 @@ def cases_of(
 def plan(cases: Sequence[Case], recorded: Sequence[str], seed: int) -> list[PlannedRun]:
     """Every run: recordings first, then blocks in which each case runs once under each placement.
 
-    Each block is in random order over all cases, so that slow drift of the machine falls on all alike. The
-    runs of a case share one workload seed within a block.
+    Each block is in random order over all cases, so that slow drift of the machine falls on all alike. All runs
+    of a case share one workload seed: what is predicted is the same work elsewhere, not other work like it.
     """
     random = Random(seed)
     repeats = max((case.study.repeats for case in cases), default=0)
     blocks: list[tuple[Kind, int]] = [("recorded", 0), *(("measured", repeat) for repeat in range(repeats))]
     runs: list[PlannedRun] = []
+    seeds = {case.name: random.getrandbits(32) for case in cases}
     for kind, repeat in blocks:
-        seeds = {case.name: random.getrandbits(32) for case in cases}
         block = [
             (case, placement)
             for case in cases
