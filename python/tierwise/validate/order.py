@@ -70,8 +70,8 @@ def cases_of(
 def plan(cases: Sequence[Case], recorded: Sequence[str], seed: int) -> list[PlannedRun]:
     """Every run: recordings first, then blocks in which each case runs once under each placement.
 
-    Each block is in random order over all cases, so that slow drift of the machine falls on all alike. All runs
-    of a case share one workload seed: what is predicted is the same work elsewhere, not other work like it.
+    Each block is in random order over all cases, so that slow drift of the machine falls on all alike. All
+    runs of a case share one workload seed: what is predicted is the same work elsewhere, not work like it.
     """
     random = Random(seed)
     repeats = max((case.study.repeats for case in cases), default=0)
