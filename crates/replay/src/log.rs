@@ -48,17 +48,16 @@ impl<'a> Log<'a> {
     /// idleness, `leader_ns` what its leaders run before a flush.
     pub(crate) fn new(
         rules: &'a LogRules,
-        cost: Option<CpuCost>,
+        cost: CpuCost,
         leader_ns: Option<f64>,
         waits_for_copy: bool,
     ) -> Self {
         let after_ns = u64::from(rules.release_after_ns);
         let took_ns = f64::from(rules.release_cpu_ns);
-        let warm_ns = |cost: CpuCost| cost.warm(took_ns, cost.after_wait(0.0, after_ns)).0;
         Self {
             rules,
             leader_ns: leader_ns.unwrap_or(rules.leader_cpu_ns.into()) as Nanos,
-            release_ns: cost.map_or(took_ns, warm_ns) as Nanos,
+            release_ns: cost.warm(took_ns, cost.after_wait(0.0, after_ns)).0 as Nanos,
             inserted: 0,
             flushed: 0,
             holder: NONE,
@@ -114,7 +113,7 @@ mod tests {
             wake_ns: 0,
             flusher_period_ns: None,
         };
-        let log = Log::new(&rules, None, None, false);
+        let log = Log::new(&rules, CpuCost::default(), None, false);
         assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);
         assert_eq!(log.writes(8191, 8193), [(100, 32), (100, 0)]);
         assert_eq!(log.writes(3 * 8192, 5 * 8192), [(148, 16), (100, 16)]);

@@ -86,12 +86,9 @@ pub(crate) fn op(
             after_wait_ns,
             client,
         } => Op::Cpu {
-            base_ns: work.cpu.map_or(time_ns, |cost| {
-                let took_ns = f64::from(time_ns);
-                coldness
-                    .pass(&cost, client, took_ns, after_wait_ns.into())
-                    .1 as u32
-            }),
+            base_ns: coldness
+                .pass(&work.cpu, client, time_ns.into(), after_wait_ns.into())
+                .1 as u32,
             client,
         },
         Step::Away(away) => Op::Away {

@@ -80,16 +80,12 @@ impl Simulation<'_> {
             true => 0,
             false => self.now - self.off_since(index),
         };
-        let speed = self.cpu_speed;
-        let mut ns = self.session(index).pending_ns as f64;
-        if let Some(cost) = self.program.work.cpu {
-            let cold = self.cold(index);
-            let (took_ns, left) = cost.run(ns, cost.after_wait(*cold, waited_ns));
-            *cold = left;
-            ns = took_ns;
-        }
-        let session = self.session(index);
-        session.pending_ns = ((ns / speed) as Nanos).max(1);
+        let (speed, cost) = (self.cpu_speed, self.program.work.cpu);
+        let warm_ns = self.session(index).pending_ns as f64;
+        let cold = self.cold(index);
+        let (took_ns, left) = cost.run(warm_ns, cost.after_wait(*cold, waited_ns));
+        *cold = left;
+        self.session(index).pending_ns = ((took_ns / speed) as Nanos).max(1);
     }
 
     /// A session's core is for others, if it has one.

@@ -95,12 +95,9 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
 fn flush(work: &Work, coldness: &mut Coldness) -> f64 {
     let Some(rules) = &work.log else { return 0.0 };
     let leader_ns = f64::from(rules.leader_cpu_ns);
-    let Some(cost) = &work.cpu else {
-        return leader_ns;
-    };
-    let (_, warm_ns) = coldness.pass(cost, false, leader_ns, 0);
+    let (_, warm_ns) = coldness.pass(&work.cpu, false, leader_ns, 0);
     let (release_ns, after_ns) = (rules.release_cpu_ns.into(), rules.release_after_ns.into());
-    coldness.pass(cost, false, release_ns, after_ns);
+    coldness.pass(&work.cpu, false, release_ns, after_ns);
     warm_ns
 }
 

@@ -85,7 +85,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         scripts: emitter.syncs.scripts,
         log,
         locks: hot_locks,
-        cpu: Some(CpuCost::default()),
+        cpu: CpuCost::default(),
         wake_ns: view.wake_ns(),
         storage: storage_cost::storage_cost(view),
         foreign_cpu_share: others_share(view),

@@ -198,7 +198,7 @@ pub struct Work {
     /// Locks held over commits.
     pub locks: Vec<HotLock>,
     /// Cost of idleness.
-    pub cpu: Option<CpuCost>,
+    pub cpu: CpuCost,
     /// From a thread's waking until it runs, although its core is idle.
     pub wake_ns: u32,
     /// What storage itself costs the processors; none where that is part of others' time.

@@ -7,7 +7,8 @@ use tierwise_device::{Library, Profile};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_replay::{Mode, Scenario};
 use tierwise_work::{
-    Grouping, HotLock, LogRules, Pace, RecordedDevice, Session, Step, SyncScript, Turn, Work,
+    CpuCost, Grouping, HotLock, LogRules, Pace, RecordedDevice, Session, Step, SyncScript, Turn,
+    Work,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -97,6 +98,7 @@ pub fn work(clients: u32, steps: &[Step], grouping: Grouping) -> Work {
             .map(|index| session(&index.to_string(), 50, steps))
             .collect(),
         log: Some(log(grouping)),
+        cpu: warm(),
         devices: vec![RecordedDevice {
             reads: vec![(8, 20_000)],
             writes: vec![(8, 20_000)],
@@ -107,6 +109,14 @@ pub fn work(clients: u32, steps: &[Step], grouping: Grouping) -> Work {
         }],
         footprints: places.iter().map(|place| (place.0, place.2)).collect(),
         ..Work::default()
+    }
+}
+
+/// Processor time that does not depend on waits.
+pub fn warm() -> CpuCost {
+    CpuCost {
+        cold_ns: 0.0,
+        ..CpuCost::default()
     }
 }
 
