@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{About, BlockOp, CallKind, NONE, Recording, RecordingError, State, UNKNOWN};
+use crate::{About, BlockOp, Burst, CallKind, NONE, Recording, RecordingError, State, UNKNOWN};
 
 /// Times, offsets and sizes stay below, so that sums of two of them cannot overflow.
 const LIMIT: u64 = 1 << 62;
@@ -44,6 +44,18 @@ impl Recording {
         .map_err(|problem| RecordingError::damaged(directory, problem))
     }
 
+    /// A stretch of time lies within a burst: recorders cut at its edges what goes on.
+    fn in_burst(&self, start_ns: u64, end_ns: u64) -> Found {
+        stretch(start_ns, end_ns)?;
+        let bursts = &self.about.bursts;
+        let begun = bursts.partition_point(|burst| burst.start_ns <= start_ns);
+        let within = |burst: &Burst| end_ns <= burst.end_ns;
+        match bursts[..begun].last().is_some_and(within) {
+            true => Ok(()),
+            false => Err(format!("lies from {start_ns} to {end_ns}, in no burst")),
+        }
+    }
+
     fn check_files(&self) -> Found {
         let devices = self.about.devices.len();
         every("files", &self.files, |file| {
@@ -58,7 +70,7 @@ impl Recording {
             index("thread", state.thread, threads, false)?;
             index("waker", state.waker, threads, true)?;
             index("call", state.call, calls, true)?;
-            stretch(state.start_ns, state.end_ns)
+            self.in_burst(state.start_ns, state.end_ns)
         })?;
         let overlap =
             |pair: &[State]| pair[0].thread == pair[1].thread && pair[0].end_ns > pair[1].start_ns;
@@ -81,7 +93,7 @@ impl Recording {
                 return Err(format!("a call moved {} bytes", call.size_bytes));
             }
             known_below("offset_bytes", call.offset_bytes)?;
-            stretch(call.start_ns, call.end_ns)
+            self.in_burst(call.start_ns, call.end_ns)
         })?;
         in_order("calls", &self.calls, |call| (call.thread, call.start_ns))
     }
@@ -97,7 +109,7 @@ impl Recording {
             if moves && block.sectors >= MOST_MOVED_SECTORS {
                 return Err(format!("a request moved {} sectors", block.sectors));
             }
-            stretch(block.issued_ns, block.completed_ns)
+            self.in_burst(block.issued_ns, block.completed_ns)
         })?;
         in_order("blocks", &self.blocks, |block| block.issued_ns)
     }

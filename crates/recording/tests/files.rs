@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 
 use serde_json::Value;
-use support::{Folder, about, burst, files, recording, threads, write};
+use support::{Folder, about, about_of, burst, files, recording, threads, write};
 use tierwise_recording::{FORMAT_VERSION, NONE, Recording, RecordingError, StateKind, Writer};
 
 fn refusal(folder: &Folder) -> RecordingError {
@@ -85,7 +85,7 @@ fn many_rows_take_several_groups() {
     for number in 0..bursts {
         writer.burst(burst(number)).unwrap();
     }
-    writer.finish(about(), threads(), files()).unwrap();
+    writer.finish(about_of(bursts), threads(), files()).unwrap();
     let read = Recording::read(&folder.0).unwrap();
     assert_eq!(read.calls.len(), bursts as usize * burst(0).calls.len());
 }
@@ -142,6 +142,10 @@ fn rows_that_contradict_each_other_are_refused() {
     let (folder, other) = (Folder::new("rows-1"), Folder::new("rows-2"));
     let mut read = recording(&folder);
     assert_eq!(read.check(), Ok(()));
+    let mut longer = read.clone();
+    longer.blocks[0].completed_ns += 1000;
+    let refused = longer.check().unwrap_err();
+    assert!(refused.message.contains("in no burst"), "{refused}");
     read.states[3].waker = 77;
     read.write(&other.0).unwrap();
     let refused = refusal(&other);

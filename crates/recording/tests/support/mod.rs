@@ -25,6 +25,11 @@ impl Drop for Folder {
 }
 
 pub fn about() -> About {
+    about_of(3)
+}
+
+/// Of so many bursts.
+pub fn about_of(bursts: u64) -> About {
     About {
         started_at: "2026-11-21T12:00:00Z".to_owned(),
         engine: "postgres".to_owned(),
@@ -34,7 +39,7 @@ pub fn about() -> About {
             ..Machine::default()
         },
         duration_s: 0.3,
-        bursts: (0..3)
+        bursts: (0..bursts)
             .map(|burst| Burst {
                 start_ns: burst * 1000,
                 end_ns: burst * 1000 + 500,
