@@ -25,6 +25,7 @@ mod outcome;
 mod page_set;
 mod processor;
 mod program;
+mod progress;
 mod question;
 mod read_ahead;
 mod reproduce;

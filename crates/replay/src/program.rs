@@ -8,6 +8,7 @@ use tierwise_work::{Pace, RecordedDevice, Session, Work};
 
 use crate::ReplayError;
 use crate::op::Op;
+use crate::progress::longest_away_ns;
 use crate::script::{Script, script};
 
 /// Work made ready.
@@ -29,6 +30,8 @@ pub struct Program {
     pub(crate) nowhere: RecordedDevice,
     /// The session that gives each signal.
     pub(crate) signallers: Vec<Option<u32>>,
+    /// The longest time that any session is away.
+    pub(crate) longest_away_ns: u64,
 }
 
 impl Program {
@@ -55,6 +58,7 @@ impl Program {
             ));
         }
         let signallers = signallers(&sessions);
+        let longest_away_ns = longest_away_ns(sessions.iter().flat_map(|session| &session.ops));
         let others = sessions.len() as u32;
         sessions.push(Script::others());
         let (devices, profiles) = devices(&work, library)?;
@@ -68,6 +72,7 @@ impl Program {
             profiles,
             nowhere: RecordedDevice::default(),
             signallers,
+            longest_away_ns,
         })
     }
 

@@ -18,6 +18,7 @@ use crate::memory::Memory;
 use crate::observed::Observed;
 use crate::others::calibrated;
 use crate::program::Program;
+use crate::progress::Progress;
 use crate::read_ahead::ReadAhead;
 use crate::session::Session;
 use crate::simulation::{Signals, Simulation};
@@ -38,13 +39,13 @@ const MOST_SHARE: f64 = 0.97;
 /// Runs a scenario.
 ///
 /// # Errors
-/// A scenario that cannot be: no cores, a device that is not there, one too small.
+/// A scenario that cannot be: no cores, a device that is not there, one too small; a run that gets nowhere.
 pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
     scenario.check(program)?;
     let layout = Layout::new(program, scenario)?;
     let mut simulation = build(program, scenario, layout);
     start(&mut simulation, scenario);
-    simulation.run();
+    simulation.run()?;
     Ok(outcome(simulation))
 }
 
@@ -128,6 +129,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         due_by_work: Vec::new(),
         counted_from: 0,
         over: false,
+        progress: Progress::new(program, scenario.cores, scenario.cpu_speed),
         answered: Vec::with_capacity(1024),
         later: Vec::with_capacity(1024),
     }

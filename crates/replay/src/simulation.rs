@@ -6,6 +6,7 @@ use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
 use tierwise_work::Part;
 
+use crate::ReplayError;
 use crate::cache::Cache;
 use crate::clients::ClientThread;
 use crate::cores::Cores;
@@ -15,6 +16,7 @@ use crate::locks::Locks;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::program::Program;
+use crate::progress::Progress;
 use crate::read_ahead::ReadAhead;
 use crate::session::{Resume, Session};
 use crate::storage::Storage;
@@ -64,6 +66,7 @@ pub(crate) struct Simulation<'a> {
     pub(crate) due_by_work: Vec<(u64, u32)>,
     pub(crate) counted_from: Nanos,
     pub(crate) over: bool,
+    pub(crate) progress: Progress,
     /// Jobs whose requests were answered, and requests that are answered later; empty between events.
     pub(crate) answered: Vec<u32>,
     pub(crate) later: Vec<(Nanos, u32)>,
@@ -81,7 +84,10 @@ pub(crate) struct Signals {
 
 impl Simulation<'_> {
     /// Runs until the end.
-    pub(crate) fn run(&mut self) {
+    ///
+    /// # Errors
+    /// If it gets nowhere.
+    pub(crate) fn run(&mut self) -> Result<(), ReplayError> {
         while !self.over {
             let (event, device) = (self.events.next(), self.storage.next());
             if device <= event && device != Nanos::MAX {
@@ -90,11 +96,11 @@ impl Simulation<'_> {
             } else if let Some(happens) = self.events.pop() {
                 self.now = self.now.max(event);
                 self.happen(happens);
-            } else if !self.free_somebody() {
-                return;
             }
             self.serve();
+            self.get_somewhere()?;
         }
+        Ok(())
     }
 
     fn happen(&mut self, event: Event) {
@@ -103,6 +109,7 @@ impl Simulation<'_> {
             Event::Wake(session) => self.resume(session),
             Event::Begin(session) => self.begin_turn(session),
             Event::Answer(request) => {
+                self.progress.answers(self.now, 1);
                 let job = self.storage.answer(self.now, request);
                 self.answer(job);
             }
@@ -120,6 +127,7 @@ impl Simulation<'_> {
         while let Some((at, request)) = self.later.pop() {
             self.events.push(at, Event::Answer(request));
         }
+        self.progress.answers(self.now, answered.len());
         for job in answered.drain(..) {
             self.answer(job);
         }
@@ -211,15 +219,5 @@ impl Simulation<'_> {
             self.events.push(now + LEAST_CYCLE_NS, Event::Wake(index));
         }
         !took_no_time
-    }
-
-    /// Nothing will ever happen: lets a session go on that waits for a signal; whether there was one.
-    fn free_somebody(&mut self) -> bool {
-        let Some((_, session, _)) = self.signals.waiting.pop() else {
-            return false;
-        };
-        self.signals.missed += 1;
-        self.proceed(session);
-        true
     }
 }

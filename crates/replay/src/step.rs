@@ -18,6 +18,9 @@ impl Simulation<'_> {
     /// Does a session's next operation; whether it can go on at once.
     fn step(&mut self, index: u32) -> bool {
         let program = self.program;
+        if self.sessions[index as usize].script != program.others {
+            self.progress.moves(self.now);
+        }
         let session = self.session(index);
         let script = &program.sessions[session.script as usize];
         let Some(op) = script.ops.get(session.position as usize).copied() else {

@@ -27,12 +27,16 @@ def predict(
     all_: Annotated[
         str | None, typer.Option("--all", metavar="DEVICE,DEVICE", help="rank every placement over these")
     ] = None,
-    memory: Annotated[str | None, typer.Option(help="for the engine and the page cache, as 48G")] = None,
-    cores: Annotated[int | None, typer.Option(min=1, max=1024)] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="of the machine, as 48G; the engine keeps its own buffer")
+    ] = None,
+    cores: Annotated[int | None, typer.Option(min=1, max=1024, help="as recorded if not given")] = None,
     cpu_speed: Annotated[
         float, typer.Option(min=0.01, max=100.0, help="of a core; 1 is that of the recorded machine")
     ] = 1.0,
-    clients: Annotated[int | None, typer.Option(min=1, max=100_000)] = None,
+    clients: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="at the same time; as recorded if not given")
+    ] = None,
     emulated: Annotated[
         bool, typer.Option(help="for devices as tierwise emulates them live, no faster than their path")
     ] = False,

@@ -1,11 +1,13 @@
 //! Replaying work that is made for it, on devices whose times are known.
 
 mod background;
+mod changes;
 mod clients;
 mod length;
 mod log;
 mod member;
 mod memory;
+mod mutants;
 mod one_writer;
 mod properties;
 mod refusals;

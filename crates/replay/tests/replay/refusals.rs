@@ -2,8 +2,8 @@
 
 use tierwise_device::Library;
 use tierwise_recording::Role;
-use tierwise_replay::{Program, Scenario, replay};
-use tierwise_work::{Grouping, Step, Work};
+use tierwise_replay::{Mode, Program, Scenario, replay};
+use tierwise_work::{Away, Grouping, Step, Work};
 
 use crate::support::{SECOND, all_on, cpu, memory, update, work};
 
@@ -57,4 +57,35 @@ fn work_that_points_nowhere_is_refused() {
         .is_err()
     );
     assert!(Program::new(work(0, &[], Grouping::Alone), &Library::default()).is_err());
+}
+
+#[test]
+fn a_replay_that_stands_still_is_given_up() {
+    let for_ever = Work {
+        log: None,
+        ..work(1, &[cpu(10), Step::AwaitLog], Grouping::Alone)
+    };
+    let once = |scenario: &mut Scenario| scenario.mode = Mode::Once;
+    assert!(refusal(&for_ever, once).contains("stands still"));
+    let long = Step::Away(Away {
+        time_ns: 20 * 3_600 * SECOND,
+        timer: false,
+    });
+    let away = replay(&work(1, &[long], Grouping::Alone), &{
+        let mut scenario = all_on(memory(1.0), SECOND, 1);
+        once(&mut scenario);
+        scenario
+    });
+    assert!(away.is_ok(), "who is away for long comes back");
+}
+
+#[test]
+fn work_that_takes_no_time_is_given_up() {
+    let races = work(2, &[cpu(0)], Grouping::Alone);
+    let long = |scenario: &mut Scenario| {
+        scenario.mode = Mode::Steady {
+            span_ns: 3_600 * SECOND,
+        }
+    };
+    assert!(refusal(&races, long).contains("next to no time"));
 }
