@@ -1,8 +1,8 @@
-//! Cores with one run queue: first come, first served, in slices.
+//! Cores, each with a run queue: first come, first served, in slices. Who is put where: `placing.rs`.
 //!
 //! Source of the slice: Linux's EEVDF, `base_slice_ns` 0.75 ms × (1 + log2(cores)), at most 3 ms for 8 cores or
-//! more (kernel/sched/fair.c). Not modelled: a queue for each core and the balance between them, nice values,
-//! wake-up preemption within a slice, simultaneous multithreading, clock frequencies.
+//! more (kernel/sched/fair.c). Not modelled: nice values, wake-up preemption within a slice, simultaneous
+//! multithreading, clock frequencies.
 
 use std::collections::VecDeque;
 
@@ -34,48 +34,74 @@ pub(crate) enum Ended {
     Goes(Nanos),
 }
 
+/// One of them.
+#[derive(Debug, Default)]
+struct Core {
+    running: Option<Running>,
+    /// What is left of the slice of who runs there.
+    slice_left_ns: Nanos,
+    /// Since when it has had nothing to do; none while it has.
+    idle_since: Option<Nanos>,
+    queue: VecDeque<u32>,
+}
+
 /// The cores.
 #[derive(Debug)]
 pub(crate) struct Cores {
-    running: Vec<Option<Running>>,
-    /// What is left of the slice of who runs there.
-    slice_left_ns: Vec<Nanos>,
-    idle: Vec<u32>,
-    queue: VecDeque<u32>,
+    cores: Vec<Core>,
     slice_ns: Nanos,
     busy_ns: u64,
 }
 
 impl Cores {
     pub(crate) fn new(count: u32) -> Self {
+        let idle = || Core {
+            idle_since: Some(0),
+            ..Core::default()
+        };
         Self {
-            running: vec![None; count as usize],
-            slice_left_ns: vec![0; count as usize],
-            idle: (0..count).rev().collect(),
-            queue: VecDeque::with_capacity(256),
+            cores: (0..count).map(|_| idle()).collect(),
             slice_ns: SLICE_NS * Nanos::from(1 + count.ilog2().min(MOST_DOUBLINGS)),
             busy_ns: 0,
         }
     }
 
-    /// A core for someone new, if one is idle.
-    pub(crate) fn take_idle(&mut self) -> Option<u32> {
-        self.idle.pop()
+    /// Gives a core to somebody, if it is idle: since when it was.
+    pub(crate) fn take(&mut self, core: u32) -> Option<Nanos> {
+        self.cores[core as usize].idle_since.take()
+    }
+
+    /// Since when a core has been idle, if it is.
+    pub(crate) fn idle_since(&self, core: u32) -> Option<Nanos> {
+        self.cores[core as usize].idle_since
+    }
+
+    /// The core that became idle last, if one is, and when.
+    pub(crate) fn last_idle(&self) -> Option<(u32, Nanos)> {
+        let idle = (0..).zip(&self.cores);
+        let idle = idle.filter_map(|(index, core)| Some((index, core.idle_since?)));
+        idle.max_by_key(|&(index, since)| (since, index))
+    }
+
+    /// The core for which fewest wait.
+    pub(crate) fn least_wanted(&self) -> u32 {
+        let wanted = |&index: &u32| self.cores[index as usize].queue.len();
+        (0..self.cores.len() as u32).min_by_key(wanted).unwrap_or(0)
     }
 
     /// Whether a core is idle.
     pub(crate) fn any_idle(&self) -> bool {
-        !self.idle.is_empty()
+        self.cores.iter().any(|core| core.idle_since.is_some())
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
-        self.running.len()
+        self.cores.len()
     }
 
     /// Something of higher priority takes a core for so long from whoever runs there.
     pub(crate) fn interrupt(&mut self, core: u32, taken_ns: Nanos) {
-        if let Some(running) = &mut self.running[core as usize] {
+        if let Some(running) = &mut self.cores[core as usize].running {
             running.interrupted_ns += taken_ns;
         }
     }
@@ -85,38 +111,52 @@ impl Cores {
         self.slice_ns
     }
 
-    pub(crate) fn enqueue(&mut self, session: u32) {
-        self.queue.push_back(session);
+    /// A session waits for a core.
+    pub(crate) fn enqueue(&mut self, core: u32, session: u32) {
+        self.cores[core as usize].queue.push_back(session);
     }
 
-    /// The next of the queue for a core that is free, or none, and the core is idle from now on.
+    /// The next of its queue for a core that is free, if there is one.
     pub(crate) fn next_for(&mut self, core: u32) -> Option<u32> {
-        let next = self.queue.pop_front();
-        if next.is_none() {
-            self.idle.push(core);
-        }
-        next
+        self.cores[core as usize].queue.pop_front()
+    }
+
+    /// Whether anybody waits, for whichever core.
+    pub(crate) fn any_waits(&self) -> bool {
+        self.cores.iter().any(|core| !core.queue.is_empty())
+    }
+
+    /// Takes whoever has waited first in the longest queue.
+    pub(crate) fn pull(&mut self) -> Option<u32> {
+        let longest = self.cores.iter_mut().max_by_key(|core| core.queue.len());
+        longest.and_then(|core| core.queue.pop_front())
+    }
+
+    /// A core has nothing to do from now on.
+    pub(crate) fn idle(&mut self, now: Nanos, core: u32) {
+        self.cores[core as usize].idle_since = Some(now);
     }
 
     /// Begins a slice on a core.
     pub(crate) fn begin_slice(&mut self, core: u32) {
-        self.slice_left_ns[core as usize] = self.slice_ns;
+        self.cores[core as usize].slice_left_ns = self.slice_ns;
     }
 
     /// Whether who runs on a core has had its slice, and others wait.
     pub(crate) fn must_yield(&self, core: u32) -> bool {
-        self.slice_left_ns[core as usize] == 0 && !self.queue.is_empty()
+        let core = &self.cores[core as usize];
+        core.slice_left_ns == 0 && !core.queue.is_empty()
     }
 
     /// Lets a session run on a core that it has, from then on; when the core's event is due.
     pub(crate) fn run(&mut self, starts: Nanos, core: u32, session: u32, left_ns: Nanos) -> Nanos {
-        let slice_left_ns = &mut self.slice_left_ns[core as usize];
-        if *slice_left_ns == 0 {
-            *slice_left_ns = self.slice_ns;
+        let core = &mut self.cores[core as usize];
+        if core.slice_left_ns == 0 {
+            core.slice_left_ns = self.slice_ns;
         }
-        let stretch_ns = left_ns.min(*slice_left_ns);
-        *slice_left_ns -= stretch_ns;
-        self.running[core as usize] = Some(Running {
+        let stretch_ns = left_ns.min(core.slice_left_ns);
+        core.slice_left_ns -= stretch_ns;
+        core.running = Some(Running {
             session,
             left_ns,
             since: starts,
@@ -128,11 +168,12 @@ impl Cores {
 
     /// The core's event has come.
     pub(crate) fn end_stretch(&mut self, now: Nanos, core: u32) -> Ended {
-        let running = self.running[core as usize].take();
+        let place = &mut self.cores[core as usize];
+        let running = place.running.take();
         let mut running = running.expect("a core with an event runs a session");
         if running.interrupted_ns > 0 {
             let until = now + std::mem::take(&mut running.interrupted_ns);
-            self.running[core as usize] = Some(running);
+            place.running = Some(running);
             return Ended::Goes(until);
         }
         self.busy_ns += now - running.since;
@@ -140,7 +181,7 @@ impl Cores {
         if running.left_ns == 0 {
             return Ended::Done(running.session);
         }
-        if !self.queue.is_empty() {
+        if !place.queue.is_empty() {
             return Ended::Preempted {
                 session: running.session,
                 left_ns: running.left_ns,
@@ -152,7 +193,11 @@ impl Cores {
     /// Forgets how busy the cores were until `now`.
     pub(crate) fn begin(&mut self, now: Nanos) {
         self.busy_ns = 0;
-        for running in self.running.iter_mut().flatten() {
+        for running in self
+            .cores
+            .iter_mut()
+            .filter_map(|core| core.running.as_mut())
+        {
             let ran_ns = now.saturating_sub(running.since);
             let ran_ns = ran_ns.min(running.stretch_ns);
             running.stretch_ns -= ran_ns;
@@ -163,11 +208,11 @@ impl Cores {
 
     /// Share of the cores that was busy since it was forgotten, `elapsed_ns` ago.
     pub(crate) fn busy_share(&self, now: Nanos, elapsed_ns: Nanos) -> f64 {
-        let running = self.running.iter().flatten();
+        let running = self.cores.iter().filter_map(|core| core.running);
         let busy_ns = self.busy_ns
             + running
                 .map(|running| now.saturating_sub(running.since))
                 .sum::<u64>();
-        busy_ns as f64 / (elapsed_ns.max(1) as f64 * self.running.len() as f64)
+        busy_ns as f64 / (elapsed_ns.max(1) as f64 * self.cores.len() as f64)
     }
 }

@@ -110,6 +110,7 @@ mod tests {
             leader_cpu_ns: 0,
             release_cpu_ns: 0,
             release_after_ns: 0,
+            traced_ns: 0,
             wake_ns: 0,
             flusher_period_ns: None,
         };

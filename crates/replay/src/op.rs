@@ -22,7 +22,13 @@ pub(crate) enum Ask {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
     /// Runs; the time it would take right after it ran before, on the recorded processor.
-    Cpu { base_ns: u32, client: bool },
+    /// Recording it took so much longer, on this core.
+    Cpu {
+        base_ns: u32,
+        traced_ns: u32,
+        core: u16,
+        client: bool,
+    },
     /// Time passes; `timer`: the engine's own.
     Away { time_ns: u64, timer: bool },
     /// Reuse of what is read from here on in the turn.
@@ -85,10 +91,14 @@ pub(crate) fn op(
             time_ns,
             after_wait_ns,
             client,
+            traced_ns,
+            core,
         } => Op::Cpu {
             base_ns: coldness
                 .pass(&work.cpu, client, time_ns.into(), after_wait_ns.into())
                 .1 as u32,
+            traced_ns,
+            core,
             client,
         },
         Step::Away(away) => Op::Away {

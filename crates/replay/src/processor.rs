@@ -20,15 +20,35 @@ impl Simulation<'_> {
         session.pending_ns = base_ns;
         session.fresh = true;
         let core = session.core;
-        if core != NONE && session.thread == thread {
-            if !self.cores.must_yield(core) {
-                return self.dispatch(index, core, 0);
-            }
-            self.scale(index, core);
+        if core == NONE || session.thread != thread {
+            return self.wake(index, thread);
         }
+        if !self.cores.must_yield(core) {
+            return self.dispatch(index, core, 0);
+        }
+        self.scale(index, core);
+        self.cores.enqueue(core, index);
+        self.leave_core(index);
+        self.does_queue(index);
+    }
+
+    /// A thread of a session can run from now on, woken by the other one if that is on a core, which then leaves it.
+    fn wake(&mut self, index: u32, thread: usize) {
+        let by = self.session(index).core;
+        let core = self.place(index, thread);
         self.leave_core(index);
         self.session(index).thread = thread;
-        self.queue_up(index);
+        match self.cores.take(core) {
+            Some(_) if core == by => self.dispatch(index, core, 0),
+            Some(since) => {
+                let wakes_ns = self.starts_ns(self.now - since);
+                self.dispatch(index, core, wakes_ns);
+            }
+            None => {
+                self.does_queue(index);
+                self.cores.enqueue(core, index);
+            }
+        }
     }
 
     /// Another program's thread wants a core for so long, whatever the processor.
@@ -36,15 +56,7 @@ impl Simulation<'_> {
         let session = self.session(index);
         session.pending_ns = busy_ns;
         session.fresh = false;
-        self.queue_up(index);
-    }
-
-    fn queue_up(&mut self, index: u32) {
-        if let Some(core) = self.cores.take_idle() {
-            return self.dispatch(index, core, self.program.work.wake_ns.into());
-        }
-        self.does_queue(index);
-        self.cores.enqueue(index);
+        self.wake(index, SERVER);
     }
 
     /// Notes that a session's thread waits for a core.
@@ -81,11 +93,15 @@ impl Simulation<'_> {
             false => self.now - self.off_since(index),
         };
         let (speed, cost) = (self.cpu_speed, self.program.work.cpu);
+        let traced = self.traced;
         let warm_ns = self.session(index).pending_ns as f64;
         let cold = self.cold(index);
         let (took_ns, left) = cost.run(warm_ns, cost.after_wait(*cold, waited_ns));
         *cold = left;
-        self.session(index).pending_ns = ((took_ns / speed) as Nanos).max(1);
+        let session = self.session(index);
+        let traced_ns = f64::from(std::mem::take(&mut session.traced_ns));
+        let all_ns = took_ns + if traced { traced_ns } else { 0.0 };
+        session.pending_ns = ((all_ns / speed) as Nanos).max(1);
     }
 
     /// A session's core is for others, if it has one.
@@ -95,8 +111,15 @@ impl Simulation<'_> {
             return;
         }
         self.goes_off(index);
-        if let Some(next) = self.cores.next_for(core) {
-            self.dispatch(next, core, 0);
+        self.hand_on(core);
+    }
+
+    /// A core is free: for whoever waits for it, or for another.
+    fn hand_on(&mut self, core: u32) {
+        let next = self.cores.next_for(core).or_else(|| self.pull());
+        match next {
+            Some(next) => self.dispatch(next, core, 0),
+            None => self.cores.idle(self.now, core),
         }
     }
 
@@ -107,11 +130,9 @@ impl Simulation<'_> {
             Ended::Preempted { session, left_ns } => {
                 self.session(session).pending_ns = left_ns;
                 self.session(session).core = NONE;
-                self.cores.enqueue(session);
+                self.cores.enqueue(core, session);
                 self.does_queue(session);
-                if let Some(next) = self.cores.next_for(core) {
-                    self.dispatch(next, core, 0);
-                }
+                self.hand_on(core);
             }
             Ended::Done(session) => self.resume(session),
         }

@@ -113,6 +113,7 @@ impl Question {
             enough: self.enough,
             seed: self.seed,
             as_observed: false,
+            traced: false,
             live: self.live.map(Live::path).transpose()?,
         })
     }

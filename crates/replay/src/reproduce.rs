@@ -43,22 +43,27 @@ impl Retrace {
             return Err(ReplayError::new("no seeds are given", "give at least one"));
         }
         let seeds = self.seeds.iter();
-        let scenarios: Vec<_> = seeds
-            .map(|seed| Scenario::retraced(program, mode, *seed))
-            .collect();
+        let recorded = seeds.map(|seed| Scenario::retraced(program, mode, *seed));
+        let recorded: Vec<_> = recorded.collect();
+        let freed = recorded.iter().map(|scenario| Scenario {
+            traced: false,
+            ..scenario.clone()
+        });
+        let scenarios: Vec<_> = freed.chain(recorded.iter().cloned()).collect();
         let outcomes = replay_all(program, &scenarios, threads, stop);
-        let outcomes = outcomes.into_iter().collect::<Result<_, _>>()?;
-        Ok(Reproduction::new(program, mode, outcomes))
+        let mut outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, _>>()?;
+        let traced = outcomes.split_off(recorded.len().min(outcomes.len()));
+        Ok(Reproduction::new(program, mode, outcomes, &traced))
     }
 }
 
 /// The recorded run as it was computed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reproduction {
-    /// What came out, for each seed.
+    /// What comes out where nothing is recorded, for each seed.
     pub outcomes: Vec<Outcome>,
-    /// Computed rate of transactions over the observed one, less 1; the mean of the seeds. Of turns where the
-    /// recording shows no whole transaction; of times, turned round, for work that ends.
+    /// Computed rate of transactions over the observed one, both with what recording costs, less 1; the mean of the
+    /// seeds. Of turns where the recording shows no whole transaction; of times, turned round, for work that ends.
     pub error: f64,
     /// The same of the median latency, if the recording has one.
     pub latency_error: Option<f64>,
@@ -77,13 +82,16 @@ pub fn recorded_mode(program: &Program) -> Mode {
 }
 
 impl Reproduction {
-    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>) -> Self {
+    /// Of outcomes without recording, and with it.
+    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, traced: &[Outcome]) -> Self {
         let mean = |figure: &dyn Fn(&Outcome) -> f64| {
-            outcomes.iter().map(figure).sum::<f64>() / outcomes.len() as f64
+            traced.iter().map(figure).sum::<f64>() / traced.len() as f64
         };
-        let latency = median(&program.work.observed.latencies_ns);
+        let observed = &program.work.observed;
+        let slowed = observed.rate_ratio.unwrap_or(1.0);
+        let latency = median(&observed.latencies_ns).map(|ns| ns / slowed);
         Self {
-            error: mean(&|outcome| rate_ratio(program, outcome, mode)) - 1.0,
+            error: mean(&|outcome| rate_over_observed(program, outcome, mode)) - 1.0,
             latency_error: latency
                 .map(|ns| mean(&|outcome| outcome.latency.p50_us * 1e3 / ns) - 1.0),
             outcomes,
@@ -91,16 +99,18 @@ impl Reproduction {
     }
 }
 
-fn rate_ratio(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
+/// The rate of a run that is recorded over the observed one in bursts.
+fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
     let observed = &program.work.observed;
+    let slowed = observed.rate_ratio.unwrap_or(1.0);
     let elapsed_s = outcome.elapsed_s.max(1e-9);
     if mode == Mode::Once {
         return observed.span_ns as f64 / 1e9 / elapsed_s;
     }
     if observed.transactions_per_s > 0.0 {
-        return outcome.transactions as f64 / elapsed_s / observed.transactions_per_s;
+        return outcome.transactions as f64 / elapsed_s / (observed.transactions_per_s * slowed);
     }
-    outcome.turns as f64 / elapsed_s / observed.turns_per_s.max(1e-9)
+    outcome.turns as f64 / elapsed_s / (observed.turns_per_s * slowed).max(1e-9)
 }
 
 fn median(sorted_ns: &[u64]) -> Option<f64> {

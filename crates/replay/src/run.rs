@@ -17,6 +17,7 @@ use crate::log::Log;
 use crate::memory::Memory;
 use crate::observed::Observed;
 use crate::others::calibrated;
+use crate::processor::SERVER;
 use crate::program::Program;
 use crate::progress::Progress;
 use crate::read_ahead::ReadAhead;
@@ -122,6 +123,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         tally: Tally::new(),
         random: SplitMix::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
+        traced: scenario.traced,
         others_period_ns: 0,
         steady,
         transactions: 0,
@@ -184,9 +186,10 @@ fn start_others(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     }
     let slice_ns = simulation.cores.slice_ns();
     simulation.others_period_ns = (slice_ns as f64 / share.min(MOST_SHARE)) as Nanos;
-    for _ in 0..scenario.cores {
+    for core in 0..scenario.cores {
         let index = simulation.sessions.len() as u32;
         let mut session = Session::new(simulation.program.others, 0, false);
+        session.home[SERVER] = core;
         session.cycle_began = simulation
             .random
             .below(simulation.others_period_ns as usize) as Nanos;

@@ -71,6 +71,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Whether recorded devices take the times that they were observed to take, rather than their profiles'.
     pub as_observed: bool,
+    /// Whether it is recorded as well: with the processor time that recording takes.
+    pub traced: bool,
     /// The path to emulated live disks, if that is what is predicted.
     pub live: Option<LivePath>,
 }
@@ -92,11 +94,12 @@ impl Scenario {
             enough: None,
             seed,
             as_observed: false,
+            traced: false,
             live: None,
         }
     }
 
-    /// The recorded run as it is known best: on a quiet machine emulated devices take the times of their models, which
+    /// The recorded run as it was recorded, and as it is known best: on a quiet machine emulated devices take the times of their models, which
     /// know order and place; otherwise every device takes times that it was observed to take.
     #[must_use]
     pub(crate) fn retraced(program: &Program, mode: Mode, seed: u64) -> Self {
@@ -104,6 +107,7 @@ impl Scenario {
         let exact = emulated && program.work.foreign_cpu_share <= QUIET_SHARE;
         Self {
             as_observed: !exact,
+            traced: true,
             live: exact.then_some(LivePath::USUAL),
             ..Self::recorded(program.devices.len(), program.work.cores.max(1), mode, seed)
         }

@@ -24,9 +24,10 @@ impl Simulation<'_> {
             session.pending_ns = cost_ns.max(1);
             session.fresh = false;
             // An idle core's waking is part of the path's time.
-            match self.cores.take_idle() {
-                Some(core) => self.dispatch(index, core, 0),
-                None => self.cores.enqueue(index),
+            let core = self.anywhere();
+            match self.cores.take(core) {
+                Some(_) => self.dispatch(index, core, 0),
+                None => self.cores.enqueue(core, index),
             }
         }
     }

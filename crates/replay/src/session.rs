@@ -75,8 +75,12 @@ pub(crate) struct Session {
     pub(crate) thread: usize,
     /// Since when each of them has been off its core.
     pub(crate) off_since: [Nanos; 2],
+    /// The core that each of them stays on, or [`NONE`]: any.
+    pub(crate) home: [u32; 2],
     /// What it has to run.
     pub(crate) pending_ns: Nanos,
+    /// What recording it takes on top of that.
+    pub(crate) traced_ns: u32,
     /// Whether that is yet to be scaled by how long it waited.
     pub(crate) fresh: bool,
     /// How cold each of them was when it last left its core; see [`tierwise_work::CpuCost`].
@@ -125,7 +129,9 @@ impl Session {
             core: NONE,
             thread: 0,
             off_since: [0; 2],
+            home: [NONE; 2],
             pending_ns: 0,
+            traced_ns: 0,
             fresh: false,
             cold: [0.0; 2],
             doing: Part::Other,

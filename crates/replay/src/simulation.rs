@@ -52,6 +52,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) tally: Tally,
     pub(crate) random: SplitMix,
     pub(crate) cpu_speed: f64,
+    /// Whether what is done is recorded too.
+    pub(crate) traced: bool,
     /// How often each core's share of other programs wants a slice.
     pub(crate) others_period_ns: Nanos,
     /// Whether sessions begin anew at their end.

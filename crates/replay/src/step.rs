@@ -5,7 +5,7 @@ use tierwise_work::{Pace, Part, Reuse};
 
 use crate::events::Event;
 use crate::op::Op;
-use crate::processor::SERVER;
+use crate::processor::{CLIENT, SERVER};
 use crate::session::Resume;
 use crate::simulation::Simulation;
 
@@ -31,13 +31,17 @@ impl Simulation<'_> {
         match op {
             Op::Cpu {
                 base_ns,
-                client: true,
+                traced_ns,
+                core,
+                client,
             } => {
-                self.want_client(index, base_ns.into());
-                false
-            }
-            Op::Cpu { base_ns, .. } => {
-                self.want_core(index, SERVER, base_ns.into(), Resume::Next);
+                session.traced_ns = traced_ns;
+                self.settle(index, if client { CLIENT } else { SERVER }, core);
+                if client {
+                    self.want_client(index, base_ns.into());
+                } else {
+                    self.want_core(index, SERVER, base_ns.into(), Resume::Next);
+                }
                 false
             }
             Op::Away { time_ns, timer } => self.away(index, time_ns, timer),

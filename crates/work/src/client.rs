@@ -95,6 +95,8 @@ pub(crate) struct ClientPart {
     pub(crate) cpu_ns: u64,
     /// Off it, before.
     pub(crate) after_wait_ns: u64,
+    /// The core that it ran on first.
+    pub(crate) core: u16,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
 }
@@ -111,7 +113,12 @@ fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientPart {
         let inside_ns = state.end_ns.min(to_ns) - state.start_ns.max(from_ns);
         seen_ns += inside_ns;
         match state.kind {
-            StateKind::Cpu => part.cpu_ns += inside_ns,
+            StateKind::Cpu => {
+                if part.cpu_ns == 0 {
+                    part.core = state.cpu;
+                }
+                part.cpu_ns += inside_ns;
+            }
             StateKind::Blocked => part.away_ns += inside_ns,
             StateKind::Runnable => {}
         }

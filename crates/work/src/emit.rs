@@ -88,7 +88,11 @@ impl<'a> Emitter<'a> {
             let before = writer.len();
             writer.asked(piece);
             match piece.kind {
-                PieceKind::Cpu { after_wait_ns } => {
+                PieceKind::Cpu {
+                    after_wait_ns,
+                    core,
+                } => {
+                    writer.is_on(core);
                     writer.run(piece.start_ns, piece.end_ns, after_wait_ns);
                 }
                 PieceKind::Ready => {}

@@ -86,7 +86,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         log,
         locks: hot_locks,
         cpu: CpuCost::default(),
-        wake_ns: view.wake_ns(),
+        wakes: view.wakes(),
         storage: storage_cost::storage_cost(view),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),

@@ -9,6 +9,8 @@ use crate::CpuCost;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlushCpu {
     flushes: u32,
+    /// What recording took on top.
+    traced_ns: f64,
     before_ns: f64,
     after_ns: f64,
     /// Sum of the waits before what came after, and their number.
@@ -36,6 +38,16 @@ impl FlushCpu {
         }
     }
 
+    /// Recording took so much of a stretch on top.
+    pub(crate) fn was_recorded(&mut self, traced_ns: f64) {
+        self.traced_ns += traced_ns;
+    }
+
+    /// What it took of one flush on the mean.
+    pub(crate) fn traced_ns(&self) -> u32 {
+        (self.traced_ns / f64::from(self.flushes.max(1))) as u32
+    }
+
     /// The flush is done.
     pub(crate) fn settle(&mut self) {
         if let Some((after_ns, wait_ns)) = self.last.take() {
@@ -49,6 +61,7 @@ impl FlushCpu {
     pub(crate) fn add(&mut self, mut other: Self) {
         other.settle();
         self.flushes += other.flushes;
+        self.traced_ns += other.traced_ns;
         self.before_ns += other.before_ns;
         self.after_ns += other.after_ns;
         self.waited_ns += other.waited_ns;

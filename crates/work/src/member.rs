@@ -99,6 +99,8 @@ fn cycle(script: u32, half_ns: u64, waited_for: bool) -> Vec<Step> {
         time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),
         after_wait_ns: 0,
         client: false,
+        traced_ns: 0,
+        core: 0,
     };
     let sync = Step::Sync {
         role: Role::Log,

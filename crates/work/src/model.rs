@@ -4,7 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{CpuCost, PageCache, Step, StorageCost};
+use crate::{CpuCost, PageCache, Step, StorageCost, WakeRules};
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a stretch of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,6 +103,8 @@ pub struct LogRules {
     pub release_cpu_ns: u32,
     /// The mean wait.
     pub release_after_ns: u32,
+    /// What recording took of a flush's processor time on top.
+    pub traced_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.
     pub wake_ns: u32,
     /// A thread of the engine flushes what is left, so often; none if there is none.
@@ -176,6 +178,9 @@ pub struct Observed {
     pub commits_per_flush: f64,
     /// Share of the cores that were busy.
     pub busy_share: f64,
+    /// Rate with recording over that without, if that was measured: the rates and latencies above are freed of it,
+    /// all else here is as recorded.
+    pub rate_ratio: Option<f64>,
     /// Share of the sessions' time by what it went to, by the names of profiles.
     pub shares: Vec<(String, f64)>,
 }
@@ -199,8 +204,8 @@ pub struct Work {
     pub locks: Vec<HotLock>,
     /// Cost of idleness.
     pub cpu: CpuCost,
-    /// From a thread's waking until it runs, although its core is idle.
-    pub wake_ns: u32,
+    /// Where threads run that wake, and how long idle cores take to start them.
+    pub wakes: WakeRules,
     /// What storage itself costs the processors; none where that is part of others' time.
     pub storage: Option<StorageCost>,
     /// Processor time of others, as a share of all cores.

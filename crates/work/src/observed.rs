@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::StateKind;
+use tierwise_recording::{Cost, StateKind};
 
 use crate::cut::RawTurn;
 use crate::devices::sample;
@@ -16,6 +16,8 @@ use crate::{Observed, storage_cost};
 
 /// Recording is believed to slow its target by no more than this.
 const LEAST_RATIO: f64 = 0.6;
+/// The upper end of the interval of that over the lower, where it says anything.
+const MOST_WIDTH: f64 = 1.5;
 
 /// What was observed of all sessions.
 pub(crate) fn observed(
@@ -50,6 +52,7 @@ pub(crate) fn observed(
         latencies_ns: latencies,
         commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
+        rate_ratio: Some(ratio),
         shares: shares(sessions),
     }
 }
@@ -61,15 +64,13 @@ fn counted_per_shown(sessions: &[Vec<RawTurn>], ends: usize, expected: Option<f6
     Some((expected / ends as f64).max(1.0))
 }
 
-/// Rate with recording over the rate without.
+/// Rate with recording over the rate without, if that is known.
 pub(crate) fn rate_ratio(view: &View<'_>) -> f64 {
-    let cost = view.recording.about.cost.as_ref();
-    let ratio = cost.map_or(1.0, |cost| cost.rate_ratio);
-    if ratio.is_finite() && ratio > 0.0 {
-        ratio.clamp(LEAST_RATIO, 1.0)
-    } else {
-        1.0
-    }
+    let known = |cost: &&Cost| {
+        cost.rate_ratio_low > 0.0 && cost.rate_ratio_high <= MOST_WIDTH * cost.rate_ratio_low
+    };
+    let cost = view.recording.about.cost.as_ref().filter(known);
+    cost.map_or(1.0, |cost| cost.rate_ratio.clamp(LEAST_RATIO, 1.0))
 }
 
 /// Commits of all sessions, seen and unseen.

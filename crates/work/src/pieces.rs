@@ -9,8 +9,8 @@ use crate::wait::{Why, why};
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum PieceKind {
-    /// On a core, after that long off it.
-    Cpu { after_wait_ns: u64 },
+    /// On a core, after that long off any.
+    Cpu { after_wait_ns: u64, core: u16 },
     /// Could run.
     Ready,
     /// Waits: why, and the index of the state among the thread's.
@@ -109,17 +109,21 @@ impl<'a> Walk<'a> {
         let mut from_ns = state.start_ns;
         while self.next < self.end && self.calls[self.next].start_ns < state.end_ns {
             let call_ns = self.calls[self.next].start_ns.max(from_ns);
-            self.core(from_ns, call_ns);
+            self.core(from_ns, call_ns, state.cpu);
             from_ns = call_ns;
             self.call(call_ns);
         }
-        self.core(from_ns, state.end_ns);
+        self.core(from_ns, state.end_ns, state.cpu);
     }
 
-    fn core(&mut self, from_ns: u64, to_ns: u64) {
+    fn core(&mut self, from_ns: u64, to_ns: u64, core: u16) {
         if to_ns > from_ns {
             let after_wait_ns = std::mem::take(&mut self.off_core_ns);
-            self.push(from_ns, to_ns, PieceKind::Cpu { after_wait_ns });
+            let kind = PieceKind::Cpu {
+                after_wait_ns,
+                core,
+            };
+            self.push(from_ns, to_ns, kind);
         }
     }
 

@@ -15,6 +15,10 @@ pub enum Step {
         after_wait_ns: u32,
         /// Whether the client's thread, not the server's, ran.
         client: bool,
+        /// What recording it took on top.
+        traced_ns: u32,
+        /// The core that it ran on.
+        core: u16,
     },
     /// Waits outside of the machine, or for a person.
     Away(Away),

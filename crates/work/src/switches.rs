@@ -3,14 +3,13 @@
 //! Some cores of virtual machines tell of no switch away from the idle thread (docs/recording.md). The recorder
 //! then lets a thread run from its waking on. But an idle core has to be woken first, which takes longer than
 //! many stretches last: 25 µs where it was halted. That time is no demand, so it is put before the stretch as
-//! time in which the thread could run; its length is that of the wakings of which all was told.
-
-use std::collections::BTreeMap;
+//! time in which the thread could run; its length is that of the wakings of which all was told (`wakes.rs`).
 
 use tierwise_recording::{Call, NONE, Recording, State, StateKind};
 
-/// Wakings of idle cores from which on their median stands for others.
-const ENOUGH: usize = 10;
+use crate::WakeRules;
+use crate::wakes::Cores;
+
 /// Part of a stretch that its waking takes at most: something was done in it.
 const MOST_SHARE: f64 = 0.8;
 
@@ -19,17 +18,20 @@ const MOST_SHARE: f64 = 0.8;
 pub(crate) struct Settled {
     /// As [`Recording::states`].
     pub(crate) states: Vec<State>,
-    /// From a thread's waking until it runs, although its core is idle.
-    pub(crate) wake_ns: u32,
+    /// Where threads run that wake, and when.
+    pub(crate) wakes: WakeRules,
 }
 
 /// Puts the states of a recording right.
 pub(crate) fn settled(recording: &Recording) -> Settled {
-    let wake_ns = idle_wake_ns(&recording.states);
+    let cores = Cores::new(&recording.states);
+    let wakes = WakeRules::of(&recording.states, &cores);
     let mut states: Vec<State> = Vec::with_capacity(recording.states.len());
     for state in &recording.states {
         let untold = states.last().is_some_and(|before| is_untold(before, state));
         let mut state = *state;
+        let idle_ns = cores.idle_ns(state.cpu, state.start_ns);
+        let wake_ns = idle_ns.map_or(0, |idle_ns| wakes.starts_ns(idle_ns));
         if untold && wake_ns > 0 {
             let runs_ns = runs_from(state, wake_ns, &recording.calls);
             states.push(State {
@@ -42,10 +44,7 @@ pub(crate) fn settled(recording: &Recording) -> Settled {
         }
         states.push(state);
     }
-    Settled {
-        states,
-        wake_ns: u32::try_from(wake_ns).unwrap_or(u32::MAX),
-    }
+    Settled { states, wakes }
 }
 
 /// Whether a thread is said to run from its very waking on: no switch told when it got the core.
@@ -67,50 +66,6 @@ fn runs_from(state: State, wake_ns: u64, calls: &[Call]) -> u64 {
     let length_ns = (state.end_ns - state.start_ns) as f64;
     let latest_ns = state.start_ns + (length_ns * MOST_SHARE) as u64;
     (state.start_ns + wake_ns).min(latest_ns).min(called_ns)
-}
-
-/// The median time from a waking until a thread runs, where no recorded thread was on its core. Others may have
-/// been, unseen, but not mostly.
-fn idle_wake_ns(states: &[State]) -> u64 {
-    let busy = busy_cores(states);
-    let mut delays: Vec<u64> = Vec::new();
-    for three in states.windows(3) {
-        let [before, ready, runs] = three else {
-            continue;
-        };
-        let follow = before.thread == runs.thread
-            && before.end_ns == ready.start_ns
-            && ready.end_ns == runs.start_ns;
-        let woken = before.kind == StateKind::Blocked && runs.kind == StateKind::Cpu;
-        let delayed = follow && woken && ready.kind == StateKind::Runnable;
-        if delayed && !is_busy(busy.get(&runs.cpu), ready.start_ns) {
-            delays.push(ready.end_ns - ready.start_ns);
-        }
-    }
-    delays.sort_unstable();
-    let median = delays.get(delays.len() / 2).copied().unwrap_or(0);
-    if delays.len() >= ENOUGH { median } else { 0 }
-}
-
-/// When recorded threads were on each core, in order.
-fn busy_cores(states: &[State]) -> BTreeMap<u16, Vec<(u64, u64)>> {
-    let mut busy: BTreeMap<u16, Vec<(u64, u64)>> = BTreeMap::new();
-    for state in states.iter().filter(|state| state.kind == StateKind::Cpu) {
-        let stretches = busy.entry(state.cpu).or_default();
-        stretches.push((state.start_ns, state.end_ns));
-    }
-    busy.values_mut()
-        .for_each(|stretches| stretches.sort_unstable());
-    busy
-}
-
-fn is_busy(stretches: Option<&Vec<(u64, u64)>>, time_ns: u64) -> bool {
-    stretches.is_some_and(|stretches| {
-        let after = stretches.partition_point(|&(start_ns, _)| start_ns < time_ns);
-        stretches[..after]
-            .last()
-            .is_some_and(|&(_, end_ns)| end_ns >= time_ns)
-    })
 }
 
 #[cfg(test)]
@@ -148,7 +103,7 @@ mod tests {
     #[test]
     fn a_core_whose_switch_was_not_told_took_as_long_as_others_to_wake() {
         let settled = settled(&recording());
-        assert_eq!(settled.wake_ns, 20_000);
+        assert_eq!(settled.wakes.starts_ns(u64::MAX), 20_000);
         let last: Vec<_> = settled.states.iter().rev().take(2).collect();
         assert_eq!((last[0].start_ns, last[0].end_ns), (2_070_000, 2_150_000));
         assert_eq!(last[1].kind, StateKind::Runnable);

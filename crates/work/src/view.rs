@@ -6,6 +6,7 @@ use tierwise_recording::{
     Block, Call, CallKind, NONE, Recording, Role, State, StateKind, ThreadClass, UNKNOWN,
 };
 
+use crate::WakeRules;
 use crate::devices::has_blocks;
 use crate::misses::Misses;
 use crate::space::Space;
@@ -64,9 +65,9 @@ impl<'a> View<'a> {
         &self.settled.states
     }
 
-    /// From a thread's waking until it runs, although its core is idle.
-    pub(crate) fn wake_ns(&self) -> u32 {
-        self.settled.wake_ns
+    /// Where threads run that wake.
+    pub(crate) fn wakes(&self) -> WakeRules {
+        self.settled.wakes.clone()
     }
 
     /// Processor time that one recorded event took.

@@ -7,10 +7,9 @@ use crate::pages;
 use crate::peers::Mark;
 use crate::pieces::{Piece, PieceKind};
 use crate::shape::Meaning;
+use crate::stretch::{LEAST_SHARE, Stretch};
 use crate::{Away, Reuse, Step};
 
-/// Of a stretch on a core at least this share is left when the cost of recording is taken off.
-const LEAST_SHARE: f64 = 0.2;
 /// Requests for which a first look is waited for.
 const MOST_AHEAD: usize = 64;
 /// Appends that no commit follows are gathered up to this.
@@ -19,8 +18,7 @@ const APPEND_BYTES: f64 = 16_384.0;
 /// Writes the steps of one turn.
 pub(crate) struct Writer<'a> {
     steps: Vec<Step>,
-    cpu_ns: f64,
-    after_wait_ns: u64,
+    stretch: Stretch,
     /// Own time on a core so far, as recorded.
     ran_ns: u64,
     /// Steps to put in after so much own time on a core, last first.
@@ -56,8 +54,7 @@ impl<'a> Writer<'a> {
     ) -> Self {
         Self {
             steps: Vec::new(),
-            cpu_ns: 0.0,
-            after_wait_ns: 0,
+            stretch: Stretch::default(),
             ran_ns: 0,
             planned: Vec::new(),
             strip_until_ns: 0,
@@ -100,12 +97,17 @@ impl<'a> Writer<'a> {
         self.steps.len()
     }
 
+    /// What runs next does on this core.
+    pub(crate) fn is_on(&mut self, core: u16) {
+        self.stretch.core = core;
+    }
+
     /// Runs on a core from one instant to another.
     pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
         if after_wait_ns > 0 {
             self.debt_ns += 2.0 * self.event_ns;
-            if self.cpu_ns == 0.0 {
-                self.after_wait_ns = after_wait_ns;
+            if self.stretch.cpu_ns == 0.0 {
+                self.stretch.after_wait_ns = after_wait_ns;
             }
         }
         let (mut from_ns, mut after_wait_ns) = (from_ns, after_wait_ns);
@@ -140,8 +142,10 @@ impl<'a> Writer<'a> {
         self.debt_ns -= off_ns;
         if to_ns <= self.strip_until_ns {
             self.stripped.ran(length_ns - off_ns, after_wait_ns);
+            self.stripped.was_recorded(off_ns);
         } else {
-            self.cpu_ns += length_ns - off_ns;
+            self.stretch.cpu_ns += length_ns - off_ns;
+            self.stretch.traced_ns += off_ns;
         }
     }
 
@@ -183,7 +187,8 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn client(&mut self, part: ClientPart) {
         self.flush();
-        self.cpu_step(part.cpu_ns as f64, part.after_wait_ns, true);
+        let ran = Stretch::of_client(part, 2.0 * self.event_ns);
+        ran.write(&mut self.steps, true);
         if part.away_ns > 0 {
             self.steps.push(Step::Away(Away {
                 time_ns: part.away_ns,
@@ -251,28 +256,12 @@ impl<'a> Writer<'a> {
     }
 
     fn flush(&mut self) {
-        let cpu_ns = std::mem::take(&mut self.cpu_ns);
-        let after_wait_ns = std::mem::take(&mut self.after_wait_ns);
-        self.cpu_step(cpu_ns, after_wait_ns, false);
-        self.unwritten_bytes += cpu_ns * self.append_per_ns;
+        let ran = self.stretch.take();
+        ran.write(&mut self.steps, false);
+        self.unwritten_bytes += ran.cpu_ns * self.append_per_ns;
         if self.unwritten_bytes >= APPEND_BYTES {
             let size_bytes = std::mem::take(&mut self.unwritten_bytes) as u32;
             self.steps.push(Step::Append { size_bytes });
-        }
-    }
-
-    fn cpu_step(&mut self, cpu_ns: f64, after_wait_ns: u64, client: bool) {
-        let mut left_ns = cpu_ns.round() as u64;
-        let mut after_wait_ns = u32::try_from(after_wait_ns).unwrap_or(u32::MAX);
-        while left_ns > 0 {
-            let time_ns = u32::try_from(left_ns).unwrap_or(u32::MAX);
-            self.steps.push(Step::Cpu {
-                time_ns,
-                after_wait_ns,
-                client,
-            });
-            left_ns -= u64::from(time_ns);
-            after_wait_ns = 0;
         }
     }
 }

@@ -68,7 +68,7 @@ class Predictor:
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
         self._counts_transactions = self.work.transactions > 0
         observed = self.work.observed
-        rates = [self.rate_of(outcome) for outcome in self._base]
+        rate = observed.transactions_per_s if self._counts_transactions else observed.turns_per_s
         self.run = RecordedRun(
             engine=about.engine,
             engine_version=about.engine_version,
@@ -78,8 +78,8 @@ class Predictor:
             duration_s=self.work.span_s if self.work.once else about.duration_s,
             once=self.work.once,
             unit="transactions" if self._counts_transactions else "requests",
-            rate_per_s=observed.transactions_per_s if self._counts_transactions else observed.turns_per_s,
-            reproduced_rate_per_s=sum(rates) / len(rates),
+            rate_per_s=rate,
+            reproduced_rate_per_s=rate * (1 + reproduced.error),
             error=reproduced.error,
             latency_error=reproduced.latency_error,
             devices=self._recorded_devices(),

@@ -10,6 +10,8 @@ fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
         time_ns: 100_000,
         after_wait_ns: 0,
         client: true,
+        traced_ns: 0,
+        core: 0,
     };
     let mut work = work(10, &[cpu(50), asks], Grouping::LeaderFollower);
     for (index, session) in work.sessions.iter_mut().enumerate() {

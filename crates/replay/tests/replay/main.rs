@@ -13,4 +13,5 @@ mod properties;
 mod refusals;
 mod serving;
 mod support;
+mod tracing;
 mod write_back;

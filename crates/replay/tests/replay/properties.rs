@@ -14,7 +14,9 @@ fn step() -> impl Strategy<Value = Step> {
             |(time_ns, after_wait_ns, client)| Step::Cpu {
                 time_ns,
                 after_wait_ns,
-                client
+                client,
+                traced_ns: time_ns / 10,
+                core: (time_ns % 3) as u16
             }
         ),
         (1_000..1_000_000u64, any::<bool>())

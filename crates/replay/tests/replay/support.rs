@@ -60,6 +60,8 @@ pub fn cpu(time_us: u32) -> Step {
         time_ns: time_us * 1000,
         after_wait_ns: 0,
         client: false,
+        traced_ns: 0,
+        core: 0,
     }
 }
 
@@ -79,6 +81,7 @@ pub fn log(grouping: Grouping) -> LogRules {
         leader_cpu_ns: 10_000,
         release_cpu_ns: 2_000,
         release_after_ns: 0,
+        traced_ns: 0,
         wake_ns: 5_000,
         flusher_period_ns: None,
     }

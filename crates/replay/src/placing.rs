@@ -1,0 +1,67 @@
+//! On which core a thread runs that wakes.
+//!
+//! Source: the recording (`WakeRules`). A thread wakes on the core where it ran in the recording, for kernels leave it
+//! where its caches are; whether it goes elsewhere where others run there, and whether a core that has nothing to do
+//! takes over who waits for another one, differs between kernels and machines, so they are shares as recorded. Not
+//! modelled: balancing that takes its time, hardware threads of one core, caches that cores share.
+
+use tierwise_device::Nanos;
+
+use crate::session::NONE;
+use crate::simulation::Simulation;
+
+/// Parts of one in which a share is drawn.
+const PARTS: usize = 1 << 20;
+
+impl Simulation<'_> {
+    /// A thread of a session ran on this core in the recording, and is at home there from now on. On a machine of more
+    /// cores, and of further sets of sessions, others than in the recording are shared.
+    pub(crate) fn settle(&mut self, index: u32, thread: usize, recorded: u16) {
+        let (of, cores) = (self.program.work.cores.max(1), self.cores.count() as u32);
+        let session = self.session(index);
+        let moved = of * (index % (cores / of).max(1)) + session.set;
+        session.home[thread] = (u32::from(recorded) + moved) % cores;
+    }
+
+    /// The core for a session's thread that wakes.
+    pub(crate) fn place(&mut self, index: u32, thread: usize) -> u32 {
+        let home = self.session(index).home[thread];
+        if home == NONE {
+            return self.anywhere();
+        }
+        let idle = match self.cores.idle_since(home) {
+            Some(_) => None,
+            None => self.cores.last_idle(),
+        };
+        let Some((core, since)) = idle else {
+            return home;
+        };
+        let stays = self.program.work.wakes.stays_share(self.now - since);
+        if self.happens(stays) { home } else { core }
+    }
+
+    /// A core that idles, or the one for which fewest wait.
+    pub(crate) fn anywhere(&self) -> u32 {
+        let idle = self.cores.last_idle();
+        idle.map_or_else(|| self.cores.least_wanted(), |(core, _)| core)
+    }
+
+    /// Whoever waits for another core, for one that has nothing to do, unless that leaves him there.
+    pub(crate) fn pull(&mut self) -> Option<u32> {
+        let leaves = self.program.work.wakes.leaves_share();
+        if !self.cores.any_waits() || self.happens(leaves) {
+            return None;
+        }
+        self.cores.pull()
+    }
+
+    /// How long a core that has idled for so long takes to start a thread.
+    pub(crate) fn starts_ns(&self, idle_ns: Nanos) -> Nanos {
+        self.program.work.wakes.starts_ns(idle_ns)
+    }
+
+    /// Whether something happens that does in such a share of all cases.
+    fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && (self.random.below(PARTS) as f64) < share * PARTS as f64
+    }
+}
