@@ -15,8 +15,12 @@ pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
     let device = view.device_of(call.file);
     let mut script = SyncScript::default();
     let (mut flushes, mut forced) = (0, 0);
+    let data_ns = data_until(view, call);
     for block in view.blocks(call.start_ns, call.end_ns) {
         if block.device != device || !belongs(view, role, call, block) {
+            continue;
+        }
+        if !is_data(view, call, block) && block.issued_ns < data_ns {
             continue;
         }
         if block.op == BlockOp::Flush {
@@ -63,6 +67,22 @@ pub(crate) fn assumed(grew: bool) -> SyncScript {
             ..SyncScript::default()
         }
     }
+}
+
+/// Whether a request writes what a sync is for, rather than what the file system keeps of it.
+fn is_data(view: &View<'_>, call: &Call, block: &Block) -> bool {
+    let named = view.role(block.file).is_some();
+    block.op == BlockOp::Write && named && (block.file == call.file || block.thread == call.thread)
+}
+
+/// When the data of a sync had been written: what went to the journal before, and what was flushed, another sync
+/// asked for at the same time (`ext4_sync_file` writes and waits, then commits, then flushes).
+fn data_until(view: &View<'_>, call: &Call) -> u64 {
+    let blocks = view.blocks(call.start_ns, call.end_ns).iter();
+    let data = blocks.filter(|block| is_data(view, call, block));
+    data.map(|block| block.completed_ns.min(call.end_ns))
+        .max()
+        .unwrap_or(call.start_ns)
 }
 
 /// Whether a request in the time of a sync is the sync's: its file's, its thread's, or the file system's own.
