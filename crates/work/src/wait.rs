@@ -53,7 +53,7 @@ pub(crate) fn why(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Why {
         CallKind::Sleep => Why::Timer,
         CallKind::Receive | CallKind::Send => talk(view, state),
         CallKind::Poll => poll(view, state),
-        CallKind::Lock => lock(view, flushes, state).unwrap_or(Why::Other),
+        CallKind::Lock => lock(view, flushes, state).unwrap_or_else(|| nobodys(view, state)),
         CallKind::Resize | CallKind::Name | CallKind::Other => Why::Other,
     }
 }
@@ -118,6 +118,18 @@ fn lock(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Option<Why> {
     let flush = flushes.that_woke(state.waker, state.start_ns, state.end_ns);
     let covered = flush.is_some_and(|flush| !talked(view, state.waker, flush.end_ns, state.end_ns));
     Some(if covered { Why::LogQueue } else { Why::Peer })
+}
+
+/// A wait for another thread that none ended: its time was over, as of one who looks again and again (DuckDB's
+/// `PendingQuery`, 20 ms at a time). Not if the burst was over first.
+fn nobodys(view: &View<'_>, state: &State) -> Why {
+    let mut bursts = view.recording.about.bursts.iter();
+    let cut = bursts.any(|burst| burst.end_ns == state.end_ns);
+    if state.waker == NONE && !cut {
+        Why::Timer
+    } else {
+        Why::Other
+    }
 }
 
 /// Whether a thread spoke to its client between two instants.
