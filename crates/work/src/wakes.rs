@@ -14,6 +14,8 @@ const AGES_NS: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
 const AGES: usize = AGES_NS.len() + 1;
 /// Wakings from which on what they show is believed.
 const ENOUGH: usize = 10;
+/// Longer is taken for this.
+const MOST_DELAY_NS: u64 = 200_000;
 /// Switches on two cores that belong together lie within this.
 const ABOUT_NS: u64 = 3_000;
 /// Those who wait at an instant are looked for among so many that began to wait last.
@@ -82,7 +84,7 @@ impl WakeRules {
         }
         Self {
             stays: filled(stay.map(share)),
-            starts_ns: filled(delays.map(middle)),
+            starts_ns: filled(delays.map(mean)),
             leaves: leaves_share(states, cores),
         }
     }
@@ -137,11 +139,15 @@ fn share(chosen: Vec<bool>) -> Option<f64> {
     (chosen.len() >= ENOUGH).then(|| first as f64 / chosen.len() as f64)
 }
 
-/// The median, if there are enough.
-fn middle(mut delays: Vec<u64>) -> Option<u32> {
-    delays.sort_unstable();
-    let median = delays.get(delays.len() / 2).copied()?;
-    (delays.len() >= ENOUGH).then(|| u32::try_from(median).unwrap_or(u32::MAX))
+/// The mean, if there are enough. Some waited for threads that are not recorded, the kernel's own for example, which
+/// others that wake will do as well.
+fn mean(delays: Vec<u64>) -> Option<u32> {
+    let sum: u64 = delays
+        .iter()
+        .map(|&delay_ns| delay_ns.min(MOST_DELAY_NS))
+        .sum();
+    let enough = delays.len() >= ENOUGH;
+    enough.then(|| (sum / delays.len() as u64) as u32)
 }
 
 /// What is not known is as the nearest that is.
