@@ -24,7 +24,7 @@ struct OptionsText {
     instance: String,
     spool_dir: PathBuf,
     pids: Vec<i32>,
-    ignore_pids: Vec<i32>,
+    disk_server_pids: Vec<i32>,
     buffer_mb: u64,
     rules: String,
     rules_file: String,
@@ -69,7 +69,7 @@ impl PyRecorder {
             pids: told.pids,
             buffer_bytes: told.buffer_mb << 20,
             poll: POLL,
-            ignore_pids: told.ignore_pids,
+            disk_server_pids: told.disk_server_pids,
         };
         py.detach(|| Recorder::attach(options, rules, devices, &told.directory))
             .map(Self)

@@ -127,5 +127,5 @@ def target_of(engine: Engine, storage: Storage) -> Target:
         version=engine.version(),
         settings={name: settings[name] for name in rules.settings if name in settings},
         clients=_client_threads,
-        not_foreign=lambda: [disk.stats().server_pid for disk in storage.emulated.values()],
+        disk_servers=lambda: [disk.stats().server_pid for disk in storage.emulated.values()],
     )

@@ -184,7 +184,7 @@ class Session:
             "instance": tracing.instance,
             "spool_dir": str(spool),
             "pids": self._target.processes(),
-            "ignore_pids": self._target.not_foreign(),
+            "disk_server_pids": self._target.disk_servers(),
             "root": "" if self._target.root == Path("/") else str(self._target.root),
             "engine": self._target.rules.engine,
             "rules": self._target.rules.text,

@@ -30,8 +30,8 @@ class Target:
     settings: Mapping[str, str] = field(default_factory=dict)
     clients: Callable[[], list[int]] | None = None
     """Threads that are its clients, where they are known; else they are found by whom they wake."""
-    not_foreign: Callable[[], list[int]] = list
-    """Pids whose processor time is part of the set-up: servers of emulated disks."""
+    disk_servers: Callable[[], list[int]] = list
+    """Pids of servers of emulated disks, whose processor time is storage's."""
 
 
 def of_pid(pid: int, rules: Rules | None = None) -> Target:

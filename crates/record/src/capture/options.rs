@@ -20,5 +20,5 @@ pub struct Options {
     /// Where what a long burst gives waits to be decoded, in a file without a name.
     pub spool_dir: PathBuf,
     /// Servers of emulated disks, whose processor time is storage's, not foreign.
-    pub ignore_pids: Vec<i32>,
+    pub disk_server_pids: Vec<i32>,
 }

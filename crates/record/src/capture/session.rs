@@ -196,7 +196,7 @@ impl Capture {
 
     /// Threads that serve emulated disks.
     fn disk_servers(&self) -> Vec<i32> {
-        thread_ids(&processes::with_descendants(&self.options.ignore_pids))
+        thread_ids(&processes::with_descendants(&self.options.disk_server_pids))
     }
 
     /// Threads that were started during the burst and are still alive: their names are known only now.

@@ -99,7 +99,7 @@ fn trace_a_copy(scratch: &Scratch) {
         buffer_bytes: 1 << 20,
         spool_dir: scratch.0.clone(),
         poll: Duration::from_millis(20),
-        ignore_pids: Vec::new(),
+        disk_server_pids: Vec::new(),
     };
     let mut capture = Capture::attach(options).expect("we may trace");
     capture.begin().expect("we may trace");
