@@ -1,7 +1,7 @@
 //! Commits that show: own flushes of the log, waits for others' flushes and for a second copy, as one where they
 //! belong together.
 
-use tierwise_recording::{CallKind, Role};
+use tierwise_recording::{Call, CallKind, Role};
 
 use crate::flushes::LogFlushes;
 use crate::pieces::{Piece, PieceKind};
@@ -28,77 +28,104 @@ pub(crate) struct SeenCommit {
 
 /// Commits that show: own flushes of the log, waits for others' flushes, or both together.
 pub(crate) fn commits(view: &View<'_>, flushes: &LogFlushes, pieces: &[Piece]) -> Vec<SeenCommit> {
-    let mut found: Vec<SeenCommit> = Vec::new();
-    let mut written: Option<(usize, u64)> = None;
-    let (mut cpu_ns, mut since_ns) = (0, 0);
-    let mut own = false;
-    for (index, piece) in pieces.iter().enumerate() {
-        let (part, by_own) = match piece.kind {
+    let mut search = Search {
+        view,
+        flushes,
+        found: Vec::new(),
+        written: None,
+        written_cpu_ns: 0,
+        cpu_ns: 0,
+        own: false,
+    };
+    for (index, piece) in (0..).zip(pieces) {
+        match piece.kind {
+            PieceKind::Ready => {}
             PieceKind::Cpu { .. } => {
-                cpu_ns += piece.time_ns();
-                since_ns += piece.time_ns();
-                continue;
+                search.cpu_ns += piece.time_ns();
+                search.written_cpu_ns += piece.time_ns();
             }
-            PieceKind::Ready => continue,
-            PieceKind::Wait {
-                why: Why::Member, ..
-            } => {
-                let own_before = (cpu_ns < BOTH_COPIES_NS)
-                    .then(|| found.last_mut())
-                    .flatten();
-                match own_before {
-                    Some(last) => last.end_ns = piece.end_ns,
-                    None => found.push(SeenCommit {
-                        piece: index as u32,
-                        start_ns: piece.start_ns,
-                        end_ns: piece.end_ns,
-                    }),
-                }
-                (cpu_ns, own) = (0, true);
-                continue;
-            }
-            PieceKind::Wait { why, .. } => {
-                let queued =
-                    (why == Why::LogQueue).then_some((index, piece.start_ns, piece.end_ns));
-                (queued, false)
-            }
+            PieceKind::Wait { why, .. } => search.wait(why, SeenCommit::of(index, piece)),
             PieceKind::Call { call } => {
-                let Some(call) = view.call(call) else {
-                    continue;
-                };
-                // Whoever answered, or was asked, is done with the commit before.
-                own |= received(call) || sent(call);
-                let log = view.role(call.file) == Some(Role::Log) && !call.failed;
-                if log && call.kind == CallKind::Write {
-                    written = written.filter(|_| since_ns < WRITES_NS);
-                    written = written.or(Some((index, call.start_ns)));
-                    since_ns = 0;
+                if let Some(call) = view.call(call) {
+                    search.call(call, index);
                 }
-                let flush = log && flushes.has(call.thread, call.start_ns);
-                let first = written.unwrap_or((index, call.start_ns));
-                (flush.then_some((first.0, first.1, call.end_ns)), true)
             }
-        };
-        let Some((at, start_ns, end_ns)) = part else {
-            continue;
-        };
-        match found.last_mut() {
-            Some(last) if cpu_ns < SAME_COMMIT_NS && !own => last.end_ns = end_ns,
-            _ => found.push(SeenCommit {
-                piece: at as u32,
-                start_ns,
-                end_ns,
-            }),
         }
-        (cpu_ns, own, written) = (0, by_own && makes_own(view, piece), None);
     }
-    found
+    search.found
 }
 
-/// Whether a flush was of the caller itself: what follows is another commit.
-fn makes_own(view: &View<'_>, piece: &Piece) -> bool {
-    let PieceKind::Call { call } = piece.kind else {
-        return false;
-    };
-    view.call(call).is_some_and(makes_durable)
+impl SeenCommit {
+    fn of(index: u32, piece: &Piece) -> Self {
+        Self {
+            piece: index,
+            start_ns: piece.start_ns,
+            end_ns: piece.end_ns,
+        }
+    }
+}
+
+/// How far a search for commits has come.
+struct Search<'a> {
+    view: &'a View<'a>,
+    flushes: &'a LogFlushes,
+    found: Vec<SeenCommit>,
+    /// The first write to the log that no flush has followed: its piece and its start.
+    written: Option<(u32, u64)>,
+    /// Time on a core since the last write to the log, and since the last part of a commit.
+    written_cpu_ns: u64,
+    cpu_ns: u64,
+    /// Whether what follows is another commit.
+    own: bool,
+}
+
+impl Search<'_> {
+    fn wait(&mut self, why: Why, seen: SeenCommit) {
+        match why {
+            Why::Member => {
+                self.add(seen, self.cpu_ns < BOTH_COPIES_NS);
+                self.own = true;
+            }
+            Why::LogQueue => self.part(seen, false),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, call: &Call, index: u32) {
+        // Whoever answered, or was asked, is done with the commit before.
+        self.own |= received(call) || sent(call);
+        if self.view.role(call.file) != Some(Role::Log) || call.failed {
+            return;
+        }
+        if call.kind == CallKind::Write {
+            let near = self.written_cpu_ns < WRITES_NS;
+            let before = self.written.filter(|_| near);
+            self.written = before.or(Some((index, call.start_ns)));
+            self.written_cpu_ns = 0;
+        }
+        if self.flushes.has(call.thread, call.start_ns) {
+            let (piece, start_ns) = self.written.unwrap_or((index, call.start_ns));
+            let seen = SeenCommit {
+                piece,
+                start_ns,
+                end_ns: call.end_ns,
+            };
+            // What follows a flush of the caller itself is another commit.
+            self.part(seen, makes_durable(call));
+        }
+    }
+
+    /// A flush, or a wait for one.
+    fn part(&mut self, seen: SeenCommit, own: bool) {
+        self.add(seen, self.cpu_ns < SAME_COMMIT_NS && !self.own);
+        (self.own, self.written) = (own, None);
+    }
+
+    fn add(&mut self, seen: SeenCommit, to_last: bool) {
+        match self.found.last_mut().filter(|_| to_last) {
+            Some(last) => last.end_ns = seen.end_ns,
+            None => self.found.push(seen),
+        }
+        self.cpu_ns = 0;
+    }
 }
