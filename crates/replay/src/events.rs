@@ -18,8 +18,8 @@ pub(crate) enum Event {
     Wake(u32),
     /// A paced session's turn begins.
     Begin(u32),
-    /// A request is answered that was held back for the time of its path.
-    Answer(u32),
+    /// A request has passed the path to its device.
+    Passed(u32),
     /// The engine's own thread looks at the log.
     Flusher,
     /// The kernel looks for pages to write back.
@@ -36,7 +36,7 @@ impl Event {
             Self::Core(index) => (0, index),
             Self::Wake(index) => (1, index),
             Self::Begin(index) => (2, index),
-            Self::Answer(index) => (3, index),
+            Self::Passed(index) => (3, index),
             Self::Flusher => (4, 0),
             Self::WriteBack => (5, 0),
             Self::Count => (6, 0),
@@ -52,7 +52,7 @@ impl Event {
             0 => Self::Core(index),
             1 => Self::Wake(index),
             2 => Self::Begin(index),
-            3 => Self::Answer(index),
+            3 => Self::Passed(index),
             4 => Self::Flusher,
             5 => Self::WriteBack,
             6 => Self::Count,
@@ -100,9 +100,9 @@ mod tests {
         let mut events = Events::new();
         events.push(5, Event::Core(3));
         events.push(5, Event::Wake(1));
-        events.push(2, Event::Answer((1 << INDEX_BITS) - 1));
+        events.push(2, Event::Passed((1 << INDEX_BITS) - 1));
         let order: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
-        let last_index = Event::Answer((1 << INDEX_BITS) - 1);
+        let last_index = Event::Passed((1 << INDEX_BITS) - 1);
         assert_eq!(order, [last_index, Event::Core(3), Event::Wake(1)]);
     }
 }

@@ -33,7 +33,7 @@ impl Simulation<'_> {
                 self.waits(index)
             }
             Ask::Look => self.has_come(index, role, sector, sectors),
-            _ if reads && self.storage.layout().read_ahead(role).is_some() => {
+            _ if reads && self.storage.layout().reads_ahead_otherwise(role) => {
                 self.stream(role, sector, sectors, rest);
                 ask == Ask::SendRead || self.has_come(index, role, sector, 1)
             }

@@ -17,8 +17,10 @@ struct Area {
     write_cache: bool,
     /// Whether it did where it was recorded.
     recorded_cache: bool,
-    /// How far the kernel reads ahead, in sectors, where that is not as it was recorded.
-    read_ahead: Option<u32>,
+    /// How far the kernel reads ahead, in sectors; 0 where that is not known.
+    read_ahead: u32,
+    /// Whether that is not as it was recorded.
+    other_read_ahead: bool,
 }
 
 /// The places of all roles.
@@ -29,6 +31,8 @@ pub(crate) struct Layout {
 
 /// Space that a role gets on a device it was not recorded on, if nothing says how much it used: 128 MiB.
 const UNKNOWN_SECTORS: u64 = 1 << 18;
+/// How far a kernel reads ahead: 128 KiB (`read_ahead_kb`), in sectors.
+const USUAL_AHEAD: u64 = 256;
 /// Sectors beyond which there is no device.
 pub(crate) const MOST_SECTORS: u64 = 1 << 50;
 
@@ -50,7 +54,10 @@ impl Layout {
         };
         for role in Role::ALL.into_iter().filter(|role| stays(*role)) {
             let Some(area) = recorded(role) else { continue };
-            layout.areas[role as usize] = area;
+            layout.areas[role as usize] = Area {
+                read_ahead: recorded_read_ahead(program, role),
+                ..area
+            };
             ends[area.device] = ends[area.device].max(area.first_sector + area.sectors);
         }
         let moved = moved(program, |role| stays(role) && recorded(role).is_some());
@@ -64,6 +71,7 @@ impl Layout {
                 }
                 _ => (0, footprint(program, role), footprint(program, role)),
             };
+            let ahead = read_ahead(program, scenario, role, device);
             layout.areas[role as usize] = Area {
                 device,
                 first_sector: ends[device] + before,
@@ -71,7 +79,8 @@ impl Layout {
                 // A loop device passes flushes on, whatever is behind it.
                 write_cache: scenario.live.is_some() || write_cache(program, scenario, device),
                 recorded_cache: recorded(role).is_some_and(|area| area.recorded_cache),
-                read_ahead: read_ahead(program, scenario, role, device),
+                read_ahead: ahead,
+                other_read_ahead: ahead != recorded_read_ahead(program, role),
             };
             ends[device] += room;
         }
@@ -106,9 +115,17 @@ impl Layout {
         self.areas[role as usize].sectors
     }
 
-    /// How far the kernel reads ahead, in sectors, where that is not as it was recorded.
-    pub(crate) fn read_ahead(&self, role: Role) -> Option<u32> {
-        self.areas[role as usize].read_ahead
+    /// How far the kernel reads ahead, in sectors.
+    pub(crate) fn read_ahead(&self, role: Role) -> u64 {
+        match self.areas[role as usize].read_ahead {
+            0 => USUAL_AHEAD,
+            sectors => sectors.into(),
+        }
+    }
+
+    /// Whether it reads further ahead than where the role was recorded, or less far.
+    pub(crate) fn reads_ahead_otherwise(&self, role: Role) -> bool {
+        self.areas[role as usize].other_read_ahead
     }
 
     /// The sector of the device, and as many of the sectors as are in one piece with it.
@@ -148,7 +165,8 @@ fn recorded_area(devices: &[RecordedDevice], role: Role) -> Option<Area> {
             sectors: found.2.clamp(8, MOST_SECTORS),
             write_cache: recorded.write_cache,
             recorded_cache: recorded.write_cache,
-            read_ahead: None,
+            read_ahead: 0,
+            other_read_ahead: false,
         })
     })
 }
@@ -191,14 +209,27 @@ fn fits(program: &Program, scenario: &Scenario, moved: &[Role], ends: &[u64]) ->
     })
 }
 
-/// How far the kernel reads a role ahead on its new device, if not as far as on the old one.
-fn read_ahead(program: &Program, scenario: &Scenario, role: Role, device: usize) -> Option<u32> {
-    let profile = scenario.devices.get(device)?.as_ref()?;
+/// How far the kernel reads a role ahead on its new device; as far as on the old one where that is not known.
+fn read_ahead(program: &Program, scenario: &Scenario, role: Role, device: usize) -> u32 {
+    let recorded = recorded_read_ahead(program, role);
+    let Some(Some(profile)) = scenario.devices.get(device) else {
+        return recorded;
+    };
     let (still, moving) = program.work.read_ahead_by_device;
     let now = if profile.is_rotating() { moving } else { still };
+    if recorded == 0 || now == 0 {
+        recorded
+    } else {
+        now
+    }
+}
+
+/// How far it was read ahead where it was recorded; 0 where the recording does not tell, or past the page cache.
+fn recorded_read_ahead(program: &Program, role: Role) -> u32 {
     let mut known = program.work.read_ahead.iter();
-    let (_, recorded) = known.find(|known| known.0 == role)?;
-    (now > 0 && now != *recorded).then_some(now)
+    known
+        .find(|known| known.0 == role)
+        .map_or(0, |known| known.1)
 }
 
 fn footprint(program: &Program, role: Role) -> u64 {

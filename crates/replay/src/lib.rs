@@ -37,6 +37,7 @@ mod serving;
 mod session;
 mod signals;
 mod simulation;
+mod slot;
 mod step;
 mod storage;
 mod summary;

@@ -5,18 +5,12 @@
 //! recorded one did, a smaller one nothing else.
 
 use serde::Deserialize;
-use tierwise_device::Op;
-use tierwise_recording::Role;
 use tierwise_work::Reuse;
 
 use crate::program::Program;
-use crate::session::Stream;
-use crate::simulation::Simulation;
 use crate::{ReplayError, Scenario};
 
 const PAGE_BYTES: u64 = 4096;
-/// What the kernel reads ahead of a reader that goes on where it was: 128 KiB (`read_ahead_kb`), in sectors.
-const AHEAD_SECTORS: u64 = 256;
 
 /// How reads are taken of which the recording does not tell whether another size of memory answers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -110,34 +104,5 @@ impl Scenario {
             ));
         }
         Ok(())
-    }
-}
-
-impl Simulation<'_> {
-    /// A session reads what the page cache no longer holds; whether it can go on at once. A reader that goes on
-    /// where it was finds what the kernel has read ahead, and has it read further.
-    pub(crate) fn read_anew(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
-        let end = sector + u64::from(sectors);
-        let stream = self.session(index).stream;
-        let follows = stream.role == Some(role) && stream.end == sector;
-        let brought = if follows {
-            stream.ahead.max(sector)
-        } else {
-            sector
-        };
-        let ahead = if follows { end + AHEAD_SECTORS } else { end };
-        self.session(index).stream = Stream {
-            role: Some(role),
-            end,
-            ahead: ahead.max(brought),
-        };
-        if ahead > brought.max(end) {
-            let from = brought.max(end);
-            self.send(index, Op::Read, role, from, (ahead - from) as u32);
-        }
-        if self.is_coming(index, role, sector, sectors) {
-            return self.waits(index);
-        }
-        brought >= end || self.request(index, Op::Read, role, brought, (end - brought) as u32)
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tierwise_device::Profile;
 use tierwise_recording::Role;
+use tierwise_work::PATH_NS;
 
 use crate::program::Program;
 use crate::{LivePath, Misses, Mode, ReplayError, Scenario};
@@ -34,8 +35,9 @@ pub enum Length {
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Live {
-    /// The least time of a request, in microseconds.
-    pub path_us: f64,
+    /// What the emulation makes good of its own time, in microseconds; none for what is usual.
+    #[serde(default)]
+    pub path_us: Option<f64>,
     /// Whether a flush holds up what the kernel writes.
     pub serial_flush: bool,
 }
@@ -133,7 +135,10 @@ impl Length {
 impl Live {
     fn path(self) -> Result<LivePath, ReplayError> {
         Ok(LivePath {
-            path_ns: nanos(self.path_us, 1e3, "path_us")?,
+            path_ns: match self.path_us {
+                Some(path_us) => nanos(path_us, 1e3, "path_us")?,
+                None => PATH_NS,
+            },
             serial_flush: self.serial_flush,
         })
     }

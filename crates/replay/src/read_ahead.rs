@@ -1,4 +1,5 @@
-//! Streams of reads on a device where the kernel reads ahead further, or less far, than where they were recorded.
+//! What the kernel reads ahead where that is not as it was recorded: on a device where it reads further, or less far,
+//! and where a smaller memory no longer holds what was found.
 //!
 //! Source: Linux mm/readahead.c. A window is sent when its stream begins, and the next when a reader comes to the last
 //! one sent: four times as long, then twice, up to what the device is given. A reader waits for the request that brings
@@ -52,8 +53,21 @@ impl Simulation<'_> {
     pub(crate) fn stream(&mut self, role: Role, sector: u64, sectors: u32, rest: u32) {
         let end = sector + u64::from(sectors);
         let limit = self.storage.layout().read_ahead(role);
-        let limit = limit.map_or(LONGEST, u64::from);
         self.fetch(role, (sector, end), end + u64::from(rest), limit);
+    }
+
+    /// A session reads what the page cache no longer holds; whether it can go on at once. Who goes on where it was has
+    /// more read ahead.
+    pub(crate) fn read_anew(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+        let until = Some((role, sector + u64::from(sectors)));
+        let before = std::mem::replace(&mut self.session(index).read_until, until);
+        if self.is_coming(index, role, sector, sectors) {
+            return self.waits(index);
+        }
+        let goes_on = before == Some((role, sector));
+        let ahead = self.storage.layout().read_ahead(role) as u32;
+        self.stream(role, sector, sectors, if goes_on { ahead } else { 0 });
+        self.has_come(index, role, sector, sectors)
     }
 
     /// Whether pages are there; a session waits for those that are on their way.
@@ -91,9 +105,15 @@ impl Simulation<'_> {
             .find(|window| window.role == role && window.end == first);
         let sectors = before.map_or(end - first, |window| next_size(window.sectors, limit));
         let until = (first + sectors).min(stream_end).max(end);
+        let goes_on = before.is_some();
         self.send_window(role, (first, sectors), until, limit);
         if let Some(window) = self.read_ahead.windows.last_mut() {
             window.unread = end;
+        }
+        // Who goes on and asks for all of a window has come to its last page.
+        if goes_on && until == end && end < stream_end {
+            let next = (end, next_size(sectors, limit));
+            self.send_window(role, next, (end + next.1).min(stream_end), limit);
         }
     }
 

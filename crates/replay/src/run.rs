@@ -133,7 +133,6 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         over: false,
         progress: Progress::new(program, scenario.cores, scenario.cpu_speed),
         answered: Vec::with_capacity(1024),
-        later: Vec::with_capacity(1024),
     }
 }
 

@@ -27,8 +27,8 @@ pub enum Mode {
 /// The path to an emulated live disk, for predictions that are to be compared with runs on one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LivePath {
-    /// No request is answered sooner than this after it was sent, in nanoseconds. The emulation takes its own
-    /// time off the model's, so a slower request takes the model's time exactly.
+    /// What the emulation makes good of the path's own time, in nanoseconds: a request that takes its device longer
+    /// takes the device's time, as long as the path takes no longer than usual.
     pub path_ns: u64,
     /// While a partition flushes, what the kernel writes there of its own accord waits: the loop device has one
     /// worker for both.
@@ -36,7 +36,7 @@ pub struct LivePath {
 }
 
 impl LivePath {
-    /// As measured.
+    /// As disks are emulated.
     pub(crate) const USUAL: Self = Self {
         path_ns: PATH_NS,
         serial_flush: true,

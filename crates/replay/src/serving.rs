@@ -18,6 +18,10 @@ impl Simulation<'_> {
             self.spin(spun_ns);
         }
         while let Some((paid, cost_ns)) = self.storage.unpaid() {
+            if let Paid::Passes(request) = paid {
+                self.events.push(self.now + cost_ns, Event::Passed(request));
+                continue;
+            }
             let index = self.server();
             let session = self.session(index);
             session.resume = Resume::Served(paid);
@@ -53,9 +57,14 @@ impl Simulation<'_> {
     pub(crate) fn served(&mut self, index: u32, paid: Paid) {
         self.leave_core(index);
         self.servers.push(index);
-        let Paid::Comes(request) = paid else { return };
-        if let Some(at) = self.storage.comes(self.now, request) {
-            self.events.push(at, Event::Answer(request));
+        match paid {
+            Paid::Before(request) => self.storage.passed(self.now, request),
+            Paid::After(request) => {
+                self.progress.answers(self.now, 1);
+                let job = self.storage.answer(self.now, request);
+                self.answer(job);
+            }
+            Paid::Aside | Paid::Passes(_) => {}
         }
     }
 }

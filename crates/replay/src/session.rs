@@ -47,16 +47,6 @@ pub(crate) enum WaitsFor {
     Job(u32),
 }
 
-/// Where a session last read what the page cache did not hold.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stream {
-    pub(crate) role: Option<Role>,
-    /// Where that ended.
-    pub(crate) end: u64,
-    /// How far was read ahead.
-    pub(crate) ahead: u64,
-}
-
 /// The state of one session.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -103,7 +93,8 @@ pub(crate) struct Session {
     pub(crate) goes_on: u32,
     /// Reuse of what it reads next.
     pub(crate) reuse: Reuse,
-    pub(crate) stream: Stream,
+    /// Where it last read what the page cache no longer held: role and end.
+    pub(crate) read_until: Option<(Role, u64)>,
     /// The key of a hot lock that it asks for again and again, or [`NONE`].
     pub(crate) key: u32,
     /// How often it has begun from the start.
@@ -145,7 +136,7 @@ impl Session {
             waits_for: WaitsFor::Nothing,
             goes_on: 0,
             reuse: Reuse::UNKNOWN,
-            stream: Stream::default(),
+            read_until: None,
             key: NONE,
             cycle: 0,
             cycle_began: 0,

@@ -69,9 +69,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) counted_from: Nanos,
     pub(crate) over: bool,
     pub(crate) progress: Progress,
-    /// Jobs whose requests were answered, and requests that are answered later; empty between events.
+    /// Jobs whose requests were answered; empty between events.
     pub(crate) answered: Vec<u32>,
-    pub(crate) later: Vec<(Nanos, u32)>,
 }
 
 /// Who waits for which signal, and how often each was given.
@@ -110,11 +109,7 @@ impl Simulation<'_> {
             Event::Core(core) => self.end_stretch(core),
             Event::Wake(session) => self.resume(session),
             Event::Begin(session) => self.begin_turn(session),
-            Event::Answer(request) => {
-                self.progress.answers(self.now, 1);
-                let job = self.storage.answer(self.now, request);
-                self.answer(job);
-            }
+            Event::Passed(request) => self.storage.passed(self.now, request),
             Event::Flusher => self.look_at_log(),
             Event::WriteBack => self.look_for_old_pages(),
             Event::Count => self.begin_counting(),
@@ -124,11 +119,7 @@ impl Simulation<'_> {
 
     fn advance_devices(&mut self) {
         let mut answered = std::mem::take(&mut self.answered);
-        self.storage
-            .advance(self.now, &mut answered, &mut self.later);
-        while let Some((at, request)) = self.later.pop() {
-            self.events.push(at, Event::Answer(request));
-        }
+        self.storage.advance(self.now, &mut answered);
         self.progress.answers(self.now, answered.len());
         for job in answered.drain(..) {
             self.answer(job);

@@ -6,8 +6,9 @@ use tierwise_device::{Completion, Device, Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::layout::Layout;
+use crate::slot::Slot;
 use crate::throttle::Throttle;
-use crate::toll::Toll;
+use crate::toll::{Costs, Path, Toll};
 use crate::traffic::Traffic;
 use crate::{LivePath, RoleIo};
 
@@ -19,18 +20,13 @@ pub(crate) const LONGEST_SECTORS: u32 = 2048;
 struct InFlight {
     job: u32,
     role: Role,
-    op: Op,
+    request: Request,
     sent_at: Nanos,
-    /// How late it came to the device for want of a core; none as long as it has not.
-    late_ns: Option<Nanos>,
-    /// When the device was done with a request that had not come to it.
-    done_at: Option<Nanos>,
-}
-
-struct Slot<'a> {
-    device: Box<dyn Device + 'a>,
-    next: Nanos,
-    toll: Toll,
+    /// Whether it has had what its path costs.
+    passed: bool,
+    /// When it came to its device.
+    came_at: Nanos,
+    costs: Costs,
 }
 
 /// The storage of a scenario.
@@ -41,22 +37,28 @@ pub(crate) struct Storage<'a> {
     requests: Vec<InFlight>,
     free: Vec<u32>,
     traffic: [Traffic; Role::ALL.len()],
+    /// Of each role: requests on their way to the device, in the order in which they were sent.
+    arriving: [VecDeque<u32>; Role::ALL.len()],
     /// Of each role: writes that wait behind a flush.
     held: [VecDeque<(u32, Request)>; Role::ALL.len()],
     completions: Vec<Completion>,
-    /// Requests whose sending costs time on a core that nobody has given yet, and how much.
+    /// What requests cost and nobody has given yet.
     unpaid: VecDeque<(Paid, Nanos)>,
     /// Time that servers of emulated disks spun and that no core has given yet.
     spun_ns: Nanos,
 }
 
-/// What it means to a request that storage's threads had a core for it.
+/// What is to be done with the time that a request costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Paid {
-    /// Nothing: it was under way.
-    Nothing,
-    /// It comes to its device.
-    Comes(u32),
+    /// A core is busy for it; the request is under way meanwhile.
+    Aside,
+    /// A core is busy for it, then the request comes to its device.
+    Before(u32),
+    /// It passes, then the request comes to its device.
+    Passes(u32),
+    /// A core is busy for it, then the request is answered.
+    After(u32),
 }
 
 impl<'a> Storage<'a> {
@@ -65,18 +67,17 @@ impl<'a> Storage<'a> {
         layout: Layout,
         live: Option<LivePath>,
     ) -> Self {
-        let slot = |(device, toll)| Slot {
-            device,
-            next: Nanos::MAX,
-            toll,
-        };
         Self {
-            slots: devices.into_iter().map(slot).collect(),
+            slots: devices
+                .into_iter()
+                .map(|(device, toll)| Slot::new(device, toll))
+                .collect(),
             layout,
             live,
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             traffic: std::array::from_fn(|_| Traffic::default()),
+            arriving: std::array::from_fn(|_| VecDeque::new()),
             held: std::array::from_fn(|_| VecDeque::new()),
             completions: Vec::with_capacity(1024),
             unpaid: VecDeque::new(),
@@ -92,7 +93,7 @@ impl<'a> Storage<'a> {
     pub(crate) fn next(&self) -> Nanos {
         self.slots
             .iter()
-            .map(|slot| slot.next)
+            .map(Slot::next)
             .min()
             .unwrap_or(Nanos::MAX)
     }
@@ -169,32 +170,39 @@ impl<'a> Storage<'a> {
 
     fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {
         self.traffic[role as usize].sent(now, &request);
+        let toll = &mut self.slots[self.layout.device(role)].toll;
+        let (path, made_good_ns) = (toll.path, toll.made_good_ns);
         let id = self.free.pop().unwrap_or(self.requests.len() as u32);
-        let slot = &mut self.slots[self.layout.device(role)];
-        slot.device.submit(now, u64::from(id), request);
-        slot.next = slot.device.next_event().unwrap_or(Nanos::MAX);
-        let cost_ns = slot.toll.request_ns(now, request.sectors);
-        let waits = slot.toll.delays && cost_ns > 0;
-        if cost_ns > 0 {
-            let paid = if waits {
-                Paid::Comes(id)
-            } else {
-                Paid::Nothing
-            };
-            self.unpaid.push_back((paid, cost_ns));
-        }
         let in_flight = InFlight {
             job,
             role,
-            op: request.op,
+            request,
             sent_at: now,
-            late_ns: (!waits).then_some(0),
-            done_at: None,
+            passed: false,
+            came_at: now,
+            costs: toll.costs(now, &request),
         };
         if id as usize == self.requests.len() {
             self.requests.push(in_flight);
         } else {
             self.requests[id as usize] = in_flight;
+        }
+        match path {
+            Path::None => {
+                self.pay(Paid::Aside, in_flight.costs.before_ns);
+                self.comes(now, id);
+            }
+            Path::Served => self.pay(Paid::Before(id), in_flight.costs.before_ns.max(1)),
+            Path::Passed => self.pay(Paid::Passes(id), made_good_ns.max(1)),
+        }
+        if path != Path::None {
+            self.arriving[role as usize].push_back(id);
+        }
+    }
+
+    fn pay(&mut self, what: Paid, cost_ns: Nanos) {
+        if cost_ns > 0 {
+            self.unpaid.push_back((what, cost_ns));
         }
     }
 
@@ -208,61 +216,56 @@ impl<'a> Storage<'a> {
         std::mem::take(&mut self.spun_ns)
     }
 
-    /// Lets devices do what is due at `now`. Requests that are answered go to `answered`, by their job; those
-    /// that are answered later, for the time of their path, to `later`.
-    pub(crate) fn advance(
-        &mut self,
-        now: Nanos,
-        answered: &mut Vec<u32>,
-        later: &mut Vec<(Nanos, u32)>,
-    ) {
+    /// A request has had what its path costs. It comes to its device, but none overtakes those sent before it: a loop
+    /// device has one worker for all of a process.
+    pub(crate) fn passed(&mut self, now: Nanos, id: u32) {
+        self.requests[id as usize].passed = true;
+        let role = self.requests[id as usize].role as usize;
+        while let Some(&first) = self.arriving[role].front() {
+            if !self.requests[first as usize].passed {
+                return;
+            }
+            self.arriving[role].pop_front();
+            self.comes(now, first);
+        }
+    }
+
+    fn comes(&mut self, now: Nanos, id: u32) {
+        let in_flight = &mut self.requests[id as usize];
+        in_flight.came_at = now;
+        let device = self.layout.device(in_flight.role);
+        self.slots[device].submit(now, id, in_flight.request);
+    }
+
+    /// Lets devices do what is due at `now`; the jobs of requests that are answered go to `answered`.
+    pub(crate) fn advance(&mut self, now: Nanos, answered: &mut Vec<u32>) {
         let mut completions = std::mem::take(&mut self.completions);
-        for slot in self.slots.iter_mut().filter(|slot| slot.next <= now) {
-            slot.device.advance(now, &mut completions);
-            slot.next = slot.device.next_event().unwrap_or(Nanos::MAX);
+        for slot in self.slots.iter_mut().filter(|slot| slot.next() <= now) {
+            slot.advance(now, &mut completions);
         }
         for completion in completions.drain(..) {
             let id = completion.id as u32;
-            let request = &mut self.requests[id as usize];
-            let toll = &mut self.slots[self.layout.device(request.role)].toll;
-            self.spun_ns += toll.spin_ns(now, request.sent_at);
-            request.done_at = Some(now);
-            match self.answer_at(id) {
-                Some(at) if at > now => later.push((at, id)),
-                Some(_) => answered.push(self.answer(now, id)),
-                None => {}
+            let in_flight = &self.requests[id as usize];
+            let toll = &mut self.slots[self.layout.device(in_flight.role)].toll;
+            self.spun_ns += toll.spin_ns(now, in_flight.came_at);
+            match in_flight.costs.after_ns {
+                0 => answered.push(self.answer(now, id)),
+                after_ns => self.pay(Paid::After(id), after_ns),
             }
         }
         self.completions = completions;
     }
 
-    /// A request comes to its device after what the sender's path takes, or later. Gives when it is answered, if
-    /// the device is done with it.
-    pub(crate) fn comes(&mut self, now: Nanos, id: u32) -> Option<Nanos> {
-        let path_ns = self.live.map_or(0, |live| live.path_ns);
-        let request = &mut self.requests[id as usize];
-        request.late_ns = Some((now - request.sent_at).saturating_sub(path_ns));
-        self.answer_at(id).map(|at| at.max(now))
-    }
-
-    /// When a request is answered that the device is done with and that has come to it: no sooner than its path
-    /// lets it, and as much later as it came. The device's own queue is not kept waiting for it.
-    fn answer_at(&self, id: u32) -> Option<Nanos> {
-        let path_ns = self.live.map_or(0, |live| live.path_ns);
-        let request = &self.requests[id as usize];
-        let late_ns = request.late_ns?;
-        Some((request.sent_at + path_ns).max(request.done_at? + late_ns))
-    }
-
     /// A request is answered; gives its job.
     pub(crate) fn answer(&mut self, now: Nanos, id: u32) -> u32 {
-        let request = self.requests[id as usize];
+        let in_flight = self.requests[id as usize];
+        let (role, op) = (in_flight.role, in_flight.request.op);
         self.free.push(id);
-        self.traffic[request.role as usize].answered(now, request.op, request.sent_at);
-        if request.op == Op::Flush {
-            self.release_held(now, request.role);
+        self.traffic[role as usize].answered(now, op, in_flight.sent_at);
+        if op == Op::Flush {
+            self.release_held(now, role);
         }
-        request.job
+        in_flight.job
     }
 
     fn release_held(&mut self, now: Nanos, role: Role) {

@@ -18,8 +18,6 @@ from tierwise.predict.question import Question
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.profiles import Profile
 
-_PATH_US = 7.5
-"""Least time of a request to an emulated live disk; docs/live-disk.md."""
 SPAN_S = 20.0
 """Virtual time that is counted where work is repeated."""
 
@@ -100,7 +98,7 @@ class Replayer:
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
             "enough": asked.enough,
             "seed": asked.seed,
-            "live": {"path_us": _PATH_US, "serial_flush": True} if question.emulated else None,
+            "live": {"serial_flush": True} if question.emulated else None,
         }
 
     def _shelved(self, device: str, shelf: dict[str, tuple[int, Profile]]) -> int:
