@@ -13,10 +13,10 @@ pub(crate) struct FlushCpu {
     traced_ns: f64,
     before_ns: f64,
     after_ns: f64,
-    /// Sum of the waits before what came after, and their number.
+    /// Sum of the waits of flushes, and their number.
     waited_ns: f64,
     waits: u32,
-    /// Of the flush under way: after its last wait so far, and that wait.
+    /// Of the flush under way: after its last wait so far, and all its waits: a replay waits once.
     last: Option<(f64, u64)>,
 }
 
@@ -29,8 +29,10 @@ impl FlushCpu {
     /// A stretch on a core in a flush, after that long off it.
     pub(crate) fn ran(&mut self, time_ns: f64, after_wait_ns: u64) {
         if after_wait_ns > 0 {
-            let earlier = self.last.replace((0.0, after_wait_ns));
+            let earlier = self.last.take();
             self.before_ns += earlier.map_or(0.0, warm_ns);
+            let waited_ns = earlier.map_or(0, |(_, waited_ns)| waited_ns);
+            self.last = Some((0.0, waited_ns + after_wait_ns));
         }
         match &mut self.last {
             Some(last) => last.0 += time_ns,
@@ -106,6 +108,6 @@ mod tests {
         let between = warm_ns((3.0, 500));
         assert!(between > 2.5 && between < 3.0);
         assert_eq!(all.of_one(), (12, 5));
-        assert_eq!(all.wait_ns(), 8000);
+        assert_eq!(all.wait_ns(), 8500);
     }
 }

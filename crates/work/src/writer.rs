@@ -106,9 +106,6 @@ impl<'a> Writer<'a> {
     pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
         if after_wait_ns > 0 {
             self.debt_ns += 2.0 * self.event_ns;
-            if self.stretch.cpu_ns == 0.0 {
-                self.stretch.after_wait_ns = after_wait_ns;
-            }
         }
         let (mut from_ns, mut after_wait_ns) = (from_ns, after_wait_ns);
         loop {
@@ -146,6 +143,8 @@ impl<'a> Writer<'a> {
         } else {
             self.stretch.cpu_ns += length_ns - off_ns;
             self.stretch.traced_ns += off_ns;
+            // Steps come before what was run in their calls, so a replay runs all of it after the wait.
+            self.stretch.after_wait_ns = self.stretch.after_wait_ns.max(after_wait_ns);
         }
     }
 
