@@ -57,7 +57,7 @@ impl<'a> Log<'a> {
         Self {
             rules,
             leader_ns: leader_ns.unwrap_or(rules.leader_cpu_ns.into()) as Nanos,
-            release_ns: cost.warm(took_ns, cost.after_wait(0.0, after_ns)).0 as Nanos,
+            release_ns: cost.warm(took_ns, cost.after_wait(false, 0.0, after_ns)).0 as Nanos,
             inserted: 0,
             flushed: 0,
             holder: NONE,

@@ -95,8 +95,9 @@ impl Simulation<'_> {
         let (speed, cost) = (self.cpu_speed, self.program.work.cpu);
         let traced = self.traced;
         let warm_ns = self.session(index).pending_ns as f64;
+        let client = self.session(index).thread == CLIENT;
         let cold = self.cold(index);
-        let (took_ns, left) = cost.run(warm_ns, cost.after_wait(*cold, waited_ns));
+        let (took_ns, left) = cost.run(warm_ns, cost.after_wait(client, *cold, waited_ns));
         *cold = left;
         let session = self.session(index);
         let traced_ns = f64::from(std::mem::take(&mut session.traced_ns));

@@ -85,7 +85,7 @@ impl FlushCpu {
 /// What came between two waits of a flush, had its thread been warm: the waits may be shorter elsewhere.
 fn warm_ns((took_ns, wait_ns): (f64, u64)) -> f64 {
     let cost = CpuCost::default();
-    cost.warm(took_ns, cost.after_wait(0.0, wait_ns)).0
+    cost.warm(took_ns, cost.after_wait(false, 0.0, wait_ns)).0
 }
 
 #[cfg(test)]
