@@ -17,6 +17,7 @@ use crate::program::Program;
 const PLAIN: RequestCost = RequestCost {
     request_ns: 2_000.0,
     kib_ns: 0.0,
+    idle_ns: 0.0,
 };
 
 /// What one request costs on a core.
@@ -73,6 +74,7 @@ impl Toll {
             request: RequestCost {
                 request_ns: kernel.request_ns + server.request_ns,
                 kib_ns: kernel.kib_ns + server.kib_ns,
+                idle_ns: kernel.idle_ns + server.idle_ns,
             },
             spins: emulated && known,
             path: match live {

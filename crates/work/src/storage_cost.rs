@@ -15,6 +15,8 @@ pub struct RequestCost {
     pub request_ns: f64,
     /// For each KiB of it.
     pub kib_ns: f64,
+    /// Beyond that, as often as the request costs more than once for the time since the one before.
+    pub idle_ns: f64,
 }
 
 /// Processor time of storage.
@@ -26,10 +28,13 @@ pub struct StorageCost {
     pub server: RequestCost,
 }
 
-/// What one request costs at most, a tenth of a millisecond after the one before: the kernel's threads and the
-/// server of an emulated disk. What is beyond it is put down to bytes: the store of an emulated disk takes pages
-/// that were never used from the machine, at up to 6 µs a KiB. Seen were 33 to 37 µs and 8 to 10 µs.
-const MOST_NS: (f64, f64) = (50_000.0, 15_000.0);
+/// What one request usually costs, and at most, a tenth of a millisecond after the one before: the kernel's threads
+/// (seen were 28 to 38 µs), and the server of an emulated disk (8 to 12). What is beyond is put down to idleness, which
+/// differs from day to day (requests 4 ms apart were seen to cost the kernel 100 to 210 µs), and what that cannot
+/// explain to bytes: the store of an emulated disk takes pages that were never used from the machine, at up to 6 µs a
+/// KiB.
+const KERNEL_NS: (f64, f64) = (36_000.0, 50_000.0);
+const SERVER_NS: (f64, f64) = (10_000.0, 15_000.0);
 /// Time between requests at which their cost is stated.
 const APART_NS: f64 = 100_000.0;
 /// The least and the most that a request costs of that.
@@ -59,24 +64,44 @@ impl RequestCost {
     /// Of a request of so many sectors, so long after the one before.
     #[must_use]
     pub fn of(&self, sectors: u32, apart_ns: u64) -> f64 {
-        self.request_ns * idle_factor(apart_ns) + self.kib_ns * f64::from(sectors) / 2.0
+        let factor = idle_factor(apart_ns);
+        self.request_ns * factor
+            + self.idle_ns * (factor - 1.0).max(0.0)
+            + self.kib_ns * f64::from(sectors) / 2.0
     }
 
-    /// Requests that took so long together; `weight` is the sum of their factors.
-    fn fit(used_ns: f64, weight: f64, kib: f64, most_ns: f64) -> Self {
+    /// Requests that took so long together, each so much of what it usually and at most costs.
+    fn fit(used_ns: f64, asked: Asked, (usual_ns, most_ns): (f64, f64)) -> Self {
         let used_ns = used_ns.max(0.0);
-        let request_ns = used_ns / weight.max(FACTORS.0);
-        if kib <= 0.0 || request_ns <= most_ns {
+        let weight = asked.weight.max(FACTORS.0);
+        let even_ns = used_ns / weight;
+        if even_ns <= usual_ns || asked.kib <= 0.0 {
             return Self {
-                request_ns,
-                kib_ns: 0.0,
+                request_ns: even_ns,
+                ..Self::default()
             };
         }
+        let left_ns = used_ns - usual_ns * weight;
+        let idle_ns = (left_ns / asked.idle.max(f64::MIN_POSITIVE)).min(usual_ns);
+        let left_ns = left_ns - idle_ns * asked.idle;
+        let more_ns = (left_ns / weight).min(most_ns - usual_ns);
         Self {
-            request_ns: most_ns,
-            kib_ns: (used_ns - most_ns * weight) / kib,
+            request_ns: usual_ns + more_ns,
+            kib_ns: (left_ns - more_ns * weight).max(0.0) / asked.kib,
+            idle_ns,
         }
     }
+}
+
+/// What was asked of devices, in what it costs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// The sum of what requests cost by the time since the ones before, each in what it would a tenth of a
+    /// millisecond after it.
+    weight: f64,
+    /// The sum of what those cost beyond one that were further apart.
+    idle: f64,
+    kib: f64,
 }
 
 /// What each request cost; none where that was not measured, or nothing was asked of a device.
@@ -89,29 +114,28 @@ pub(crate) fn storage_cost(view: &View<'_>) -> Option<StorageCost> {
     };
     let all: Vec<&Block> = view.recording.blocks.iter().collect();
     let served: Vec<&Block> = all.iter().copied().filter(emulated).collect();
-    let fit = |used_ns: f64, blocks: &[&Block], most_ns: f64| {
-        let sectors: f64 = blocks.iter().map(|block| f64::from(block.sectors)).sum();
-        RequestCost::fit(used_ns, weight(view, blocks), sectors / 2.0, most_ns)
-    };
     // Each request is told of twice, mostly by the kernel's threads.
     let kernel_ns = used.kernel_ns as f64 - 2.0 * view.event_ns() * all.len() as f64;
     let server_ns = used.server_ns as f64 - spun_ns(view, &served);
     (!all.is_empty()).then(|| StorageCost {
-        kernel: fit(kernel_ns, &all, MOST_NS.0),
-        server: fit(server_ns, &served, MOST_NS.1),
+        kernel: RequestCost::fit(kernel_ns, asked(view, &all), KERNEL_NS),
+        server: RequestCost::fit(server_ns, asked(view, &served), SERVER_NS),
     })
 }
 
-/// The sum of what requests cost, each in what it would cost a tenth of a millisecond after the one before.
-fn weight(view: &View<'_>, blocks: &[&Block]) -> f64 {
+fn asked(view: &View<'_>, blocks: &[&Block]) -> Asked {
     let mut before: BTreeMap<u32, u64> = BTreeMap::new();
-    let factor = |block: &&Block| {
+    let mut asked = Asked::default();
+    for block in blocks {
         let partition = view.recording.about.devices.get(block.device as usize);
         let disk = partition.map_or(block.device, |partition| partition.shared);
         let last_ns = before.insert(disk, block.issued_ns).unwrap_or(0);
-        idle_factor(block.issued_ns - last_ns)
-    };
-    blocks.iter().map(factor).sum()
+        let factor = idle_factor(block.issued_ns - last_ns);
+        asked.weight += factor;
+        asked.idle += (factor - 1.0).max(0.0);
+        asked.kib += f64::from(block.sectors) / 2.0;
+    }
+    asked
 }
 
 /// What storage used in all bursts; none where that of one is not known.
@@ -158,28 +182,41 @@ mod tests {
 
     #[test]
     fn what_was_used_is_all_given_to_requests_and_bytes() {
-        for (used, weight, kib) in [
-            (1e9, 1e4, 4e4),
-            (1e9, 10.0, 1e8),
-            (0.0, 5.0, 20.0),
-            (1e6, 1.0, 0.0),
+        for (used, weight, idle, kib) in [
+            (1e9, 1e4, 0.0, 4e4),
+            (1e9, 1e4, 7e3, 4e4),
+            (1e9, 10.0, 2.0, 1e8),
+            (0.0, 5.0, 0.0, 20.0),
+            (1e6, 1.0, 0.0, 0.0),
         ] {
-            let cost = RequestCost::fit(used, weight, kib, 50_000.0);
-            let all = cost.request_ns * weight + cost.kib_ns * kib;
+            let asked = Asked { weight, idle, kib };
+            let cost = RequestCost::fit(used, asked, KERNEL_NS);
+            let all = cost.request_ns * weight + cost.idle_ns * idle + cost.kib_ns * kib;
             assert!((all - used).abs() <= 1e-6 * used, "{all} for {used}");
-            assert!(cost.request_ns >= 0.0 && cost.kib_ns >= 0.0);
+            assert!(cost.request_ns >= 0.0 && cost.kib_ns >= 0.0 && cost.idle_ns >= 0.0);
         }
-        assert_eq!(
-            RequestCost::fit(-5.0, 1.0, 1.0, 1.0),
-            RequestCost::default()
-        );
+        let nothing = RequestCost::fit(-5.0, Asked::default(), KERNEL_NS);
+        assert_eq!(nothing, RequestCost::default());
+    }
+
+    #[test]
+    fn what_small_requests_far_apart_cost_is_no_cost_of_those_side_by_side() {
+        let (requests, factor) = (1000.0, 3.3);
+        let asked = Asked {
+            weight: requests * factor,
+            idle: requests * (factor - 1.0),
+            kib: requests * 9.0,
+        };
+        let cost = RequestCost::fit(requests * 190_000.0, asked, KERNEL_NS);
+        assert!((cost.of(18, 3_600_000) - 190_000.0).abs() < 2_000.0);
+        assert!(cost.of(18, 100_000) < 40_000.0 && cost.kib_ns == 0.0);
     }
 
     #[test]
     fn requests_far_apart_cost_more() {
         let cost = RequestCost {
             request_ns: 34_000.0,
-            kib_ns: 0.0,
+            ..RequestCost::default()
         };
         let at = |apart_us: u64| cost.of(16, apart_us * 1000);
         assert!((at(100) - 34_000.0).abs() < 1.0);

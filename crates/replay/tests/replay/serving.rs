@@ -13,7 +13,7 @@ fn answer(work: &Work, scenario: &Scenario) -> Outcome {
 fn cost(request_us: f64) -> RequestCost {
     RequestCost {
         request_ns: request_us * 1e3,
-        kib_ns: 0.0,
+        ..RequestCost::default()
     }
 }
 
@@ -103,8 +103,8 @@ fn what_storage_has_to_copy_reaches_the_device_later() {
             storage: Some(StorageCost {
                 kernel: cost(0.0),
                 server: RequestCost {
-                    request_ns: 0.0,
                     kib_ns: kib_us * 1e3,
+                    ..RequestCost::default()
                 },
             }),
             ..work(1, &[write], Grouping::Alone)
