@@ -20,8 +20,9 @@ pub struct Program {
     pub(crate) others: u32,
     /// The share of the cores that other programs took to the sessions' loss; worked out when first asked for.
     pub(crate) others_share: OnceLock<f64>,
-    /// Client sessions in `sessions`.
+    /// Client sessions in `sessions`, and their transactions.
     pub(crate) clients: usize,
+    transactions: usize,
     /// Devices of the recording, their times sorted by size.
     pub(crate) devices: Vec<RecordedDevice>,
     /// Their profiles, of those that were emulated.
@@ -64,6 +65,7 @@ impl Program {
         let (devices, profiles) = devices(&work, library)?;
         Ok(Self {
             work,
+            transactions: transactions(&sessions),
             sessions,
             others,
             others_share: OnceLock::new(),
@@ -94,11 +96,7 @@ impl Program {
     /// Transactions of client sessions, each done once.
     #[must_use]
     pub fn transactions(&self) -> usize {
-        let clients = self.sessions.iter().filter(|session| session.client);
-        let ends = |op: &&Op| matches!(op, Op::EndTurn { ends: true });
-        clients
-            .map(|session| session.ops.iter().filter(ends).count())
-            .sum()
+        self.transactions
     }
 
     /// Transactions as their clients counted them, of so many that the work shows.
@@ -159,6 +157,14 @@ fn devices(
 
 fn is_session(session: &Session) -> bool {
     session.class == ThreadClass::Session && session.pace == Pace::Loop && !session.turns.is_empty()
+}
+
+fn transactions(sessions: &[Script]) -> usize {
+    let clients = sessions.iter().filter(|session| session.client);
+    let ends = |op: &&Op| matches!(op, Op::EndTurn { ends: true });
+    clients
+        .map(|session| session.ops.iter().filter(ends).count())
+        .sum()
 }
 
 fn signallers(sessions: &[Script]) -> Vec<Option<u32>> {

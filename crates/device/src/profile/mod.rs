@@ -4,6 +4,7 @@ mod error;
 mod library;
 mod price;
 mod section;
+mod seeks;
 mod source;
 
 pub use error::ProfileError;
@@ -12,6 +13,8 @@ pub use library::Library;
 pub use price::{Price, SERVICE_LIFE_MONTHS};
 pub(crate) use section::Section;
 pub use source::Source;
+
+use seeks::Seeks;
 
 use crate::array::{Array, ArrayParams};
 use crate::hdd::{Disk, HddParams};
@@ -44,6 +47,7 @@ pub struct Profile {
     price: Price,
     endurance_tb_written: Option<f64>,
     sources: Vec<Source>,
+    seeks: Seeks,
 }
 
 impl Profile {
@@ -87,6 +91,7 @@ impl Profile {
             price,
             endurance_tb_written,
             sources: source::read(&table)?,
+            seeks: Seeks::default(),
         })
     }
 
@@ -96,7 +101,7 @@ impl Profile {
     /// which latency a request meets.
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         match &self.params {
-            Params::Hdd(params) => Box::new(Disk::new(params, seed)),
+            Params::Hdd(params) => Box::new(Disk::sharing(params, seed, self.seeks.of(params))),
             Params::Ssd(params) => Box::new(Ssd::new(params.clone())),
             Params::Ram(params) => Box::new(Ram::new(params.clone())),
             Params::Volume(params) => Box::new(Volume::new(params.clone(), seed)),
@@ -109,7 +114,7 @@ impl Profile {
         let Params::Hdd(params) = &self.params else {
             return seeds.map(|seed| self.build(seed)).collect();
         };
-        let seek_ns = params.seek_ns();
+        let seek_ns = self.seeks.of(params);
         let disk = |seed| Box::new(Disk::sharing(params, seed, seek_ns.clone())) as Box<dyn Device>;
         seeds.map(disk).collect()
     }

@@ -117,6 +117,35 @@ fn a_sync_writes_the_dirty_pages_of_its_file_and_what_only_it_tells() {
 }
 
 #[test]
+fn what_another_sync_sends_to_the_journal_meanwhile_is_not_a_syncs_own() {
+    let (mut made, session, data) = one_session();
+    let ms = 1_000_000;
+    let mut doing = made.at(session, 0);
+    doing.sync(data, 9 * ms).cpu(10 * ms);
+    doing.sync(data, 9 * ms).cpu(5_000);
+    // While its data is written another's is committed and flushed; then its own is flushed.
+    made.block(data, session, BlockOp::Write, 1_000, (5_000, 5 * ms));
+    made.journal(data, 9_000, (ms, 2 * ms));
+    made.block(data, NONE, BlockOp::Flush, 0, (2 * ms, 3 * ms));
+    made.block(data, session, BlockOp::Flush, 0, (5 * ms, 6 * ms));
+    // The next commits what it has written.
+    let begin = 20 * ms;
+    made.block(data, session, BlockOp::Write, 1_000, (begin, begin + ms));
+    made.journal(data, 9_016, (begin + ms, begin + 2 * ms));
+    made.block(
+        data,
+        NONE,
+        BlockOp::Flush,
+        0,
+        (begin + 2 * ms, begin + 3 * ms),
+    );
+    let scripts = work(made).scripts;
+    let journal = |at: usize| scripts[at].journal_writes.len();
+    assert_eq!((journal(0), scripts[0].flushes), (0, 1));
+    assert_eq!(journal(1), 1);
+}
+
+#[test]
 fn reads_lent_to_a_helper_are_needed_although_nobody_waited_for_them() {
     let mut made = Made::new("postgres");
     let session = made.thread(ThreadClass::Session);

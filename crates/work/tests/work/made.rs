@@ -110,6 +110,14 @@ impl Made {
         });
     }
 
+    /// A write of the file system's journal on a file's partition.
+    pub fn journal(&mut self, file: u32, sector: u64, from_to_ns: (u64, u64)) {
+        self.block(file, NONE, BlockOp::Write, sector, from_to_ns);
+        if let Some(block) = self.recording.blocks.last_mut() {
+            (block.file, block.meta) = (NONE, true);
+        }
+    }
+
     /// Tells a thread from an instant on, counted from the burst's begin.
     pub fn at(&mut self, thread: u32, from_ns: u64) -> Doing<'_> {
         Doing {

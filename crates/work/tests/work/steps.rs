@@ -164,3 +164,17 @@ fn a_wait_for_a_helper_is_a_signal_and_an_await() {
     assert_eq!((count(0, false), count(1, true)), (5, 5));
     assert_eq!((count(1, false), count(0, true)), (5, 5));
 }
+
+#[test]
+fn a_wait_for_a_thread_that_none_ends_is_a_timers() {
+    let mut made = Made::new("duckdb");
+    let session = made.thread(ThreadClass::Session);
+    made.at(session, 0)
+        .cpu(100_000)
+        .call(CallKind::Lock, NONE, (UNKNOWN, 0), (20_000_000, NONE))
+        .cpu(100_000);
+    let work = Work::from_recording(&made.finish()).expect("work");
+    let timer =
+        |step: &Step| matches!(step, Step::Away(away) if away.timer && away.time_ns == 20_000_000);
+    assert!(work.sessions[0].steps.iter().any(timer));
+}
