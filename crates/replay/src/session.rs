@@ -24,6 +24,8 @@ pub(crate) enum Resume {
     Release,
     /// Its commit is durable.
     Committed,
+    /// The data of a sync of its, this job, is written: asks for what comes after it.
+    DataWritten(u32),
     /// As one of storage's threads, has served a request.
     Served(Paid),
     /// Its client's thread has served it.

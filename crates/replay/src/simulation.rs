@@ -159,6 +159,7 @@ impl Simulation<'_> {
             Resume::ClientDone => self.client_done(session),
             Resume::LookAgain => self.look_again(session),
             Resume::SendFlush => self.send_flush(session),
+            Resume::DataWritten(job) => self.data_written(session, job),
             Resume::Release => self.release_log(session),
             Resume::Served(paid) => self.served(session, paid),
             Resume::Committed => self.durable_in_log(session),

@@ -1,4 +1,7 @@
 //! Jobs: syncs go through their stages, and whoever waited goes on.
+//!
+//! Source: `ext4_sync_file` (fs/ext4/fsync.c) waits until the data is written, then asks for the journal's commit or for
+//! a flush, and waits again: so its caller wakes in between, on its core.
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
@@ -6,6 +9,8 @@ use tierwise_work::{Part, SyncScript};
 
 use crate::events::Event;
 use crate::jobs::{Job, Stage, Then, Writes, stage};
+use crate::processor::SERVER;
+use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
 
 /// The stage of a job whose data is under way.
@@ -29,9 +34,36 @@ impl<'a> Simulation<'a> {
             let sent = self.send_data(index);
             self.jobs.get(index).pending += sent;
         }
-        if self.jobs.get(index).pending == 0 {
-            self.advance_job(index);
+        if self.jobs.get(index).pending > 0 {
+            return;
         }
+        match self.asks_for_more(index) {
+            Some(session) => self.want_core(session, SERVER, 1, Resume::DataWritten(index)),
+            None => self.advance_job(index),
+        }
+    }
+
+    /// Who wakes when the data of a sync is written, to ask for what comes after it: the journal, or a flush.
+    fn asks_for_more(&mut self, index: u32) -> Option<u32> {
+        let job = *self.jobs.get(index);
+        let session = match job.then {
+            Then::Session(session) => session,
+            Then::Flushed => job.leader,
+            _ => NONE,
+        };
+        let more = || {
+            let (script, flushes) = self.flushes_of(&job);
+            flushes > 0 || has_journal(script)
+        };
+        (job.stage == AFTER_DATA && session != NONE && more()).then_some(session)
+    }
+
+    /// A session that makes files durable goes on with that, and waits.
+    pub(crate) fn data_written(&mut self, session: u32, job: u32) {
+        let log = self.jobs.get(job).then == Then::Flushed;
+        self.does(session, if log { Part::LogDevice } else { Part::Write });
+        self.leave_core(session);
+        self.advance_job(job);
     }
 
     /// Sends a job's next stage, or ends it.
@@ -56,10 +88,7 @@ impl<'a> Simulation<'a> {
 
     /// Sends what a sync's stage consists of; how many requests, or none if it was the last.
     fn send_stage(&mut self, index: u32, job: &Job) -> Option<u32> {
-        let script = self.script_of(job);
-        let journal = script.is_some_and(|script| !script.journal_writes.is_empty());
-        let recorded = script.map_or(1, |script| script.flushes);
-        let flushes = self.storage.layout().flushes(job.role, recorded, journal);
+        let (script, flushes) = self.flushes_of(job);
         let (now, role) = (self.now, job.role);
         match stage(job.stage, flushes) {
             Stage::Data => Some(self.send_data(index) + self.await_write_back(index)),
@@ -84,6 +113,15 @@ impl<'a> Simulation<'a> {
         let sent = if record { last } else { body }.iter();
         sent.map(|&(sector, sectors)| storage.send(now, index, role, Op::Write, sector, sectors))
             .sum()
+    }
+
+    /// The script of a sync, and its flushes on this device.
+    fn flushes_of(&self, job: &Job) -> (Option<&'a SyncScript>, u32) {
+        let script = self.script_of(job);
+        let recorded = script.map_or(1, |script| script.flushes);
+        let layout = self.storage.layout();
+        let flushes = layout.flushes(job.role, recorded, has_journal(script));
+        (script, flushes)
     }
 
     fn script_of(&self, job: &Job) -> Option<&'a SyncScript> {
@@ -153,6 +191,10 @@ impl<'a> Simulation<'a> {
             Then::Sweep(role) => self.swept(role, index),
         }
     }
+}
+
+fn has_journal(script: Option<&SyncScript>) -> bool {
+    script.is_some_and(|script| !script.journal_writes.is_empty())
 }
 
 /// First sector and end of what a sync makes durable; all where the work does not say.

@@ -9,6 +9,7 @@ mod member;
 mod memory;
 mod mutants;
 mod one_writer;
+mod placing;
 mod properties;
 mod refusals;
 mod serving;
