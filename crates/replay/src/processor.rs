@@ -26,7 +26,7 @@ impl Simulation<'_> {
         if !self.cores.must_yield(core) {
             return self.dispatch(index, core, 0);
         }
-        self.scale(index, core);
+        self.scale(index, core, 0);
         self.cores.enqueue(core, index);
         self.leave_core(index);
         self.does_queue(index);
@@ -67,7 +67,7 @@ impl Simulation<'_> {
 
     /// Lets a session run on a core that is its own, once the core is awake.
     pub(crate) fn dispatch(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
-        self.scale(index, core);
+        self.scale(index, core, wakes_ns);
         if self.session(index).core != core {
             self.cores.begin_slice(core);
         }
@@ -83,14 +83,14 @@ impl Simulation<'_> {
         self.events.push(ends, Event::Core(core));
     }
 
-    /// Works out what a session has to run, from how long its thread did not.
-    fn scale(&mut self, index: u32, core: u32) {
+    /// Works out what a session has to run, from how long its thread did not until the core is awake.
+    fn scale(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
         if !std::mem::replace(&mut self.session(index).fresh, false) {
             return;
         }
         let waited_ns = match self.session(index).core == core {
             true => 0,
-            false => self.now - self.off_since(index),
+            false => self.now + wakes_ns - self.off_since(index),
         };
         let (speed, cost) = (self.cpu_speed, self.program.work.cpu);
         let traced = self.traced;

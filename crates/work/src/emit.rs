@@ -99,6 +99,9 @@ impl<'a> Emitter<'a> {
                 PieceKind::Wait { why, state } => {
                     let after_reply = raw.reply_ns.is_some_and(|reply| reply <= piece.start_ns);
                     self.wait((raw, piece), (why, state), session.client, &mut writer);
+                    if matches!(why, Why::Read | Why::Write | Why::Sync | Why::LogDevice) {
+                        writer.waits_in_call();
+                    }
                     if why == Why::Client && after_reply && tail.is_none() {
                         tail = Some(before);
                     }

@@ -19,6 +19,8 @@ const APPEND_BYTES: f64 = 16_384.0;
 pub(crate) struct Writer<'a> {
     steps: Vec<Step>,
     stretch: Stretch,
+    /// Whether a wait since the last stretch was for what a call asks of storage.
+    waited_in_call: bool,
     /// Own time on a core so far, as recorded.
     ran_ns: u64,
     /// Steps to put in after so much own time on a core, last first.
@@ -55,6 +57,7 @@ impl<'a> Writer<'a> {
         Self {
             steps: Vec::new(),
             stretch: Stretch::default(),
+            waited_in_call: false,
             ran_ns: 0,
             planned: Vec::new(),
             strip_until_ns: 0,
@@ -102,6 +105,11 @@ impl<'a> Writer<'a> {
         self.stretch.core = core;
     }
 
+    /// A wait for what a call asks of storage: a replay has it at the call's step, before all that was run in the call.
+    pub(crate) fn waits_in_call(&mut self) {
+        self.waited_in_call = true;
+    }
+
     /// Runs on a core from one instant to another.
     pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
         if after_wait_ns > 0 {
@@ -141,10 +149,12 @@ impl<'a> Writer<'a> {
             self.stripped.ran(length_ns - off_ns, after_wait_ns);
             self.stripped.was_recorded(off_ns);
         } else {
+            let replayed = std::mem::take(&mut self.waited_in_call) || self.stretch.cpu_ns == 0.0;
             self.stretch.cpu_ns += length_ns - off_ns;
             self.stretch.traced_ns += off_ns;
-            // Steps come before what was run in their calls, so a replay runs all of it after the wait.
-            self.stretch.after_wait_ns = self.stretch.after_wait_ns.max(after_wait_ns);
+            if replayed {
+                self.stretch.after_wait_ns = self.stretch.after_wait_ns.max(after_wait_ns);
+            }
         }
     }
 
