@@ -42,6 +42,8 @@ struct Core {
     slice_left_ns: Nanos,
     /// Since when it has had nothing to do; none while it has.
     idle_since: Option<Nanos>,
+    /// When the last thread left it of those that recordings show.
+    left_at: Nanos,
     queue: VecDeque<u32>,
 }
 
@@ -66,21 +68,32 @@ impl Cores {
         }
     }
 
-    /// Gives a core to somebody, if it is idle: since when it was.
-    pub(crate) fn take(&mut self, core: u32) -> Option<Nanos> {
-        self.cores[core as usize].idle_since.take()
+    /// A thread of a session leaves a core. Storage's threads and other programs are not recorded, so in recordings a
+    /// core idles although they run there.
+    pub(crate) fn leave(&mut self, now: Nanos, core: u32) {
+        self.cores[core as usize].left_at = now;
     }
 
-    /// Since when a core has been idle, if it is.
-    pub(crate) fn idle_since(&self, core: u32) -> Option<Nanos> {
-        self.cores[core as usize].idle_since
+    /// When a thread of a session last left a core.
+    pub(crate) fn left_at(&self, core: u32) -> Nanos {
+        self.cores[core as usize].left_at
     }
 
-    /// The core that became idle last, if one is, and when.
-    pub(crate) fn last_idle(&self) -> Option<(u32, Nanos)> {
+    /// Gives a core to somebody, if it is idle; whether it was.
+    pub(crate) fn take(&mut self, core: u32) -> bool {
+        self.cores[core as usize].idle_since.take().is_some()
+    }
+
+    /// Whether a core is idle.
+    pub(crate) fn is_idle(&self, core: u32) -> bool {
+        self.cores[core as usize].idle_since.is_some()
+    }
+
+    /// The core that became idle last, if one is.
+    pub(crate) fn last_idle(&self) -> Option<u32> {
         let idle = (0..).zip(&self.cores);
-        let idle = idle.filter_map(|(index, core)| Some((index, core.idle_since?)));
-        idle.max_by_key(|&(index, since)| (since, index))
+        let idle = idle.filter_map(|(index, core)| Some((core.idle_since?, index)));
+        idle.max().map(|(_, index)| index)
     }
 
     /// The core for which fewest wait.

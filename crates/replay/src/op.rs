@@ -27,6 +27,7 @@ pub(crate) enum Op {
         base_ns: u32,
         traced_ns: u32,
         core: u16,
+        head_start_ns: u32,
         client: bool,
     },
     /// Time passes; `timer`: the engine's own.
@@ -93,12 +94,14 @@ pub(crate) fn op(
             client,
             traced_ns,
             core,
+            head_start_ns,
         } => Op::Cpu {
             base_ns: coldness
                 .pass(&work.cpu, client, time_ns.into(), after_wait_ns.into())
                 .1 as u32,
             traced_ns,
             core,
+            head_start_ns,
             client,
         },
         Step::Away(away) => Op::Away {

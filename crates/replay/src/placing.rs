@@ -29,21 +29,17 @@ impl Simulation<'_> {
         if home == NONE {
             return self.anywhere();
         }
-        let idle = match self.cores.idle_since(home) {
-            Some(_) => None,
-            None => self.cores.last_idle(),
-        };
-        let Some((core, since)) = idle else {
-            return home;
-        };
-        let stays = self.program.work.wakes.stays_share(self.now - since);
+        let idle = self.cores.last_idle().filter(|_| !self.cores.is_idle(home));
+        let Some(core) = idle else { return home };
+        let idle_ns = self.now - self.cores.left_at(core);
+        let stays = self.program.work.wakes.stays_share(idle_ns);
         if self.happens(stays) { home } else { core }
     }
 
     /// A core that idles, or the one for which fewest wait.
     pub(crate) fn anywhere(&self) -> u32 {
         let idle = self.cores.last_idle();
-        idle.map_or_else(|| self.cores.least_wanted(), |(core, _)| core)
+        idle.unwrap_or_else(|| self.cores.least_wanted())
     }
 
     /// Whoever waits for another core, for one that has nothing to do, unless that leaves him there.

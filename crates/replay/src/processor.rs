@@ -37,18 +37,18 @@ impl Simulation<'_> {
         let by = self.session(index).core;
         let core = self.place(index, thread);
         self.leave_core(index);
-        self.session(index).thread = thread;
-        match self.cores.take(core) {
-            Some(_) if core == by => self.dispatch(index, core, 0),
-            Some(since) => {
-                let wakes_ns = self.starts_ns(self.now - since);
-                self.dispatch(index, core, wakes_ns);
-            }
-            None => {
-                self.does_queue(index);
-                self.cores.enqueue(core, index);
-            }
+        let session = self.session(index);
+        session.thread = thread;
+        let awake_ns = std::mem::take(&mut session.head_start_ns);
+        if !self.cores.take(core) {
+            self.does_queue(index);
+            return self.cores.enqueue(core, index);
         }
+        let wakes_ns = match core == by {
+            true => 0,
+            false => self.starts_ns(self.now - self.cores.left_at(core)),
+        };
+        self.dispatch(index, core, wakes_ns.saturating_sub(awake_ns.into()));
     }
 
     /// Another program's thread wants a core for so long, whatever the processor.
@@ -110,6 +110,9 @@ impl Simulation<'_> {
         let core = std::mem::replace(&mut self.session(index).core, NONE);
         if core == NONE {
             return;
+        }
+        if self.session(index).script != self.program.others {
+            self.cores.leave(self.now, core);
         }
         self.goes_off(index);
         self.hand_on(core);

@@ -29,9 +29,10 @@ impl Simulation<'_> {
             session.fresh = false;
             // An idle core's waking is part of the path's time.
             let core = self.anywhere();
-            match self.cores.take(core) {
-                Some(_) => self.dispatch(index, core, 0),
-                None => self.cores.enqueue(core, index),
+            if self.cores.take(core) {
+                self.dispatch(index, core, 0);
+            } else {
+                self.cores.enqueue(core, index);
             }
         }
     }

@@ -73,6 +73,8 @@ pub(crate) struct Session {
     pub(crate) pending_ns: Nanos,
     /// What recording it takes on top of that.
     pub(crate) traced_ns: u32,
+    /// How long before now its thread was woken, if it is a client's that shall run.
+    pub(crate) head_start_ns: u32,
     /// Whether that is yet to be scaled by how long it waited.
     pub(crate) fresh: bool,
     /// How cold each of them was when it last left its core; see [`tierwise_work::CpuCost`].
@@ -125,6 +127,7 @@ impl Session {
             home: [NONE; 2],
             pending_ns: 0,
             traced_ns: 0,
+            head_start_ns: 0,
             fresh: false,
             cold: [0.0; 2],
             doing: Part::Other,

@@ -33,9 +33,10 @@ impl Simulation<'_> {
                 base_ns,
                 traced_ns,
                 core,
+                head_start_ns,
                 client,
             } => {
-                session.traced_ns = traced_ns;
+                (session.traced_ns, session.head_start_ns) = (traced_ns, head_start_ns);
                 self.settle(index, if client { CLIENT } else { SERVER }, core);
                 if client {
                     self.want_client(index, base_ns.into());

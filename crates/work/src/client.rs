@@ -80,6 +80,9 @@ impl Clients {
             .clamp(wait.start_ns, wait.end_ns);
         let states = view.states(wait.waker);
         let mut part = between(states, from_ns, wait.end_ns);
+        if from_ns == wait.start_ns {
+            part.head_start_ns = head_start_ns(states, from_ns);
+        }
         if own != Some(wait.waker) {
             let idle_ns = between(states, wait.start_ns, from_ns).away_ns;
             part.away_ns += from_ns - wait.start_ns - idle_ns;
@@ -97,6 +100,8 @@ pub(crate) struct ClientPart {
     pub(crate) after_wait_ns: u64,
     /// The core that it ran on first.
     pub(crate) core: u16,
+    /// How long it had been awake when the session began to wait; see [`crate::Step::Cpu`].
+    pub(crate) head_start_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
 }
@@ -126,6 +131,15 @@ fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientPart {
     part.away_ns += (to_ns - from_ns).saturating_sub(seen_ns);
     part.after_wait_ns = off_core_ns(states, first, from_ns);
     part
+}
+
+/// How long a thread had been awake at an instant, on its core or ready for it.
+fn head_start_ns(states: &[State], at_ns: u64) -> u64 {
+    let first = states.partition_point(|state| state.end_ns <= at_ns);
+    let slept = states[..=first.min(states.len().saturating_sub(1))]
+        .iter()
+        .rposition(|state| state.kind == StateKind::Blocked && state.start_ns < at_ns);
+    slept.map_or(0, |slept| at_ns.saturating_sub(states[slept].end_ns))
 }
 
 /// How long the client had been off its core before it first ran at or after an instant, in or after a state:

@@ -101,6 +101,7 @@ fn cycle(script: u32, half_ns: u64, waited_for: bool) -> Vec<Step> {
         client: false,
         traced_ns: 0,
         core: 0,
+        head_start_ns: 0,
     };
     let sync = Step::Sync {
         role: Role::Log,

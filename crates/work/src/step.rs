@@ -19,6 +19,9 @@ pub enum Step {
         traced_ns: u32,
         /// The core that it ran on.
         core: u16,
+        /// Of a client: how long it had been awake when its session's thread left its core. Who is sent an answer
+        /// wakes while the sender still runs.
+        head_start_ns: u32,
     },
     /// Waits outside of the machine, or for a person.
     Away(Away),

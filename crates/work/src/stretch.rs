@@ -16,6 +16,8 @@ pub(crate) struct Stretch {
     pub(crate) after_wait_ns: u64,
     /// The core that it ran on last.
     pub(crate) core: u16,
+    /// Of a client; see [`Step::Cpu`].
+    head_start_ns: u64,
 }
 
 impl Stretch {
@@ -33,6 +35,7 @@ impl Stretch {
             traced_ns,
             after_wait_ns: part.after_wait_ns,
             core: part.core,
+            head_start_ns: part.head_start_ns,
         }
     }
 
@@ -58,6 +61,7 @@ impl Stretch {
                 client,
                 traced_ns,
                 core: self.core,
+                head_start_ns: u32::try_from(self.head_start_ns).unwrap_or(u32::MAX),
             });
             left_ns -= u64::from(time_ns);
             (after_wait_ns, traced_ns) = (0, 0);

@@ -16,7 +16,8 @@ fn step() -> impl Strategy<Value = Step> {
                 after_wait_ns,
                 client,
                 traced_ns: time_ns / 10,
-                core: (time_ns % 3) as u16
+                core: (time_ns % 3) as u16,
+                head_start_ns: time_ns / 7
             }
         ),
         (1_000..1_000_000u64, any::<bool>())

@@ -62,6 +62,7 @@ pub fn cpu(time_us: u32) -> Step {
         client: false,
         traced_ns: 0,
         core: 0,
+        head_start_ns: 0,
     }
 }
 

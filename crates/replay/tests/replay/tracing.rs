@@ -16,6 +16,7 @@ fn recorded() -> Work {
         client: false,
         traced_ns: 25_000,
         core: 0,
+        head_start_ns: 0,
     };
     work(2, &[step], Grouping::Alone)
 }
