@@ -23,6 +23,7 @@ mod op;
 mod others;
 mod outcome;
 mod page_set;
+mod path;
 mod placing;
 mod processor;
 mod program;

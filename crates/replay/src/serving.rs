@@ -6,9 +6,9 @@
 use tierwise_device::Nanos;
 
 use crate::events::Event;
+use crate::path::Paid;
 use crate::session::{Resume, Session};
 use crate::simulation::Simulation;
-use crate::storage::Paid;
 
 impl Simulation<'_> {
     /// Storage's threads want cores for what was sent and answered since this was last called.
@@ -59,7 +59,8 @@ impl Simulation<'_> {
         self.leave_core(index);
         self.servers.push(index);
         match paid {
-            Paid::Before(request) => self.storage.passed(self.now, request),
+            Paid::Before(request) => self.storage.served(self.now, request),
+            Paid::Store(request) => self.storage.stored(self.now, request),
             Paid::After(request) => {
                 self.progress.answers(self.now, 1);
                 let job = self.storage.answer(self.now, request);

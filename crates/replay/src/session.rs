@@ -4,7 +4,7 @@ use tierwise_device::Nanos;
 use tierwise_recording::Role;
 use tierwise_work::{Part, Reuse};
 
-use crate::storage::Paid;
+use crate::path::Paid;
 
 /// No core, no key.
 pub(crate) const NONE: u32 = u32::MAX;

@@ -4,6 +4,8 @@
 //! path, but never before the request came; so the model's clock runs ahead of virtual time by at most that, and only to
 //! an event that it is asked for.
 
+use std::collections::VecDeque;
+
 use tierwise_device::{Completion, Device, Nanos, Request};
 
 use crate::toll::Toll;
@@ -14,6 +16,8 @@ pub(crate) struct Slot<'a> {
     clock: Nanos,
     next: Nanos,
     pub(crate) toll: Toll,
+    /// Requests whose bytes its store has yet to take; the first is at it.
+    pub(crate) to_store: VecDeque<u32>,
 }
 
 impl<'a> Slot<'a> {
@@ -23,6 +27,7 @@ impl<'a> Slot<'a> {
             clock: 0,
             next: Nanos::MAX,
             toll,
+            to_store: VecDeque::new(),
         }
     }
 

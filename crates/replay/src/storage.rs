@@ -6,59 +6,33 @@ use tierwise_device::{Completion, Device, Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::layout::Layout;
+use crate::path::{InFlight, Paid};
 use crate::slot::Slot;
 use crate::throttle::Throttle;
-use crate::toll::{Costs, Path, Toll};
+use crate::toll::Toll;
 use crate::traffic::Traffic;
 use crate::{LivePath, RoleIo};
 
 /// The longest request that the block layer passes on whole, in sectors: 1 MiB, as loop devices have it.
 pub(crate) const LONGEST_SECTORS: u32 = 2048;
 
-/// A request on its way.
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    job: u32,
-    role: Role,
-    request: Request,
-    sent_at: Nanos,
-    /// Whether it has had what its path costs.
-    passed: bool,
-    /// When it came to its device.
-    came_at: Nanos,
-    costs: Costs,
-}
-
 /// The storage of a scenario.
 pub(crate) struct Storage<'a> {
-    slots: Vec<Slot<'a>>,
-    layout: Layout,
+    pub(crate) slots: Vec<Slot<'a>>,
+    pub(crate) layout: Layout,
     live: Option<LivePath>,
-    requests: Vec<InFlight>,
-    free: Vec<u32>,
-    traffic: [Traffic; Role::ALL.len()],
+    pub(crate) requests: Vec<InFlight>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) traffic: [Traffic; Role::ALL.len()],
     /// Of each role: requests on their way to the device, in the order in which they were sent.
-    arriving: [VecDeque<u32>; Role::ALL.len()],
+    pub(crate) arriving: [VecDeque<u32>; Role::ALL.len()],
     /// Of each role: writes that wait behind a flush.
     held: [VecDeque<(u32, Request)>; Role::ALL.len()],
     completions: Vec<Completion>,
     /// What requests cost and nobody has given yet.
-    unpaid: VecDeque<(Paid, Nanos)>,
+    pub(crate) unpaid: VecDeque<(Paid, Nanos)>,
     /// Time that servers of emulated disks spun and that no core has given yet.
-    spun_ns: Nanos,
-}
-
-/// What is to be done with the time that a request costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paid {
-    /// A core is busy for it; the request is under way meanwhile.
-    Aside,
-    /// A core is busy for it, then the request comes to its device.
-    Before(u32),
-    /// It passes, then the request comes to its device.
-    Passes(u32),
-    /// A core is busy for it, then the request is answered.
-    After(u32),
+    pub(crate) spun_ns: Nanos,
 }
 
 impl<'a> Storage<'a> {
@@ -166,75 +140,6 @@ impl<'a> Storage<'a> {
         };
         self.submit(now, job, role, request);
         1
-    }
-
-    fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {
-        self.traffic[role as usize].sent(now, &request);
-        let toll = &mut self.slots[self.layout.device(role)].toll;
-        let (path, made_good_ns) = (toll.path, toll.made_good_ns);
-        let id = self.free.pop().unwrap_or(self.requests.len() as u32);
-        let in_flight = InFlight {
-            job,
-            role,
-            request,
-            sent_at: now,
-            passed: false,
-            came_at: now,
-            costs: toll.costs(now, &request),
-        };
-        if id as usize == self.requests.len() {
-            self.requests.push(in_flight);
-        } else {
-            self.requests[id as usize] = in_flight;
-        }
-        match path {
-            Path::None => {
-                self.pay(Paid::Aside, in_flight.costs.before_ns);
-                self.comes(now, id);
-            }
-            Path::Served => self.pay(Paid::Before(id), in_flight.costs.before_ns.max(1)),
-            Path::Passed => self.pay(Paid::Passes(id), made_good_ns.max(1)),
-        }
-        if path != Path::None {
-            self.arriving[role as usize].push_back(id);
-        }
-    }
-
-    fn pay(&mut self, what: Paid, cost_ns: Nanos) {
-        if cost_ns > 0 {
-            self.unpaid.push_back((what, cost_ns));
-        }
-    }
-
-    /// What costs time on a core, and how much; the first that was sent.
-    pub(crate) fn unpaid(&mut self) -> Option<(Paid, Nanos)> {
-        self.unpaid.pop_front()
-    }
-
-    /// Time that servers spun since this was last asked.
-    pub(crate) fn spun_ns(&mut self) -> Nanos {
-        std::mem::take(&mut self.spun_ns)
-    }
-
-    /// A request has had what its path costs. It comes to its device, but none overtakes those sent before it: a loop
-    /// device has one worker for all of a process.
-    pub(crate) fn passed(&mut self, now: Nanos, id: u32) {
-        self.requests[id as usize].passed = true;
-        let role = self.requests[id as usize].role as usize;
-        while let Some(&first) = self.arriving[role].front() {
-            if !self.requests[first as usize].passed {
-                return;
-            }
-            self.arriving[role].pop_front();
-            self.comes(now, first);
-        }
-    }
-
-    fn comes(&mut self, now: Nanos, id: u32) {
-        let in_flight = &mut self.requests[id as usize];
-        in_flight.came_at = now;
-        let device = self.layout.device(in_flight.role);
-        self.slots[device].submit(now, id, in_flight.request);
     }
 
     /// Lets devices do what is due at `now`; the jobs of requests that are answered go to `answered`.

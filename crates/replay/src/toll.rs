@@ -20,11 +20,17 @@ const PLAIN: RequestCost = RequestCost {
     idle_ns: 0.0,
 };
 
+/// How much of what a write's bytes cost is spent where there can be one write at a time: in the store, not in reading
+/// them from the kernel. Measured: the server's 1.6 to 1.7 s for 246 MB took 1.2 s, on two quiet days.
+const STORE_SHARE: f64 = 0.7;
+
 /// What one request costs on a core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Costs {
-    /// Until it comes to its device.
+    /// Until it comes to the store, or to its device.
     pub(crate) before_ns: Nanos,
+    /// Then in the store, which takes one at a time.
+    pub(crate) store_ns: Nanos,
     /// Between its device's end and its answer.
     pub(crate) after_ns: Nanos,
 }
@@ -89,19 +95,22 @@ impl Toll {
         }
     }
 
-    /// What a request that is sent now costs on a core: until it comes to its device, and from there to its answer.
+    /// What a request that is sent now costs on a core, on the way to its device and back.
     pub(crate) fn costs(&mut self, now: Nanos, request: &Request) -> Costs {
         let apart_ns = now - std::mem::replace(&mut self.last_sent, now);
         let request_ns = self.request.of(0, apart_ns) / self.cpu_speed;
         let bytes_ns = self.request.of(request.sectors, apart_ns) / self.cpu_speed - request_ns;
-        let bytes_after = self.path == Path::Served && request.op == Op::Read;
-        let (before_ns, after_ns) = if bytes_after {
-            (request_ns, bytes_ns)
-        } else {
-            (request_ns + bytes_ns, 0.0)
+        let (before_ns, store_ns, after_ns) = match (self.path, request.op) {
+            (Path::Served, Op::Read) => (request_ns, 0.0, bytes_ns),
+            (Path::Served, _) => {
+                let store_ns = bytes_ns * STORE_SHARE;
+                (request_ns + bytes_ns - store_ns, store_ns, 0.0)
+            }
+            _ => (request_ns + bytes_ns, 0.0, 0.0),
         };
         Costs {
             before_ns: before_ns as Nanos,
+            store_ns: store_ns as Nanos,
             after_ns: after_ns as Nanos,
         }
     }
