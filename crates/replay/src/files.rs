@@ -32,7 +32,10 @@ impl Simulation<'_> {
             Ask::Look | Ask::Read if self.is_coming(index, role, sector, sectors) => {
                 self.waits(index)
             }
-            Ask::Look => self.has_come(index, role, sector, sectors),
+            Ask::Look => {
+                self.read_on(role, sector, sectors);
+                self.has_come(index, role, sector, sectors)
+            }
             _ if reads && self.storage.layout().reads_ahead_otherwise(role) => {
                 self.stream(role, sector, sectors, rest);
                 ask == Ask::SendRead || self.has_come(index, role, sector, 1)

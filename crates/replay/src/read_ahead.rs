@@ -23,6 +23,7 @@ const MOST_WINDOWS: usize = 256;
 #[derive(Clone, Copy, Debug)]
 struct Window {
     role: Role,
+    first: u64,
     /// The first sector that no recorded read has come to.
     unread: u64,
     end: u64,
@@ -41,10 +42,21 @@ struct Coming {
     waiting: Vec<u32>,
 }
 
+/// What one recorded request, longer than any is here, brought and readers have not come to: it is sent window by window
+/// as they do.
+#[derive(Clone, Copy, Debug)]
+struct Unsent {
+    role: Role,
+    from: u64,
+    end: u64,
+    stream_end: u64,
+}
+
 /// Windows and requests of all streams.
 #[derive(Debug, Default)]
 pub(crate) struct ReadAhead {
     windows: Vec<Window>,
+    unsent: Vec<Unsent>,
     coming: Vec<Coming>,
 }
 
@@ -53,7 +65,39 @@ impl Simulation<'_> {
     pub(crate) fn stream(&mut self, role: Role, sector: u64, sectors: u32, rest: u32) {
         let end = sector + u64::from(sectors);
         let limit = self.storage.layout().read_ahead(role);
-        self.fetch(role, (sector, end), end + u64::from(rest), limit);
+        let stream_end = end + u64::from(rest);
+        let asked_end = end.min(sector + limit);
+        if asked_end < end {
+            let unsent = &mut self.read_ahead.unsent;
+            if unsent.len() >= MOST_WINDOWS {
+                unsent.remove(0);
+            }
+            unsent.push(Unsent {
+                role,
+                from: asked_end,
+                end,
+                stream_end,
+            });
+        }
+        let unread = |window: &Window| window.unread;
+        self.fetch(role, (sector, asked_end), stream_end, unread);
+    }
+
+    /// A reader comes to pages that one recorded request brought, of which not all were sent here.
+    pub(crate) fn read_on(&mut self, role: Role, sector: u64, sectors: u32) {
+        let end = sector + u64::from(sectors);
+        let unsent = &mut self.read_ahead.unsent;
+        let ours = |one: &Unsent| one.role == role && one.from < end && sector < one.end;
+        let Some(at) = unsent.iter().rposition(ours) else {
+            return;
+        };
+        let one = unsent[at];
+        let part = (one.from.max(sector), one.end.min(end));
+        unsent[at].from = part.1;
+        if part.1 == one.end {
+            unsent.remove(at);
+        }
+        self.fetch(role, part, one.stream_end, |window| window.first);
     }
 
     /// A session reads what the page cache no longer holds; whether it can go on at once. Who goes on where it was has
@@ -83,14 +127,22 @@ impl Simulation<'_> {
         self.waits(index)
     }
 
-    /// Sends what the kernel would at a read from one sector to another, of a stream that ends there.
-    fn fetch(&mut self, role: Role, (first, end): (u64, u64), stream_end: u64, limit: u64) {
+    /// Sends what the kernel would at a read from one sector to another, of a stream that ends there; a window has
+    /// what is read from where `from` says on.
+    fn fetch(
+        &mut self,
+        role: Role,
+        (first, end): (u64, u64),
+        stream_end: u64,
+        from: impl Fn(&Window) -> u64,
+    ) {
+        let limit = self.storage.layout().read_ahead(role);
         let windows = &mut self.read_ahead.windows;
         let mut latest = windows.iter_mut().rev();
         let covering = latest
-            .find(|window| window.role == role && window.unread <= first && first < window.end);
+            .find(|window| window.role == role && from(window) <= first && first < window.end);
         if let Some(window) = covering {
-            window.unread = end;
+            window.unread = window.unread.max(end);
             let next = (window.end, next_size(window.sectors, limit));
             let follows = !std::mem::replace(&mut window.followed, true);
             if follows && next.0 < stream_end {
@@ -139,6 +191,7 @@ impl Simulation<'_> {
         }
         windows.push(Window {
             role,
+            first,
             unread: first,
             end: until,
             sectors,

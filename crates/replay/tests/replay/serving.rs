@@ -130,5 +130,5 @@ fn what_storage_has_to_copy_reaches_the_device_later() {
 fn a_store_takes_the_bytes_of_one_write_at_a_time() {
     // 20 ms for a mebibyte, 14 of them in the store: two cores do not make it 10.
     let each = writes_us(4, 20_000.0 / 1024.0);
-    assert!((14_000.0..14_400.0).contains(&each), "{each}");
+    assert!((13_500.0..15_000.0).contains(&each), "{each}");
 }

@@ -174,3 +174,29 @@ fn what_was_read_far_ahead_is_read_in_small_parts_elsewhere() {
     let outcome = once(&work, memory(50.0));
     assert!(outcome.io[0].reads >= 64, "{:?}", outcome.io);
 }
+
+#[test]
+fn what_one_long_request_brought_is_sent_as_readers_come_to_it() {
+    let (role, window) = (Role::Data, 256);
+    let reads = |windows: u64| {
+        let whole = Step::Read {
+            role,
+            sector: 0,
+            sectors: 8 * window,
+        };
+        let look = |index| Step::Look {
+            role,
+            sector: index * u64::from(window),
+            sectors: window,
+        };
+        let looks = (0..windows).flat_map(|index| [look(index), cpu(200)]);
+        let steps: Vec<Step> = std::iter::once(whole).chain(looks).collect();
+        let mut work = once_work(&steps);
+        work.read_ahead = vec![(role, 4096)];
+        work.read_ahead_by_device = (window, 4096);
+        once(&work, memory(50.0)).io[0].reads
+    };
+    assert_eq!(reads(8), 8);
+    // One more than were read is on its way.
+    assert_eq!(reads(2), 3);
+}
