@@ -4,7 +4,7 @@
 //! more (kernel/sched/fair.c). Not modelled: nice values, wake-up preemption within a slice, simultaneous
 //! multithreading, clock frequencies.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use tierwise_device::Nanos;
 
@@ -51,6 +51,10 @@ struct Core {
 #[derive(Debug)]
 pub(crate) struct Cores {
     cores: Vec<Core>,
+    /// Those that have nothing to do, by when they came to that.
+    idle: BTreeSet<(Nanos, u32)>,
+    /// How many wait for a core.
+    waiting: usize,
     slice_ns: Nanos,
     busy_ns: u64,
 }
@@ -63,6 +67,8 @@ impl Cores {
         };
         Self {
             cores: (0..count).map(|_| idle()).collect(),
+            idle: (0..count).map(|core| (0, core)).collect(),
+            waiting: 0,
             slice_ns: SLICE_NS * Nanos::from(1 + count.ilog2().min(MOST_DOUBLINGS)),
             busy_ns: 0,
         }
@@ -81,7 +87,8 @@ impl Cores {
 
     /// Gives a core to somebody, if it is idle; whether it was.
     pub(crate) fn take(&mut self, core: u32) -> bool {
-        self.cores[core as usize].idle_since.take().is_some()
+        let since = self.cores[core as usize].idle_since.take();
+        since.is_some_and(|since| self.idle.remove(&(since, core)))
     }
 
     /// Whether a core is idle.
@@ -91,9 +98,7 @@ impl Cores {
 
     /// The core that became idle last, if one is.
     pub(crate) fn last_idle(&self) -> Option<u32> {
-        let idle = (0..).zip(&self.cores);
-        let idle = idle.filter_map(|(index, core)| Some((core.idle_since?, index)));
-        idle.max().map(|(_, index)| index)
+        self.idle.last().map(|&(_, core)| core)
     }
 
     /// The core for which fewest wait.
@@ -104,7 +109,7 @@ impl Cores {
 
     /// Whether a core is idle.
     pub(crate) fn any_idle(&self) -> bool {
-        self.cores.iter().any(|core| core.idle_since.is_some())
+        !self.idle.is_empty()
     }
 
     /// How many there are.
@@ -126,28 +131,34 @@ impl Cores {
 
     /// A session waits for a core.
     pub(crate) fn enqueue(&mut self, core: u32, session: u32) {
+        self.waiting += 1;
         self.cores[core as usize].queue.push_back(session);
     }
 
     /// The next of its queue for a core that is free, if there is one.
     pub(crate) fn next_for(&mut self, core: u32) -> Option<u32> {
-        self.cores[core as usize].queue.pop_front()
+        let next = self.cores[core as usize].queue.pop_front();
+        self.waiting -= usize::from(next.is_some());
+        next
     }
 
     /// Whether anybody waits, for whichever core.
     pub(crate) fn any_waits(&self) -> bool {
-        self.cores.iter().any(|core| !core.queue.is_empty())
+        self.waiting > 0
     }
 
     /// Takes whoever has waited first in the longest queue.
     pub(crate) fn pull(&mut self) -> Option<u32> {
         let longest = self.cores.iter_mut().max_by_key(|core| core.queue.len());
-        longest.and_then(|core| core.queue.pop_front())
+        let next = longest.and_then(|core| core.queue.pop_front());
+        self.waiting -= usize::from(next.is_some());
+        next
     }
 
     /// A core has nothing to do from now on.
     pub(crate) fn idle(&mut self, now: Nanos, core: u32) {
         self.cores[core as usize].idle_since = Some(now);
+        self.idle.insert((now, core));
     }
 
     /// Begins a slice on a core.

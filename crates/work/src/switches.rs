@@ -30,9 +30,10 @@ pub(crate) fn settled(recording: &Recording) -> Settled {
     for state in &recording.states {
         let untold = states.last().is_some_and(|before| is_untold(before, state));
         let mut state = *state;
-        let idle_ns = cores.idle_ns(state.cpu, state.start_ns);
+        let idle_ns = || cores.idle_ns(state.cpu, state.start_ns);
+        let idle_ns = untold.then(idle_ns).flatten();
         let wake_ns = idle_ns.map_or(0, |idle_ns| wakes.starts_ns(idle_ns));
-        if untold && wake_ns > 0 {
+        if wake_ns > 0 {
             let runs_ns = runs_from(state, wake_ns, &recording.calls);
             states.push(State {
                 end_ns: runs_ns,

@@ -18,6 +18,8 @@ const ENOUGH: usize = 10;
 const MOST_DELAY_NS: u64 = 200_000;
 /// Switches on two cores that belong together lie within this.
 const ABOUT_NS: u64 = 3_000;
+/// States times cores of which all are looked at; of more, some.
+const MOST_LOOKS: usize = 20_000_000;
 /// Those who wait at an instant are looked for among so many that began to wait last.
 const MOST_WAITING: usize = 64;
 
@@ -67,7 +69,8 @@ impl WakeRules {
     pub(crate) fn of(states: &[State], cores: &Cores) -> Self {
         let mut stay: [Vec<bool>; AGES] = Default::default();
         let mut delays: [Vec<u64>; AGES] = Default::default();
-        for (at, before) in states.iter().enumerate() {
+        let step = (states.len() * cores.seen.len() / MOST_LOOKS).max(1);
+        for (at, before) in states.iter().enumerate().step_by(step) {
             let Some(after) = woken(before, states.get(at + 1)) else {
                 continue;
             };
@@ -160,24 +163,35 @@ fn filled<T: Copy + Default>(known: [Option<T>; AGES]) -> [T; AGES] {
 }
 
 /// When recorded threads were on each core, in order. Others may have been, unseen, but not mostly.
-pub(crate) struct Cores(Vec<Vec<(u64, u64)>>);
+#[derive(Default)]
+pub(crate) struct Cores {
+    stretches: Vec<Vec<(u64, u64)>>,
+    /// Those on which anything ran.
+    seen: Vec<u16>,
+}
 
 impl Cores {
     pub(crate) fn new(states: &[State]) -> Self {
-        let count = states.iter().map(|state| usize::from(state.cpu) + 1).max();
-        let mut cores = vec![Vec::new(); count.unwrap_or(0)];
+        let mut cores = Self::default();
         for state in states.iter().filter(|state| state.kind == StateKind::Cpu) {
-            cores[usize::from(state.cpu)].push((state.start_ns, state.end_ns));
+            let core = usize::from(state.cpu);
+            if cores.stretches.len() <= core {
+                cores.stretches.resize(core + 1, Vec::new());
+            }
+            cores.stretches[core].push((state.start_ns, state.end_ns));
+        }
+        for (core, stretches) in cores.stretches.iter_mut().enumerate() {
+            stretches.sort_unstable();
+            cores
+                .seen
+                .extend((!stretches.is_empty()).then_some(core as u16));
         }
         cores
-            .iter_mut()
-            .for_each(|stretches| stretches.sort_unstable());
-        Self(cores)
     }
 
     /// How long a core has idled at an instant, if it does; since ever, if nothing ran there before.
     pub(crate) fn idle_ns(&self, core: u16, time_ns: u64) -> Option<u64> {
-        let stretches = self.0.get(usize::from(core))?;
+        let stretches = self.stretches.get(usize::from(core))?;
         let after = stretches.partition_point(|&(start_ns, _)| start_ns < time_ns);
         let Some(&(_, end_ns)) = stretches[..after].last() else {
             return Some(u64::MAX);
@@ -187,13 +201,14 @@ impl Cores {
 
     /// How long that core has idled that began last, of those but one.
     fn freshest(&self, but: u16, time_ns: u64) -> Option<u64> {
-        let others = (0..self.0.len() as u16).filter(|&core| core != but);
-        others.filter_map(|core| self.idle_ns(core, time_ns)).min()
+        let others = self.seen.iter().filter(|&&core| core != but);
+        others.filter_map(|&core| self.idle_ns(core, time_ns)).min()
     }
 
     /// When cores came to have nothing to do, for longer than a switch takes.
     fn pauses(&self) -> impl Iterator<Item = (u16, u64)> {
-        (0u16..).zip(&self.0).flat_map(|(core, stretches)| {
+        self.seen.iter().flat_map(|&core| {
+            let stretches = &self.stretches[usize::from(core)];
             let pauses = stretches.windows(2).map(|two| (two[0].1, two[1].0));
             let long = pauses.filter(|&(end_ns, next_ns)| next_ns > end_ns + ABOUT_NS);
             long.map(move |(end_ns, _)| (core, end_ns))
