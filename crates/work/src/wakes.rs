@@ -15,7 +15,7 @@ const AGES: usize = AGES_NS.len() + 1;
 /// Wakings from which on what they show is believed.
 const ENOUGH: usize = 10;
 /// Longer is taken for this.
-const MOST_DELAY_NS: u64 = 200_000;
+const MOST_DELAY_NS: u64 = 1_000_000;
 /// Switches on two cores that belong together lie within this.
 const ABOUT_NS: u64 = 3_000;
 /// States times cores of which all are looked at; of more, some.
