@@ -34,19 +34,20 @@ pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
     own.then_some(thread)
 }
 
-/// When each client's thread sent sessions on their way: one thread may serve many sessions in turn.
+/// When each client's thread sent which session on its way: one thread may serve many sessions in turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
-    requests: BTreeMap<u32, Vec<u64>>,
+    requests: BTreeMap<u32, Vec<(u64, u32)>>,
 }
 
 impl Clients {
     pub(crate) fn new(view: &View<'_>) -> Self {
-        let mut requests: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        let mut requests: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
         for session in view.threads(ThreadClass::Session) {
             for state in view.states(session) {
                 if view.class(state.waker) == Some(ThreadClass::Client) {
-                    requests.entry(state.waker).or_default().push(state.end_ns);
+                    let sent = requests.entry(state.waker).or_default();
+                    sent.push((state.end_ns, session));
                 }
             }
         }
@@ -61,8 +62,22 @@ impl Clients {
         let Some(requests) = self.requests.get(&client) else {
             return 0;
         };
-        let before = requests.partition_point(|&time_ns| time_ns < woke_ns);
-        requests[..before].last().copied().unwrap_or(0)
+        let before = requests.partition_point(|&(time_ns, _)| time_ns < woke_ns);
+        requests[..before].last().map_or(0, |&(time_ns, _)| time_ns)
+    }
+
+    /// Until when a client's thread held up the session that it woke at a wait's end. What it does after that for
+    /// another session is of that one's turn.
+    fn held_until(&self, view: &View<'_>, wait: &State) -> u64 {
+        let requests = self
+            .requests
+            .get(&wait.waker)
+            .map_or(&[][..], Vec::as_slice);
+        let next = requests.partition_point(|&(time_ns, _)| time_ns <= wait.end_ns);
+        if requests.get(next).is_some_and(|next| next.1 != wait.thread) {
+            return wait.end_ns;
+        }
+        held_until(wait, view.states(wait.thread), view.states(wait.waker))
     }
 
     /// Splits a session's wait for its client; a client that was not recorded is away. While its thread served
@@ -79,7 +94,7 @@ impl Clients {
             .turned_to(wait.waker, wait.end_ns)
             .clamp(wait.start_ns, wait.end_ns);
         let states = view.states(wait.waker);
-        let mut part = between(states, from_ns, wait.end_ns);
+        let mut part = between(states, from_ns, self.held_until(view, wait));
         if from_ns == wait.start_ns {
             part.head_start_ns = head_start_ns(states, from_ns);
         }
@@ -104,6 +119,25 @@ pub(crate) struct ClientPart {
     pub(crate) head_start_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
+}
+
+/// A client wakes its session in the middle of a call. Where the session's core is its own it goes on first: until
+/// it leaves that, or the session gets it.
+fn held_until(wait: &State, session: &[State], client: &[State]) -> u64 {
+    let woken = session.partition_point(|state| state.start_ns < wait.end_ns);
+    let runs = session[woken..]
+        .iter()
+        .find(|state| state.kind == StateKind::Cpu);
+    let at = client.partition_point(|state| state.end_ns <= wait.end_ns);
+    let (Some(runs), Some(client)) = (runs, client.get(at)) else {
+        return wait.end_ns;
+    };
+    let goes_on = client.kind == StateKind::Cpu && client.start_ns <= wait.end_ns;
+    if goes_on && client.cpu == runs.cpu {
+        client.end_ns.min(runs.start_ns).max(wait.end_ns)
+    } else {
+        wait.end_ns
+    }
 }
 
 /// What a client's thread did between two instants.
@@ -160,4 +194,37 @@ fn off_core_ns(states: &[State], first: usize, from_ns: u64) -> u64 {
         .rev()
         .take_while(|s| s.kind != StateKind::Cpu);
     off.map(|state| state.end_ns - state.start_ns).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_goes_on_where_its_session_is_to_run_holds_it_up() {
+        let state = |(start_ns, end_ns), kind, cpu| State {
+            thread: 0,
+            start_ns,
+            end_ns,
+            kind,
+            cpu,
+            waker: 1,
+            call: tierwise_recording::NONE,
+        };
+        let wait = state((0, 100), StateKind::Blocked, 0);
+        let session = [
+            wait,
+            state((100, 112), StateKind::Runnable, 0),
+            state((112, 200), StateKind::Cpu, 0),
+        ];
+        let client = |cpu| {
+            [
+                state((60, 110), StateKind::Cpu, cpu),
+                state((110, 300), StateKind::Blocked, cpu),
+            ]
+        };
+        assert_eq!(held_until(&wait, &session, &client(0)), 110);
+        assert_eq!(held_until(&wait, &session, &client(1)), 100);
+        assert_eq!(held_until(&wait, &session, &[]), 100);
+    }
 }
