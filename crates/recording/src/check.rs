@@ -70,6 +70,9 @@ impl Recording {
             index("thread", state.thread, threads, false)?;
             index("waker", state.waker, threads, true)?;
             index("call", state.call, calls, true)?;
+            if u32::from(state.cpu) >= MOST_CORES {
+                return Err(format!("cpu is {}", state.cpu));
+            }
             self.in_burst(state.start_ns, state.end_ns)
         })?;
         let overlap =

@@ -2,7 +2,7 @@
 
 use tierwise_device::Profile;
 use tierwise_recording::Role;
-use tierwise_work::{Partition, RecordedDevice};
+use tierwise_work::Partition;
 
 use crate::program::Program;
 use crate::{ReplayError, Scenario};
@@ -44,7 +44,7 @@ impl Layout {
             areas: Default::default(),
         };
         let mut ends = vec![0; scenario.devices.len()];
-        let recorded = |role| recorded_area(&program.devices, role);
+        let recorded = |role| recorded_area(program, role);
         let stays = |role| match target(scenario, role) {
             None => true,
             Some(device) => {
@@ -156,19 +156,27 @@ fn target(scenario: &Scenario, role: Role) -> Option<usize> {
     named.map(|placed| placed.1)
 }
 
-fn recorded_area(devices: &[RecordedDevice], role: Role) -> Option<Area> {
-    devices.iter().enumerate().find_map(|(device, recorded)| {
-        let found = recorded.roles.iter().find(|place| place.0 == role)?;
-        Some(Area {
-            device,
-            first_sector: found.1.min(MOST_SECTORS),
-            sectors: found.2.clamp(8, MOST_SECTORS),
-            write_cache: recorded.write_cache,
-            recorded_cache: recorded.write_cache,
-            read_ahead: 0,
-            other_read_ahead: false,
+/// Where a role lay; within its device, where that is known by its profile.
+fn recorded_area(program: &Program, role: Role) -> Option<Area> {
+    program
+        .devices
+        .iter()
+        .enumerate()
+        .find_map(|(device, recorded)| {
+            let found = recorded.roles.iter().find(|place| place.0 == role)?;
+            let profile = program.profiles.get(device).and_then(Option::as_ref);
+            let end = profile.map_or(2 * MOST_SECTORS, |known| known.capacity_bytes() / 512);
+            let first_sector = found.1.min(MOST_SECTORS).min(end.saturating_sub(8));
+            Some(Area {
+                device,
+                first_sector,
+                sectors: found.2.clamp(8, MOST_SECTORS).min(end - first_sector),
+                write_cache: recorded.write_cache,
+                recorded_cache: recorded.write_cache,
+                read_ahead: 0,
+                other_read_ahead: false,
+            })
         })
-    })
 }
 
 fn write_cache(program: &Program, scenario: &Scenario, device: usize) -> bool {

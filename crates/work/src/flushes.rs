@@ -260,8 +260,9 @@ fn page_bytes(view: &View<'_>, writes: &[&Call]) -> u32 {
             && block.sector != UNKNOWN
             && view.role(block.file) == Some(Role::Log)
     });
-    let sent =
-        granule(blocks.map(|block| (block.sector | u64::from(block.sectors)) * SECTOR_BYTES));
+    let sent = granule(
+        blocks.map(|block| (block.sector | u64::from(block.sectors)).saturating_mul(SECTOR_BYTES)),
+    );
     asked.unwrap_or(4096).max(sent.unwrap_or(512).min(4096))
 }
 
