@@ -135,7 +135,7 @@ def _repeatability(accuracy: Accuracy) -> str:
         return ""
     return (
         f"Two runs of the same case and placement differ by {_share(found[0])} in the median and by "
-        f"{_share(found[1])} at the 90th percentile: no prediction can be closer than that.\n"
+        f"{_share(found[1])} at the 90th percentile: errors below that cannot be told from chance.\n"
     )
 
 

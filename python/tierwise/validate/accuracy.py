@@ -147,8 +147,7 @@ def summary(pairs: Sequence[Pair]) -> Summary:
 def repeatability(pairs: Iterable[Pair]) -> tuple[float, float] | None:
     """How much more one run is than another of the same: in the median, and at the 90th percentile.
 
-    No prediction can be closer to a measurement than measurements are to each other. ``None`` where each was
-    run once.
+    A prediction that is nearer than that to a single run is so by chance. ``None`` where each was run once.
     """
     runs = {(pair.case, pair.placement): pair.measured for pair in pairs}
     apart = [max(a, b) / min(a, b) - 1 for measured in runs.values() for a, b in combinations(measured, 2)]
