@@ -54,10 +54,7 @@ impl Layout {
         };
         for role in Role::ALL.into_iter().filter(|role| stays(*role)) {
             let Some(area) = recorded(role) else { continue };
-            layout.areas[role as usize] = Area {
-                read_ahead: recorded_read_ahead(program, role),
-                ..area
-            };
+            layout.areas[role as usize] = area;
             ends[area.device] = ends[area.device].max(area.first_sector + area.sectors);
         }
         let moved = moved(program, |role| stays(role) && recorded(role).is_some());
@@ -173,7 +170,7 @@ fn recorded_area(program: &Program, role: Role) -> Option<Area> {
                 sectors: found.2.clamp(8, MOST_SECTORS).min(end - first_sector),
                 write_cache: recorded.write_cache,
                 recorded_cache: recorded.write_cache,
-                read_ahead: 0,
+                read_ahead: recorded_read_ahead(program, role),
                 other_read_ahead: false,
             })
         })

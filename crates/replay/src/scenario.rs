@@ -99,8 +99,9 @@ impl Scenario {
         }
     }
 
-    /// The recorded run as it was recorded, and as it is known best: on a quiet machine emulated devices take the times of their models, which
-    /// know order and place; otherwise every device takes times that it was observed to take.
+    /// The recorded run as it was recorded, and as it is known best: on a quiet machine emulated devices take the
+    /// times of their models, which know order and place; otherwise every device takes times that it was observed to
+    /// take.
     #[must_use]
     pub(crate) fn retraced(program: &Program, mode: Mode, seed: u64) -> Self {
         let emulated = program.profiles.iter().any(Option::is_some);

@@ -130,7 +130,8 @@ fn client_session(
 /// Transactions that others counted, as far as they fall into bursts.
 fn expected(view: &View<'_>) -> Option<f64> {
     let about = &view.recording.about;
-    let share = view.span_ns() as f64 / 1e9 / about.duration_s * observed::rate_ratio(view);
+    let slowed = observed::rate_ratio(view).unwrap_or(1.0);
+    let share = view.span_ns() as f64 / 1e9 / about.duration_s * slowed;
     about
         .transactions
         .map(|count| count as f64 * share)

@@ -28,7 +28,8 @@ pub(crate) fn observed(
     expected: Option<f64>,
 ) -> Observed {
     let span_ns = view.span_ns();
-    let ratio = rate_ratio(view);
+    let measured = rate_ratio(view);
+    let ratio = measured.unwrap_or(1.0);
     let per_s = |count: usize| count as f64 / (span_ns.max(1) as f64 / 1e9) / ratio;
     let ends = meanings
         .iter()
@@ -52,7 +53,7 @@ pub(crate) fn observed(
         latencies_ns: latencies,
         commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
-        rate_ratio: Some(ratio),
+        rate_ratio: measured,
         shares: shares(sessions),
     }
 }
@@ -65,12 +66,12 @@ fn counted_per_shown(sessions: &[Vec<RawTurn>], ends: usize, expected: Option<f6
 }
 
 /// Rate with recording over the rate without, if that is known.
-pub(crate) fn rate_ratio(view: &View<'_>) -> f64 {
+pub(crate) fn rate_ratio(view: &View<'_>) -> Option<f64> {
     let known = |cost: &&Cost| {
         cost.rate_ratio_low > 0.0 && cost.rate_ratio_high <= MOST_WIDTH * cost.rate_ratio_low
     };
     let cost = view.recording.about.cost.as_ref().filter(known);
-    cost.map_or(1.0, |cost| cost.rate_ratio.clamp(LEAST_RATIO, 1.0))
+    cost.map(|cost| cost.rate_ratio.clamp(LEAST_RATIO, 1.0))
 }
 
 /// Commits of all sessions, seen and unseen.

@@ -188,9 +188,9 @@ class Predictor:
         return estimates.ratio(rates, [self.rate_of(one) for one in self._base][: len(rates)], widths)
 
     def _speedup_of(self, rates: Sequence[float]) -> float:
-        """How many times the reproduced rate the rates are; 1 where nothing was done."""
-        done = sum(rates) / len(rates)
-        return done / self.run.reproduced_rate_per_s if done and self.run.reproduced_rate_per_s else 1.0
+        """The speed-up that was learnt from: 1 where nothing was done."""
+        found = self._speedup(rates, ())
+        return found.value if found else 1.0
 
     def _model_half_width(self, question: Question, what: What, speedup: float) -> float:
         """What was learnt, but never less than the error with which the recorded run itself is reproduced."""

@@ -86,8 +86,11 @@ def _rate_errors(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
 
 def _latency_errors(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
     for pair in pairs:
-        for predicted, measured in pair.latency_us.values() if pair.speedup else ():
-            yield math.log(pair.speedup or 1.0), math.log(predicted / measured)
+        if pair.speedup:
+            far = math.log(pair.speedup)
+            yield from (
+                (far, math.log(predicted / measured)) for predicted, measured in pair.latency_us.values()
+            )
 
 
 def _spread(columns: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:

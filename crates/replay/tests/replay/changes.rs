@@ -61,11 +61,15 @@ fn one_of<T: Copy>(random: &mut SplitMix, all: &[T]) -> T {
     all[random.below(all.len())]
 }
 
+/// The number of a row to be changed, and another row that lends what it says; none of no rows.
+fn row_and_another<T: Copy>(random: &mut SplitMix, rows: &[T]) -> Option<(usize, T)> {
+    (!rows.is_empty()).then(|| (random.below(rows.len()), one_of(random, rows)))
+}
+
 fn change_state(rows: &mut Vec<State>, random: &mut SplitMix) {
-    if rows.is_empty() {
+    let Some((at, like)) = row_and_another(random, rows) else {
         return;
-    }
-    let (at, like) = (random.below(rows.len()), one_of(random, rows));
+    };
     let row = &mut rows[at];
     let span = (row.start_ns, row.end_ns);
     match random.below(9) {
@@ -90,10 +94,9 @@ fn change_state(rows: &mut Vec<State>, random: &mut SplitMix) {
 }
 
 fn change_call(rows: &mut [Call], random: &mut SplitMix) {
-    if rows.is_empty() {
+    let Some((at, like)) = row_and_another(random, rows) else {
         return;
-    }
-    let (at, like) = (random.below(rows.len()), one_of(random, rows));
+    };
     let row = &mut rows[at];
     let span = (row.start_ns, row.end_ns);
     match random.below(10) {
@@ -109,10 +112,9 @@ fn change_call(rows: &mut [Call], random: &mut SplitMix) {
 }
 
 fn change_block(rows: &mut Vec<Block>, random: &mut SplitMix) {
-    if rows.is_empty() {
+    let Some((at, like)) = row_and_another(random, rows) else {
         return;
-    }
-    let (at, like) = (random.below(rows.len()), one_of(random, rows));
+    };
     let row = &mut rows[at];
     let span = (row.issued_ns, row.completed_ns);
     match random.below(11) {
