@@ -17,7 +17,7 @@ import pytest
 
 from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger, mounts, tracing
-from tierwise.record import Schedule, Target, of_pid, record_command, record_running
+from tierwise.record import Schedule, Session, Target, of_pid, record_command, record_running
 from tierwise.record import rules as rule_files
 
 SQLITE = "sqlite"
@@ -188,6 +188,27 @@ def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
         told = record_running(target_of(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet)
     assert told["bursts"]
     assert told["duration_s"] < 30
+
+
+def test_between_bursts_nothing_is_switched_on(tmp_path: Path) -> None:
+    """Followed threads alone cost a tenth of every switch: the kernel looks each up."""
+    with committing(tmp_path / "app.db-wal") as process:
+        target = target_of(process)
+        with Session(target, tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet) as session:
+            [entry] = ledger.entries("tracing")
+            (calls,) = instances(entry)
+            assert switched_on(calls) == (False, False)
+            session.begin_burst()
+            assert switched_on(calls) == (True, True)
+            session.end_burst()
+            assert switched_on(calls) == (False, False)
+
+
+def switched_on(instance: Path) -> tuple[bool, bool]:
+    """Whether an instance has events switched on, and whether it follows threads."""
+    followed = (instance / "set_event_pid").read_text().split()
+    events = (instance / "events/enable").read_text().strip()
+    return events != "0", bool(followed) and all(word.isdigit() for word in followed)
 
 
 def await_instance() -> ledger.Entry:

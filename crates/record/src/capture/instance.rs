@@ -102,9 +102,12 @@ impl Instance {
         Ok(())
     }
 
-    /// Switches all tracepoints off, so that the machine runs as if there were none.
+    /// Switches all tracepoints off and follows no thread, so that the machine runs as if there were none.
+    ///
+    /// As long as threads are followed, the kernel looks at every switch and wake-up whether it is one of theirs.
     pub fn disable(&self) -> Result<(), CaptureError> {
-        self.set("events/enable", "0")
+        self.set("events/enable", "0")?;
+        self.set("set_event_pid", "")
     }
 
     /// Lets records into the buffer, or no more.

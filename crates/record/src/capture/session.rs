@@ -59,7 +59,7 @@ impl Capture {
             counts_before: Counts::default(),
             burst: None,
         };
-        capture.follow_threads()?;
+        capture.targets()?;
         Ok(capture)
     }
 
