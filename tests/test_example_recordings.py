@@ -35,3 +35,14 @@ def test_an_example_predicts_and_advises(path: Path) -> None:
     assert answer.refused is None
     assert answer.faster
     assert "ssd-nvme-dc" in first_sentence(advise(predictor, ["nvme-dc"]))
+
+
+@pytest.mark.parametrize("emulated", [False, True])
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+def test_what_changes_nothing_gives_the_recorded_run(path: Path, emulated: bool) -> None:
+    """Also where new devices would be real: files that stay are on their emulated disks still."""
+    predictor = Predictor.open(path, seeds=2)
+    (answer,) = predictor.predict([Question(cores=predictor.work.cores, emulated=emulated)])
+    recorded = predictor.as_recorded.rate_per_s
+    assert answer.rate_per_s and recorded
+    assert answer.rate_per_s.value == recorded.value

@@ -97,7 +97,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         cores: Cores::new(scenario.cores),
         cache: Cache::new(memory, most_dirty_bytes(work, memory), sectors),
         memory: Memory::new(program, scenario),
-        storage: Storage::new(devices(program, scenario), layout, scenario.live),
+        storage: Storage::new(devices(program, scenario), layout),
         jobs: Jobs::default(),
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
         locks: Locks::new(&work.locks, sessions.len()),

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use tierwise_device::{Completion, Device, Nanos, Op, Request};
 use tierwise_recording::Role;
 
+use crate::RoleIo;
 use crate::layout::Layout;
 use crate::path::{InFlight, Paid};
 use crate::slot::Slot;
 use crate::throttle::Throttle;
 use crate::toll::Toll;
 use crate::traffic::Traffic;
-use crate::{LivePath, RoleIo};
 
 /// The longest request that the block layer passes on whole, in sectors: 1 MiB, as loop devices have it.
 pub(crate) const LONGEST_SECTORS: u32 = 2048;
@@ -20,7 +20,6 @@ pub(crate) const LONGEST_SECTORS: u32 = 2048;
 pub(crate) struct Storage<'a> {
     pub(crate) slots: Vec<Slot<'a>>,
     pub(crate) layout: Layout,
-    live: Option<LivePath>,
     pub(crate) requests: Vec<InFlight>,
     pub(crate) free: Vec<u32>,
     pub(crate) traffic: [Traffic; Role::ALL.len()],
@@ -36,18 +35,13 @@ pub(crate) struct Storage<'a> {
 }
 
 impl<'a> Storage<'a> {
-    pub(crate) fn new(
-        devices: Vec<(Box<dyn Device + 'a>, Toll)>,
-        layout: Layout,
-        live: Option<LivePath>,
-    ) -> Self {
+    pub(crate) fn new(devices: Vec<(Box<dyn Device + 'a>, Toll)>, layout: Layout) -> Self {
         Self {
             slots: devices
                 .into_iter()
                 .map(|(device, toll)| Slot::new(device, toll))
                 .collect(),
             layout,
-            live,
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
             traffic: std::array::from_fn(|_| Traffic::default()),
@@ -108,7 +102,7 @@ impl<'a> Storage<'a> {
         sector: u64,
         sectors: u32,
     ) -> u32 {
-        let serial = self.live.is_some_and(|live| live.serial_flush);
+        let serial = self.slots[self.layout.device(role)].toll.serial_flush;
         if !serial || !self.traffic[role as usize].is_flushing() {
             return self.send(now, job, role, Op::Write, sector, sectors);
         }

@@ -8,8 +8,8 @@
 use tierwise_device::{Nanos, Op, Request};
 use tierwise_work::{RequestCost, spin_ns};
 
-use crate::Scenario;
 use crate::program::Program;
+use crate::{LivePath, Scenario};
 
 /// What a request to a real device costs beside its sender: the interrupt and what is done in it, 2 µs. All software
 /// of a small read on NVMe takes 6.3 µs, next to all of it in the sender's own time (Zhong and others, XRP, OSDI 2022,
@@ -55,6 +55,8 @@ pub(crate) struct Toll {
     pub(crate) path: Path,
     /// What the emulation makes good of the path: answers are given so much earlier.
     pub(crate) made_good_ns: Nanos,
+    /// Whether what the kernel writes of its own accord waits for flushes.
+    pub(crate) serial_flush: bool,
     cpu_speed: f64,
     last_sent: Nanos,
     last_answer: Nanos,
@@ -75,7 +77,12 @@ impl Toll {
             (false, true) => (PLAIN, RequestCost::default()),
             (false, false) => (cost.kernel, RequestCost::default()),
         };
-        let live = scenario.live.filter(|_| emulated && !scenario.as_observed);
+        // What stays on its emulated disk keeps the path to it, also where others go to real devices.
+        let live = if emulated && !scenario.as_observed {
+            scenario.live.or(Some(LivePath::USUAL))
+        } else {
+            None
+        };
         Self {
             request: RequestCost {
                 request_ns: kernel.request_ns + server.request_ns,
@@ -89,6 +96,7 @@ impl Toll {
                 Some(_) => Path::Passed,
             },
             made_good_ns: live.map_or(0, |live| live.path_ns),
+            serial_flush: live.is_some_and(|live| live.serial_flush),
             cpu_speed: scenario.cpu_speed,
             last_sent: 0,
             last_answer: 0,
