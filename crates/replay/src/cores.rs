@@ -1,12 +1,15 @@
-//! Cores, each with a run queue: first come, first served, in slices. Who is put where: `placing.rs`.
+//! Cores, each with a run queue, in slices. Who is put where: `placing.rs`. Who is next: `queue.rs`.
 //!
 //! Source of the slice: Linux's EEVDF, `base_slice_ns` 0.75 ms × (1 + log2(cores)), at most 3 ms for 8 cores or
-//! more (kernel/sched/fair.c). Not modelled: nice values, wake-up preemption within a slice, simultaneous
-//! multithreading, clock frequencies.
+//! more (kernel/sched/fair.c). Not modelled: nice values, simultaneous multithreading, clock frequencies.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use tierwise_device::Nanos;
+use tierwise_device::random::SplitMix;
+use tierwise_work::PickRules;
+
+use crate::queue::Queue;
 
 const SLICE_NS: Nanos = 750_000;
 const MOST_DOUBLINGS: u32 = 3;
@@ -17,8 +20,10 @@ struct Running {
     session: u32,
     left_ns: Nanos,
     since: Nanos,
-    /// Of the present stretch, at the end of which the core's event is due.
+    /// Of the present stretch.
     stretch_ns: Nanos,
+    /// When its end is due: the core's event of that instant.
+    ends: Nanos,
     /// What an interrupt took of the core meanwhile: the stretch ends so much later.
     interrupted_ns: Nanos,
 }
@@ -32,6 +37,8 @@ pub(crate) enum Ended {
     Preempted { session: u32, left_ns: Nanos },
     /// Its slice is over and nobody waits, or it was interrupted; the core's next event.
     Goes(Nanos),
+    /// The stretch was cut short before.
+    Nothing,
 }
 
 /// One of them.
@@ -44,7 +51,7 @@ struct Core {
     idle_since: Option<Nanos>,
     /// When the last thread left it of those that recordings show.
     left_at: Nanos,
-    queue: VecDeque<u32>,
+    queue: Queue,
 }
 
 /// The cores.
@@ -129,15 +136,42 @@ impl Cores {
         self.slice_ns
     }
 
-    /// A session waits for a core.
-    pub(crate) fn enqueue(&mut self, core: u32, session: u32) {
+    /// A session's thread woke, or `lost` its core, and waits for that.
+    pub(crate) fn enqueue(&mut self, core: u32, session: u32, lost: bool) {
         self.waiting += 1;
-        self.cores[core as usize].queue.push_back(session);
+        self.cores[core as usize].queue.push(session, lost);
+    }
+
+    /// Who waits for a core takes it from whoever runs there at an instant, if that does not leave it before; when the
+    /// core's event is due then.
+    pub(crate) fn take_from(&mut self, core: u32, session: u32, at: Nanos) -> Option<Nanos> {
+        let core = &mut self.cores[core as usize];
+        core.queue.takes(session);
+        let running = core.running.as_mut()?;
+        let at = at.max(running.since);
+        // What an interrupt or another that wakes has changed already stays.
+        if at >= running.ends || running.ends != running.since + running.stretch_ns {
+            return None;
+        }
+        core.slice_left_ns += running.ends - at;
+        running.stretch_ns = at - running.since;
+        running.ends = at;
+        Some(at)
+    }
+
+    /// Whether who had a core is between two stretches there.
+    pub(crate) fn is_between(&self, core: u32) -> bool {
+        self.cores[core as usize].running.is_none()
     }
 
     /// The next of its queue for a core that is free, if there is one.
-    pub(crate) fn next_for(&mut self, core: u32) -> Option<u32> {
-        let next = self.cores[core as usize].queue.pop_front();
+    pub(crate) fn next_for(
+        &mut self,
+        core: u32,
+        rules: &PickRules,
+        random: &mut SplitMix,
+    ) -> Option<u32> {
+        let next = self.cores[core as usize].queue.next(rules, random);
         self.waiting -= usize::from(next.is_some());
         next
     }
@@ -150,7 +184,7 @@ impl Cores {
     /// Takes whoever has waited first in the longest queue.
     pub(crate) fn pull(&mut self) -> Option<u32> {
         let longest = self.cores.iter_mut().max_by_key(|core| core.queue.len());
-        let next = longest.and_then(|core| core.queue.pop_front());
+        let next = longest.and_then(|core| core.queue.first());
         self.waiting -= usize::from(next.is_some());
         next
     }
@@ -169,7 +203,7 @@ impl Cores {
     /// Whether who runs on a core has had its slice, and others wait.
     pub(crate) fn must_yield(&self, core: u32) -> bool {
         let core = &self.cores[core as usize];
-        core.slice_left_ns == 0 && !core.queue.is_empty()
+        core.queue.is_taken() || (core.slice_left_ns == 0 && core.queue.len() > 0)
     }
 
     /// Lets a session run on a core that it has, from then on; when the core's event is due.
@@ -185,6 +219,7 @@ impl Cores {
             left_ns,
             since: starts,
             stretch_ns,
+            ends: starts + stretch_ns,
             interrupted_ns: 0,
         });
         starts + stretch_ns
@@ -193,10 +228,13 @@ impl Cores {
     /// The core's event has come.
     pub(crate) fn end_stretch(&mut self, now: Nanos, core: u32) -> Ended {
         let place = &mut self.cores[core as usize];
-        let running = place.running.take();
-        let mut running = running.expect("a core with an event runs a session");
+        let due = place.running.take_if(|running| running.ends == now);
+        let Some(mut running) = due else {
+            return Ended::Nothing;
+        };
         if running.interrupted_ns > 0 {
             let until = now + std::mem::take(&mut running.interrupted_ns);
+            running.ends = until;
             place.running = Some(running);
             return Ended::Goes(until);
         }
@@ -205,7 +243,7 @@ impl Cores {
         if running.left_ns == 0 {
             return Ended::Done(running.session);
         }
-        if !place.queue.is_empty() {
+        if place.queue.len() > 0 {
             return Ended::Preempted {
                 session: running.session,
                 left_ns: running.left_ns,

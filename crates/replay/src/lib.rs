@@ -29,6 +29,7 @@ mod processor;
 mod program;
 mod progress;
 mod question;
+mod queue;
 mod read_ahead;
 mod reproduce;
 mod run;

@@ -7,11 +7,11 @@
 
 use tierwise_device::Nanos;
 
+use crate::events::Event;
+use crate::processor::CLIENT;
+use crate::queue::happens;
 use crate::session::NONE;
 use crate::simulation::Simulation;
-
-/// Parts of one in which a share is drawn.
-const PARTS: usize = 1 << 20;
 
 impl Simulation<'_> {
     /// A thread of a session ran on this core in the recording, and is at home there from now on. On a machine of more
@@ -56,8 +56,23 @@ impl Simulation<'_> {
         self.program.work.wakes.starts_ns(idle_ns)
     }
 
-    /// Whether something happens that does in such a share of all cases.
+    /// A thread that woke waits for its core, where another runs, or takes that. Woken by who ran there is a server's
+    /// thread that its client wakes there, or a client's, though who runs now may be the next already.
+    pub(crate) fn contend(&mut self, index: u32, core: u32, by_runner: bool) {
+        self.cores.enqueue(core, index, false);
+        let by_runner = usize::from(by_runner || self.cores.is_between(core));
+        let client = usize::from(self.session(index).thread == CLIENT);
+        let picks = &self.program.work.picks;
+        let (share, takes_ns) = (picks.takes[by_runner][client], picks.takes_ns[by_runner]);
+        if !self.happens(share) {
+            return;
+        }
+        if let Some(at) = self.cores.take_from(core, index, self.now + takes_ns) {
+            self.events.push(at, Event::Core(core));
+        }
+    }
+
     fn happens(&mut self, share: f64) -> bool {
-        share > 0.0 && (self.random.below(PARTS) as f64) < share * PARTS as f64
+        happens(&mut self.random, share)
     }
 }

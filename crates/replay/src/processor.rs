@@ -27,9 +27,9 @@ impl Simulation<'_> {
             return self.dispatch(index, core, 0);
         }
         self.scale(index, core, 0);
-        self.cores.enqueue(core, index);
-        self.leave_core(index);
+        self.cores.enqueue(core, index, true);
         self.does_queue(index);
+        self.leave_core(index);
     }
 
     /// A thread of a session can run from now on, woken by the other one if that is on a core, which then leaves it.
@@ -42,7 +42,7 @@ impl Simulation<'_> {
         let awake_ns = std::mem::take(&mut session.head_start_ns);
         if !self.cores.take(core) {
             self.does_queue(index);
-            return self.cores.enqueue(core, index);
+            return self.contend(index, core, core == by);
         }
         let wakes_ns = match core == by {
             true => 0,
@@ -120,7 +120,9 @@ impl Simulation<'_> {
 
     /// A core is free: for whoever waits for it, or for another.
     fn hand_on(&mut self, core: u32) {
-        let next = self.cores.next_for(core).or_else(|| self.pull());
+        let picks = &self.program.work.picks;
+        let next = self.cores.next_for(core, picks, &mut self.random);
+        let next = next.or_else(|| self.pull());
         match next {
             Some(next) => self.dispatch(next, core, 0),
             None => self.cores.idle(self.now, core),
@@ -131,10 +133,11 @@ impl Simulation<'_> {
     pub(crate) fn end_stretch(&mut self, core: u32) {
         match self.cores.end_stretch(self.now, core) {
             Ended::Goes(until) => self.events.push(until, Event::Core(core)),
+            Ended::Nothing => {}
             Ended::Preempted { session, left_ns } => {
                 self.session(session).pending_ns = left_ns;
                 self.session(session).core = NONE;
-                self.cores.enqueue(core, session);
+                self.cores.enqueue(core, session, true);
                 self.does_queue(session);
                 self.hand_on(core);
             }

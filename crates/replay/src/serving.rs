@@ -32,7 +32,7 @@ impl Simulation<'_> {
             if self.cores.take(core) {
                 self.dispatch(index, core, 0);
             } else {
-                self.cores.enqueue(core, index);
+                self.contend(index, core, false);
             }
         }
     }

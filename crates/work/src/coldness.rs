@@ -7,10 +7,12 @@
 //! Source: twelve cases of order entry, crud, simple objects, spill join and index update on PostgreSQL, MariaDB and
 //! SQLite, each recorded with everything on an SSD and on a 7,200 rpm disk, on a quiet machine: the same stretches
 //! between the same calls, after other waits. After 8 ms sessions ran 1.6 to 3.4 times as long; in µs a wait, on the
-//! SSD and more on the disk: 42 and 110, 85 and 160, 117 and 182, 171 and 290, 216 and 320, 1,100 and 490. The
-//! figures are those with the least error over all of them. 740 µs are the order of a second-level cache of 1 MiB
-//! filled anew, at 45 ns a line. The clients' programs, loops over small memory, lost a tenth of that. docs/work.md has
-//! the errors.
+//! SSD and more on the disk: 42 and 110, 85 and 160, 117 and 182, 171 and 290, 216 and 320, 1,100 and 490. What waits
+//! between those cost is from the processor time of engines on other devices, measured without recording: of what
+//! 7.5 ms cost more than an SSD's waits, 0.8 ms cost 0.1 to 0.4 in nine cases, 1.4 ms 0.2 to 0.5, 5 ms 0.75 to 1. The
+//! figures are those with the least error over predictions for all these devices. 500 µs are the order of a
+//! second-level cache of 1 MiB filled anew, at 30 ns a line. The clients' programs, loops over small memory, lost a
+//! tenth of that. docs/work.md has the errors.
 
 /// What coldness costs. A thread that has been off its core for `w` is cold by
 /// `ln(1 + w / scale) / ln(1 + coldest / scale)`, at most by 1, or by what is left of its coldness before. Running
@@ -34,9 +36,9 @@ pub struct CpuCost {
 impl Default for CpuCost {
     fn default() -> Self {
         Self {
-            cold_ns: 740_000.0,
+            cold_ns: 500_000.0,
             warm_ns: 200_000.0,
-            scale_ns: 165_000.0,
+            scale_ns: 2_000_000.0,
             coldest_ns: 8_000_000.0,
             client_share: 0.1,
         }

@@ -13,8 +13,8 @@ use crate::shape::{Meaning, meanings};
 use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
-    CpuCost, Grouping, Pace, Session, Work, WorkError, client, context, database_lock, devices,
-    dirtied, limits, locks, observed, rules, storage_cost, streams, switches,
+    CpuCost, Grouping, Pace, PickRules, Session, Work, WorkError, client, context, database_lock,
+    devices, dirtied, limits, locks, observed, rules, storage_cost, streams, switches,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -87,6 +87,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         locks: hot_locks,
         cpu: CpuCost::default(),
         wakes: view.wakes(),
+        picks: PickRules::of(view.recording),
         storage: storage_cost::storage_cost(view),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),

@@ -9,6 +9,7 @@ mod member;
 mod memory;
 mod mutants;
 mod one_writer;
+mod picks;
 mod placing;
 mod properties;
 mod refusals;

@@ -1,0 +1,86 @@
+//! Who waits for a core, and who gets it next.
+//!
+//! Source: the recording (`PickRules`): who woke takes the core from whoever runs there in the recorded share of such
+//! wakings; of the others, those who woke and those who lost the core are next by their recorded weight.
+
+use tierwise_device::random::SplitMix;
+use tierwise_work::PickRules;
+
+/// Parts of one in which a share is drawn.
+const PARTS: usize = 1 << 20;
+
+/// One of those who wait.
+#[derive(Clone, Copy, Debug)]
+struct Waits {
+    session: u32,
+    /// Whether it ran there and lost the core; else it woke.
+    lost: bool,
+}
+
+/// Those who wait for a core, in the order in which they began to.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    waiting: Vec<Waits>,
+    /// Who of them takes it from whoever runs there.
+    taken_by: Option<u32>,
+}
+
+impl Queue {
+    pub(crate) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A session waits, which woke or has `lost` the core.
+    pub(crate) fn push(&mut self, session: u32, lost: bool) {
+        self.waiting.push(Waits { session, lost });
+    }
+
+    /// One of those who wait takes the core as soon as that is possible.
+    pub(crate) fn takes(&mut self, session: u32) {
+        self.taken_by = Some(session);
+    }
+
+    /// Whether one of them takes the core.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.taken_by.is_some()
+    }
+
+    /// Takes out who is next.
+    pub(crate) fn next(&mut self, rules: &PickRules, random: &mut SplitMix) -> Option<u32> {
+        let taken_by = self.taken_by.take();
+        let is_taker = |waits: &Waits| Some(waits.session) == taken_by;
+        let at = match (self.waiting.iter().position(is_taker), self.waiting.len()) {
+            (Some(at), _) => at,
+            (None, 0) => return None,
+            (None, 1) => 0,
+            (None, _) => self.pick(rules, random),
+        };
+        Some(self.waiting.remove(at).session)
+    }
+
+    /// Takes out who has waited longest.
+    pub(crate) fn first(&mut self) -> Option<u32> {
+        self.taken_by = None;
+        let some = !self.waiting.is_empty();
+        some.then(|| self.waiting.remove(0).session)
+    }
+
+    fn pick(&self, rules: &PickRules, random: &mut SplitMix) -> usize {
+        let queue = &self.waiting;
+        let lost = queue.iter().filter(|waits| waits.lost).count();
+        let woke = queue.len() - lost;
+        let weight = lost as f64 * rules.lost_weight;
+        let is_lost = happens(random, weight / (weight + woke as f64));
+        let mut among = (0..queue.len()).filter(|&at| queue[at].lost == is_lost);
+        let later = match is_lost || happens(random, rules.first_share) {
+            true => 0,
+            false => random.below(woke),
+        };
+        among.nth(later).unwrap_or(0)
+    }
+}
+
+/// Whether something happens that does in such a share of all cases.
+pub(crate) fn happens(random: &mut SplitMix, share: f64) -> bool {
+    share > 0.0 && (random.below(PARTS) as f64) < share * PARTS as f64
+}

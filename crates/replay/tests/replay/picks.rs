@@ -1,0 +1,70 @@
+//! Threads that wake take cores from those that run there, as often as recorded.
+
+use tierwise_replay::replay;
+use tierwise_work::{Away, Grouping, PickRules, Step, Work};
+
+use crate::support::{SECOND, all_on, cpu, memory, session, work};
+
+/// Turns a second of a session that runs 10 µs after each pause of 90, beside one that never pauses, on one core.
+fn turns(takes: f64, takes_us: u64) -> f64 {
+    let pause = Step::Away(Away {
+        time_ns: 90_000,
+        timer: true,
+    });
+    let mut work = Work {
+        cores: 1,
+        picks: PickRules {
+            takes: [[takes; 2]; 2],
+            takes_ns: [takes_us * 1000; 2],
+            ..PickRules::default()
+        },
+        ..work(1, &[cpu(10), pause], Grouping::Alone)
+    };
+    let mut busy = session("busy", 4, &[cpu(5000)]);
+    busy.turns.iter_mut().for_each(|turn| turn.ends = false);
+    work.sessions.push(busy);
+    let mut scenario = all_on(memory(0.0), SECOND, 1);
+    scenario.cores = 1;
+    let outcome = replay(&work, &scenario).expect("a scenario that can be");
+    assert!(outcome.busy_share > 0.99, "{}", outcome.busy_share);
+    outcome.transactions as f64 / outcome.elapsed_s
+}
+
+#[test]
+fn who_wakes_does_not_wait_for_the_end_of_a_slice_where_it_takes_the_core() {
+    let [waits, takes_late, takes] = [turns(0.0, 0), turns(1.0, 100), turns(1.0, 0)];
+    assert!(waits < 2000.0, "{waits}");
+    assert!((takes - 10_000.0).abs() < 200.0, "{takes}");
+    assert!((takes_late - 5_000.0).abs() < 200.0, "{takes_late}");
+    let some = turns(0.5, 0);
+    assert!(waits < some && some < takes, "{some}");
+}
+
+#[test]
+fn who_lost_a_core_has_it_again_by_its_weight() {
+    let turns = |lost_weight: f64| {
+        let picks = PickRules {
+            takes: [[0.5; 2]; 2],
+            lost_weight,
+            first_share: 0.0,
+            ..PickRules::default()
+        };
+        let work = Work {
+            cores: 1,
+            picks,
+            ..work(6, &[cpu(200)], Grouping::Alone)
+        };
+        let mut scenario = all_on(memory(0.0), SECOND, 1);
+        scenario.cores = 1;
+        let outcome = replay(&work, &scenario).expect("a scenario that can be");
+        outcome.turns
+    };
+    // However they share it, a core does no more than it can.
+    for lost_weight in [0.01, 1.0, 100.0] {
+        assert!(
+            turns(lost_weight).abs_diff(5000) < 60,
+            "{}",
+            turns(lost_weight)
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! What happened on each core, in order: who woke there, ran, and left.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::{State, StateKind};
+
+/// What happens to a thread, in the order of what happens at an instant.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum What {
+    /// Leaves its core, whether it can go on.
+    Stops {
+        waits: bool,
+    },
+    /// Woken by a thread.
+    Wakes {
+        by: u32,
+    },
+    Runs,
+}
+
+/// What happened on each core, in order.
+pub(crate) fn events(states: &[State]) -> BTreeMap<u16, Vec<(u64, What, u32)>> {
+    let mut events: BTreeMap<u16, Vec<(u64, What, u32)>> = BTreeMap::new();
+    for (at, state) in states.iter().enumerate() {
+        let after = |next: &&State| next.thread == state.thread && next.start_ns == state.end_ns;
+        let next = states.get(at + 1).filter(after).map(|next| next.kind);
+        let of_core = events.entry(state.cpu).or_default();
+        let before = at.checked_sub(1).map(|before| &states[before]);
+        let before = before
+            .filter(|before| before.thread == state.thread && before.end_ns == state.start_ns);
+        match state.kind {
+            StateKind::Cpu => {
+                let waits = next == Some(StateKind::Runnable);
+                of_core.push((state.start_ns, What::Runs, state.thread));
+                of_core.push((state.end_ns, What::Stops { waits }, state.thread));
+            }
+            StateKind::Runnable => {
+                let blocked = before.filter(|before| before.kind == StateKind::Blocked);
+                let wakes = blocked.map(|blocked| What::Wakes { by: blocked.waker });
+                let wakes = wakes.filter(|_| next == Some(StateKind::Cpu));
+                of_core.extend(wakes.map(|wakes| (state.start_ns, wakes, state.thread)));
+            }
+            StateKind::Blocked => {}
+        }
+    }
+    events
+        .values_mut()
+        .for_each(|events| events.sort_unstable());
+    events
+}

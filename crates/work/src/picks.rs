@@ -1,0 +1,295 @@
+//! Who gets a core that several want: whether a thread that wakes takes it from who runs there, and who is next when it
+//! is given up.
+//!
+//! Kernels decide that by virtual times, weights and control groups (Linux's EEVDF, kernel/sched/fair.c) of which a
+//! recording shows nothing, but every decision. So shares are taken from it. Measured on Linux 6.18, a virtual machine
+//! of two cores, order entry by 4 and 32 clients: 25 to 85 % of wakings onto a busy core take it at once, 4 µs later if
+//! who runs there woke the thread and 15 to 20 µs later else; who lost its core waits until most of those that woke had
+//! it. Neither first come, first served, nor deadlines of equal shares explain the next better than chance there.
+
+use tierwise_recording::{Recording, ThreadClass};
+
+use crate::core_events::{What, events};
+use crate::share::{ENOUGH, Share};
+
+/// Events of a core that are looked at.
+const MOST_EVENTS: usize = 500_000;
+/// A thread that runs so soon after one lost that core took it.
+const ABOUT_NS: u64 = 3_000;
+/// The weight of those who lost a core is looked for within this, up and down, in so many halvings.
+const MOST_WEIGHT: f64 = 1000.0;
+const HALVINGS: u32 = 30;
+
+/// How cores are shared. By default nobody takes a core from another, and who has waited longest is next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PickRules {
+    /// Share of wakings onto a busy core that take it: woken by another, and by who ran there; a server's thread, and a
+    /// client's.
+    pub takes: [[f64; 2]; 2],
+    /// How long that takes.
+    pub takes_ns: [u64; 2],
+    /// The chance of who lost a core to be next, that of who woke being 1.
+    pub lost_weight: f64,
+    /// Where one of those who woke is next: how often it is who has waited longest, whatever chance would have.
+    pub first_share: f64,
+}
+
+impl Default for PickRules {
+    fn default() -> Self {
+        Self {
+            takes: [[0.0; 2]; 2],
+            takes_ns: [0; 2],
+            lost_weight: 1.0,
+            first_share: 1.0,
+        }
+    }
+}
+
+impl PickRules {
+    /// As the states of a recording show.
+    pub(crate) fn of(recording: &Recording) -> Self {
+        let mut seen = Seen::default();
+        for events in events(&recording.states).values() {
+            seen.watch(events, recording);
+        }
+        seen.rules()
+    }
+}
+
+/// One of those who wait.
+#[derive(Clone, Copy)]
+struct Waits {
+    thread: u32,
+    lost: bool,
+}
+
+/// Decisions that were seen.
+#[derive(Default)]
+struct Seen {
+    takes: [[Share; 2]; 2],
+    takes_ns: [Share; 2],
+    /// How many had lost their core and how many had woken, and whether one of the first was next.
+    either: Vec<(f64, f64, bool)>,
+    /// Of those who had woken, the longest wait was next; and by chance would have been.
+    first: Share,
+    by_chance: f64,
+}
+
+impl Seen {
+    /// Follows what happened on a core.
+    fn watch(&mut self, events: &[(u64, What, u32)], recording: &Recording) {
+        let mut queue: Vec<Waits> = Vec::new();
+        // Who runs; who woke while it does, by whom, and when; who has just lost the core, and when.
+        let mut running: Option<u32> = None;
+        let mut woken: Vec<(u32, bool, u64)> = Vec::new();
+        let mut lost_at = None;
+        for &(time_ns, what, thread) in events.iter().take(MOST_EVENTS) {
+            match what {
+                What::Wakes { by } => {
+                    queue.push(Waits {
+                        thread,
+                        lost: false,
+                    });
+                    woken.extend(running.map(|runs| (thread, runs == by, time_ns)));
+                }
+                What::Stops { waits } if running == Some(thread) => {
+                    running = None;
+                    lost_at = waits.then_some(time_ns);
+                    if waits {
+                        queue.push(Waits { thread, lost: true });
+                    }
+                }
+                What::Stops { .. } => {}
+                What::Runs => {
+                    let took = lost_at.is_some_and(|lost_ns| time_ns < lost_ns + ABOUT_NS);
+                    for (waker, by_runner, woke_ns) in woken.drain(..) {
+                        let client = is_client(recording, waker);
+                        let takes = took && waker == thread;
+                        self.takes[usize::from(by_runner)][client].add(f64::from(u8::from(takes)));
+                        if takes {
+                            self.takes_ns[usize::from(by_runner)].add((time_ns - woke_ns) as f64);
+                        }
+                    }
+                    if !took {
+                        self.chose(&queue, thread);
+                    }
+                    queue.retain(|waits| waits.thread != thread);
+                    (running, lost_at) = (Some(thread), None);
+                }
+            }
+        }
+    }
+
+    /// A core was given up, and one of those who wait got it.
+    fn chose(&mut self, queue: &[Waits], thread: u32) {
+        let Some(chosen) = queue.iter().find(|waits| waits.thread == thread) else {
+            return;
+        };
+        let lost = queue.iter().filter(|waits| waits.lost).count();
+        let woke = queue.len() - lost;
+        if lost > 0 && woke > 0 {
+            self.either.push((lost as f64, woke as f64, chosen.lost));
+        }
+        if woke > 1 && !chosen.lost {
+            let first = queue.iter().find(|waits| !waits.lost);
+            let is_first = first.is_some_and(|first| first.thread == thread);
+            self.first.add(f64::from(u8::from(is_first)));
+            self.by_chance += 1.0 / woke as f64;
+        }
+    }
+
+    fn rules(&self) -> PickRules {
+        let chance = self.by_chance / f64::from(self.first.count.max(1));
+        let first = self
+            .first
+            .mean()
+            .map(|share| (share - chance) / (1.0 - chance));
+        PickRules {
+            takes: self
+                .takes
+                .map(|by| by.map(|share| share.mean().unwrap_or(0.0))),
+            takes_ns: self.takes_ns.map(|ns| ns.mean().unwrap_or(0.0) as u64),
+            lost_weight: self.lost_weight(),
+            first_share: first.unwrap_or(1.0).clamp(0.0, 1.0),
+        }
+    }
+
+    /// The weight with which those who lost their core would have been next as often as they were.
+    fn lost_weight(&self) -> f64 {
+        if self.either.len() < ENOUGH as usize {
+            return 1.0;
+        }
+        let seen = self.either.iter().filter(|one| one.2).count() as f64;
+        let expected = |weight: f64| -> f64 {
+            let chance =
+                |&(lost, woke, _): &(f64, f64, bool)| lost * weight / (lost * weight + woke);
+            self.either.iter().map(chance).sum()
+        };
+        let (mut low, mut high) = (1.0 / MOST_WEIGHT, MOST_WEIGHT);
+        for _ in 0..HALVINGS {
+            let middle = (low * high).sqrt();
+            if expected(middle) < seen {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        (low * high).sqrt()
+    }
+}
+
+fn is_client(recording: &Recording, thread: u32) -> usize {
+    let thread = recording.threads.get(thread as usize);
+    usize::from(thread.is_some_and(|thread| thread.class == ThreadClass::Client))
+}
+
+#[cfg(test)]
+mod tests {
+    use tierwise_recording::{NONE, State, StateKind, Thread};
+
+    use super::*;
+
+    fn state(thread: u32, us: (u64, u64), kind: StateKind, waker: u32) -> State {
+        State {
+            thread,
+            start_ns: us.0 * 1000,
+            end_ns: us.1 * 1000,
+            kind,
+            cpu: 0,
+            waker,
+            call: NONE,
+        }
+    }
+
+    /// Each millisecond thread 0 runs from 0 to 500 µs and wakes thread 1 at 100 µs, which takes the core 4 µs later for
+    /// 96 µs, three times of four, and else has it when thread 0 sleeps. Thread 2 wakes at 110 µs, and always has it
+    /// next of those that woke; but who lost the core is before it.
+    fn recorded() -> PickRules {
+        use StateKind::{Blocked, Cpu, Runnable};
+        let mut states: [Vec<State>; 3] = Default::default();
+        for (at, takes) in (0..200_000).step_by(1000).zip((0..4).cycle()) {
+            let takes = takes > 0;
+            let mut add = |thread: u32, parts: &[(u64, u64, StateKind)]| {
+                let part = |&(from, to, kind): &(u64, u64, StateKind)| {
+                    state(thread, (at + from, at + to), kind, 0)
+                };
+                states[thread as usize].extend(parts.iter().map(part));
+            };
+            if takes {
+                add(
+                    0,
+                    &[
+                        (0, 104, Cpu),
+                        (104, 200, Runnable),
+                        (200, 500, Cpu),
+                        (500, 1000, Blocked),
+                    ],
+                );
+                add(
+                    1,
+                    &[
+                        (0, 100, Blocked),
+                        (100, 104, Runnable),
+                        (104, 200, Cpu),
+                        (200, 1000, Blocked),
+                    ],
+                );
+            } else {
+                add(0, &[(0, 500, Cpu), (500, 1000, Blocked)]);
+                add(
+                    1,
+                    &[
+                        (0, 100, Blocked),
+                        (100, 500, Runnable),
+                        (500, 600, Cpu),
+                        (600, 1000, Blocked),
+                    ],
+                );
+            }
+            let from = if takes { 500 } else { 600 };
+            add(
+                2,
+                &[
+                    (0, 110, Blocked),
+                    (110, from, Runnable),
+                    (from, 700, Cpu),
+                    (700, 1000, Blocked),
+                ],
+            );
+        }
+        let thread = |tid| Thread {
+            pid: tid,
+            tid,
+            name: String::new(),
+            class: ThreadClass::Session,
+        };
+        PickRules::of(&Recording {
+            states: states.concat(),
+            threads: (0..3).map(thread).collect(),
+            ..Recording::default()
+        })
+    }
+
+    #[test]
+    fn what_cores_did_is_found_again() {
+        let rules = recorded();
+        // Thread 2 wakes while thread 1 runs, which did not wake it, or thread 0, which did.
+        assert!(
+            (rules.takes[1][0] - 150.0 / 250.0).abs() < 0.01,
+            "{rules:?}"
+        );
+        assert!(
+            rules.takes[0][0].abs() < 0.01 && rules.takes_ns[1] == 4000,
+            "{rules:?}"
+        );
+        assert!(
+            rules.lost_weight > 100.0 && rules.first_share > 0.99,
+            "{rules:?}"
+        );
+    }
+
+    #[test]
+    fn nothing_seen_is_first_come_first_served() {
+        assert_eq!(PickRules::of(&Recording::default()), PickRules::default());
+    }
+}
