@@ -19,6 +19,7 @@ use crate::jobs::{Job, Then, Writes};
 use crate::processor::SERVER;
 use crate::session::{NONE, Resume};
 use crate::simulation::Simulation;
+use crate::write_ahead::WriteAhead;
 
 /// Processor time of one who is woken, sees that it was not covered, and asks for the lock again. A semaphore's
 /// wake-up and a compare-and-swap, by the measured 3 to 8 µs from a sync's end to its waiters' start.
@@ -55,7 +56,8 @@ impl Simulation<'_> {
         if grouped {
             log.holder = index;
         }
-        let leader_ns = log.leader_ns;
+        let growing_ns = self.ahead.as_ref().map_or(0.0, WriteAhead::growing_ns);
+        let leader_ns = (log.leader_ns as f64 + growing_ns).max(0.0) as Nanos;
         self.lead(index, leader_ns);
         false
     }
@@ -78,8 +80,9 @@ impl Simulation<'_> {
     /// Flushes the log on behalf of a session, or of nobody's.
     pub(crate) fn start_flush(&mut self, leader: u32) {
         let Some(log) = &mut self.log else { return };
-        let scripts = log.rules.scripts.len().max(1);
-        let script = self.random.below(scripts) as u32;
+        let grows = self.ahead.as_mut().map(WriteAhead::grows);
+        let scripts = log.scripts(grows);
+        let script = scripts.0 + self.random.below(scripts.1.max(1) as usize) as u32;
         let writes = Writes::Log {
             script,
             from: log.flushed,
@@ -177,6 +180,7 @@ impl Simulation<'_> {
     /// A session's commit is durable.
     pub(crate) fn committed(&mut self, index: u32) {
         self.tally.commits += 1;
+        self.has_put_frames(index);
         self.release_locks(index);
     }
 

@@ -29,6 +29,7 @@ impl Simulation<'_> {
                 self.read_anew(index, role, sector, sectors)
             }
             Ask::Read | Ask::SendRead if self.memory.answers(false, self.reuse_of(index)) => true,
+            Ask::Read | Ask::SendRead if self.has_been_read(index, role) => true,
             Ask::Look | Ask::Read if self.is_coming(index, role, sector, sectors) => {
                 self.waits(index)
             }
@@ -103,6 +104,23 @@ impl Simulation<'_> {
         );
         self.send_for(Then::Session(index), op, role, sector, sectors);
         self.waits(index)
+    }
+
+    /// Whether what a session reads is there although it was not in the recording: where memory holds all files, pages
+    /// are read for the first time, or since something else than this work drove them out. That goes with time, not
+    /// with what sessions do: who begins anew reads no more of them in a time than were recorded.
+    fn has_been_read(&mut self, index: u32, role: Role) -> bool {
+        let mut through_cache = self.program.work.read_ahead.iter();
+        if !self.memory.holds_all() || !through_cache.any(|known| known.0 == role) {
+            return false;
+        }
+        let anew = self.sessions[index as usize].cycle > 0;
+        let due = self.now as f64 * self.program.reads_per_ns();
+        if anew && self.memory.misses as f64 >= due {
+            return true;
+        }
+        self.memory.misses += 1;
+        false
     }
 
     fn reuse_of(&self, index: u32) -> Reuse {

@@ -48,6 +48,7 @@ mod tally;
 mod throttle;
 mod toll;
 mod traffic;
+mod write_ahead;
 mod write_back;
 
 pub use error::ReplayError;

@@ -18,6 +18,7 @@ impl Simulation<'_> {
         let sleep_ns = delays_ns[(session.tries as usize).min(delays_ns.len() - 1)];
         session.tries += 1;
         session.resume = Resume::Again;
+        self.reads_no_more(index);
         self.does(index, Part::Lock);
         self.events
             .push(self.now + sleep_ns.max(1), Event::Wake(index));
@@ -46,6 +47,7 @@ impl Simulation<'_> {
             Asked::Nothing => true,
             Asked::Taken => {
                 self.session(index).held.push(key);
+                self.begins_to_read(index);
                 true
             }
             Asked::Busy if self.session(index).tries > MOST_TRIES => {

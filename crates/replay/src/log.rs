@@ -33,6 +33,10 @@ pub(crate) struct Log<'a> {
     /// What the leader runs when its flush is done, had it not waited.
     pub(crate) release_ns: Nanos,
     pub(crate) inserted: u64,
+    /// Where the log that is written now begins.
+    begins: u64,
+    /// How many scripts are of logs that do not become longer: the first.
+    plain: u32,
     pub(crate) flushed: u64,
     /// Who flushes, or is about to.
     pub(crate) holder: u32,
@@ -54,11 +58,15 @@ impl<'a> Log<'a> {
     ) -> Self {
         let after_ns = u64::from(rules.release_after_ns);
         let took_ns = f64::from(rules.release_cpu_ns);
+        let plain = rules.scripts.iter();
+        let plain = plain.take_while(|script| script.journal_writes.is_empty());
         Self {
             rules,
             leader_ns: leader_ns.unwrap_or(rules.leader_cpu_ns.into()) as Nanos,
             release_ns: cost.warm(took_ns, cost.after_wait(false, 0.0, after_ns)).0 as Nanos,
             inserted: 0,
+            begins: 0,
+            plain: plain.count() as u32,
             flushed: 0,
             holder: NONE,
             waiting: VecDeque::with_capacity(64),
@@ -75,11 +83,31 @@ impl<'a> Log<'a> {
         self.holder != NONE || self.flusher_at_work
     }
 
+    /// What is appended from now on is written from the start of the file on.
+    pub(crate) fn begin_anew(&mut self) {
+        self.begins = self.inserted;
+    }
+
+    /// The scripts of which one is drawn for a flush, first and number: where that is known, of those in which the file
+    /// becomes longer, or does not.
+    pub(crate) fn scripts(&self, grows: Option<bool>) -> (u32, u32) {
+        let all = self.rules.scripts.len() as u32;
+        match grows {
+            Some(true) if self.plain < all => (self.plain, all - self.plain),
+            Some(false) if self.plain > 0 => (0, self.plain),
+            _ => (0, all),
+        }
+    }
+
     /// The device's writes for the bytes between two positions, whole pages: first sector and sectors, of the
     /// role's own space. In two parts where the log begins anew.
     pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
         let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
         let all = (self.rules.sectors.min(MOST_SECTORS) * SECTOR_BYTES / page).max(1) * page;
+        let (from, to) = (
+            from.saturating_sub(self.begins),
+            to.saturating_sub(self.begins),
+        );
         let start = from / page * page;
         let length = (to.max(from + 1).next_multiple_of(page) - start).min(all);
         let place = start % all;

@@ -11,6 +11,8 @@ use crate::program::Program;
 use crate::{ReplayError, Scenario};
 
 const PAGE_BYTES: u64 = 4096;
+/// Sectors of a page.
+const SECTORS: u64 = 8;
 
 /// How reads are taken of which the recording does not tell whether another size of memory answers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -34,6 +36,10 @@ pub(crate) struct Memory {
     pages: u64,
     /// Whether it answers reads of unknown reuse.
     unknown: bool,
+    /// Whether it holds all files: what was read once is never read again.
+    holds_all: bool,
+    /// Reads that it did not answer although it does.
+    pub(crate) misses: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,15 +63,25 @@ impl Memory {
             std::cmp::Ordering::Greater => Some(Change::More),
             std::cmp::Ordering::Less => Some(Change::Less),
         };
+        let pages = (held.saturating_add(asked)).saturating_sub(recorded) / PAGE_BYTES;
+        let footprints = program.work.footprints.iter();
+        let used: u64 = footprints.map(|used| used.1 / SECTORS).sum();
         Self {
             change,
-            pages: (held.saturating_add(asked)).saturating_sub(recorded) / PAGE_BYTES,
+            pages,
+            holds_all: used <= pages,
+            misses: 0,
             unknown: match scenario.misses {
                 Misses::Likely => change == Some(Change::Less),
                 Misses::Fewest => true,
                 Misses::Most => false,
             },
         }
+    }
+
+    /// Whether what was read once stays.
+    pub(crate) fn holds_all(&self) -> bool {
+        self.holds_all
     }
 
     /// Whether a read that was recorded as found, or else as not, is answered.

@@ -18,6 +18,23 @@ pub(crate) enum Ask {
     Forget,
 }
 
+/// What is done of a checkpoint, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moving {
+    /// It begins, if it is due: the log is flushed.
+    Begin,
+    Copy,
+    Flush,
+    End,
+}
+
+impl Moving {
+    /// All of it, in order.
+    pub(crate) const ALL: [Self; 4] = [Self::Begin, Self::Copy, Self::Flush, Self::End];
+    /// What is passed over where none is due.
+    pub(crate) const AFTER_BEGIN: u32 = 3;
+}
+
 /// One thing that a session does; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Op {
@@ -45,6 +62,12 @@ pub(crate) enum Op {
     Sync { role: Role, script: u32 },
     /// The log's buffer grows.
     Append { size_bytes: u32 },
+    /// Pages are put into the log.
+    Frames { count: u32 },
+    /// The log's file is a new one.
+    LogAnew,
+    /// Part of moving pages from the log to their places.
+    Checkpoint(Moving),
     /// The log becomes durable.
     Commit,
     /// More of the log must be durable than when this was last passed.
@@ -157,6 +180,9 @@ pub(crate) fn op(
         }
         Step::Sync { .. } => return Err(broken(session, "a sync without its script")),
         Step::Append { size_bytes } => Op::Append { size_bytes },
+        Step::Frames { count } => Op::Frames { count },
+        Step::LogAnew => Op::LogAnew,
+        Step::Checkpoint => Op::Checkpoint(Moving::Begin),
         Step::Commit => Op::Commit,
         Step::AwaitLog => Op::AwaitLog,
         Step::Acknowledge => Op::Acknowledge,

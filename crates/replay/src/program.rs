@@ -7,9 +7,10 @@ use tierwise_recording::ThreadClass;
 use tierwise_work::{Pace, RecordedDevice, Session, Work};
 
 use crate::ReplayError;
-use crate::op::Op;
+use crate::op::{Ask, Op};
 use crate::progress::longest_away_ns;
 use crate::script::{Script, script};
+use crate::write_ahead::are_sound;
 
 /// Work made ready.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub struct Program {
     /// Client sessions in `sessions`, and their transactions.
     pub(crate) clients: usize,
     transactions: usize,
+    reads: usize,
     /// Devices of the recording, their times sorted by size.
     pub(crate) devices: Vec<RecordedDevice>,
     /// Their profiles, of those that were emulated.
@@ -41,6 +43,12 @@ impl Program {
     /// # Errors
     /// Work without a client's session, or with an index that points nowhere.
     pub fn new(work: Work, library: &Library) -> Result<Self, ReplayError> {
+        if !are_sound(&work) {
+            return Err(ReplayError::new(
+                "the rules of checkpoints point to no flush",
+                "record again; if it recurs, it is a defect of tierwise",
+            ));
+        }
         let any = work.sessions.iter().any(is_session);
         let client =
             |session: &Session| session.pace == Pace::Loop && (is_session(session) || !any);
@@ -66,6 +74,7 @@ impl Program {
         Ok(Self {
             work,
             transactions: transactions(&sessions),
+            reads: reads(&sessions),
             sessions,
             others,
             others_share: OnceLock::new(),
@@ -76,6 +85,11 @@ impl Program {
             signallers,
             longest_away_ns,
         })
+    }
+
+    /// Reads of clients' sessions that the page cache did not answer, in a nanosecond of the recording.
+    pub(crate) fn reads_per_ns(&self) -> f64 {
+        self.reads as f64 / self.work.observed.span_ns.max(1) as f64
     }
 
     /// Whether commits wait for a second copy of the log.
@@ -164,6 +178,22 @@ fn transactions(sessions: &[Script]) -> usize {
     let ends = |op: &&Op| matches!(op, Op::EndTurn { ends: true });
     clients
         .map(|session| session.ops.iter().filter(ends).count())
+        .sum()
+}
+
+fn reads(sessions: &[Script]) -> usize {
+    let clients = sessions.iter().filter(|session| session.client);
+    let reads = |op: &&Op| {
+        matches!(
+            op,
+            Op::File {
+                ask: Ask::Read | Ask::SendRead,
+                ..
+            }
+        )
+    };
+    clients
+        .map(|session| session.ops.iter().filter(reads).count())
         .sum()
 }
 

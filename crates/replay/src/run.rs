@@ -26,6 +26,7 @@ use crate::simulation::{Signals, Simulation};
 use crate::storage::Storage;
 use crate::tally::Tally;
 use crate::toll::Toll;
+use crate::write_ahead::WriteAhead;
 use crate::write_back::WriteBack;
 use crate::{Mode, Outcome, ReplayError, Scenario};
 
@@ -112,6 +113,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
                 program.waits_for_copy(),
             )
         }),
+        ahead: work.checkpoints.as_ref().map(WriteAhead::new),
         throttled: VecDeque::new(),
         write_back: WriteBack::default(),
         read_ahead: ReadAhead::default(),

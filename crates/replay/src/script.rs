@@ -3,7 +3,7 @@
 use tierwise_work::{Coldness, Pace, Session, Step, Turn, Work};
 
 use crate::ReplayError;
-use crate::op::{Op, broken, op};
+use crate::op::{Moving, Op, broken, op};
 
 /// A session made ready.
 #[derive(Debug)]
@@ -78,6 +78,10 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
                 script.ops.push(Op::Reply { ends: turn.ends });
             }
             script.ops.push(op(work, session, step, &mut coldness)?);
+            if *step == Step::Checkpoint {
+                let rest = Moving::ALL[1..].iter();
+                script.ops.extend(rest.map(|part| Op::Checkpoint(*part)));
+            }
             if *step == Step::Commit {
                 script.leads.0 += 1;
                 script.leads.1 += flush(work, &mut coldness);

@@ -5,6 +5,7 @@ use tierwise_recording::Role;
 use tierwise_work::{Part, Reuse};
 
 use crate::path::Paid;
+use crate::write_ahead::NO_MARK;
 
 /// No core, no key.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -108,6 +109,8 @@ pub(crate) struct Session {
     pub(crate) turn: u32,
     /// How often it has found the database busy.
     pub(crate) tries: u32,
+    /// How far its transaction reads in the log, or [`NO_MARK`].
+    pub(crate) mark: u64,
     /// Whether its time counts.
     pub(crate) counts: bool,
     pub(crate) finished: bool,
@@ -147,6 +150,7 @@ impl Session {
             cycle_began: 0,
             turn: 0,
             tries: 0,
+            mark: NO_MARK,
             counts,
             finished: false,
         }

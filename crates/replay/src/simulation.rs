@@ -21,6 +21,7 @@ use crate::read_ahead::ReadAhead;
 use crate::session::{Resume, Session};
 use crate::storage::Storage;
 use crate::tally::Tally;
+use crate::write_ahead::WriteAhead;
 use crate::write_back::WriteBack;
 
 /// How long a session waits before it turns round once more, where all its turns took no time.
@@ -42,6 +43,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) servers: Vec<u32>,
     pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
+    /// What is in it, where its pages are moved by the work done.
+    pub(crate) ahead: Option<WriteAhead<'a>>,
     pub(crate) locks: Locks<'a>,
     pub(crate) cache: Cache,
     pub(crate) memory: Memory,
@@ -200,6 +203,7 @@ impl Simulation<'_> {
         session.cycle_began = now;
         if !endless {
             session.finished = true;
+            self.reads_no_more(index);
             self.release_locks(index);
             let session = self.session(index);
             if session.counts {

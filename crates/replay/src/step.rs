@@ -61,6 +61,9 @@ impl Simulation<'_> {
                 self.waits(index)
             }
             Op::Append { size_bytes } => self.append(index, size_bytes),
+            Op::Frames { count } => self.put_frames(index, count),
+            Op::LogAnew => self.make_log_anew(),
+            Op::Checkpoint(part) => self.checkpoint(index, part),
             Op::Commit => self.commit(index),
             Op::AwaitLog => self.await_log(index),
             Op::Acknowledge => self.acknowledge(),
@@ -122,6 +125,7 @@ impl Simulation<'_> {
         self.session(index).reuse = Reuse::UNKNOWN;
         if ends {
             self.release_locks(index);
+            self.begins_to_read(index);
         }
         if !self.session(index).counts {
             return self.end_background_turn(index);

@@ -9,8 +9,9 @@
 use tierwise_recording::{CallKind, Role};
 
 use crate::HotLock;
+use crate::checkpoints::Checkpoints;
 use crate::cut::RawTurn;
-use crate::pieces::PieceKind;
+use crate::pieces::{Piece, PieceKind};
 use crate::shape::Meaning;
 use crate::view::View;
 use crate::wait::Why;
@@ -34,6 +35,9 @@ const BUSY_NS: [u64; 12] = {
     ]
 };
 
+/// A sleep that took longer than this on top was cut by a burst's edge, or waited for a core.
+const MOST_LATE_NS: u64 = 500_000;
+
 /// What a turn that writes did, in time on a core since it began.
 #[derive(Clone, Copy, Debug)]
 struct Writing {
@@ -46,6 +50,7 @@ struct Writing {
 /// The lock, if anyone writes; and in `meanings` the turns that take it.
 pub(crate) fn find(
     view: &View<'_>,
+    checkpoints: Option<&Checkpoints>,
     sessions: &[Vec<RawTurn>],
     meanings: &mut [Vec<Meaning>],
 ) -> Vec<HotLock> {
@@ -54,7 +59,7 @@ pub(crate) fn find(
     for (turn, meaning) in turns.zip(meanings.iter_mut().flatten()) {
         let ends = meaning.ends || !turn.commits.is_empty();
         taken.extend(
-            writing(view, turn)
+            writing(view, checkpoints, turn)
                 .filter(|_| ends)
                 .map(|found| (meaning, found)),
         );
@@ -69,21 +74,26 @@ pub(crate) fn find(
             .map_or(writing.wrote_ns.saturating_sub(ahead_ns), |slept| slept.1);
         meaning.locks.push((0, at_ns));
     }
+    let late_ns = late_ns(sessions);
     vec![HotLock {
         name: "the right to write".to_owned(),
         keys: 1,
         observed_share: slept_share(sessions),
         over_commit: true,
-        retry_ns: BUSY_NS.to_vec(),
+        retry_ns: BUSY_NS.map(|sleep_ns| sleep_ns + late_ns).to_vec(),
     }]
 }
 
-fn writing(view: &View<'_>, turn: &RawTurn) -> Option<Writing> {
+fn writing(view: &View<'_>, checkpoints: Option<&Checkpoints>, turn: &RawTurn) -> Option<Writing> {
+    let ran_ns = |piece: &Piece| {
+        let kept = |found: &Checkpoints| found.kept_ns(turn.thread, piece.start_ns, piece.end_ns);
+        checkpoints.map_or(piece.time_ns(), kept)
+    };
     let (mut slept, mut wrote_ns) = (None, None);
     let mut cpu_ns = 0;
     for piece in &turn.pieces {
         match piece.kind {
-            PieceKind::Cpu { .. } => cpu_ns += piece.time_ns(),
+            PieceKind::Cpu { .. } => cpu_ns += ran_ns(piece),
             PieceKind::Wait {
                 why: Why::Timer, ..
             } => {
@@ -115,15 +125,36 @@ fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
     (sum_ns / i64::max(count, 1)).max(0) as u64
 }
 
+/// How much longer than asked a sleep takes: the kernel's timers have slack, and an idle core has to wake.
+fn late_ns(sessions: &[Vec<RawTurn>]) -> u64 {
+    let pieces = sessions.iter().flatten().flat_map(|turn| &turn.pieces);
+    let sleeps = pieces.filter(|piece| waits_for_time(piece.kind));
+    let late = sleeps.filter_map(|piece| {
+        let slept_ns = piece.time_ns();
+        let asked = BUSY_NS.iter().rev().find(|&&asked| asked <= slept_ns)?;
+        Some(slept_ns - asked)
+    });
+    let mut late: Vec<u64> = late.filter(|&late| late < MOST_LATE_NS).collect();
+    late.sort_unstable();
+    late.get(late.len() / 2).copied().unwrap_or(0)
+}
+
+fn waits_for_time(kind: PieceKind) -> bool {
+    matches!(
+        kind,
+        PieceKind::Wait {
+            why: Why::Timer,
+            ..
+        }
+    )
+}
+
 /// Share of the sessions' time that they slept.
 fn slept_share(sessions: &[Vec<RawTurn>]) -> f64 {
     let (mut slept_ns, mut all_ns) = (0, 0);
     for piece in sessions.iter().flatten().flat_map(|turn| &turn.pieces) {
         all_ns += piece.time_ns();
-        if let PieceKind::Wait {
-            why: Why::Timer, ..
-        } = piece.kind
-        {
+        if waits_for_time(piece.kind) {
             slept_ns += piece.time_ns();
         }
     }

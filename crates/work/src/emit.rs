@@ -2,6 +2,7 @@
 
 use tierwise_recording::{Call, CallKind, NONE, Role, ThreadClass};
 
+use crate::checkpoints::Checkpoints;
 use crate::client::Clients;
 use crate::cut::RawTurn;
 use crate::flush_cpu::FlushCpu;
@@ -12,7 +13,7 @@ use crate::shape::Meaning;
 use crate::syncs::Syncs;
 use crate::view::{View, makes_durable};
 use crate::wait::Why;
-use crate::writer::Writer;
+use crate::writer::{Writer, commit_steps};
 use crate::{Away, Grouping, Session, Step, SyncScript, Turn, pages, scripts};
 
 /// Flushes of the log whose scripts are looked at.
@@ -34,6 +35,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) peers: &'a Peers,
     pub(crate) grouping: Grouping,
     pub(crate) appending: Appending,
+    /// Checkpoints that follow the work done.
+    pub(crate) checkpoints: Option<&'a Checkpoints>,
     /// Processor time that one recorded event took.
     pub(crate) event_ns: f64,
     /// Syncs that are no commits.
@@ -51,6 +54,7 @@ impl<'a> Emitter<'a> {
         flushes: &'a LogFlushes,
         peers: &'a Peers,
         appending: Appending,
+        checkpoints: Option<&'a Checkpoints>,
     ) -> Self {
         Self {
             view,
@@ -58,6 +62,7 @@ impl<'a> Emitter<'a> {
             peers,
             grouping: flushes.grouping(view),
             appending,
+            checkpoints,
             event_ns: view.event_ns(),
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
@@ -79,11 +84,11 @@ impl<'a> Emitter<'a> {
         let mut commits = raw.commits.iter().peekable();
         let mut tail = None;
         for (index, piece) in raw.pieces.iter().enumerate() {
-            if commits
-                .next_if(|commit| commit.piece as usize == index)
-                .is_some()
-            {
-                writer.commit(self.append_bytes());
+            if let Some(commit) = commits.next_if(|commit| commit.piece as usize == index) {
+                writer.commit(self.commit_steps(raw.thread, commit.end_ns));
+            }
+            if self.is_left_out(raw.thread, piece, &mut writer) {
+                continue;
             }
             let before = writer.len();
             writer.asked(piece);
@@ -120,6 +125,22 @@ impl<'a> Emitter<'a> {
             burst: raw.burst,
         });
         session.steps.extend(steps);
+    }
+
+    /// The steps of a commit of a thread that ended then.
+    fn commit_steps(&self, thread: u32, end_ns: u64) -> Vec<Step> {
+        let known = self.checkpoints.map(|found| found.commit(thread, end_ns));
+        known.unwrap_or_else(|| commit_steps(self.append_bytes()))
+    }
+
+    /// Whether a piece is of a checkpoint that is no step.
+    fn is_left_out(&self, thread: u32, piece: &Piece, writer: &mut Writer) -> bool {
+        let found = self.checkpoints;
+        let Some(end_ns) = found.and_then(|found| found.left_out(thread, piece.start_ns)) else {
+            return false;
+        };
+        writer.leave_out_until(end_ns);
+        !matches!(piece.kind, PieceKind::Cpu { .. })
     }
 
     fn append_bytes(&self) -> Option<u32> {

@@ -3,6 +3,7 @@
 use tierwise_recording::{Recording, ThreadClass};
 
 use crate::background;
+use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::cut::RawTurn;
 use crate::emit::{Appending, Emitter};
@@ -55,15 +56,17 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
     let expected = expected(view);
     let mut meanings = meanings(&turns, explicit, expected);
     let peers = Peers::new(view, flushes);
+    let checkpoints = Checkpoints::find(view, flushes);
     let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
-        (database_lock::find(view, &turns, &mut meanings), 0.0)
+        let found = checkpoints.as_ref();
+        (database_lock::find(view, found, &turns, &mut meanings), 0.0)
     } else {
         locks::find(view, &peers, &turns, &mut meanings)
     };
     let observed = observed::observed(view, flushes, &turns, &meanings, expected);
     let commits = observed::commits(&turns, &meanings);
     let appending = appending(flushes, commits, session_cpu_ns(view));
-    let mut emitter = Emitter::new(view, flushes, &peers, appending);
+    let mut emitter = Emitter::new(view, flushes, &peers, appending, checkpoints.as_ref());
     let mut sessions: Vec<Session> = names
         .into_iter()
         .zip(turns.iter().zip(&meanings))
@@ -71,6 +74,9 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         .collect();
     let ended = ended(&turns, &meanings);
     let log = rules::log(&emitter);
+    let checkpoints = checkpoints
+        .as_ref()
+        .map(|found| found.rules(view, &mut emitter.syncs));
     let member = flushes.member;
     sessions.extend(member.map(|member| member.session(&mut emitter)));
     sessions.extend(background::sessions(
@@ -84,6 +90,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         sessions,
         scripts: emitter.syncs.scripts,
         log,
+        checkpoints,
         locks: hot_locks,
         cpu: CpuCost::default(),
         wakes: view.wakes(),
@@ -132,7 +139,9 @@ fn client_session(
 fn expected(view: &View<'_>) -> Option<f64> {
     let about = &view.recording.about;
     let slowed = observed::rate_ratio(view).unwrap_or(1.0);
-    let share = view.span_ns() as f64 / 1e9 / about.duration_s * slowed;
+    // Bursts are slower than the time between them, and so than the mean of both.
+    let bursts = (view.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
+    let share = bursts * slowed / (1.0 - bursts * (1.0 - slowed));
     about
         .transactions
         .map(|count| count as f64 * share)

@@ -2,6 +2,7 @@
 
 mod background;
 mod breakdown;
+mod checkpoints;
 mod client;
 mod clock;
 mod coldness;
@@ -49,14 +50,17 @@ mod uses;
 mod view;
 mod wait;
 mod wakes;
+mod wal;
+mod wal_growth;
+mod wal_pages;
 mod writer;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use coldness::{Coldness, CpuCost};
 pub use error::WorkError;
 pub use model::{
-    Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice, Session, SyncScript,
-    Turn, Work,
+    CheckpointRules, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice,
+    Session, SyncScript, Turn, Work,
 };
 pub use page_cache::PageCache;
 pub use part::Part;

@@ -111,6 +111,40 @@ pub struct LogRules {
     pub flusher_period_ns: Option<u64>,
 }
 
+/// How pages are moved from the log to their places, by the work done: when a commit finds so many of them in the log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckpointRules {
+    /// Pages in the log at which who commits moves them.
+    pub after_pages: u32,
+    /// Sectors of a page.
+    pub page_sectors: u32,
+    /// Bytes that a page takes in the log, and what stands before all of them.
+    pub frame_bytes: u32,
+    /// The latter.
+    pub header_bytes: u32,
+    /// How long the log's file was at first: a commit within it changes no more than its pages.
+    pub room_bytes: u64,
+    /// Processor time that a commit takes on top which makes the file longer, and the share of recorded ones that did.
+    pub growing_ns: u32,
+    /// The latter.
+    pub growing_share: f64,
+    /// First sectors of the pages that all commits put into the log, one after the other, in the data's own space; see
+    /// [`Step::Frames`].
+    pub pages: Vec<u64>,
+    /// Processor time of moving a page, of a warm thread.
+    pub page_ns: u32,
+    /// What recording took of it on top.
+    pub page_traced_ns: u32,
+    /// Processor time of a checkpoint beside its pages.
+    pub around_ns: u32,
+    /// What the flush of the log before it makes the device do: index in [`Work::scripts`].
+    pub log_script: u32,
+    /// The same of the log's header, when it begins anew.
+    pub header_script: u32,
+    /// The same of flushes of the data, with the pages that were moved, fewest first: few seldom make the file longer.
+    pub scripts: Vec<(u32, u32)>,
+}
+
 /// A lock that transactions take and hold over their commit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HotLock {
@@ -200,6 +234,8 @@ pub struct Work {
     pub scripts: Vec<SyncScript>,
     /// The rules of the log, if there is one.
     pub log: Option<LogRules>,
+    /// How pages come from the log to their places, where that follows the work done.
+    pub checkpoints: Option<CheckpointRules>,
     /// Locks held over commits.
     pub locks: Vec<HotLock>,
     /// Cost of idleness.

@@ -9,6 +9,8 @@ use tierwise_recording::{Role, StateKind, ThreadClass};
 
 /// Scripts that are kept.
 const MOST_SCRIPTS: usize = 256;
+/// Fewer than one of so many are taken for chance.
+const BY_CHANCE: usize = 20;
 /// A waiter runs again this long after the flush if none was seen that did.
 const WAKE_NS: u64 = 6_000;
 
@@ -26,7 +28,10 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
     let (leader_cpu_ns, release_cpu_ns) = emitter.flush_cpu.of_one();
     Some(LogRules {
         grouping: emitter.grouping,
-        scripts: kept(&emitter.log_scripts, seen),
+        scripts: match emitter.checkpoints {
+            Some(_) => with_growth(kept(&emitter.log_scripts, seen)),
+            None => kept(&emitter.log_scripts, seen),
+        },
         page_bytes: flushes.page_bytes,
         first_sector: 0,
         sectors: region.sectors,
@@ -47,6 +52,23 @@ fn kept(all: &[SyncScript], seen: bool) -> Vec<SyncScript> {
     }
     let step = working.len().div_ceil(MOST_SCRIPTS);
     working.into_iter().step_by(step).cloned().collect()
+}
+
+/// The same, both of a log that becomes longer and of one that does not, for a replay that knows which. Few that wrote
+/// the file system's journal met one of its own times.
+fn with_growth(scripts: Vec<SyncScript>) -> Vec<SyncScript> {
+    let count = scripts.len();
+    let (mut growing, mut plain): (Vec<_>, Vec<_>) = scripts
+        .into_iter()
+        .partition(|script| !script.journal_writes.is_empty());
+    if growing.len() * BY_CHANCE < count {
+        growing = vec![scripts::assumed(true)];
+    }
+    if plain.len() * BY_CHANCE < count {
+        plain = vec![scripts::assumed(false)];
+    }
+    plain.append(&mut growing);
+    plain
 }
 
 /// From the end of a flush until a waiter is woken, per waiter: the median over all.

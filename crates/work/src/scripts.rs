@@ -7,8 +7,9 @@ use crate::view::View;
 
 /// Writes of one script beyond these are merged away: a sync of a whole file is told by its dirty pages anyway.
 const MOST_WRITES: usize = 512;
-/// Sectors of the journal that a sync of a file that grew writes, where no block request tells.
-const JOURNAL_SECTORS: u32 = 32;
+/// What a sync of a file that grew writes to the journal, where no block request tells: what changed, and the record
+/// that makes it valid.
+const JOURNAL_SECTORS: [u32; 2] = [32, 8];
 
 /// The script of one sync of a file of a role.
 pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
@@ -58,7 +59,7 @@ pub(crate) fn assumed(grew: bool) -> SyncScript {
     if grew {
         SyncScript {
             flushes: 2,
-            journal_writes: vec![(0, JOURNAL_SECTORS)],
+            journal_writes: vec![(0, JOURNAL_SECTORS[0]), (32, JOURNAL_SECTORS[1])],
             ..SyncScript::default()
         }
     } else {

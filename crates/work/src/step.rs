@@ -113,6 +113,15 @@ pub enum Step {
         /// How much.
         size_bytes: u32,
     },
+    /// Pages that the next commit puts into the log: the next of [`crate::CheckpointRules::pages`], over and over.
+    Frames {
+        /// How many.
+        count: u32,
+    },
+    /// The log's file is made anew, and empty.
+    LogAnew,
+    /// Moves pages from the log to their places, if it holds enough of them and nobody else does.
+    Checkpoint,
     /// Waits until the log is durable up to what this session has appended; at once if that is nothing.
     Commit,
     /// Waits until the log is durable further than when this session last passed here: a second copy is made of

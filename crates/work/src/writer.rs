@@ -28,6 +28,8 @@ pub(crate) struct Writer<'a> {
     /// Until then, time on a core belongs to the log's flush.
     strip_until_ns: u64,
     stripped: FlushCpu,
+    /// Until then, time is left out, and how long the last wait was.
+    left_out: (u64, u64),
     /// What this turn signals and awaits, and when; the next first.
     marks: &'a [(u64, Mark)],
     /// Bytes appended to the log in a nanosecond on a core, where commits are few.
@@ -62,6 +64,7 @@ impl<'a> Writer<'a> {
             planned: Vec::new(),
             strip_until_ns: 0,
             stripped: FlushCpu::default(),
+            left_out: (0, 0),
             marks,
             append_per_ns,
             unwritten_bytes: 0.0,
@@ -132,7 +135,12 @@ impl<'a> Writer<'a> {
         let planned = self.planned.last();
         let planned = planned.map(|(at_ns, _)| from_ns + at_ns.saturating_sub(self.ran_ns));
         let mark = self.marks.first().map(|&(time_ns, _)| time_ns);
-        let marks = [planned, mark, Some(self.strip_until_ns)];
+        let marks = [
+            planned,
+            mark,
+            Some(self.strip_until_ns),
+            Some(self.left_out.0),
+        ];
         let inside = marks
             .into_iter()
             .flatten()
@@ -141,6 +149,11 @@ impl<'a> Writer<'a> {
     }
 
     fn gather(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
+        if to_ns <= self.left_out.0 {
+            self.left_out.1 = self.left_out.1.max(after_wait_ns);
+            return;
+        }
+        let after_wait_ns = after_wait_ns.max(std::mem::take(&mut self.left_out.1));
         let length_ns = (to_ns - from_ns) as f64;
         self.ran_ns += to_ns - from_ns;
         let off_ns = self.debt_ns.min(length_ns * (1.0 - LEAST_SHARE));
@@ -183,15 +196,18 @@ impl<'a> Writer<'a> {
         self.debt_ns += 2.0 * self.event_ns;
     }
 
+    /// What the thread does until then is no part of the turn.
+    pub(crate) fn leave_out_until(&mut self, time_ns: u64) {
+        self.left_out.0 = time_ns;
+    }
+
     pub(crate) fn strip_until(&mut self, time_ns: u64) {
         self.strip_until_ns = self.strip_until_ns.max(time_ns);
     }
 
-    pub(crate) fn commit(&mut self, append_bytes: Option<u32>) {
+    pub(crate) fn commit(&mut self, steps: Vec<Step>) {
         self.stripped.settle();
-        commit_steps(append_bytes)
-            .into_iter()
-            .for_each(|step| self.push(step));
+        self.extend(steps);
     }
 
     pub(crate) fn client(&mut self, part: ClientPart) {
@@ -275,7 +291,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn commit_steps(append_bytes: Option<u32>) -> Vec<Step> {
+pub(crate) fn commit_steps(append_bytes: Option<u32>) -> Vec<Step> {
     let append = append_bytes.map(|size_bytes| Step::Append { size_bytes });
     append.into_iter().chain([Step::Commit]).collect()
 }

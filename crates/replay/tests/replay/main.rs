@@ -16,4 +16,5 @@ mod refusals;
 mod serving;
 mod support;
 mod tracing;
+mod write_ahead;
 mod write_back;

@@ -1,6 +1,7 @@
 //! Work from recordings made by hand.
 
 mod any;
+mod checkpoints;
 mod files;
 mod made;
 mod member;

@@ -1,0 +1,241 @@
+//! SQLite's write-ahead log as a recording shows it: the frames that each commit put there, and who moved which pages
+//! from there to their places.
+//!
+//! Sources: sqlite3.c, `walFrames`, `walCheckpoint`; https://sqlite.org/fileformat2.html#walformat: a header of 32
+//! bytes, then frames of 24 bytes and a page. A checkpoint flushes the log, reads the last frame of each page and
+//! writes it to its place, and flushes those, unless somebody has committed meanwhile. The offset read tells the
+//! frame, the offset written the page: so each frame that a checkpoint moved has its page, and those that it passed
+//! over held pages that came again later.
+
+use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
+
+use crate::flushes::LogFlushes;
+use crate::scripts;
+use crate::view::{View, makes_durable};
+
+/// The log's header, which begins it anew.
+pub(crate) const HEADER_BYTES: u64 = 32;
+/// What stands before each page.
+const FRAME_HEADER_BYTES: u64 = 24;
+const PAGE_BYTES: u64 = 4096;
+
+/// What a commit put into the log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written {
+    pub(crate) thread: u32,
+    pub(crate) end_ns: u64,
+    /// From when to when it was flushed.
+    pub(crate) flush_ns: (u64, u64),
+    /// Numbers of its frames, counted from 1.
+    pub(crate) frames: Vec<u64>,
+    /// Whether the log began anew with it.
+    pub(crate) began: bool,
+    /// Whether the file system wrote its journal: the file became longer.
+    pub(crate) grew: bool,
+}
+
+/// Pages moved from the log to their places by one thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Move {
+    pub(crate) thread: u32,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    /// From the first page's reading until the last one's writing.
+    pub(crate) copied_ns: (u64, u64),
+    /// Frame and first sector, in the data's own space, of each page.
+    pub(crate) pages: Vec<(u64, u64)>,
+    /// Calls that it made.
+    pub(crate) calls: u32,
+    /// The flush of the pages: its index among calls.
+    pub(crate) flush: Option<u32>,
+}
+
+/// All of it, by time of end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wal {
+    pub(crate) written: Vec<Written>,
+    pub(crate) moves: Vec<Move>,
+    /// Flushes of the log's header: from, to.
+    pub(crate) headers: Vec<(u32, u64, u64)>,
+    pub(crate) page_bytes: u64,
+}
+
+/// Whether a call writes the header of the log: what follows begins it anew.
+pub(crate) fn is_header(view: &View<'_>, call: &Call) -> bool {
+    call.kind == CallKind::Write
+        && (call.offset_bytes, call.size_bytes) == (0, HEADER_BYTES)
+        && view.role(call.file) == Some(Role::Log)
+        && is_kept(view)
+}
+
+/// Whether the engine keeps such a log.
+pub(crate) fn is_kept(view: &View<'_>) -> bool {
+    let about = &view.recording.about;
+    let mode = about.settings.get("journal_mode");
+    about.engine.to_lowercase().contains("sqlite") && mode.is_some_and(|mode| mode == "wal")
+}
+
+impl Wal {
+    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes) -> Self {
+        let size = view.recording.about.settings.get("page_size");
+        let size = size.and_then(|size| size.parse().ok());
+        let mut wal = Self {
+            page_bytes: size
+                .filter(|size| (512..=65_536).contains(size))
+                .unwrap_or(PAGE_BYTES),
+            ..Self::default()
+        };
+        for thread in view.threads(ThreadClass::Session) {
+            let mut walk = Walk::new(view, flushes, &mut wal, thread);
+            let (first, calls) = view.calls(thread);
+            for (index, call) in (first..).zip(calls).filter(|(_, call)| !call.failed) {
+                walk.call(index, call);
+            }
+            walk.end_move();
+        }
+        wal.written.sort_by_key(|commit| commit.end_ns);
+        wal.moves.sort_by_key(|one| one.end_ns);
+        wal
+    }
+
+    /// Bytes of a frame.
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        FRAME_HEADER_BYTES + self.page_bytes
+    }
+
+    /// The frame of which a call moves the page.
+    fn frame(&self, call: &Call) -> Option<u64> {
+        let before = HEADER_BYTES + FRAME_HEADER_BYTES;
+        if call.offset_bytes == UNKNOWN || call.size_bytes != self.page_bytes {
+            return None;
+        }
+        let offset = call.offset_bytes.checked_sub(before)?;
+        (offset % self.frame_bytes() == 0).then(|| offset / self.frame_bytes() + 1)
+    }
+}
+
+/// A thread's calls, one after the other.
+struct Walk<'a> {
+    view: &'a View<'a>,
+    flushes: &'a LogFlushes,
+    wal: &'a mut Wal,
+    thread: u32,
+    /// What it has put into the log since its last commit.
+    writing: Written,
+    /// When it wrote a header that is not flushed.
+    header_ns: Option<u64>,
+    moving: Option<Move>,
+    /// The frame that it has read, and when.
+    read: Option<(u64, u64)>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(view: &'a View<'a>, flushes: &'a LogFlushes, wal: &'a mut Wal, thread: u32) -> Self {
+        Self {
+            view,
+            flushes,
+            wal,
+            thread,
+            writing: Written::default(),
+            header_ns: None,
+            moving: None,
+            read: None,
+        }
+    }
+
+    fn call(&mut self, index: u32, call: &Call) {
+        match (call.kind, self.view.role(call.file)) {
+            (CallKind::Write, Some(Role::Log)) => self.writes_log(call),
+            (CallKind::Sync, Some(Role::Log)) if makes_durable(call) => self.flushes_log(call),
+            (CallKind::Read, Some(Role::Log)) => self.reads_log(call),
+            (CallKind::Write, Some(Role::Data)) => self.writes_page(call),
+            (CallKind::Resize, Some(Role::Data)) => self.goes_on(call),
+            (CallKind::Sync, Some(Role::Data)) if self.moving.is_some() => {
+                self.goes_on(call);
+                if let Some(moving) = &mut self.moving {
+                    moving.flush = Some(index);
+                }
+                self.end_move();
+            }
+            _ => self.end_move(),
+        }
+    }
+
+    fn writes_log(&mut self, call: &Call) {
+        self.end_move();
+        if is_header(self.view, call) {
+            self.header_ns = Some(call.start_ns);
+            self.writing.began = true;
+        } else if let Some(frame) = self.wal.frame(call) {
+            self.writing.frames.push(frame);
+        }
+    }
+
+    fn flushes_log(&mut self, call: &Call) {
+        self.end_move();
+        if let Some(start_ns) = self
+            .header_ns
+            .take()
+            .filter(|_| self.writing.frames.is_empty())
+        {
+            self.wal.headers.push((self.thread, start_ns, call.end_ns));
+        } else if self.flushes.has(self.thread, call.start_ns) {
+            let script = scripts::script(self.view, Role::Log, call);
+            let mut commit = std::mem::take(&mut self.writing);
+            (commit.thread, commit.end_ns) = (self.thread, call.end_ns);
+            commit.flush_ns = (call.start_ns, call.end_ns);
+            commit.grew = !script.journal_writes.is_empty();
+            self.wal.written.push(commit);
+        } else {
+            self.moving = Some(Move {
+                thread: self.thread,
+                start_ns: call.start_ns,
+                end_ns: call.end_ns,
+                calls: 1,
+                ..Move::default()
+            });
+        }
+    }
+
+    fn reads_log(&mut self, call: &Call) {
+        self.read = self.wal.frame(call).map(|frame| (frame, call.start_ns));
+        if self.read.is_none() {
+            self.end_move();
+        }
+    }
+
+    /// Only a checkpoint writes pages to their places: where none began, it did before the burst.
+    fn writes_page(&mut self, call: &Call) {
+        let Some((frame, read_ns)) = self.read.take() else {
+            return self.end_move();
+        };
+        let Some((_, sector, _)) = self.view.space.of_call(self.view, call) else {
+            return;
+        };
+        let thread = self.thread;
+        let moving = self.moving.get_or_insert_with(|| Move {
+            thread,
+            start_ns: read_ns,
+            ..Move::default()
+        });
+        if moving.pages.is_empty() {
+            moving.copied_ns.0 = read_ns;
+        }
+        moving.copied_ns.1 = moving.copied_ns.1.max(call.end_ns);
+        moving.pages.push((frame, sector));
+        moving.calls += 1;
+        self.goes_on(call);
+    }
+
+    fn goes_on(&mut self, call: &Call) {
+        if let Some(moving) = &mut self.moving {
+            moving.end_ns = moving.end_ns.max(call.end_ns);
+            moving.calls += 1;
+        }
+    }
+
+    fn end_move(&mut self) {
+        self.read = None;
+        self.wal.moves.extend(self.moving.take());
+    }
+}
