@@ -11,9 +11,10 @@ use tierwise_work::{RequestCost, spin_ns};
 use crate::program::Program;
 use crate::{LivePath, Scenario};
 
-/// What a request to a real device costs beside its sender: the interrupt and what is done in it, 2 µs. All software
-/// of a small read on NVMe takes 6.3 µs, next to all of it in the sender's own time (Zhong and others, XRP, OSDI 2022,
-/// table 1). For recordings of emulated disks, whose kernel threads work for the emulation.
+/// What a request to a real device costs beside its sender: the interrupt and what is done in it. Assumed: the kernel's
+/// whole stack takes about as long as the quickest devices do, since it almost doubles their access times (Zhong and
+/// others, XRP, OSDI 2022), and next to all of it is the sender's own time. For recordings of emulated disks, whose
+/// kernel threads work for the emulation.
 const PLAIN: RequestCost = RequestCost {
     request_ns: 2_000.0,
     kib_ns: 0.0,
