@@ -32,7 +32,7 @@ impl Moving {
     /// All of it, in order.
     pub(crate) const ALL: [Self; 4] = [Self::Begin, Self::Copy, Self::Flush, Self::End];
     /// What is passed over where none is due.
-    pub(crate) const AFTER_BEGIN: u32 = 3;
+    pub(crate) const AFTER_BEGIN: u32 = Self::ALL.len() as u32 - 1;
 }
 
 /// One thing that a session does; 16 bytes.

@@ -73,8 +73,8 @@ impl Program {
         let (devices, profiles) = devices(&work, library)?;
         Ok(Self {
             work,
-            transactions: transactions(&sessions),
-            reads: reads(&sessions),
+            transactions: count(&sessions, ends_a_transaction),
+            reads: count(&sessions, reads),
             sessions,
             others,
             others_share: OnceLock::new(),
@@ -173,28 +173,22 @@ fn is_session(session: &Session) -> bool {
     session.class == ThreadClass::Session && session.pace == Pace::Loop && !session.turns.is_empty()
 }
 
-fn transactions(sessions: &[Script]) -> usize {
-    let clients = sessions.iter().filter(|session| session.client);
-    let ends = |op: &&Op| matches!(op, Op::EndTurn { ends: true });
-    clients
-        .map(|session| session.ops.iter().filter(ends).count())
-        .sum()
+fn ends_a_transaction(op: &Op) -> bool {
+    matches!(op, Op::EndTurn { ends: true })
 }
 
-fn reads(sessions: &[Script]) -> usize {
-    let clients = sessions.iter().filter(|session| session.client);
-    let reads = |op: &&Op| {
-        matches!(
-            op,
-            Op::File {
-                ask: Ask::Read | Ask::SendRead,
-                ..
-            }
-        )
+fn reads(op: &Op) -> bool {
+    let Op::File { ask, .. } = op else {
+        return false;
     };
-    clients
-        .map(|session| session.ops.iter().filter(reads).count())
-        .sum()
+    matches!(ask, Ask::Read | Ask::SendRead)
+}
+
+/// How many of the clients' operations are such.
+fn count(sessions: &[Script], is_such: fn(&Op) -> bool) -> usize {
+    let clients = sessions.iter().filter(|session| session.client);
+    let ops = clients.flat_map(|session| &session.ops);
+    ops.filter(|op| is_such(op)).count()
 }
 
 fn signallers(sessions: &[Script]) -> Vec<Option<u32>> {

@@ -79,11 +79,8 @@ impl Toll {
             (false, false) => (cost.kernel, RequestCost::default()),
         };
         // What stays on its emulated disk keeps the path to it, also where others go to real devices.
-        let live = if emulated && !scenario.as_observed {
-            scenario.live.or(Some(LivePath::USUAL))
-        } else {
-            None
-        };
+        let live =
+            (emulated && !scenario.as_observed).then(|| scenario.live.unwrap_or(LivePath::USUAL));
         Self {
             request: RequestCost {
                 request_ns: kernel.request_ns + server.request_ns,

@@ -11,6 +11,7 @@ use tierwise_recording::{CallKind, Role};
 use crate::HotLock;
 use crate::checkpoints::Checkpoints;
 use crate::cut::RawTurn;
+use crate::median::median;
 use crate::pieces::{Piece, PieceKind};
 use crate::shape::Meaning;
 use crate::view::View;
@@ -134,9 +135,8 @@ fn late_ns(sessions: &[Vec<RawTurn>]) -> u64 {
         let asked = BUSY_NS.iter().rev().find(|&&asked| asked <= slept_ns)?;
         Some(slept_ns - asked)
     });
-    let mut late: Vec<u64> = late.filter(|&late| late < MOST_LATE_NS).collect();
-    late.sort_unstable();
-    late.get(late.len() / 2).copied().unwrap_or(0)
+    let late = late.filter(|&late| late < MOST_LATE_NS);
+    median(late.collect()).unwrap_or(0)
 }
 
 fn waits_for_time(kind: PieceKind) -> bool {

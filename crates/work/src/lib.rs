@@ -22,6 +22,9 @@ mod flushes;
 mod lent;
 mod limits;
 mod locks;
+#[cfg(test)]
+mod made_state;
+mod median;
 mod member;
 mod misses;
 mod model;

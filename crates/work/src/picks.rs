@@ -185,21 +185,10 @@ fn is_client(recording: &Recording, thread: u32) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use tierwise_recording::{NONE, State, StateKind, Thread};
+    use tierwise_recording::{State, StateKind, Thread};
 
     use super::*;
-
-    fn state(thread: u32, us: (u64, u64), kind: StateKind, waker: u32) -> State {
-        State {
-            thread,
-            start_ns: us.0 * 1000,
-            end_ns: us.1 * 1000,
-            kind,
-            cpu: 0,
-            waker,
-            call: NONE,
-        }
-    }
+    use crate::made_state::state;
 
     /// Each millisecond thread 0 runs from 0 to 500 µs and wakes thread 1 at 100 µs, which takes the core 4 µs later for
     /// 96 µs, three times of four, and else has it when thread 0 sleeps. Thread 2 wakes at 110 µs, and always has it
@@ -210,8 +199,9 @@ mod tests {
         for (at, takes) in (0..200_000).step_by(1000).zip((0..4).cycle()) {
             let takes = takes > 0;
             let mut add = |thread: u32, parts: &[(u64, u64, StateKind)]| {
-                let part = |&(from, to, kind): &(u64, u64, StateKind)| {
-                    state(thread, (at + from, at + to), kind, 0)
+                let part = |&(from, to, kind): &(u64, u64, StateKind)| State {
+                    waker: 0,
+                    ..state(thread, (at + from, at + to), kind)
                 };
                 states[thread as usize].extend(parts.iter().map(part));
             };

@@ -4,6 +4,7 @@ use crate::LogRules;
 use crate::SyncScript;
 use crate::devices::has_blocks;
 use crate::emit::Emitter;
+use crate::median::median;
 use crate::scripts;
 use tierwise_recording::{Role, StateKind, ThreadClass};
 
@@ -96,6 +97,5 @@ fn wake_ns(emitter: &Emitter<'_>) -> u64 {
         };
         times.push(woken_ns.saturating_sub(flush_ns) / rank.1);
     }
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or(WAKE_NS)
+    median(times).unwrap_or(WAKE_NS)
 }

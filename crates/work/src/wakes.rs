@@ -218,19 +218,13 @@ impl Cores {
 
 #[cfg(test)]
 mod tests {
-    use tierwise_recording::NONE;
-
     use super::*;
+    use crate::made_state::state;
 
-    fn state(thread: u32, us: (u64, u64), kind: StateKind, cpu: u16) -> State {
+    fn on_core(cpu: u16, thread: u32, us: (u64, u64), kind: StateKind) -> State {
         State {
-            thread,
-            start_ns: us.0 * 1000,
-            end_ns: us.1 * 1000,
-            kind,
             cpu,
-            waker: NONE,
-            call: NONE,
+            ..state(thread, us, kind)
         }
     }
 
@@ -239,18 +233,18 @@ mod tests {
     fn recorded() -> WakeRules {
         let mut states = Vec::new();
         for at in (0..100_000).step_by(1000) {
-            states.push(state(0, (at, at + 400), StateKind::Cpu, 0));
-            states.push(state(0, (at + 400, at + 1000), StateKind::Blocked, 0));
+            states.push(state(0, (at, at + 400), StateKind::Cpu));
+            states.push(state(0, (at + 400, at + 1000), StateKind::Blocked));
         }
         for at in (0..100_000).step_by(1000) {
             let (core, ready_us) = if at % 4000 == 0 { (1, 30) } else { (0, 340) };
             let from = at + 60 + ready_us;
-            states.push(state(1, (at, at + 60), StateKind::Blocked, 0));
-            states.push(state(1, (at + 60, from), StateKind::Runnable, core));
-            states.push(state(1, (from, at + 1000), StateKind::Cpu, core));
+            states.push(state(1, (at, at + 60), StateKind::Blocked));
+            states.push(on_core(core, 1, (at + 60, from), StateKind::Runnable));
+            states.push(on_core(core, 1, (from, at + 1000), StateKind::Cpu));
         }
         for at in (0..100_000).step_by(1000) {
-            states.push(state(2, (at - at.min(1), at), StateKind::Cpu, 1));
+            states.push(on_core(1, 2, (at - at.min(1), at), StateKind::Cpu));
         }
         WakeRules::of(&states, &Cores::new(&states))
     }

@@ -44,8 +44,6 @@ pub(crate) struct Move {
     pub(crate) copied_ns: (u64, u64),
     /// Frame and first sector, in the data's own space, of each page.
     pub(crate) pages: Vec<(u64, u64)>,
-    /// Calls that it made.
-    pub(crate) calls: u32,
     /// The flush of the pages: its index among calls.
     pub(crate) flush: Option<u32>,
 }
@@ -191,7 +189,6 @@ impl<'a> Walk<'a> {
                 thread: self.thread,
                 start_ns: call.start_ns,
                 end_ns: call.end_ns,
-                calls: 1,
                 ..Move::default()
             });
         }
@@ -223,14 +220,12 @@ impl<'a> Walk<'a> {
         }
         moving.copied_ns.1 = moving.copied_ns.1.max(call.end_ns);
         moving.pages.push((frame, sector));
-        moving.calls += 1;
         self.goes_on(call);
     }
 
     fn goes_on(&mut self, call: &Call) {
         if let Some(moving) = &mut self.moving {
             moving.end_ns = moving.end_ns.max(call.end_ns);
-            moving.calls += 1;
         }
     }
 

@@ -2,6 +2,7 @@
 //! pages, one that makes it longer has the file system look for room and write its journal.
 
 use crate::flushes::on_core_ns;
+use crate::median::median;
 use crate::view::View;
 use crate::wal::{HEADER_BYTES, Wal, Written};
 
@@ -43,7 +44,8 @@ impl Growth {
         let share = growing.len() as f64 / wal.written.len().max(1) as f64;
         let known = growing.len().min(plain.len()) >= ENOUGH;
         let cpu_ns = if known {
-            (median(growing) - median(plain)).max(0.0)
+            let at_median_ns = |times_ns| median(times_ns).unwrap_or(0) as f64;
+            (at_median_ns(growing) - at_median_ns(plain)).max(0.0)
         } else {
             GROWING_NS
         };
@@ -62,11 +64,6 @@ impl Growth {
             share,
         }
     }
-}
-
-fn median(mut times: Vec<u64>) -> f64 {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or(0) as f64
 }
 
 /// Before which commits the log's file was made anew, and what room it had at first: a commit within it changes

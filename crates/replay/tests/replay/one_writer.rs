@@ -1,8 +1,8 @@
 //! An engine that lets one session at a time write; the others sleep and ask again.
 
-use crate::support::{MS, SECOND, all_on, cpu, memory, work};
+use crate::support::{MS, SECOND, all_on, cpu, memory, right_to_write, work};
 use tierwise_replay::replay;
-use tierwise_work::{Grouping, HotLock, Step, Work};
+use tierwise_work::{Grouping, Step, Work};
 
 /// Clients that read, then write and commit with the right to do so, and do a little more.
 fn writers(clients: u32, retry_ns: Vec<u64>) -> Work {
@@ -15,13 +15,7 @@ fn writers(clients: u32, retry_ns: Vec<u64>) -> Work {
         cpu(100),
     ];
     let mut work = work(clients, &steps, Grouping::Exclusive);
-    work.locks = vec![HotLock {
-        name: "the right to write".into(),
-        keys: 1,
-        observed_share: 0.0,
-        over_commit: true,
-        retry_ns,
-    }];
+    work.locks = vec![right_to_write(retry_ns)];
     work
 }
 

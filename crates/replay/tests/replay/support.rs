@@ -154,3 +154,14 @@ pub fn all_on(profile: Profile, span_ns: u64, seed: u64) -> Scenario {
         ..Scenario::recorded(1, 2, Mode::Steady { span_ns }, seed)
     }
 }
+
+/// What one session at a time has from its asking until its commit; the others sleep so long and ask again.
+pub fn right_to_write(retry_ns: Vec<u64>) -> HotLock {
+    HotLock {
+        name: "the right to write".into(),
+        keys: 1,
+        observed_share: 0.0,
+        over_commit: true,
+        retry_ns,
+    }
+}

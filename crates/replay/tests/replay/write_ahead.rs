@@ -3,9 +3,9 @@
 use tierwise_device::Profile;
 use tierwise_recording::Role;
 use tierwise_replay::{Outcome, Scenario, replay};
-use tierwise_work::{CheckpointRules, Grouping, HotLock, Step, SyncScript, Work};
+use tierwise_work::{CheckpointRules, Grouping, Step, SyncScript, Work};
 
-use crate::support::{MS, SECOND, all_on, cpu, memory, work};
+use crate::support::{MS, SECOND, all_on, cpu, memory, right_to_write, work};
 
 /// Pages that each commit puts into the log, and in the log when they are moved.
 const PAGES: u32 = 4;
@@ -25,13 +25,7 @@ fn writers(clients: u32, same: bool) -> Work {
         Step::Checkpoint,
     ];
     let mut work = work(clients, &steps, Grouping::Exclusive);
-    work.locks = vec![HotLock {
-        name: "the right to write".into(),
-        keys: 1,
-        observed_share: 0.0,
-        over_commit: true,
-        retry_ns: vec![MS],
-    }];
+    work.locks = vec![right_to_write(vec![MS])];
     let growing = SyncScript {
         flushes: 2,
         journal_writes: vec![(0, 32), (32, 8)],

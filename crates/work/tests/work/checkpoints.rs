@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::made::Made;
+use crate::made::{Made, cpu_ns};
 use tierwise_recording::{CallKind, NONE, Recording, Role, ThreadClass};
 use tierwise_work::{Step, Work};
 
@@ -20,10 +20,7 @@ fn frame(number: u64) -> u64 {
 fn writer() -> Recording {
     let mut made = Made::new("sqlite");
     let session = made.thread(ThreadClass::Session);
-    let (log, data) = (
-        made.file(Some(Role::Log), 1 << 20),
-        made.file(Some(Role::Data), 1 << 20),
-    );
+    let (log, data) = made.log_and_data();
     let mut doing = made.at(session, 0);
     for commit in 0..COMMITS {
         doing.cpu(50_000);
@@ -96,13 +93,7 @@ fn what_a_checkpoint_did_is_no_step() {
         )
     };
     assert_eq!(steps.iter().filter(moves).count(), 0);
-    let ran_ns: u64 = steps
-        .iter()
-        .map(|step| match step {
-            Step::Cpu { time_ns, .. } => u64::from(*time_ns),
-            _ => 0,
-        })
-        .sum();
+    let ran_ns = cpu_ns(steps);
     assert!(
         (COMMITS * 50_000..COMMITS * 60_000).contains(&ran_ns),
         "{ran_ns}"

@@ -1,6 +1,6 @@
 //! What calls on files ask of devices, and what syncs are for.
 
-use crate::made::Made;
+use crate::made::{Made, cpu_ns};
 use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
 use tierwise_work::{Step, Work};
 
@@ -170,13 +170,7 @@ fn reads_lent_to_a_helper_are_needed_although_nobody_waited_for_them() {
     let awaits = |step: &Step| matches!(step, Step::Await { .. });
     let first = work.sessions[0].steps.iter().position(awaits);
     let before = &work.sessions[0].steps[..first.expect("an await")];
-    let ran_ns: u64 = before
-        .iter()
-        .map(|step| match step {
-            Step::Cpu { time_ns, .. } => u64::from(*time_ns),
-            _ => 0,
-        })
-        .sum();
+    let ran_ns = cpu_ns(before);
     assert!(
         (600_000..800_000).contains(&ran_ns),
         "two are read ahead: {ran_ns}"

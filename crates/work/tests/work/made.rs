@@ -4,9 +4,19 @@ use tierwise_recording::{
     About, Block, BlockOp, Burst, Call, CallKind, Device, File, Machine, NONE, Recording, Role,
     State, StateKind, Thread, ThreadClass, UNKNOWN,
 };
+use tierwise_work::Step;
 
 /// When the only burst begins.
 pub const BEGIN_NS: u64 = 1_000_000;
+
+/// Processor time of some steps.
+pub fn cpu_ns(steps: &[Step]) -> u64 {
+    let times = steps.iter().map(|step| match step {
+        Step::Cpu { time_ns, .. } => u64::from(*time_ns),
+        _ => 0,
+    });
+    times.sum()
+}
 
 /// A recording in the making.
 pub struct Made {
@@ -73,6 +83,12 @@ impl Made {
             size_bytes,
         });
         self.recording.files.len() as u32 - 1
+    }
+
+    /// Files of a database's log and data.
+    pub fn log_and_data(&mut self) -> (u32, u32) {
+        let mut file = |role| self.file(Some(role), 1 << 20);
+        (file(Role::Log), file(Role::Data))
     }
 
     /// Another file of the same role, on the same partition.

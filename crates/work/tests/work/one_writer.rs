@@ -14,10 +14,7 @@ fn writers() -> Recording {
         made.thread(ThreadClass::Session),
         made.thread(ThreadClass::Session),
     );
-    let (log, data) = (
-        made.file(Some(Role::Log), 1 << 20),
-        made.file(Some(Role::Data), 1 << 20),
-    );
+    let (log, data) = made.log_and_data();
     for turn in 0..TURNS {
         let mut doing = made.at(sleeper, turn * 10_000_000);
         doing.cpu(18_000);

@@ -1,6 +1,6 @@
 //! Reads, writes, helpers and callers of a library, as steps.
 
-use crate::made::Made;
+use crate::made::{Made, cpu_ns};
 use tierwise_recording::{BlockOp, CallKind, NONE, Role, ThreadClass, UNKNOWN};
 use tierwise_work::{Grouping, Pace, Step, Work};
 
@@ -80,25 +80,15 @@ fn reads_wait_for_their_own_request_or_for_one_under_way() {
 #[test]
 fn processor_time_is_kept_and_waits_are_not() {
     let work = Work::from_recording(&reader().finish()).expect("a sound recording");
-    let cpu_ns: u64 = work.sessions[0]
-        .steps
-        .iter()
-        .map(|step| match step {
-            Step::Cpu { time_ns, .. } => u64::from(*time_ns),
-            _ => 0,
-        })
-        .sum();
-    assert_eq!(cpu_ns, 10_000 + 4 * 5_000 + 5 * 2_000);
+    let ran_ns = cpu_ns(&work.sessions[0].steps);
+    assert_eq!(ran_ns, 10_000 + 4 * 5_000 + 5 * 2_000);
 }
 
 #[test]
 fn a_librarys_caller_is_cut_after_commits() {
     let mut made = Made::new("sqlite");
     let session = made.thread(ThreadClass::Session);
-    let (log, data) = (
-        made.file(Some(Role::Log), 1 << 20),
-        made.file(Some(Role::Data), 1 << 20),
-    );
+    let (log, data) = made.log_and_data();
     let mut doing = made.at(session, 0);
     for turn in 0..10 {
         doing
