@@ -1,5 +1,6 @@
 //! Puts the parts together: one process serves one device until its file system is unmounted.
 
+use std::io::{Write, stderr};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -42,10 +43,13 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
 }
 
 /// Lets a defect end the server: its clients then get errors, where with one thread gone they would hang.
+///
+/// Says why straight to the standard error: what a test harness captures is lost with the process.
 fn abort_on_panic() {
-    let report = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        report(panic);
+    std::panic::set_hook(Box::new(|panic| {
+        let thread = thread::current();
+        let name = thread.name().unwrap_or("unnamed");
+        drop(writeln!(stderr(), "thread '{name}' {panic}"));
         std::process::abort();
     }));
 }
