@@ -89,7 +89,7 @@ FAULTS = [
     Fault(
         "a discard leaves the data valid",
         "ssd/ftl/mod.rs",
-        "self.slots[unit as usize] = NOTHING;\n        }\n    }\n\n    /// Units moved for",
+        "self.slots.set(unit as usize, NOTHING);\n        }\n    }\n\n    /// Units moved for",
         "let _ = unit;\n        }\n    }\n\n    /// Units moved for",
         "ssd_amplification",
         "discarded_space_is_spare_space",

@@ -9,6 +9,7 @@ mod blocks;
 mod params;
 mod sample;
 mod steady;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use super::SsdParams;
 use crate::SECTOR_BYTES;
 use blocks::Blocks;
 use sample::Sample;
+use table::Table;
 
 /// Free blocks below which cleaning starts: one to write to, one for what is moved meanwhile.
 const RESERVE: usize = 2;
@@ -46,9 +48,9 @@ pub(super) struct Ftl {
     superblocks_per_block: f64,
     moved_to: usize,
     /// Slot of each tracked unit, plus one.
-    slots: Vec<u32>,
+    slots: Table,
     /// Tracked unit last written to each slot, plus one.
-    units: Vec<u32>,
+    units: Table,
     blocks: Blocks,
     free: Vec<u32>,
     points: [WritePoint; 2],
@@ -60,7 +62,7 @@ pub(super) struct Ftl {
 }
 
 impl Ftl {
-    /// An empty device. Its tables are zero pages of the system until they are used.
+    /// An empty device.
     pub(super) fn new(ssd: &SsdParams, cleaning: &CleaningParams) -> Self {
         let all = ssd.capacity_bytes / (cleaning.mapping_sectors * SECTOR_BYTES);
         let sample = Sample::of(all);
@@ -76,8 +78,8 @@ impl Ftl {
             superblocks_per_block: (block_units * sample.units_per_tracked()) as f64
                 / superblock as f64,
             moved_to: points - 1,
-            slots: vec![NOTHING; sample.tracked() as usize],
-            units: vec![NOTHING; blocks * block_units as usize],
+            slots: Table::new(sample.tracked() as usize),
+            units: Table::new(blocks * block_units as usize),
             blocks: Blocks::new(blocks, block_units as usize),
             free: (0..blocks as u32).rev().collect(),
             points: [WritePoint {
@@ -114,7 +116,7 @@ impl Ftl {
             self.make_room();
             let point = &mut self.points[HOST];
             let slot = point.block * self.block_units + point.filled;
-            self.units[slot as usize] = NOTHING;
+            self.units.set(slot as usize, NOTHING);
             point.filled += 1;
         }
     }
@@ -123,7 +125,7 @@ impl Ftl {
     pub(super) fn discard(&mut self, units: Range<u64>) {
         for unit in self.sample.within(units) {
             self.forget(unit as usize);
-            self.slots[unit as usize] = NOTHING;
+            self.slots.set(unit as usize, NOTHING);
         }
     }
 
@@ -156,9 +158,9 @@ impl Ftl {
 
     /// Makes what is stored for a tracked unit invalid, if anything is.
     fn forget(&mut self, unit: usize) {
-        if self.slots[unit] != NOTHING {
-            self.blocks
-                .invalidate((self.slots[unit] - 1) / self.block_units);
+        let slot = self.slots.get(unit);
+        if slot != NOTHING {
+            self.blocks.invalidate((slot - 1) / self.block_units);
             self.mapped -= 1;
         }
     }
@@ -181,8 +183,8 @@ impl Ftl {
         let (victim, valid) = self.blocks.take_emptiest();
         let first = victim * self.block_units;
         for slot in first..first + self.block_units {
-            let unit = self.units[slot as usize];
-            if unit != NOTHING && self.slots[unit as usize - 1] == slot + 1 {
+            let unit = self.units.get(slot as usize);
+            if unit != NOTHING && self.slots.get(unit as usize - 1) == slot + 1 {
                 self.blocks.invalidate(victim);
                 if self.points[self.moved_to].filled == self.block_units {
                     self.seal_and_open(self.moved_to);
@@ -210,8 +212,8 @@ impl Ftl {
         let slot = point.block * self.block_units + point.filled;
         point.filled += 1;
         self.blocks.validate(point.block);
-        self.units[slot as usize] = unit + 1;
-        self.slots[unit as usize] = slot + 1;
+        self.units.set(slot as usize, unit + 1);
+        self.slots.set(unit as usize, slot + 1);
     }
 }
 

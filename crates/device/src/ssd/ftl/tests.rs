@@ -42,17 +42,13 @@ fn params(separate_moves: bool) -> (SsdParams, CleaningParams) {
 }
 
 fn check(ftl: &Ftl) -> Result<(), TestCaseError> {
-    let mapped: Vec<u32> = ftl
-        .slots
-        .iter()
-        .copied()
-        .filter(|&slot| slot != NOTHING)
-        .collect();
+    let slots = (0..ftl.sample.tracked()).map(|unit| (unit as u32, ftl.slots.get(unit as usize)));
+    let mapped: Vec<_> = slots.filter(|(_, slot)| *slot != NOTHING).collect();
     prop_assert_eq!(mapped.len() as u64, ftl.mapped);
-    let mut valid = vec![0; ftl.units.len() / ftl.block_units as usize];
-    for (unit, &slot) in (0..).zip(&ftl.slots).filter(|(_, slot)| **slot != NOTHING) {
+    let mut valid = vec![0; ftl.blocks.valid_counts().len()];
+    for (unit, slot) in mapped {
         prop_assert_eq!(
-            ftl.units[slot as usize - 1],
+            ftl.units.get(slot as usize - 1),
             unit + 1,
             "the slot holds another unit"
         );
