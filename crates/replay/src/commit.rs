@@ -170,6 +170,9 @@ impl Simulation<'_> {
             };
             self.events.push(at, Event::Wake(waiter));
         }
+        if log.waiting.is_empty() {
+            log.waiting = woken; // nothing but the memory that it has
+        }
     }
 
     /// One who was woken in vain needs a core to see that.

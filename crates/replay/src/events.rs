@@ -64,7 +64,8 @@ impl Event {
 /// Events in order.
 #[derive(Debug)]
 pub(crate) struct Events {
-    heap: BinaryHeap<Reverse<(Nanos, u64)>>,
+    /// Time, then the word that says what happens: as one number, which is compared at once.
+    heap: BinaryHeap<Reverse<u128>>,
     added: u64,
 }
 
@@ -78,16 +79,19 @@ impl Events {
 
     pub(crate) fn push(&mut self, at: Nanos, event: Event) {
         let word = (self.added << (INDEX_BITS + KIND_BITS)) | event.encode();
-        self.heap.push(Reverse((at, word)));
+        let key = u128::from(at) << u64::BITS | u128::from(word);
+        self.heap.push(Reverse(key));
         self.added += 1;
     }
 
     pub(crate) fn next(&self) -> Nanos {
-        self.heap.peek().map_or(Nanos::MAX, |event| event.0.0)
+        let first = self.heap.peek();
+        first.map_or(Nanos::MAX, |event| (event.0 >> u64::BITS) as Nanos)
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event> {
-        self.heap.pop().map(|event| Event::decode(event.0.1))
+        let first = self.heap.pop();
+        first.map(|event| Event::decode(event.0 as u64))
     }
 }
 

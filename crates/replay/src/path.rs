@@ -130,7 +130,7 @@ impl Storage<'_> {
     fn comes(&mut self, now: Nanos, id: u32) {
         let in_flight = &mut self.requests[id as usize];
         in_flight.came_at = now;
-        let device = self.layout.device(in_flight.role);
-        self.slots[device].submit(now, id, in_flight.request);
+        let (device, request) = (self.layout.device(in_flight.role), in_flight.request);
+        self.come(now, device, id, request);
     }
 }

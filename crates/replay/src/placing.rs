@@ -19,8 +19,13 @@ impl Simulation<'_> {
     pub(crate) fn settle(&mut self, index: u32, thread: usize, recorded: u16) {
         let (of, cores) = (self.program.work.cores.max(1), self.cores.count() as u32);
         let session = self.session(index);
-        let moved = of * (index % (cores / of).max(1)) + session.set;
-        session.home[thread] = (u32::from(recorded) + moved) % cores;
+        // Every stretch comes here: no division where there is nothing to divide.
+        let moved = match cores < 2 * of {
+            true => 0,
+            false => of * (index % (cores / of)),
+        };
+        let core = u32::from(recorded) + moved + session.set;
+        session.home[thread] = if core < cores { core } else { core % cores };
     }
 
     /// The core for a session's thread that wakes.

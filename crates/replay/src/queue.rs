@@ -21,6 +21,8 @@ struct Waits {
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     waiting: Vec<Waits>,
+    /// How many of them lost the core.
+    lost: usize,
     /// Who of them takes it from whoever runs there.
     taken_by: Option<u32>,
 }
@@ -33,6 +35,7 @@ impl Queue {
     /// A session waits, which woke or has `lost` the core.
     pub(crate) fn push(&mut self, session: u32, lost: bool) {
         self.waiting.push(Waits { session, lost });
+        self.lost += usize::from(lost);
     }
 
     /// One of those who wait takes the core as soon as that is possible.
@@ -47,29 +50,34 @@ impl Queue {
 
     /// Takes out who is next.
     pub(crate) fn next(&mut self, rules: &PickRules, random: &mut SplitMix) -> Option<u32> {
-        let taken_by = self.taken_by.take();
-        let is_taker = |waits: &Waits| Some(waits.session) == taken_by;
-        let at = match (self.waiting.iter().position(is_taker), self.waiting.len()) {
+        let place =
+            |session| (self.waiting.iter()).position(|waits: &Waits| waits.session == session);
+        let at = match (self.taken_by.take().and_then(place), self.waiting.len()) {
             (Some(at), _) => at,
             (None, 0) => return None,
             (None, 1) => 0,
             (None, _) => self.pick(rules, random),
         };
-        Some(self.waiting.remove(at).session)
+        Some(self.take_out(at))
     }
 
     /// Takes out who has waited longest.
     pub(crate) fn first(&mut self) -> Option<u32> {
         self.taken_by = None;
         let some = !self.waiting.is_empty();
-        some.then(|| self.waiting.remove(0).session)
+        some.then(|| self.take_out(0))
+    }
+
+    fn take_out(&mut self, at: usize) -> u32 {
+        let waits = self.waiting.remove(at);
+        self.lost -= usize::from(waits.lost);
+        waits.session
     }
 
     fn pick(&self, rules: &PickRules, random: &mut SplitMix) -> usize {
         let queue = &self.waiting;
-        let lost = queue.iter().filter(|waits| waits.lost).count();
-        let woke = queue.len() - lost;
-        let weight = lost as f64 * rules.lost_weight;
+        let woke = queue.len() - self.lost;
+        let weight = self.lost as f64 * rules.lost_weight;
         let is_lost = happens(random, weight / (weight + woke as f64));
         let mut among = (0..queue.len()).filter(|&at| queue[at].lost == is_lost);
         let later = match is_lost || happens(random, rules.first_share) {

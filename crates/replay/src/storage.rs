@@ -19,6 +19,8 @@ pub(crate) const LONGEST_SECTORS: u32 = 2048;
 /// The storage of a scenario.
 pub(crate) struct Storage<'a> {
     pub(crate) slots: Vec<Slot<'a>>,
+    /// When the first of them has something to do.
+    due: Nanos,
     pub(crate) layout: Layout,
     pub(crate) requests: Vec<InFlight>,
     pub(crate) free: Vec<u32>,
@@ -41,6 +43,7 @@ impl<'a> Storage<'a> {
                 .into_iter()
                 .map(|(device, toll)| Slot::new(device, toll))
                 .collect(),
+            due: Nanos::MAX,
             layout,
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
@@ -59,11 +62,19 @@ impl<'a> Storage<'a> {
 
     /// When the next device has something to do.
     pub(crate) fn next(&self) -> Nanos {
-        self.slots
-            .iter()
-            .map(Slot::next)
-            .min()
-            .unwrap_or(Nanos::MAX)
+        self.due
+    }
+
+    /// Finds out when that is: asked for at every event, it changes only where a device does something.
+    fn look(&mut self) {
+        let due = self.slots.iter().map(Slot::next).min();
+        self.due = due.unwrap_or(Nanos::MAX);
+    }
+
+    /// A request comes to a device.
+    pub(crate) fn come(&mut self, now: Nanos, device: usize, id: u32, request: Request) {
+        self.slots[device].submit(now, id, request);
+        self.look();
     }
 
     /// Sends what a role asks, in as many requests as it takes; gives their number.
@@ -142,6 +153,7 @@ impl<'a> Storage<'a> {
         for slot in self.slots.iter_mut().filter(|slot| slot.next() <= now) {
             slot.advance(now, &mut completions);
         }
+        self.look();
         for completion in completions.drain(..) {
             let id = completion.id as u32;
             let in_flight = &self.requests[id as usize];

@@ -26,11 +26,15 @@ pub struct CpuCost {
     pub warm_ns: f64,
     /// Waits that are short beside it cost nothing.
     pub scale_ns: f64,
-    /// Longer waits cost no more.
-    pub coldest_ns: f64,
+    /// What `ln(1 + w / scale)` is for the coldest of waits: longer ones cost no more.
+    pub coldest_rise: f64,
     /// How cold a client's thread gets, a server's being 1.
     pub client_share: f64,
 }
+
+/// As measured; see above.
+const SCALE_NS: f64 = 2_000_000.0;
+const COLDEST_NS: f64 = 8_000_000.0;
 
 /// As measured; see above.
 impl Default for CpuCost {
@@ -38,8 +42,8 @@ impl Default for CpuCost {
         Self {
             cold_ns: 500_000.0,
             warm_ns: 200_000.0,
-            scale_ns: 2_000_000.0,
-            coldest_ns: 8_000_000.0,
+            scale_ns: SCALE_NS,
+            coldest_rise: (COLDEST_NS / SCALE_NS).ln_1p(),
             client_share: 0.1,
         }
     }
@@ -52,8 +56,10 @@ impl CpuCost {
     /// How cold a thread, a client's or a server's, is that was so cold, and has been off its core for so long since.
     #[must_use]
     pub fn after_wait(&self, client: bool, cold: f64, wait_ns: u64) -> f64 {
-        let rise =
-            (wait_ns as f64 / self.scale_ns).ln_1p() / (self.coldest_ns / self.scale_ns).ln_1p();
+        if wait_ns == 0 {
+            return cold;
+        }
+        let rise = (wait_ns as f64 / self.scale_ns).ln_1p() / self.coldest_rise;
         let share = if client { self.client_share } else { 1.0 };
         (share * rise.min(1.0)).max(cold)
     }

@@ -107,14 +107,15 @@ impl Geometry {
         }
         let capacity = zones.last().map_or(0, |zone| zone.end_sector);
         let shift = (capacity / STRETCHES).max(1).ilog2();
-        let zone_at = |sector| {
-            zones
-                .partition_point(|zone| zone.end_sector <= sector)
-                .min(zones.len() - 1) as u8
+        let ends = |zone: usize, sector: u64| zones[zone].end_sector <= sector;
+        let mut zone = 0;
+        let zone_of = |stretch: u64| {
+            while zone + 1 < zones.len() && ends(zone, stretch << shift) {
+                zone += 1;
+            }
+            zone as u8
         };
-        let zone_of_stretch = (0..=capacity >> shift)
-            .map(|stretch| zone_at(stretch << shift))
-            .collect();
+        let zone_of_stretch = (0..=capacity >> shift).map(zone_of).collect();
         Self {
             zones,
             surfaces: params.surfaces,
