@@ -7,19 +7,27 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from tierwise.host import ledger, loop, mounts
 from tierwise.host.doctor import examine, missing_for_emulation
 
+TRIES = 4
+"""Of a test that measures real time: what a busy machine adds comes and goes, a defect stays."""
+
+hypothesis.settings.register_profile("tierwise", deadline=None)
+hypothesis.settings.load_profile("tierwise")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs privileges where there are none, and say which."""
+    """Skip what needs privileges where there are none, and say which; repeat what measures real time."""
     missing = ", ".join(check.name for check in missing_for_emulation(examine()))
-    if missing:
-        for item in items:
-            if item.get_closest_marker("privileged"):
-                item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
+    for item in items:
+        if missing and item.get_closest_marker("privileged"):
+            item.add_marker(pytest.mark.skip(reason=f"no emulated devices here: missing {missing}"))
+        if item.get_closest_marker("timed"):
+            item.add_marker(pytest.mark.flaky(reruns=TRIES - 1, reruns_delay=1))
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -22,7 +22,7 @@ import mmap
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -173,11 +173,16 @@ def rows_of(case: EngineCase, engine: Engine) -> int:
     return int(lap["rows"])
 
 
-def wait_until_down(engine: Engine) -> None:
-    deadline_s = time.monotonic() + 10
-    while engine.running:
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for what must come, for longer than the slowest machine takes."""
+    deadline_s = time.monotonic() + 60
+    while not holds():
         assert time.monotonic() < deadline_s
         time.sleep(0.01)
+
+
+def wait_until_down(engine: Engine) -> None:
+    until(lambda: not engine.running)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
+from engine_contract import until
 
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
@@ -78,6 +79,7 @@ class Cluster:
         before = len(self.books.acknowledged)
         checkpoint_after_s = dice.uniform(0, 0.5) if seed % 3 == 0 else None
         with self._load(checkpoint_after_s):
+            until(lambda: len(self.books.acknowledged) > before)
             time.sleep(dice.uniform(0.2, 0.7))
             report = self.disk.cut(keep_random=keep_random, seed=seed, remount=False)
         cut = Cut(report, len(self.books.acknowledged) - before)
@@ -163,7 +165,7 @@ def cluster(
     """A running database with its tables, all of it on one disk, which is at the model's pace."""
     parts = [Partition("data", SIZE_BYTES, fs)]
     with contextlib.ExitStack() as undo:
-        engine = undo.enter_context(PostgresEngine("postgres", embedded(), SETTINGS, timeout_s=30))
+        engine = undo.enter_context(PostgresEngine("postgres", embedded(), SETTINGS, timeout_s=120))
         disk = undo.enter_context(EmulatedDisk.up(name, profile, parts, mount_dir, lies_about_flush=lies))
         undo.callback(engine.crash_stop)
         mount_dir.chmod(0o755)

@@ -45,7 +45,7 @@ def test_an_identity_is_not_fooled_by_a_pid_used_again() -> None:
 
 def test_a_zombie_is_dead() -> None:
     with subprocess.Popen(["true"]) as process:
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 60
         while ledger.Identity.of(process.pid) and time.monotonic() < deadline:
             time.sleep(0.01)
         assert ledger.Identity.of(process.pid) is None
@@ -119,14 +119,14 @@ def test_a_program_that_is_not_there_is_named_and_leaves_nothing() -> None:
 def test_a_process_runs_as_the_user_it_is_given_to(tmp_path: Path) -> None:
     log = tmp_path / "log"
     process = processes.start("who", ["id", "-un"], user="nobody", log=log)
-    assert process.wait(10) == 0
+    assert process.wait(60) == 0
     assert log.read_text() == "nobody\n" and ledger.entries() == []
 
 
 def test_a_signal_reaches_the_process() -> None:
     process = processes.start("sleeper", ["sleep", "100"])
     process.signal(signal.SIGTERM)
-    assert process.wait(10) == -signal.SIGTERM
+    assert process.wait(60) == -signal.SIGTERM
 
 
 def test_a_directory_that_cannot_be_made_leaves_no_entry(tmp_path: Path) -> None:

@@ -83,6 +83,7 @@ def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> Non
     assert any("fewer than 5 repeats" in caveat for caveat in comparison.words.caveats)
 
 
+@pytest.mark.timed
 @pytest.mark.privileged
 def test_emulated_devices_differ_as_their_profiles_do(tmp_path: Path) -> None:
     _, results = finished(study.parse(TEXT.replace("repeats = 2", "repeats = 1"), "s.toml"), tmp_path)

@@ -116,7 +116,7 @@ def crash(name: str, mount_dir: Path, dice: random.Random, arguments: list[str])
     after_s = dice.uniform(0.1, LAST_MOMENT_S)
     time.sleep(after_s)
     what = f"{strike(name, caller, dice)} after {after_s:.2f} s on {arguments[0]}"
-    caller.wait(30)
+    caller.wait(120)
     clean()
     assert traces(name, mount_dir) == [], what
     assert ledger.entries() == [], what

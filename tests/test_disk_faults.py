@@ -121,11 +121,12 @@ def test_a_lying_disk_loses_what_it_said_was_flushed(mount_dir: Path) -> None:
         disk.reset_stats()
         append(disk.mounts["data"] / "log", 20)
         flushes = disk.stats().partitions["data"].flush_latency
-        assert flushes is not None and flushes.p50_us < 1_000, "a flush that is not done takes no revolution"
+        assert flushes is not None and flushes.p50_us < 4_000, "a flush that is not done takes no revolution"
         assert disk.cut().lost_sectors >= 20
         assert not (disk.mounts["data"] / "log").exists()
 
 
+@pytest.mark.timed
 def test_a_cut_fails_what_is_inside_and_a_slow_disk_is_slow(disk: EmulatedDisk) -> None:
     path = disk.mounts["log"] / "wal"
     normal_ms = append(path, 20)
@@ -148,7 +149,7 @@ def test_a_cut_fails_what_is_inside_and_a_slow_disk_is_slow(disk: EmulatedDisk) 
     time.sleep(0.2)
     assert writer.poll() is None, "the disk stalls"
     assert disk.cut(remount=False).failed_requests > 0
-    assert writer.wait(10) != 0
+    assert writer.wait(60) != 0
     disk.slow(1, 0)
     disk.remount()
     assert path.read_bytes()
@@ -158,7 +159,7 @@ def test_a_cut_fails_what_is_inside_and_a_slow_disk_is_slow(disk: EmulatedDisk) 
 def test_a_dead_disk_gives_errors_until_it_is_down(disk: EmulatedDisk, after: dict[str, float]) -> None:
     descriptor = flushed_file(disk.mounts["data"], b"a" * 4096)
     disk.fail(**after)  # type: ignore[arg-type]
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     found = None
     while found is None and time.monotonic() < deadline:
         os.pwrite(descriptor, os.urandom(4096), 0)

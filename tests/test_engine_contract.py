@@ -28,6 +28,7 @@ from engine_contract import (
     places_in,
     resident_pages,
     rows_of,
+    until,
     wait_until_down,
 )
 
@@ -187,6 +188,7 @@ def test_a_wrong_statement_is_one_line(served: Served) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.timed
 def test_idle_sessions_wait_for_their_client(served: Served) -> None:
     nobody = served.engine.sampler()
     nobody.start()
@@ -206,6 +208,7 @@ def test_idle_sessions_wait_for_their_client(served: Served) -> None:
     assert 0 < sampler.own_cpu_s < 0.5
 
 
+@pytest.mark.timed
 def test_the_shares_of_a_wait_profile_add_up(served: Served) -> None:
     sampler = served.engine.sampler()
     with Load(served.case, served.engine, clients=2) as load:
@@ -233,10 +236,7 @@ def test_a_cold_restart_empties_both_caches(served: Served) -> None:
     assert resident_pages(table) < 100
     before = engine.counters()
     assert rows_of(served.case, engine) >= ROWS
-    deadline_s = time.monotonic() + 10
-    while _read_bytes(done := engine.counters().since(before)) < ROWS * BODY_BYTES / 4:
-        assert time.monotonic() < deadline_s, done
-        time.sleep(0.1)
+    until(lambda: _read_bytes(engine.counters().since(before)) >= ROWS * BODY_BYTES / 4)
 
 
 def _read_bytes(done: Counters) -> float:
@@ -293,7 +293,7 @@ def test_a_sampler_outlived_by_its_engine_says_so(served: Served) -> None:
     sampler.start()
     time.sleep(0.1)
     served.engine.crash_stop()
-    time.sleep(0.2)
+    until(lambda: sampler.failure is not None)
     assert sampler.stop() is None
     assert sampler.failure is not None
     served.engine.start()

@@ -107,7 +107,7 @@ def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) ->
     command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(out), "--seed", "3"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     records = out / "tiny" / lab.LATEST / lab.RESULTS_FILE
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not records.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)

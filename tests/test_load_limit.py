@@ -20,6 +20,6 @@ def test_200_clients_lose_nothing() -> None:
 
 def test_too_little_space_is_said_before_anything_is_made() -> None:
     command = [sys.executable, str(PROGRAM), f"--rows={10**12}"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
     assert "give another --place" in done.stderr

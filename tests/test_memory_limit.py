@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from engine_contract import until
 
 from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, ledger, page_cache, processes
@@ -47,13 +48,6 @@ def large_file() -> Iterator[Path]:
     path.unlink()
 
 
-def await_file(path: Path) -> None:
-    deadline = time.monotonic() + 30
-    while not path.exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @limits
 def test_a_limit_bounds_the_page_cache_of_all_processes(large_file: Path, tmp_path: Path) -> None:
     go, done = tmp_path / "go", tmp_path / "done"
@@ -63,7 +57,7 @@ def test_a_limit_bounds_the_page_cache_of_all_processes(large_file: Path, tmp_pa
             time.sleep(0.01)
         limit.confine(reader.pid)
         go.touch()
-        await_file(done)
+        until(done.exists)
         cached = resident_bytes(large_file)
         reader.kill()
     assert cached is not None and 0 < cached <= 32 * MIB

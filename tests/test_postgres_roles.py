@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 from engine_cases.postgres import CASES
-from engine_contract import Load, files_under, open_directory, places_in, rows_of
+from engine_contract import Load, files_under, open_directory, places_in, rows_of, until
 
 from tierwise import engines
 from tierwise.engines.base import Engine
@@ -41,13 +41,6 @@ def alone() -> Iterator[PostgresEngine]:
         made.init(places_in(directory, made.roles - {Role.ARCHIVE}))
         made.start()
         yield made
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline_s = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
 
 
 def segments(directory: Path, ending: str) -> dict[str, bytes]:

@@ -128,7 +128,7 @@ def test_default_size_leaves_room(tmp_path: Path) -> None:
 def start_probe(directory: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "tierwise", "probe", str(directory), "--size", "32M", "--time", "60"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not list(directory.glob("*/probe")):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
@@ -139,14 +139,14 @@ def test_ctrl_c_leaves_nothing(run_dir: Path, tmp_path: Path) -> None:
     process = start_probe(tmp_path)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     assert list(tmp_path.iterdir()) == [] and not ledger.entries()
 
 
 def test_a_killed_probe_is_cleaned_up(run_dir: Path, tmp_path: Path) -> None:
     process = start_probe(tmp_path)
     os.kill(process.pid, signal.SIGKILL)
-    process.wait(timeout=20)
+    process.wait(timeout=60)
     assert len(list(tmp_path.iterdir())) == 1
     assert len(clean()) == 1
     assert list(tmp_path.iterdir()) == [] and not ledger.entries()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -25,7 +25,6 @@ pytestmark = pytest.mark.privileged
 
 NAME = f"probe-{os.getpid()}"
 MIB = 1 << 20
-TRIES = 4
 SSD = """
 kind = "ssd"
 summary = "eight units, each 900 us a read: the path of an emulated disk counts little beside it"
@@ -61,17 +60,6 @@ def whole_device(profile: Profile, tmp_path: Path) -> Iterator[Path]:
         yield Path(disk.stats().partitions[WHOLE].loop)
 
 
-def until_quiet(attempt: Callable[[], None]) -> None:
-    """Repeat what failed: a busy machine adds its own waiting, and a virtual one cannot see its host's."""
-    for left in reversed(range(TRIES)):
-        try:
-            attempt()
-            return
-        except AssertionError:
-            if left == 0:
-                raise
-
-
 def read_back(report: ProbeReport, tmp_path: Path) -> dict[str, Any]:
     """The fitted profile, once its text has proved to be one."""
     assert report.profile is not None
@@ -83,24 +71,22 @@ def within_a_tenth(value: float) -> Any:
     return pytest.approx(value, rel=0.1)
 
 
+@pytest.mark.timed
 def test_a_disk_is_found_again(tmp_path: Path) -> None:
     profile = profiles.load("hdd-10k-18g-fc")
     true = tomllib.loads(profile.text)
 
-    def attempt() -> None:
-        with whole_device(profile, tmp_path) as device:
-            report = probe(device, Options(seconds=10, repeats=3, destroy=True, fill=False))
-        found = read_back(report, tmp_path)
-        assert found["kind"] == "hdd" and found["write_cache"] is False
-        assert found["mechanics"]["rpm"] == within_a_tenth(true["mechanics"]["rpm"])
-        assert found["seek"]["average_us"] == within_a_tenth(true["seek"]["average_us"])
-        assert found["seek"]["full_us"] == within_a_tenth(true["seek"]["full_us"])
-        for end in (0, -1):
-            assert rate(found, end) == within_a_tenth(rate(true, end))
-        assert report.flush.verdict == "honest", report.flush
-        assert report.flush.device_class == "disk"
-
-    until_quiet(attempt)
+    with whole_device(profile, tmp_path) as device:
+        report = probe(device, Options(seconds=10, repeats=3, destroy=True, fill=False))
+    found = read_back(report, tmp_path)
+    assert found["kind"] == "hdd" and found["write_cache"] is False
+    assert found["mechanics"]["rpm"] == within_a_tenth(true["mechanics"]["rpm"])
+    assert found["seek"]["average_us"] == within_a_tenth(true["seek"]["average_us"])
+    assert found["seek"]["full_us"] == within_a_tenth(true["seek"]["full_us"])
+    for end in (0, -1):
+        assert rate(found, end) == within_a_tenth(rate(true, end))
+    assert report.flush.verdict == "honest", report.flush
+    assert report.flush.device_class == "disk"
 
 
 def rate(profile: dict[str, Any], zone: int) -> float:
@@ -108,46 +94,42 @@ def rate(profile: dict[str, Any], zone: int) -> float:
     return float(profile["zones"][zone]["sectors_per_track"] * profile["mechanics"]["rpm"])
 
 
+@pytest.mark.timed
 def test_a_write_cache_is_seen(tmp_path: Path) -> None:
     text = profiles.load("hdd-10k-18g-fc").text.replace("write_cache = false", "write_cache = true")
     profile = profiles.parse(text, tmp_path / "cached.toml")
 
-    def attempt() -> None:
-        options = Options(destroy=True, fill=False)
-        with (
-            whole_device(profile, tmp_path) as device,
-            opened(look(device), options, lambda _: None) as (target, _),
-        ):
-            fit = fit_disk(target, 4, 2, Random(1))
-        assert fit.write_cache
-        assert fit.rpm.estimate == within_a_tenth(10_000)
-
-    until_quiet(attempt)
+    options = Options(destroy=True, fill=False)
+    with (
+        whole_device(profile, tmp_path) as device,
+        opened(look(device), options, lambda _: None) as (target, _),
+    ):
+        fit = fit_disk(target, 4, 2, Random(1))
+    assert fit.write_cache
+    assert fit.rpm.estimate == within_a_tenth(10_000)
 
 
+@pytest.mark.timed
 def test_an_ssd_is_found_again(tmp_path: Path) -> None:
     profile = ssd_profile(tmp_path)
     true = tomllib.loads(profile.text)
 
-    def attempt() -> None:
-        # On a smaller partition ext4 has blocks of 1 KiB, and blocks of the file lie across units.
-        with EmulatedDisk.up(NAME, profile, [Partition(WHOLE, 600 * MIB)], tmp_path / "mount") as disk:
-            disk.set_timing(False)
-            report = probe(
-                tmp_path / "mount",
-                Options(seconds=7, size_bytes=32 * MIB, repeats=3),
-                lambda phase: disk.set_timing(not phase.startswith("filling")),
-            )
-        found = read_back(report, tmp_path)
-        assert found["kind"] == "ssd"
-        assert found["read_us"] == within_a_tenth(true["read_us"])
-        # It contains the path, which a busy host made an eighth of it, four times in a row.
-        assert latency_us(found) == pytest.approx(latency_us(true), rel=0.2)
-        assert found["channels"] == within_a_tenth(true["channels"])
-        assert found["flush_us"] == within_a_tenth(true["flush_us"])
-        assert found["link_mb_per_s"] <= true["link_mb_per_s"]
-
-    until_quiet(attempt)
+    # On a smaller partition ext4 has blocks of 1 KiB, and blocks of the file lie across units.
+    with EmulatedDisk.up(NAME, profile, [Partition(WHOLE, 600 * MIB)], tmp_path / "mount") as disk:
+        disk.set_timing(False)
+        report = probe(
+            tmp_path / "mount",
+            Options(seconds=7, size_bytes=32 * MIB, repeats=3),
+            lambda phase: disk.set_timing(not phase.startswith("filling")),
+        )
+    found = read_back(report, tmp_path)
+    assert found["kind"] == "ssd"
+    assert found["read_us"] == within_a_tenth(true["read_us"])
+    # It contains the path, which a busy host made an eighth of it, four times in a row.
+    assert latency_us(found) == pytest.approx(latency_us(true), rel=0.2)
+    assert found["channels"] == within_a_tenth(true["channels"])
+    assert found["flush_us"] == within_a_tenth(true["flush_us"])
+    assert found["link_mb_per_s"] <= true["link_mb_per_s"]
 
 
 def latency_us(profile: dict[str, Any]) -> float:
@@ -155,20 +137,18 @@ def latency_us(profile: dict[str, Any]) -> float:
     return float(profile["read_overhead_us"] + profile["read_us"] + 4096 / profile["link_mb_per_s"])
 
 
+@pytest.mark.timed
 def test_a_dropped_flush_is_found_out(tmp_path: Path) -> None:
     """A disk with a cache whose kernel was told that there is none: flushes never reach it."""
     text = profiles.load("hdd-10k-18g-fc").text.replace("write_cache = false", "write_cache = true")
     profile = profiles.parse(text, tmp_path / "cached.toml")
 
-    def attempt() -> None:
-        with whole_device(profile, tmp_path) as device:
-            queue = Path("/sys/block") / device.name / "queue/write_cache"
-            queue.write_text("write through")
-            report = probe(device, Options(seconds=5, repeats=1, destroy=True, fill=False, fit=False))
-        assert report.flush.verdict == "cannot have reached the medium"
-        assert any("no flush at all" in reason for reason in report.flush.reasons)
-
-    until_quiet(attempt)
+    with whole_device(profile, tmp_path) as device:
+        queue = Path("/sys/block") / device.name / "queue/write_cache"
+        queue.write_text("write through")
+        report = probe(device, Options(seconds=5, repeats=1, destroy=True, fill=False, fit=False))
+    assert report.flush.verdict == "cannot have reached the medium"
+    assert any("no flush at all" in reason for reason in report.flush.reasons)
 
 
 def test_a_mounted_device_is_refused(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def target_of(process: subprocess.Popen[bytes]) -> Target:
 
 def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
     file, out = tmp_path / "app.db-wal", tmp_path / "recording"
-    command = [sys.executable, "-c", _COMMITS, str(file), "1"]
+    command = [sys.executable, "-c", _COMMITS, str(file), "3"]
     told = record_command(command, rule_files.load(SQLITE), out, Schedule(None, duty=1.0), quiet)
     assert told["losses"]["lost_events"] == 0
     assert len(told["bursts"]) == 1
@@ -162,7 +162,7 @@ def test_ctrl_c_keeps_what_was_taken(tmp_path: Path, run_dir: Path) -> None:
         await_instance()
         time.sleep(0.5)
         recorder.send_signal(signal.SIGINT)
-        assert recorder.wait(timeout=30) == 0
+        assert recorder.wait(timeout=60) == 0
     assert json.loads((out / "about.json").read_text())["losses"]["recorded_events"] > 0
     assert not ledger.entries()
 
@@ -184,7 +184,7 @@ def test_a_target_that_has_ended_leaves_no_directory(tmp_path: Path) -> None:
 
 
 def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
-    with committing(tmp_path / "app.db-wal", seconds=4) as process:
+    with committing(tmp_path / "app.db-wal", seconds=10) as process:
         told = record_running(target_of(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet)
     assert told["bursts"]
     assert told["duration_s"] < 30
@@ -213,7 +213,7 @@ def switched_on(instance: Path) -> tuple[bool, bool]:
 
 def await_instance() -> ledger.Entry:
     """The entry of a recorder that has begun to trace."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for entry in ledger.entries("tracing"):
             switches = [instance / "tracing_on" for instance in instances(entry)]

@@ -168,7 +168,7 @@ def test_clients_that_wait_for_the_same_flush_share_it() -> None:
     def flush() -> None:
         flushes.append(1)
         begun.set()
-        time.sleep(0.2)
+        time.sleep(1)
 
     group = GroupCommit(flush)
     waits = [threading.Thread(target=group.wait) for _ in range(10)]

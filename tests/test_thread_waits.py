@@ -14,6 +14,8 @@ import pytest
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.roles import Role
 
+pytestmark = pytest.mark.timed
+
 SCRIPT = """
 import ctypes, fcntl, os, select, sys, threading, time
 held = open(sys.argv[2] + "/data", "w")
@@ -62,7 +64,7 @@ def running(request: pytest.FixtureRequest, directory: Path) -> Iterator[int]:
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(0.1)
+        time.sleep(0.3)
         yield process.pid
         process.kill()
 

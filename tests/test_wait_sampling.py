@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from engine_contract import until
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -138,6 +139,7 @@ class TurningDisk:
         self.closed = True
 
 
+@pytest.mark.timed
 def test_the_sampler_keeps_its_rate_and_closes_its_probe() -> None:
     probe = TurningDisk(0.0123)
     sampler = WaitSampler(probe, rate_hz=100)
@@ -152,6 +154,7 @@ def test_the_sampler_keeps_its_rate_and_closes_its_probe() -> None:
     assert probe.threads.isdisjoint({threading.get_ident()})
 
 
+@pytest.mark.timed
 def test_a_disk_that_turns_in_step_with_the_rate_is_seen_from_all_sides() -> None:
     """At an exact 100 Hz this disk would be seen at one angle, and its share as 0 or 1."""
     sampler = WaitSampler(TurningDisk(0.010), rate_hz=100)
@@ -177,7 +180,7 @@ def test_a_probe_that_fails_ends_the_sampling() -> None:
     probe = TurningDisk(0.01, fails_after=5)
     sampler = WaitSampler(probe, rate_hz=1000)
     sampler.start()
-    time.sleep(0.2)
+    until(lambda: sampler.failure is not None)
     assert sampler.stop() is None
     assert isinstance(sampler.failure, ConnectionError)
     assert probe.closed

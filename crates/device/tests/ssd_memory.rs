@@ -63,10 +63,10 @@ fn a_terabyte_fits_in_little_memory_and_cleans_as_the_closed_form_says() {
     let start = Instant::now();
     let mut device = terabyte();
     let build = start.elapsed();
-    assert!(build < Duration::from_millis(200), "built in {build:?}");
+    assert!(build < Duration::from_secs(1), "built in {build:?}");
     device.precondition(flash::WORN);
     let worn = start.elapsed();
-    assert!(worn < Duration::from_secs(20), "worn in {worn:?}");
+    assert!(worn < Duration::from_secs(60), "worn in {worn:?}");
     let (all, mut random) = (units(&device), Random(1));
     let before = device.written();
     let count = all / 20;

@@ -9,7 +9,7 @@ from typing import Any
 
 from tierwise.errors import TierwiseError
 
-_PATIENCE_S = 5
+_PATIENCE_S = 30
 
 
 def ask(control_socket: Path, command: str, **arguments: Any) -> dict[str, Any]:

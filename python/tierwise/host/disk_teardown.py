@@ -16,7 +16,7 @@ from pathlib import Path
 from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, disk_control, disk_server, ledger, loop, mounts, processes
 
-_SERVER_ENDS_WITHIN_S = 10
+_SERVER_ENDS_WITHIN_S = 30
 
 
 def take_down(entry: ledger.Entry) -> None:

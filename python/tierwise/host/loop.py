@@ -13,7 +13,7 @@ from tierwise.host.mounts import in_use_by, run, users_of_device
 
 MAJOR = 7
 _LOOP_CLR_FD = 0x4C01
-_GONE_AFTER_S = 10
+_GONE_AFTER_S = 30
 
 LARGEST_REQUEST_KIB = 1024
 """As large as a FUSE request may be: a larger one would reach the model in parts."""

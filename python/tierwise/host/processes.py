@@ -151,7 +151,7 @@ def _output(log: Path | IO[bytes] | None) -> contextlib.AbstractContextManager[I
     return log.open("ab") if isinstance(log, Path) else contextlib.nullcontext(log)
 
 
-def end(entry: ledger.Entry, timeout_s: float = 10) -> None:
+def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
     """End every process of a ledger entry with SIGKILL, wait until they are gone, remove the entry.
 
     Raises:

@@ -18,7 +18,7 @@ from typing import Self
 from tierwise.errors import TierwiseError
 from tierwise.host import ledger, mounts
 
-_GONE_WITHIN_S = 5
+_GONE_WITHIN_S = 30
 
 
 @dataclass(frozen=True)
