@@ -36,19 +36,26 @@ def describe(cuts: list[Cut]) -> str:
     )
 
 
+def at_risk(cuts: list[Cut]) -> int:
+    return sum(cut.report.unflushed_sectors > 0 for cut in cuts)
+
+
 @pytest.mark.parametrize(
     ("fs", "seeds"), [("ext4", range(24)), pytest.param("xfs", range(100, 106), marks=needs_xfs)]
 )
 def test_no_acknowledged_commit_is_lost(open_path: Path, fs: str, seeds: range) -> None:
+    cuts: list[Cut] = []
     with cluster(NAME, profiles.load(VOLATILE), open_path / "mount", fs) as running:
-        cuts = []
-        for seed in seeds:
+        # On a busy machine less of the time has writes at risk, so that more cuts are needed.
+        for seed in range(seeds.start, seeds.start + 3 * len(seeds)):
+            if len(cuts) >= len(seeds) and at_risk(cuts) > len(seeds) / 2:
+                break
             cuts.append(running.survive(seed))
             assert cuts[-1].damage is None, f"seed {seed}: {cuts[-1]}"
             assert cuts[-1].lost == 0, f"seed {seed}: {cuts[-1]}"
     print(fs, describe(cuts))
-    # The cuts must have come while it mattered: most of them with writes at risk, some of which were kept.
-    assert sum(cut.report.unflushed_sectors > 0 for cut in cuts) > len(cuts) / 2, describe(cuts)
+    # The cuts must have come while it mattered: enough of them with writes at risk, some of which were kept.
+    assert at_risk(cuts) > len(seeds) / 2, describe(cuts)
     assert sum(cut.report.kept_sectors for cut in cuts) > 0, describe(cuts)
     assert all(cut.commits > 0 for cut in cuts), describe(cuts)
     assert traces(NAME, open_path / "mount") == []

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -118,7 +118,7 @@ def test_files_are_found_where_a_container_has_them(tmp_path: Path) -> None:
             time.sleep(0.01)
         target = of_pid(process.pid, rule_files.load(SQLITE))
         out = tmp_path / "recording"
-        record_running(target, out, Schedule(0.5, 0.5, 0.1), quiet)
+        record_running(target, out, Schedule(3, 0.5, 0.1), quiet)
     finally:
         process.kill()
         process.wait()
@@ -212,13 +212,13 @@ def switched_on(instance: Path) -> tuple[bool, bool]:
 
 
 def await_instance() -> ledger.Entry:
-    """The entry of a recorder that has begun to trace."""
+    """The entry of a recorder that takes events."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for entry in ledger.entries("tracing"):
-            switches = [instance / "tracing_on" for instance in instances(entry)]
-            if any(switch.read_text().strip() == "1" for switch in switches if switch.exists()):
-                return entry
+            with suppress(FileNotFoundError):
+                if any(switched_on(instance)[0] for instance in instances(entry)):
+                    return entry
         time.sleep(0.02)
     raise AssertionError("nothing was traced")
 
