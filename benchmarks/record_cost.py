@@ -2,9 +2,10 @@
 
 ``python benchmarks/record_cost.py [--rounds N] [--seconds S]``. pgbench's TPC-B runs with 10 clients on a
 server whose files are in memory, so that the processors are the limit and every event costs throughput.
-Rounds with recording at the default duty and rounds without take turns; each with is compared with those
-beside it. Then processes that do nothing but system calls are recorded all the time. Exit status 1 if a bar
-is missed.
+Rounds with recording at the default duty, as long as a recording is by default, and rounds without take
+turns; each with is compared with those beside it. A round contains the attaching, but not the decoding of
+what is left in the end; what each takes is told besides. Then processes that do nothing but system calls are
+recorded all the time. Exit status 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +38,6 @@ SIZE_BAR_MB_PER_MIN = 60.0
 RATE_BAR_PER_S = 300_000
 CLIENTS = 10
 MEMORY = Path("/dev/shm")
-Finish = Callable[[], tuple[dict[str, Any], int]]
-"""Ends a recording; gives what it says of itself, and its size in bytes."""
 
 CALLS = "import os\nf = os.open('/dev/zero', 0)\nwhile True: os.read(f, 1)"
 
@@ -54,11 +53,50 @@ class Progress:
         return [rate for at_s, rate in self.lines if start_s + 1 <= at_s <= end_s]
 
 
+@dataclass
+class Took:
+    """Time, and processor time of this process: by the clocks, or since an earlier reading."""
+
+    wall_s: float = field(default_factory=time.monotonic)
+    cpu_s: float = field(default_factory=time.process_time)
+
+    def since(self) -> Took:
+        """What passed since this reading."""
+        now = Took()
+        return Took(now.wall_s - self.wall_s, now.cpu_s - self.cpu_s)
+
+
+@dataclass
+class Made:
+    """A finished recording: what it says of itself, its size, and what it took before and after its time."""
+
+    about: dict[str, Any]
+    size_bytes: int
+    attaching: Took
+    decoding: Took
+
+
+@dataclass
+class Recording:
+    """A recording whose time is over."""
+
+    session: Session
+    out: Path
+    attaching: Took
+
+    def finish(self) -> Made:
+        """Decode what is left."""
+        before = Took()
+        about = self.session.finish()
+        size_bytes = sum(path.stat().st_size for path in self.out.iterdir())
+        return Made(about, size_bytes, self.attaching, before.since())
+
+
 def main() -> int:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--seconds", type=float, default=Schedule().seconds)
     parser.add_argument("--scale", type=int, default=20)
     options = parser.parse_args()
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
@@ -74,32 +112,37 @@ def _judge_cost(engine: PostgresEngine, options: argparse.Namespace) -> int:
     _pgbench(engine, "-i", "-q", "-s", str(options.scale)).wait()
     spans: list[Span] = []
     work: list[Span] = []
-    sizes, told = [], []
+    made: list[Made] = []
     with _running(engine) as (progress, pgbench):
         time.sleep(5)
         for number in range(2 * options.rounds + 1):
             recorded = number % 2 == 1
             start_s, cpu_s = time.time(), _cpu_s(engine, pgbench)
-            with _round(engine, options.seconds, recorded) as finish:
+            with _round(engine, options.seconds, recorded) as recording:
                 elapsed_s = time.time() - start_s
                 rates = progress.between(start_s, start_s + elapsed_s)
                 done = round(statistics.fmean(rates) * elapsed_s)
                 spans.append(Span(recorded, elapsed_s, done))
                 work.append(Span(recorded, _cpu_s(engine, pgbench) - cpu_s, done))
-                if finish is not None:
-                    about, size_bytes = finish()
-                    told.append(about)
-                    sizes.append(size_bytes / 1e6 / options.seconds * 60)
+                if recording is not None:
+                    made.append(recording.finish())
             kind = "recorded" if recorded else "alone"
             print(
                 f"  {kind:8} {spans[-1].rate_per_s:8.0f} tps, {1e6 / work[-1].rate_per_s:6.0f} µs of CPU each"
             )
     cost = _told("throughput", spans)
     _told("processor time", work)
+    for what in ("attaching", "decoding"):
+        took = [getattr(one, what) for one in made]
+        wall_s, own_s = (
+            statistics.median(getattr(one, name) for one in took) for name in ("wall_s", "cpu_s")
+        )
+        print(f"{what}: {wall_s:.2f} s, once; {own_s:.2f} s of processor time")
+    told = [one.about for one in made]
     events = sum(one["losses"]["recorded_events"] for one in told)
     lost = sum(one["losses"]["lost_events"] for one in told)
     traced_s = sum(burst["end_ns"] - burst["start_ns"] for one in told for burst in one["bursts"]) / 1e9
-    size = statistics.median(sizes)
+    size = statistics.median(one.size_bytes for one in made) / 1e6 / options.seconds * 60
     print(f"{events / traced_s:,.0f} events/s within bursts, {lost} lost")
     print(f"{size:.1f} MB a minute; bar {SIZE_BAR_MB_PER_MIN:g}")
     return (cost > COST_BAR) + (lost > 0) + (size > SIZE_BAR_MB_PER_MIN)
@@ -121,17 +164,18 @@ def _cpu_s(engine: PostgresEngine, pgbench: subprocess.Popen[str]) -> float:
 
 
 @contextmanager
-def _round(engine: PostgresEngine, seconds: float, recorded: bool) -> Iterator[Finish | None]:
-    """Enters the block when the time is over, with what finishes the recording, if there is one."""
+def _round(engine: PostgresEngine, seconds: float, recorded: bool) -> Iterator[Recording | None]:
+    """Enters the block when the time is over, with the recording that is to be finished, if there is one."""
     if not recorded:
         time.sleep(seconds)
         yield None
         return
     with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "recording"
+        out, before = Path(folder) / "recording", Took()
         with Session(of_pid(engine.server_pid or 0), out, Schedule(seconds), lambda _: None) as session:
+            attaching = before.since()
             session.run()
-            yield lambda: (session.finish(), sum(path.stat().st_size for path in out.iterdir()))
+            yield Recording(session, out, attaching)
 
 
 def _judge_losses() -> int:

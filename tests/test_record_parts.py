@@ -86,7 +86,7 @@ def test_facts_of_files(tmp_path: Path) -> None:
     facts = FileFacts(devices, lambda path: Role.LOG if path.endswith(".log") else None)
     deleted = str(tmp_path / "2.log") + " (deleted)"
     found = json.loads(
-        facts.resolve(json.dumps([str(file), deleted, "socket:[1]", "/dev/null", str(tmp_path)]))
+        facts.resolve(json.dumps([str(file), deleted, "socket:[1]", "/dev/null", str(tmp_path)]), {})
     )
     assert [one["role"] for one in found] == ["log", "log", None, None, None]
     assert [one["size_bytes"] for one in found] == [100_000, 0, 0, 0, 0]

@@ -115,6 +115,7 @@ impl PyRecorder {
                 "events": one.events,
                 "lost": one.lost,
                 "bytes": one.bytes,
+                "paths": one.paths,
             })
         });
         told.map(|told| told.to_string())

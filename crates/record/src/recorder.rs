@@ -30,7 +30,7 @@ struct Taken {
 }
 
 /// What is known of a burst the moment it ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BurstSummary {
     /// From, monotonic clock.
     pub start_ns: u64,
@@ -40,8 +40,10 @@ pub struct BurstSummary {
     pub events: u64,
     /// Events that the kernel dropped.
     pub lost: u64,
-    /// Bytes that the kernel gave.
+    /// Bytes that the kernel gave, which wait to be decoded.
     pub bytes: u64,
+    /// Files that were open when it began or were opened in it.
+    pub paths: Vec<String>,
 }
 
 /// What can keep a recording from being made.
@@ -155,6 +157,7 @@ impl Recorder {
             events: raw.events,
             lost: raw.lost_events,
             bytes: raw.bytes(),
+            paths: raw.paths().into_iter().collect(),
         };
         lock(&self.waiting).push_back(Taken { raw, log_delay_us });
         Ok(Some(summary))

@@ -17,6 +17,13 @@ class _Usage:
     reaped_ticks: int
 
 
+def idle_s() -> float:
+    """Seconds that all cores together have been idle since the machine was started, to 10 ms."""
+    words = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()
+    idle, waiting_for_disks = words[4:6]
+    return (int(idle) + int(waiting_for_disks)) * _TICK_S
+
+
 def process_cpu_s(pid: int) -> float | None:
     """CPU seconds of one process without its children, to 10 ms; ``None`` if it is gone."""
     usage = _read(pid)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tierwise.record.devices import Devices
-from tierwise.record.extents import extents_of
+from tierwise.record.extents import Extent, extents_of
 from tierwise.roles import Role
 
 RoleOf = Callable[[str], Role | None]
+Facts = dict[str, Any]
+"""``role, device, size_bytes, extents`` of a file."""
 
 _DELETED = " (deleted)"
 _MOST_LINKS = 40
+_PLACED_WITHIN_S = 60.0
+"""So long after the last write to a file the kernel has found a place for all of it."""
 
 
 class FileFacts:
@@ -31,14 +36,19 @@ class FileFacts:
             root: of the recorded processes' file system, ``/proc/PID/root`` for a container's.
         """
         self._devices, self._role_of, self._root = devices, role_of, root
+        self._placed: dict[Path, tuple[tuple[float, ...], list[Extent]]] = {}
 
-    def resolve(self, paths_json: str) -> str:
-        """A JSON list of paths answered by a list of objects: ``role, device, size_bytes, extents``."""
-        return json.dumps([self.of(path) for path in json.loads(paths_json)])
+    def resolve(self, paths_json: str, earlier: Mapping[str, Facts]) -> str:
+        """A JSON list of paths answered by a list of :data:`Facts`: those of earlier, or else of now."""
+        return json.dumps([earlier.get(path) or self.of(path) for path in json.loads(paths_json)])
 
-    def of(self, path: str) -> dict[str, Any]:
+    def snapshot(self, paths: Iterable[str]) -> dict[str, Facts]:
+        """What is true of these files now: later they may be gone, or their names be those of others."""
+        return {path.removesuffix(_DELETED): self.of(path) for path in paths}
+
+    def of(self, path: str) -> Facts:
         """Facts of one file; of a socket or what is no regular file, that there are none."""
-        nothing: dict[str, Any] = {"role": None, "device": None, "size_bytes": 0, "extents": []}
+        nothing: Facts = {"role": None, "device": None, "size_bytes": 0, "extents": []}
         if not path.startswith("/"):
             return nothing
         seen = path.removesuffix(_DELETED)
@@ -51,14 +61,25 @@ class FileFacts:
         device = self._device(place, status)
         if device is not None and role is not None:
             self._devices.known[device].roles.add(role)
-        wanted = device is not None and role is not None and status is not None
-        extents = [[device, *extent] for extent in extents_of(place)] if wanted else []
+        wanted = device is not None and role is not None
+        extents = self._extents(place, status) if wanted and status is not None else []
         return {
             "role": None if role is None else str(role),
             "device": device,
             "size_bytes": 0 if status is None else status.st_size,
-            "extents": extents,
+            "extents": [[device, *extent] for extent in extents],
         }
+
+    def _extents(self, place: Path, status: os.stat_result) -> list[Extent]:
+        """Where a file lies; one that nobody has written since it was asked for is not asked for again."""
+        state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime)
+        known = self._placed.get(place)
+        if known is not None and known[0] == state:
+            return known[1]
+        extents = extents_of(place)
+        if time.time() - status.st_mtime > _PLACED_WITHIN_S:
+            self._placed[place] = (state, extents)
+        return extents
 
     def _device(self, place: Path, status: os.stat_result | None) -> int | None:
         """That of the file, or, when it is gone, of the nearest directory that is there."""

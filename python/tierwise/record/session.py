@@ -17,7 +17,7 @@ from tierwise.host import ledger
 from tierwise.host.files import open_files
 from tierwise.host.tracing import Tracing
 from tierwise.record import about, rates
-from tierwise.record.decoder import Decoder
+from tierwise.record.decoder import Burst, Decoder
 from tierwise.record.devices import Devices
 from tierwise.record.event_cost import measure_event_cpu_ns
 from tierwise.record.facts import FileFacts
@@ -28,6 +28,8 @@ from tierwise.record.two_speed import SlowLog
 Say = Callable[[str], None]
 
 _BUFFER_MB = 32
+_BURST_BUFFER_MB = 16
+"""Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives."""
 _LONGEST_S = 7 * 86_400.0
 _CLIENTS_SHOW_WITHIN_S = 0.1
 _LOOKS_EACH_S = 0.2
@@ -72,11 +74,12 @@ class Session:
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
             self._recorder = _core.Recorder(json.dumps(self._options(tracing, spool)))
             undo.callback(self._recorder.close)
-            self._decoder = Decoder(self._recorder, facts.resolve)
+            self._decoder = Decoder(self._recorder, facts)
             undo.callback(self._decoder.abandon)
             undo.callback(self._recorder.close)  # first of all, tracing ends
             self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
-            self._meter = rates.RateMeter(lambda: rates.waits_of(target.processes()))
+            self._pids = target.processes()
+            self._meter = rates.RateMeter(lambda: rates.waits_of(self._pids))
             self._undo = undo.pop_all()
 
     def run(self, begun: Callable[[], None] = lambda: None) -> None:
@@ -119,7 +122,8 @@ class Session:
         Args:
             slow_s: for how long the log is to be slow, if the schedule has two speeds.
         """
-        self._recorder.set_processes(self._target.processes())
+        self._pids = self._target.processes()
+        self._recorder.set_processes(self._pids)
         if self._target.clients is not None:
             self._recorder.set_clients(self._target.clients())
         self._delay_us = 0.0
@@ -131,12 +135,13 @@ class Session:
     def end_burst(self) -> None:
         """Take no more events until the next."""
         told = json.loads(self._recorder.end(self._delay_us))
-        held = about.processes_bytes(self._target.processes())
+        self._pids = self._target.processes()
+        held = about.processes_bytes(self._pids)
         self._processes_bytes = max(self._processes_bytes, held)
         self._meter.end(recorded=True)
         if self._slow_log is not None:
             self._slow_log.end()
-        self._decoder.burst_ended()
+        self._decoder.burst_ended(Burst(told["bytes"], told["paths"]))
         self._say(f"recording: {told['events']:,} events in the last burst")
 
     def stop(self) -> None:
@@ -189,7 +194,7 @@ class Session:
             "engine": self._target.rules.engine,
             "rules": self._target.rules.text,
             "rules_file": self._target.rules.file,
-            "buffer_mb": _BUFFER_MB,
+            "buffer_mb": _BURST_BUFFER_MB if self._schedule.duty < 1 else _BUFFER_MB,
             "clients": True,
             "devices": [one.described() for one in self._devices.known],
         }

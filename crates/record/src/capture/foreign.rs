@@ -5,6 +5,7 @@ use std::fs;
 
 use tierwise_recording::StorageCpu;
 
+use super::family::Family;
 use super::processes;
 
 /// Processor time that was used in a burst.
@@ -28,8 +29,8 @@ pub struct CpuUse {
 
 impl CpuUse {
     /// Of the machine, of the recorder's thread, of threads that serve emulated disks, and of the kernel's own.
-    pub fn now(recorder: i32, servers: &[i32]) -> Self {
-        let kernel = processes::kernel_threads();
+    pub fn now(recorder: i32, servers: &[i32], family: &Family) -> Self {
+        let kernel = family.kernel_threads();
         Self {
             recorder: Threads::of(&[recorder]),
             servers: Threads::of(servers),
@@ -76,7 +77,7 @@ impl Threads {
 
     /// What the kernel's threads have had that were not there before: workers come and go.
     fn started_ns(&self) -> u64 {
-        let new = processes::kernel_threads().into_iter();
+        let new = Family::now().kernel_threads().into_iter();
         let new = new.filter(|tid| !self.0.contains_key(tid));
         new.filter_map(processes::cpu_ns).sum()
     }

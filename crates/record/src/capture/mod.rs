@@ -7,6 +7,7 @@ mod bpf;
 mod clients;
 mod decode;
 mod error;
+mod family;
 mod foreign;
 mod format;
 mod instance;

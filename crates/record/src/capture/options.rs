@@ -13,7 +13,7 @@ pub struct Options {
     /// Processes to trace, with everything they start.
     pub pids: Vec<i32>,
     /// Room for events that were not read yet, for each core and instance; less on a machine with so many cores
-    /// that it would take a sixteenth of the memory.
+    /// that it would take a sixteenth of the memory. Requests to devices get a quarter of it.
     pub buffer_bytes: u64,
     /// How often that room is emptied.
     pub poll: Duration,

@@ -1,6 +1,5 @@
-//! What `/proc` tells of processes: descendants, threads, open files, calls under way, processor time.
+//! What `/proc` tells of processes: parents, threads, open files, calls under way, processor time.
 
-use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -40,27 +39,6 @@ pub struct CallUnderWay {
     pub number: u32,
     /// Its arguments.
     pub arguments: [u64; 6],
-}
-
-/// The processes and everything they started that is alive.
-pub fn with_descendants(roots: &[i32]) -> Vec<i32> {
-    let mut children: HashMap<i32, Vec<i32>> = HashMap::new();
-    for pid in numbers_in("/proc") {
-        if let Some(parent) = parent_of(pid) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
-    let mut waiting = roots.to_vec();
-    let mut seen = HashSet::new();
-    let mut found = Vec::new();
-    while let Some(pid) = waiting.pop() {
-        if seen.insert(pid) && fs::exists(format!("/proc/{pid}")).unwrap_or(false) {
-            found.push(pid);
-            waiting.extend(children.get(&pid).into_iter().flatten());
-        }
-    }
-    found.sort_unstable();
-    found
 }
 
 /// The process that started this one.
@@ -148,17 +126,6 @@ pub fn cpu_ns(tid: i32) -> Option<u64> {
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// The kernel's own threads; none where they cannot be seen, as in a container.
-pub fn kernel_threads() -> Vec<i32> {
-    const PARENT: i32 = 2;
-    if !fs::exists("/proc/2").unwrap_or(false) || !is_kernel_thread(PARENT) {
-        return Vec::new();
-    }
-    let mut threads = numbers_in("/proc");
-    threads.retain(|&pid| parent_of(pid) == Some(PARENT));
-    threads
-}
-
 /// Whether a thread is the kernel's own.
 pub fn is_kernel_thread(tid: i32) -> bool {
     const PF_KTHREAD: u64 = 0x0020_0000;
@@ -169,7 +136,8 @@ pub fn is_kernel_thread(tid: i32) -> bool {
         .is_none_or(|flags: u64| flags & PF_KTHREAD != 0)
 }
 
-fn numbers_in<T: FromStr + Ord>(directory: &str) -> Vec<T> {
+/// Names of a directory's entries that are numbers, in order.
+pub fn numbers_in<T: FromStr + Ord>(directory: &str) -> Vec<T> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut numbers: Vec<T> =
         (entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())).collect();

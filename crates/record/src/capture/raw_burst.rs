@@ -53,6 +53,16 @@ impl RawBurst {
         self.streams.iter().map(Stream::bytes).sum()
     }
 
+    /// Files that were open when it began or were opened in it, each once; no sockets and the like.
+    pub fn paths(&self) -> BTreeSet<String> {
+        let open = self.files.iter().map(|file| &file.path);
+        let paths = open.chain(self.opens.iter().map(|open| &open.path));
+        paths
+            .filter(|path| path.starts_with('/'))
+            .cloned()
+            .collect()
+    }
+
     /// Processes whose open files are known.
     pub fn pids(&self) -> impl Iterator<Item = i32> {
         let pids: BTreeSet<i32> = self.files.iter().map(|file| file.pid).collect();

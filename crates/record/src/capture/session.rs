@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use super::bpf::Attachment;
 use super::decode::Decoder;
+use super::family::Family;
 use super::foreign::CpuUse;
 use super::instance::Counts;
 use super::open_watch::OpenWatch;
@@ -59,7 +60,7 @@ impl Capture {
             counts_before: Counts::default(),
             burst: None,
         };
-        capture.targets()?;
+        capture.targets(&Family::now())?;
         Ok(capture)
     }
 
@@ -82,7 +83,11 @@ impl Capture {
 
     /// Threads of the target that are alive, and its clients.
     pub fn threads(&self) -> Vec<LiveThread> {
-        let pids = processes::with_descendants(&self.options.pids);
+        self.threads_in(&Family::now())
+    }
+
+    fn threads_in(&self, family: &Family) -> Vec<LiveThread> {
+        let pids = family.with_descendants(&self.options.pids);
         let mut threads: Vec<_> = pids.into_iter().flat_map(processes::threads).collect();
         threads.extend(
             self.clients
@@ -92,8 +97,8 @@ impl Capture {
         threads
     }
 
-    fn targets(&self) -> Result<Vec<i32>, CaptureError> {
-        let pids = processes::with_descendants(&self.options.pids);
+    fn targets(&self, family: &Family) -> Result<Vec<i32>, CaptureError> {
+        let pids = family.with_descendants(&self.options.pids);
         if pids.is_empty() {
             return Err(CaptureError::new(
                 "the process to record does not run",
@@ -141,23 +146,24 @@ impl Capture {
     }
 
     /// Points the instances at the threads that live now; returns their processes.
-    fn follow_threads(&self) -> Result<Vec<i32>, CaptureError> {
-        let pids = self.targets()?;
+    fn follow_threads(&self, family: &Family) -> Result<Vec<i32>, CaptureError> {
+        let pids = self.targets(family)?;
         let tids = thread_ids(&pids);
         self.tracers.follow(&tids, &self.clients)?;
         Ok(pids)
     }
 
     fn switch_on(&self) -> Result<Running, CaptureError> {
-        self.follow_threads()?;
+        self.follow_threads(&Family::now())?;
         self.tracers.enable()?;
         // Again, for threads that were started before their parents were followed.
-        let pids = self.follow_threads()?;
+        let family = Family::now();
+        let pids = self.follow_threads(&family)?;
         let (listener, watching) = self.watch_opens(&pids);
-        let mut burst = self.surroundings(&pids);
+        let mut burst = self.surroundings(&family, &pids);
         let reader = Reader::start(self.tracers.pipes()?, listener, &self.options);
         let reader = reader.map_err(|error| unreadable(&error))?;
-        let cpu = CpuUse::now(reader.tid, &self.disk_servers());
+        let cpu = CpuUse::now(reader.tid, &self.disk_servers(&family), &family);
         self.tracers.record()?;
         burst.start_ns = monotonic_ns();
         Ok(Running {
@@ -181,8 +187,8 @@ impl Capture {
     }
 
     /// Threads, open files and calls under way as a burst begins.
-    fn surroundings(&self, pids: &[i32]) -> RawBurst {
-        let threads = self.threads();
+    fn surroundings(&self, family: &Family, pids: &[i32]) -> RawBurst {
+        let threads = self.threads_in(family);
         let files = pids.iter().flat_map(|&pid| processes::open_files(pid));
         let under_way = |thread: &LiveThread| processes::call_under_way(thread.pid, thread.tid);
         RawBurst {
@@ -195,8 +201,8 @@ impl Capture {
     }
 
     /// Threads that serve emulated disks.
-    fn disk_servers(&self) -> Vec<i32> {
-        thread_ids(&processes::with_descendants(&self.options.disk_server_pids))
+    fn disk_servers(&self, family: &Family) -> Vec<i32> {
+        thread_ids(&family.with_descendants(&self.options.disk_server_pids))
     }
 
     /// Threads that were started during the burst and are still alive: their names are known only now.

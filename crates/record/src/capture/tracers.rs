@@ -8,6 +8,9 @@ use super::instance::{Counts, Instance, Pipe, online_cpus};
 use super::tracepoints::{DEVICES, Meaning, SCHEDULING, SYSTEM_CALLS};
 use super::{CaptureError, Options};
 
+/// Which part of the others' room the events of devices get.
+const DEVICES_SHARE: u64 = 4;
+
 /// Three private instances.
 pub struct Tracers {
     calls: Instance,
@@ -19,21 +22,23 @@ impl Tracers {
     /// Makes them, switched off; `decoder` learns their records.
     pub fn create(options: &Options, decoder: &mut Decoder) -> Result<Self, CaptureError> {
         let most = memory_bytes() / 16 / (3 * online_cpus().len() as u64);
-        let create = |kind: &str| {
+        let room = options.buffer_bytes.min(most);
+        let create = |kind: &str, bytes: u64| {
             let name = format!("{}-{kind}", options.instance);
-            Instance::create(&options.tracefs, &name, options.buffer_bytes.min(most))
+            Instance::create(&options.tracefs, &name, bytes)
         };
-        let mut calls = create("calls")?;
+        let mut calls = create("calls", room)?;
         add_calls(&mut calls, decoder)?;
         calls.follow_forks()?;
-        let mut scheduling = create("sched")?;
+        let mut scheduling = create("sched", room)?;
         for (event, meaning) in SCHEDULING {
             if !scheduling.add(event, meaning, decoder) {
                 return Err(lacks(event));
             }
         }
         scheduling.follow_forks()?;
-        let mut devices = create("block")?;
+        // Requests are far fewer than calls and switches; memory that is taken costs time, used or not.
+        let mut devices = create("block", room / DEVICES_SHARE)?;
         for (event, meaning) in DEVICES {
             // A kernel without io_uring, or with its older names, has fewer.
             devices.add(event, meaning, decoder);
