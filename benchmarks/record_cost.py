@@ -1,7 +1,7 @@
 """Bars of recording: what it costs a busy PostgreSQL, how much it writes, and that it loses no event.
 
-``python benchmarks/record_cost.py [--rounds N] [--seconds S]``. pgbench's TPC-B runs with 10 clients on a
-server whose files are in memory, so that the processors are the limit and every event costs throughput.
+``python benchmarks/record_cost.py [--rounds N] [--seconds S] [--alone S]``. pgbench's TPC-B runs with 10
+clients on a server whose files are in memory, so that the processors are the limit and every event costs.
 Rounds with recording at the default duty, as long as a recording is by default, and rounds without take
 turns; each with is compared with those beside it. A round contains the attaching, but not the decoding of
 what is left in the end; what each takes is told besides. Then processes that do nothing but system calls are
@@ -97,6 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--seconds", type=float, default=Schedule().seconds)
+    parser.add_argument("--alone", type=float, default=30, metavar="SECONDS")
     parser.add_argument("--scale", type=int, default=20)
     options = parser.parse_args()
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
@@ -118,7 +119,8 @@ def _judge_cost(engine: PostgresEngine, options: argparse.Namespace) -> int:
         for number in range(2 * options.rounds + 1):
             recorded = number % 2 == 1
             start_s, cpu_s = time.time(), _cpu_s(engine, pgbench)
-            with _round(engine, options.seconds, recorded) as recording:
+            seconds = options.seconds if recorded else options.alone
+            with _round(engine, seconds, recorded) as recording:
                 elapsed_s = time.time() - start_s
                 rates = progress.between(start_s, start_s + elapsed_s)
                 done = round(statistics.fmean(rates) * elapsed_s)
