@@ -21,7 +21,7 @@ from tierwise.results.measurements import Record
 from tierwise.roles import Role
 
 MOST_PLACEMENTS = 4096
-"""What is replayed, at most; two processors take a minute for it."""
+"""What is replayed, at most; two processors take less than a minute for it."""
 CLOSER = 10
 """How many of the first are replayed again under every seed."""
 ENOUGH = 3000
