@@ -16,7 +16,10 @@ from tierwise.host.doctor import examine, missing_for_emulation
 TRIES = 4
 """Of a test that measures real time: what a busy machine adds comes and goes, a defect stays."""
 
-hypothesis.settings.register_profile("tierwise", deadline=None)
+# A slow machine is no defect.
+hypothesis.settings.register_profile(
+    "tierwise", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("tierwise")
 
 

@@ -93,10 +93,10 @@ fn live(directory: &Path) -> Vec<f64> {
     let image = mount.join("disk.img");
     let deadline = Instant::now() + START;
     while !image.exists() {
-        assert!(
-            Instant::now() < deadline && !server.is_finished(),
-            "the server does not start"
-        );
+        if server.is_finished() {
+            panic!("the server does not start: {:?}", server.join());
+        }
+        assert!(Instant::now() < deadline, "the server does not start");
         thread::sleep(Duration::from_millis(5));
     }
     let times = read_times(
