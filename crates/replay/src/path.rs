@@ -60,13 +60,11 @@ impl Storage<'_> {
             self.requests[id as usize] = in_flight;
         }
         match path {
-            Path::None => {
-                self.pay(Paid::Aside, in_flight.costs.before_ns);
-                self.comes(now, id);
-            }
+            Path::None => self.comes(now, id),
             Path::Served => self.pay(Paid::Before(id), in_flight.costs.before_ns.max(1)),
             Path::Passed => self.pay(Paid::Passes(id), made_good_ns.max(1)),
         }
+        self.pay(Paid::Aside, in_flight.costs.aside_ns);
         if path != Path::None {
             self.arriving[role as usize].push_back(id);
         }

@@ -30,6 +30,8 @@ const STORE_SHARE: f64 = 0.7;
 pub(crate) struct Costs {
     /// Until it comes to the store, or to its device.
     pub(crate) before_ns: Nanos,
+    /// Meanwhile, on another core.
+    pub(crate) aside_ns: Nanos,
     /// Then in the store, which takes one at a time.
     pub(crate) store_ns: Nanos,
     /// Between its device's end and its answer.
@@ -106,16 +108,19 @@ impl Toll {
         let apart_ns = now - std::mem::replace(&mut self.last_sent, now);
         let request_ns = self.request.of(0, apart_ns) / self.cpu_speed;
         let bytes_ns = self.request.of(request.sectors, apart_ns) / self.cpu_speed - request_ns;
+        let path_ns = self.request.before_ns(request.op == Op::Read, apart_ns) / self.cpu_speed;
         let (before_ns, store_ns, after_ns) = match (self.path, request.op) {
-            (Path::Served, Op::Read) => (request_ns, 0.0, bytes_ns),
+            (Path::Served, Op::Read) => (path_ns, 0.0, bytes_ns),
             (Path::Served, _) => {
                 let store_ns = bytes_ns * STORE_SHARE;
-                (request_ns + bytes_ns - store_ns, store_ns, 0.0)
+                (path_ns + bytes_ns - store_ns, store_ns, 0.0)
             }
-            _ => (request_ns + bytes_ns, 0.0, 0.0),
+            _ => (0.0, 0.0, 0.0),
         };
+        let all_ns = request_ns + bytes_ns;
         Costs {
             before_ns: before_ns as Nanos,
+            aside_ns: (all_ns - before_ns - store_ns - after_ns) as Nanos,
             store_ns: store_ns as Nanos,
             after_ns: after_ns as Nanos,
         }

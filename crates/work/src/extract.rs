@@ -1,6 +1,6 @@
 //! A recording becomes work.
 
-use tierwise_recording::{Recording, ThreadClass};
+use tierwise_recording::{Recording, StorageCpu, ThreadClass};
 
 use crate::background;
 use crate::checkpoints::Checkpoints;
@@ -184,7 +184,8 @@ fn others_share(view: &View<'_>) -> f64 {
         .map(|thread| view.cpu_ns(thread))
         .sum();
     let cores_ns = f64::from(about.machine.cores.max(1)) * view.span_ns().max(1) as f64;
-    let storage_ns = storage_cost::used(view).map_or(0, |used| used.kernel_ns);
-    let threads_ns = kernel_ns as f64 - storage_ns as f64;
+    let of_requests_ns = |used: StorageCpu| used.kernel_ns as f64 - storage_cost::beside_ns(view);
+    let storage_ns = storage_cost::used(view).map_or(0.0, of_requests_ns);
+    let threads_ns = kernel_ns as f64 - storage_ns;
     (about.foreign_cpu_share + threads_ns / cores_ns).clamp(0.0, 0.95)
 }

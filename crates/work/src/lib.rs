@@ -35,6 +35,7 @@ mod part;
 mod peers;
 mod picks;
 mod pieces;
+mod request_cost;
 mod reuse;
 mod rules;
 mod scripts;
@@ -68,7 +69,8 @@ pub use model::{
 pub use page_cache::PageCache;
 pub use part::Part;
 pub use picks::PickRules;
+pub use request_cost::RequestCost;
 pub use reuse::Reuse;
 pub use step::{Away, Step};
-pub use storage_cost::{PATH_NS, RequestCost, StorageCost, spin_ns};
+pub use storage_cost::{PATH_NS, StorageCost, spin_ns};
 pub use wakes::WakeRules;

@@ -6,18 +6,9 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, StorageCpu};
 
+use crate::RequestCost;
+use crate::request_cost::Asked;
 use crate::view::View;
-
-/// Processor time of one request.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct RequestCost {
-    /// However long it is, a tenth of a millisecond after the one before.
-    pub request_ns: f64,
-    /// For each KiB of it.
-    pub kib_ns: f64,
-    /// Beyond that, as often as the request costs more than once for the time since the one before.
-    pub idle_ns: f64,
-}
 
 /// Processor time of storage.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,10 +26,8 @@ pub struct StorageCost {
 /// KiB.
 const KERNEL_NS: (f64, f64) = (36_000.0, 50_000.0);
 const SERVER_NS: (f64, f64) = (10_000.0, 15_000.0);
-/// Time between requests at which their cost is stated.
-const APART_NS: f64 = 100_000.0;
-/// The least and the most that a request costs of that.
-const FACTORS: (f64, f64) = (0.5, 5.0);
+/// Requests of a burst cost at most so many times what they do in the median burst.
+const MOST_TIMES: f64 = 1.5;
 
 /// What an emulated disk's server makes good of the path to it: what that took when the disk was made, 14 to 60 µs on
 /// 107 disks on a quiet machine, 57 in the median (python/tierwise/host/disk_path.py).
@@ -51,59 +40,6 @@ pub fn spin_ns(wait_ns: u64) -> u64 {
     (wait_ns / 10).clamp(10_000, 60_000).min(wait_ns)
 }
 
-/// How much more a request costs the later it follows the one before on its device: threads and caches are cold.
-/// Measured on a quiet machine, the kernel's threads under order entry: 34 µs for requests 0.1 ms apart, 45 for
-/// 0.18, 56 for 0.39, 105 to 120 for 4.2 ms: the cube root.
-fn idle_factor(apart_ns: u64) -> f64 {
-    (apart_ns as f64 / APART_NS)
-        .cbrt()
-        .clamp(FACTORS.0, FACTORS.1)
-}
-
-impl RequestCost {
-    /// Of a request of so many sectors, so long after the one before.
-    #[must_use]
-    pub fn of(&self, sectors: u32, apart_ns: u64) -> f64 {
-        let factor = idle_factor(apart_ns);
-        self.request_ns * factor
-            + self.idle_ns * (factor - 1.0).max(0.0)
-            + self.kib_ns * f64::from(sectors) / 2.0
-    }
-
-    /// Requests that took so long together, each so much of what it usually and at most costs.
-    fn fit(used_ns: f64, asked: Asked, (usual_ns, most_ns): (f64, f64)) -> Self {
-        let used_ns = used_ns.max(0.0);
-        let weight = asked.weight.max(FACTORS.0);
-        let even_ns = used_ns / weight;
-        if even_ns <= usual_ns || asked.kib <= 0.0 {
-            return Self {
-                request_ns: even_ns,
-                ..Self::default()
-            };
-        }
-        let left_ns = used_ns - usual_ns * weight;
-        let idle_ns = (left_ns / asked.idle.max(f64::MIN_POSITIVE)).min(usual_ns);
-        let left_ns = left_ns - idle_ns * asked.idle;
-        let more_ns = (left_ns / weight).min(most_ns - usual_ns);
-        Self {
-            request_ns: usual_ns + more_ns,
-            kib_ns: (left_ns - more_ns * weight).max(0.0) / asked.kib,
-            idle_ns,
-        }
-    }
-}
-
-/// What was asked of devices, in what it costs.
-#[derive(Clone, Copy, Debug, Default)]
-struct Asked {
-    /// The sum of what requests cost by the time since the ones before, each in what it would a tenth of a
-    /// millisecond after it.
-    weight: f64,
-    /// The sum of what those cost beyond one that were further apart.
-    idle: f64,
-    kib: f64,
-}
-
 /// What each request cost; none where that was not measured, or nothing was asked of a device.
 pub(crate) fn storage_cost(view: &View<'_>) -> Option<StorageCost> {
     let used = used(view)?;
@@ -114,28 +50,72 @@ pub(crate) fn storage_cost(view: &View<'_>) -> Option<StorageCost> {
     };
     let all: Vec<&Block> = view.recording.blocks.iter().collect();
     let served: Vec<&Block> = all.iter().copied().filter(emulated).collect();
-    // Each request is told of twice, mostly by the kernel's threads.
-    let kernel_ns = used.kernel_ns as f64 - 2.0 * view.event_ns() * all.len() as f64;
+    let kernel_ns = used.kernel_ns as f64 - beside_ns(view) - told_ns(view, all.len());
     let server_ns = used.server_ns as f64 - spun_ns(view, &served);
     (!all.is_empty()).then(|| StorageCost {
-        kernel: RequestCost::fit(kernel_ns, asked(view, &all), KERNEL_NS),
-        server: RequestCost::fit(server_ns, asked(view, &served), SERVER_NS),
+        kernel: RequestCost::fit(kernel_ns, &Asked::sum(&asked(view, &all)), KERNEL_NS),
+        server: RequestCost::fit(server_ns, &Asked::sum(&asked(view, &served)), SERVER_NS),
     })
 }
 
-fn asked(view: &View<'_>, blocks: &[&Block]) -> Asked {
+/// What recording took of so many requests: each is told of twice, mostly by the kernel's threads.
+fn told_ns(view: &View<'_>, requests: usize) -> f64 {
+    2.0 * view.event_ns() * requests as f64
+}
+
+/// What the kernel's threads did beside requests: in some bursts they ran for tens of milliseconds more than in all
+/// others for as many, to give memory back, say. What a burst has beyond the usual is not of its requests.
+pub(crate) fn beside_ns(view: &View<'_>) -> f64 {
+    let all: Vec<&Block> = view.recording.blocks.iter().collect();
+    let bursts = view.recording.about.bursts.iter();
+    let used: Vec<(f64, f64)> = bursts
+        .zip(asked(view, &all))
+        .map(|(burst, asked)| {
+            let kernel_ns = burst.storage_cpu.map_or(0, |used| used.kernel_ns) as f64;
+            (kernel_ns - told_ns(view, asked.requests), asked.weight)
+        })
+        .collect();
+    beyond_usual(&used)
+}
+
+/// What was used beyond the usual, of shares of time and what was asked in them: where it was over so many times the
+/// median of what was asked.
+fn beyond_usual(used: &[(f64, f64)]) -> f64 {
+    let mut rates: Vec<(f64, f64)> = used
+        .iter()
+        .filter(|(_, weight)| *weight > 0.0)
+        .map(|(ns, weight)| (ns / weight, *weight))
+        .collect();
+    rates.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = rates.iter().map(|rate| rate.1).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    let median = rates.iter().find(|(_, weight)| {
+        below += weight;
+        below >= half
+    });
+    let usual = median.map_or(0.0, |median| median.0.max(0.0));
+    let beyond = used
+        .iter()
+        .filter(|(ns, weight)| *ns > MOST_TIMES * usual * weight);
+    beyond.map(|(ns, weight)| ns - usual * weight).sum()
+}
+
+/// What was asked in each burst.
+fn asked(view: &View<'_>, blocks: &[&Block]) -> Vec<Asked> {
+    let bursts = &view.recording.about.bursts;
     let mut before: BTreeMap<u32, u64> = BTreeMap::new();
-    let mut asked = Asked::default();
+    let mut all = vec![Asked::default(); bursts.len()];
     for block in blocks {
+        let number = bursts.partition_point(|burst| burst.end_ns <= block.issued_ns);
+        let Some(asked) = all.get_mut(number) else {
+            continue;
+        };
         let partition = view.recording.about.devices.get(block.device as usize);
         let disk = partition.map_or(block.device, |partition| partition.shared);
         let last_ns = before.insert(disk, block.issued_ns).unwrap_or(0);
-        let factor = idle_factor(block.issued_ns - last_ns);
-        asked.weight += factor;
-        asked.idle += (factor - 1.0).max(0.0);
-        asked.kib += f64::from(block.sectors) / 2.0;
+        asked.count(block.sectors, block.issued_ns - last_ns);
     }
-    asked
+    all
 }
 
 /// What storage used in all bursts; none where that of one is not known.
@@ -181,47 +161,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_is_all_given_to_requests_and_bytes() {
-        for (used, weight, idle, kib) in [
-            (1e9, 1e4, 0.0, 4e4),
-            (1e9, 1e4, 7e3, 4e4),
-            (1e9, 10.0, 2.0, 1e8),
-            (0.0, 5.0, 0.0, 20.0),
-            (1e6, 1.0, 0.0, 0.0),
-        ] {
-            let asked = Asked { weight, idle, kib };
-            let cost = RequestCost::fit(used, asked, KERNEL_NS);
-            let all = cost.request_ns * weight + cost.idle_ns * idle + cost.kib_ns * kib;
-            assert!((all - used).abs() <= 1e-6 * used, "{all} for {used}");
-            assert!(cost.request_ns >= 0.0 && cost.kib_ns >= 0.0 && cost.idle_ns >= 0.0);
-        }
-        let nothing = RequestCost::fit(-5.0, Asked::default(), KERNEL_NS);
-        assert_eq!(nothing, RequestCost::default());
-    }
-
-    #[test]
-    fn what_small_requests_far_apart_cost_is_no_cost_of_those_side_by_side() {
-        let (requests, factor) = (1000.0, 3.3);
-        let asked = Asked {
-            weight: requests * factor,
-            idle: requests * (factor - 1.0),
-            kib: requests * 9.0,
-        };
-        let cost = RequestCost::fit(requests * 190_000.0, asked, KERNEL_NS);
-        assert!((cost.of(18, 3_600_000) - 190_000.0).abs() < 2_000.0);
-        assert!(cost.of(18, 100_000) < 40_000.0 && cost.kib_ns == 0.0);
-    }
-
-    #[test]
-    fn requests_far_apart_cost_more() {
-        let cost = RequestCost {
-            request_ns: 34_000.0,
-            ..RequestCost::default()
-        };
-        let at = |apart_us: u64| cost.of(16, apart_us * 1000);
-        assert!((at(100) - 34_000.0).abs() < 1.0);
-        assert!((105_000.0..125_000.0).contains(&at(4_200)), "{}", at(4_200));
-        assert!(at(0) > 0.0 && at(0) < at(100) && at(1_000_000) < 6.0 * at(100));
+    fn what_one_burst_used_beside_its_requests_is_found() {
+        let even: Vec<(f64, f64)> = (1..10)
+            .map(|n| (36e3 * f64::from(n), f64::from(n)))
+            .collect();
+        assert_eq!(beyond_usual(&even), 0.0);
+        let mut one_more = even.clone();
+        one_more[4].0 += 50e6;
+        assert!((beyond_usual(&one_more) - 50e6).abs() < 1.0);
+        assert_eq!(
+            beyond_usual(&[(50e6, 3.0)]),
+            0.0,
+            "a single burst tells nothing"
+        );
+        assert_eq!(beyond_usual(&[(50e6, 0.0)]), 50e6);
+        assert_eq!(beyond_usual(&[]), 0.0);
     }
 
     #[test]

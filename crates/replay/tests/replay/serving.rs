@@ -85,7 +85,7 @@ fn what_the_path_usually_takes_is_made_good() {
         };
         let outcome = answer(&reading(1, kernel_us, server_us), &scenario);
         let turn_us = outcome.elapsed_s * 1e6 / outcome.turns as f64;
-        let cost_us = cost(kernel_us + server_us).of(8, (turn_us * 1e3) as u64) / 1e3;
+        let cost_us = cost(kernel_us + server_us).before_ns(true, (turn_us * 1e3) as u64) / 1e3;
         let expected = 100.0 + cost_us + 20.0 - 8.0;
         assert!((turn_us - expected).abs() < 0.5, "{turn_us} for {expected}");
     }
