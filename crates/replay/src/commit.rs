@@ -107,7 +107,8 @@ impl Simulation<'_> {
             }
             return self.let_go(to);
         }
-        self.session(job.leader).flushes_to = to;
+        let leader = self.session(job.leader);
+        (leader.flushes_to, leader.by_kernel) = (to, true);
         let release_ns = self.log.as_ref().map_or(0, |log| log.release_ns);
         self.want_core(job.leader, SERVER, release_ns.max(1), Resume::Release);
     }

@@ -20,6 +20,8 @@ pub(crate) enum Event {
     Begin(u32),
     /// A request has passed the path to its device.
     Passed(u32),
+    /// What had to run before the next stage of a job has.
+    Ready(u32),
     /// The engine's own thread looks at the log.
     Flusher,
     /// The kernel looks for pages to write back.
@@ -41,6 +43,7 @@ impl Event {
             Self::WriteBack => (5, 0),
             Self::Count => (6, 0),
             Self::End => (7, 0),
+            Self::Ready(index) => (8, index),
         };
         debug_assert!(index < 1 << INDEX_BITS);
         (kind << INDEX_BITS) | u64::from(index)
@@ -56,6 +59,7 @@ impl Event {
             4 => Self::Flusher,
             5 => Self::WriteBack,
             6 => Self::Count,
+            8 => Self::Ready(index),
             _ => Self::End,
         }
     }

@@ -1,5 +1,6 @@
 //! What requests are for: a session that waits, a sync in its stages, write-back.
 
+use tierwise_device::Nanos;
 use tierwise_recording::Role;
 
 /// Who is told when a job is done.
@@ -38,6 +39,10 @@ pub(crate) struct Job {
     /// How far its writes were sent: by their number, or of dirty pages the next sector.
     pub(crate) cursor: u64,
     pub(crate) pending: u32,
+    /// When its last stage was sent.
+    pub(crate) sent_at: Nanos,
+    /// Whether what has to run before its next stage has.
+    pub(crate) is_ready: bool,
     /// Who leads the flush, or [`crate::session::NONE`].
     pub(crate) leader: u32,
 }
@@ -52,6 +57,8 @@ impl Job {
             stage: 0,
             cursor: 0,
             pending: 0,
+            sent_at: 0,
+            is_ready: false,
             leader: crate::session::NONE,
         }
     }

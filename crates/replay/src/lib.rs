@@ -11,6 +11,7 @@ mod error;
 mod events;
 mod files;
 mod jobs;
+mod journal;
 mod layout;
 mod locking;
 mod locks;

@@ -6,6 +6,7 @@
 //! modelled: balancing that takes its time, hardware threads of one core, caches that cores share.
 
 use tierwise_device::Nanos;
+use tierwise_work::Waker;
 
 use crate::events::Event;
 use crate::processor::CLIENT;
@@ -63,12 +64,18 @@ impl Simulation<'_> {
 
     /// A thread that woke waits for its core, where another runs, or takes that. Woken by who ran there is a server's
     /// thread that its client wakes there, or a client's, though who runs now may be the next already.
-    pub(crate) fn contend(&mut self, index: u32, core: u32, by_runner: bool) {
+    pub(crate) fn contend(&mut self, index: u32, core: u32, by: Waker) {
         self.cores.enqueue(core, index, false);
-        let by_runner = usize::from(by_runner || self.cores.is_between(core));
+        let by = match by {
+            Waker::Another if self.cores.is_between(core) => Waker::Runner,
+            _ => by,
+        };
         let client = usize::from(self.session(index).thread == CLIENT);
         let picks = &self.program.work.picks;
-        let (share, takes_ns) = (picks.takes[by_runner][client], picks.takes_ns[by_runner]);
+        let (share, takes_ns) = (
+            picks.takes[by as usize][client],
+            picks.takes_ns[by as usize],
+        );
         if !self.happens(share) {
             return;
         }

@@ -1,7 +1,7 @@
 //! Sessions on cores.
 
 use tierwise_device::Nanos;
-use tierwise_work::Part;
+use tierwise_work::{Part, Waker};
 
 use crate::cores::Ended;
 use crate::events::Event;
@@ -40,9 +40,15 @@ impl Simulation<'_> {
         let session = self.session(index);
         session.thread = thread;
         let awake_ns = std::mem::take(&mut session.head_start_ns);
+        let by_kernel = std::mem::take(&mut session.by_kernel);
         if !self.cores.take(core) {
             self.does_queue(index);
-            return self.contend(index, core, core == by);
+            let by = match by_kernel {
+                true => Waker::Kernel,
+                false if core == by => Waker::Runner,
+                false => Waker::Another,
+            };
+            return self.contend(index, core, by);
         }
         let wakes_ns = match core == by {
             true => 0,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Device, Nanos};
+use tierwise_recording::Role;
 use tierwise_work::{Pace, Part, Work};
 
 use crate::cache::{Cache, limit_bytes};
@@ -104,6 +105,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         locks: Locks::new(&work.locks, sessions.len()),
         sessions,
         servers: Vec::new(),
+        journals: [0; Role::ALL.len()],
         clients,
         log: work.log.as_ref().map(|rules| {
             Log::new(

@@ -4,6 +4,7 @@
 //! real-time priority); the time that requests cost, see `toll.rs`.
 
 use tierwise_device::Nanos;
+use tierwise_work::Waker;
 
 use crate::events::Event;
 use crate::path::Paid;
@@ -32,13 +33,13 @@ impl Simulation<'_> {
             if self.cores.take(core) {
                 self.dispatch(index, core, 0);
             } else {
-                self.contend(index, core, false);
+                self.contend(index, core, Waker::Another);
             }
         }
     }
 
     /// A thread that has nothing to do, if need be a new one.
-    fn server(&mut self) -> u32 {
+    pub(crate) fn server(&mut self) -> u32 {
         self.servers.pop().unwrap_or_else(|| {
             let script = self.program.others;
             self.sessions.push(Session::new(script, 0, false));

@@ -29,6 +29,8 @@ pub(crate) enum Resume {
     DataWritten(u32),
     /// As one of storage's threads, has served a request.
     Served(Paid),
+    /// As the thread of a file system's journal, has run for this job.
+    Journal(u32),
     /// Its client's thread has served it.
     ClientDone,
 }
@@ -76,6 +78,8 @@ pub(crate) struct Session {
     pub(crate) traced_ns: u32,
     /// How long before now its thread was woken, if it is a client's that shall run.
     pub(crate) head_start_ns: u32,
+    /// Whether a device's answer or a timer wakes its thread next.
+    pub(crate) by_kernel: bool,
     /// Whether that is yet to be scaled by how long it waited.
     pub(crate) fresh: bool,
     /// How cold each of them was when it last left its core; see [`tierwise_work::CpuCost`].
@@ -131,6 +135,7 @@ impl Session {
             pending_ns: 0,
             traced_ns: 0,
             head_start_ns: 0,
+            by_kernel: false,
             fresh: false,
             cold: [0.0; 2],
             doing: Part::Other,

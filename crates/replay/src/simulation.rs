@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
+use tierwise_recording::Role;
 use tierwise_work::Part;
 
 use crate::ReplayError;
@@ -41,6 +42,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) sessions: Vec<Session>,
     /// Those among them that stand for storage's threads and have nothing to do.
     pub(crate) servers: Vec<u32>,
+    /// Of each role: when the thread of its file system's journal ran last.
+    pub(crate) journals: [Nanos; Role::ALL.len()],
     pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
     /// What is in it, where its pages are moved by the work done.
@@ -113,6 +116,7 @@ impl Simulation<'_> {
             Event::Wake(session) => self.resume(session),
             Event::Begin(session) => self.begin_turn(session),
             Event::Passed(request) => self.storage.passed(self.now, request),
+            Event::Ready(job) => self.ready(job),
             Event::Flusher => self.look_at_log(),
             Event::WriteBack => self.look_for_old_pages(),
             Event::Count => self.begin_counting(),
@@ -165,6 +169,7 @@ impl Simulation<'_> {
             Resume::DataWritten(job) => self.data_written(session, job),
             Resume::Release => self.release_log(session),
             Resume::Served(paid) => self.served(session, paid),
+            Resume::Journal(job) => self.journal_ran(session, job),
             Resume::Committed => self.durable_in_log(session),
         }
     }

@@ -94,6 +94,7 @@ impl Simulation<'_> {
 
     fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
         self.does(index, if timer { Part::Sleep } else { Part::Client });
+        self.session(index).by_kernel = timer;
         self.events.push(self.now + time_ns, Event::Wake(index));
         self.waits(index)
     }

@@ -1,7 +1,7 @@
 //! Jobs: syncs go through their stages, and whoever waited goes on.
 //!
 //! Source: `ext4_sync_file` (fs/ext4/fsync.c) waits until the data is written, then asks for the journal's commit or for
-//! a flush, and waits again: so its caller wakes in between, on its core.
+//! a flush, and waits again: so its caller wakes in between, on its core. What runs for the journal: `journal.rs`.
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
@@ -38,7 +38,10 @@ impl<'a> Simulation<'a> {
             return;
         }
         match self.asks_for_more(index) {
-            Some(session) => self.want_core(session, SERVER, 1, Resume::DataWritten(index)),
+            Some(session) => {
+                self.session(session).by_kernel = true;
+                self.want_core(session, SERVER, 1, Resume::DataWritten(index));
+            }
             None => self.advance_job(index),
         }
     }
@@ -69,6 +72,9 @@ impl<'a> Simulation<'a> {
     /// Sends a job's next stage, or ends it.
     pub(crate) fn advance_job(&mut self, index: u32) {
         loop {
+            if self.journal_runs(index) {
+                return;
+            }
             let job = *self.jobs.get(index);
             let sent = match job.writes {
                 Writes::None => None,
@@ -77,9 +83,10 @@ impl<'a> Simulation<'a> {
             let Some(sent) = sent else {
                 return self.end_job(index);
             };
+            let now = self.now;
             let job = self.jobs.get(index);
             job.stage += 1;
-            job.pending = sent;
+            (job.pending, job.sent_at, job.is_ready) = (sent, now, false);
             if sent > 0 {
                 return;
             }
@@ -116,7 +123,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// The script of a sync, and its flushes on this device.
-    fn flushes_of(&self, job: &Job) -> (Option<&'a SyncScript>, u32) {
+    pub(crate) fn flushes_of(&self, job: &Job) -> (Option<&'a SyncScript>, u32) {
         let script = self.script_of(job);
         let recorded = script.map_or(1, |script| script.flushes);
         let layout = self.storage.layout();
@@ -184,7 +191,10 @@ impl<'a> Simulation<'a> {
         let job = self.jobs.remove(index);
         match job.then {
             // Not at once: it may be that nothing had to be sent, and the session is still at the step before.
-            Then::Session(session) => self.events.push(self.now, Event::Wake(session)),
+            Then::Session(session) => {
+                self.session(session).by_kernel = true;
+                self.events.push(self.now, Event::Wake(session));
+            }
             Then::Sent(session) => self.arrived(session, index),
             Then::Flushed => self.flushed(job),
             Then::Ahead => self.came(index),

@@ -6,7 +6,7 @@
 //! nothing but the cores limits how many requests they serve at a time.
 
 use tierwise_device::{Nanos, Op, Request};
-use tierwise_work::{RequestCost, spin_ns};
+use tierwise_work::{RequestCost, StorageCost, spin_ns};
 
 use crate::program::Program;
 use crate::{LivePath, Scenario};
@@ -52,6 +52,7 @@ pub(crate) enum Path {
 /// The costs of one device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Toll {
+    cost: StorageCost,
     request: RequestCost,
     /// Whether a server spins before its answers.
     spins: bool,
@@ -84,6 +85,7 @@ impl Toll {
         let live =
             (emulated && !scenario.as_observed).then(|| scenario.live.unwrap_or(LivePath::USUAL));
         Self {
+            cost,
             request: RequestCost {
                 request_ns: kernel.request_ns + server.request_ns,
                 kib_ns: kernel.kib_ns + server.kib_ns,
@@ -108,7 +110,7 @@ impl Toll {
         let apart_ns = now - std::mem::replace(&mut self.last_sent, now);
         let request_ns = self.request.of(0, apart_ns) / self.cpu_speed;
         let bytes_ns = self.request.of(request.sectors, apart_ns) / self.cpu_speed - request_ns;
-        let path_ns = self.request.before_ns(request.op == Op::Read, apart_ns) / self.cpu_speed;
+        let path_ns = self.cost.before_ns(request.op == Op::Read, apart_ns) / self.cpu_speed;
         let (before_ns, store_ns, after_ns) = match (self.path, request.op) {
             (Path::Served, Op::Read) => (path_ns, 0.0, bytes_ns),
             (Path::Served, _) => {
@@ -120,7 +122,7 @@ impl Toll {
         let all_ns = request_ns + bytes_ns;
         Costs {
             before_ns: before_ns as Nanos,
-            aside_ns: (all_ns - before_ns - store_ns - after_ns) as Nanos,
+            aside_ns: (all_ns - before_ns - store_ns - after_ns).max(0.0) as Nanos,
             store_ns: store_ns as Nanos,
             after_ns: after_ns as Nanos,
         }

@@ -15,7 +15,7 @@ use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
     CpuCost, Grouping, Pace, PickRules, Session, Work, WorkError, client, context, database_lock,
-    devices, dirtied, limits, locks, observed, rules, storage_cost, streams, switches,
+    devices, dirtied, journal, limits, locks, observed, rules, storage_cost, streams, switches,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -84,6 +84,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         &Clock::new(&about.bursts),
         &ended,
     ));
+    let (journal, journal_ns) = journal::journal(view);
     let mut work = Work {
         cores: about.machine.cores.max(1),
         memory_bytes: about.machine.memory_bytes,
@@ -95,7 +96,8 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         cpu: CpuCost::default(),
         wakes: view.wakes(),
         picks: PickRules::of(view.recording),
-        storage: storage_cost::storage_cost(view),
+        journal,
+        storage: storage_cost::storage_cost(view, journal_ns),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),
         footprints: view

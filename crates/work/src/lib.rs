@@ -19,6 +19,7 @@ mod extents;
 mod extract;
 mod flush_cpu;
 mod flushes;
+mod journal;
 mod lent;
 mod limits;
 mod locks;
@@ -32,6 +33,7 @@ mod observed;
 mod page_cache;
 mod pages;
 mod part;
+mod path;
 mod peers;
 mod picks;
 mod pieces;
@@ -53,6 +55,7 @@ mod unseen;
 mod uses;
 mod view;
 mod wait;
+mod waker;
 mod wakes;
 mod wal;
 mod wal_growth;
@@ -62,6 +65,7 @@ mod writer;
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use coldness::{Coldness, CpuCost};
 pub use error::WorkError;
+pub use journal::JournalRules;
 pub use model::{
     CheckpointRules, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice,
     Session, SyncScript, Turn, Work,
@@ -73,4 +77,5 @@ pub use request_cost::RequestCost;
 pub use reuse::Reuse;
 pub use step::{Away, Step};
 pub use storage_cost::{PATH_NS, StorageCost, spin_ns};
+pub use waker::Waker;
 pub use wakes::WakeRules;

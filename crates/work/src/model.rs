@@ -4,7 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{CpuCost, PageCache, PickRules, Step, StorageCost, WakeRules};
+use crate::{CpuCost, JournalRules, PageCache, PickRules, Step, StorageCost, WakeRules};
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a stretch of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -244,6 +244,8 @@ pub struct Work {
     pub wakes: WakeRules,
     /// Who gets a core that several want.
     pub picks: PickRules,
+    /// What the threads of file systems' journals run.
+    pub journal: JournalRules,
     /// What storage itself costs the processors; none where that is part of others' time.
     pub storage: Option<StorageCost>,
     /// Processor time of others, as a share of all cores.

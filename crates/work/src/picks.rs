@@ -11,6 +11,7 @@ use tierwise_recording::{Recording, ThreadClass};
 
 use crate::core_events::{What, events};
 use crate::share::{ENOUGH, Share};
+use crate::waker::{WAKERS, Waker};
 
 /// Events of a core that are looked at.
 const MOST_EVENTS: usize = 500_000;
@@ -23,11 +24,10 @@ const HALVINGS: u32 = 30;
 /// How cores are shared. By default nobody takes a core from another, and who has waited longest is next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PickRules {
-    /// Share of wakings onto a busy core that take it: woken by another, and by who ran there; a server's thread, and a
-    /// client's.
-    pub takes: [[f64; 2]; 2],
+    /// Share of wakings onto a busy core that take it, by who woke the thread: a server's thread, and a client's.
+    pub takes: [[f64; 2]; WAKERS],
     /// How long that takes.
-    pub takes_ns: [u64; 2],
+    pub takes_ns: [u64; WAKERS],
     /// The chance of who lost a core to be next, that of who woke being 1.
     pub lost_weight: f64,
     /// Where one of those who woke is next: how often it is who has waited longest, whatever chance would have.
@@ -37,8 +37,8 @@ pub struct PickRules {
 impl Default for PickRules {
     fn default() -> Self {
         Self {
-            takes: [[0.0; 2]; 2],
-            takes_ns: [0; 2],
+            takes: [[0.0; 2]; WAKERS],
+            takes_ns: [0; WAKERS],
             lost_weight: 1.0,
             first_share: 1.0,
         }
@@ -66,8 +66,8 @@ struct Waits {
 /// Decisions that were seen.
 #[derive(Default)]
 struct Seen {
-    takes: [[Share; 2]; 2],
-    takes_ns: [Share; 2],
+    takes: [[Share; 2]; WAKERS],
+    takes_ns: [Share; WAKERS],
     /// How many had lost their core and how many had woken, and whether one of the first was next.
     either: Vec<(f64, f64, bool)>,
     /// Of those who had woken, the longest wait was next; and by chance would have been.
@@ -81,7 +81,7 @@ impl Seen {
         let mut queue: Vec<Waits> = Vec::new();
         // Who runs; who woke while it does, by whom, and when; who has just lost the core, and when.
         let mut running: Option<u32> = None;
-        let mut woken: Vec<(u32, bool, u64)> = Vec::new();
+        let mut woken: Vec<(u32, Waker, u64)> = Vec::new();
         let mut lost_at = None;
         for &(time_ns, what, thread) in events.iter().take(MOST_EVENTS) {
             match what {
@@ -90,7 +90,7 @@ impl Seen {
                         thread,
                         lost: false,
                     });
-                    woken.extend(running.map(|runs| (thread, runs == by, time_ns)));
+                    woken.extend(running.map(|runs| (thread, Waker::of(by, runs), time_ns)));
                 }
                 What::Stops { waits } if running == Some(thread) => {
                     running = None;
@@ -102,12 +102,12 @@ impl Seen {
                 What::Stops { .. } => {}
                 What::Runs => {
                     let took = lost_at.is_some_and(|lost_ns| time_ns < lost_ns + ABOUT_NS);
-                    for (waker, by_runner, woke_ns) in woken.drain(..) {
-                        let client = is_client(recording, waker);
-                        let takes = took && waker == thread;
-                        self.takes[usize::from(by_runner)][client].add(f64::from(u8::from(takes)));
+                    for (woke, waker, woke_ns) in woken.drain(..) {
+                        let client = is_client(recording, woke);
+                        let takes = took && woke == thread;
+                        self.takes[waker as usize][client].add(f64::from(u8::from(takes)));
                         if takes {
-                            self.takes_ns[usize::from(by_runner)].add((time_ns - woke_ns) as f64);
+                            self.takes_ns[waker as usize].add((time_ns - woke_ns) as f64);
                         }
                     }
                     if !took {

@@ -32,7 +32,7 @@ pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
         let Some(sector) = view.space.sector_of(role, block) else {
             continue;
         };
-        let list = if view.role(block.file).is_none() && (block.meta || journal(view, block)) {
+        let list = if is_journals(view, block) {
             &mut script.journal_writes
         } else {
             &mut script.writes
@@ -98,6 +98,11 @@ fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
         }
         BlockOp::Read | BlockOp::Discard => false,
     }
+}
+
+/// Whether a request is one of the file system's journal.
+pub(crate) fn is_journals(view: &View<'_>, block: &Block) -> bool {
+    view.role(block.file).is_none() && (block.meta || journal(view, block))
 }
 
 /// Whether the journal's thread wrote it.

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use tierwise_recording::{Block, StorageCpu};
 
 use crate::RequestCost;
-use crate::request_cost::Asked;
+use crate::path::path_ns;
+use crate::request_cost::{Asked, path_factor};
 use crate::view::View;
 
 /// Processor time of storage.
@@ -17,6 +18,22 @@ pub struct StorageCost {
     pub kernel: RequestCost,
     /// Of the server of an emulated disk, without what it spins; see [`spin_ns`].
     pub server: RequestCost,
+    /// How long a write or a flush is on its way to an emulated disk shortly after another request, beside its bytes;
+    /// none where that does not show: as long as it costs.
+    pub path_ns: Option<f64>,
+}
+
+impl StorageCost {
+    /// Time that passes before a request, sent so long after the one before, comes to an emulated disk, without its
+    /// bytes. A read takes as long as it costs: what brings its answer back has slept for as long as the device took.
+    #[must_use]
+    pub fn before_ns(&self, reads: bool, apart_ns: u64) -> f64 {
+        if reads {
+            return self.kernel.of(0, apart_ns) + self.server.of(0, apart_ns);
+        }
+        let costs_ns = self.kernel.request_ns + self.server.request_ns;
+        self.path_ns.unwrap_or(costs_ns) * path_factor(apart_ns)
+    }
 }
 
 /// What one request usually costs, and at most, a tenth of a millisecond after the one before: the kernel's threads
@@ -26,6 +43,8 @@ pub struct StorageCost {
 /// KiB.
 const KERNEL_NS: (f64, f64) = (36_000.0, 50_000.0);
 const SERVER_NS: (f64, f64) = (10_000.0, 15_000.0);
+/// What requests were on their way for beyond so many times what they cost was their device's.
+const MOST_PATH: f64 = 2.0;
 /// Requests of a burst cost at most so many times what they do in the median burst.
 const MOST_TIMES: f64 = 1.5;
 
@@ -40,8 +59,9 @@ pub fn spin_ns(wait_ns: u64) -> u64 {
     (wait_ns / 10).clamp(10_000, 60_000).min(wait_ns)
 }
 
-/// What each request cost; none where that was not measured, or nothing was asked of a device.
-pub(crate) fn storage_cost(view: &View<'_>) -> Option<StorageCost> {
+/// What each request cost beside what the threads of journals ran; none where that was not measured, or nothing was
+/// asked of a device.
+pub(crate) fn storage_cost(view: &View<'_>, journal_ns: f64) -> Option<StorageCost> {
     let used = used(view)?;
     let about = &view.recording.about;
     let emulated = |block: &&Block| {
@@ -50,11 +70,21 @@ pub(crate) fn storage_cost(view: &View<'_>) -> Option<StorageCost> {
     };
     let all: Vec<&Block> = view.recording.blocks.iter().collect();
     let served: Vec<&Block> = all.iter().copied().filter(emulated).collect();
-    let kernel_ns = used.kernel_ns as f64 - beside_ns(view) - told_ns(view, all.len());
+    let others_ns = beside_ns(view) + told_ns(view, all.len()) + journal_ns;
+    let kernel_ns = used.kernel_ns as f64 - others_ns;
     let server_ns = used.server_ns as f64 - spun_ns(view, &served);
-    (!all.is_empty()).then(|| StorageCost {
+    if all.is_empty() {
+        return None;
+    }
+    let cost = StorageCost {
         kernel: RequestCost::fit(kernel_ns, &Asked::sum(&asked(view, &all)), KERNEL_NS),
         server: RequestCost::fit(server_ns, &Asked::sum(&asked(view, &served)), SERVER_NS),
+        path_ns: None,
+    };
+    let costs_ns = cost.kernel.request_ns + cost.server.request_ns;
+    Some(StorageCost {
+        path_ns: path_ns(view).filter(|ns| *ns <= MOST_PATH * costs_ns),
+        ..cost
     })
 }
 

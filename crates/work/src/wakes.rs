@@ -205,6 +205,16 @@ impl Cores {
         others.filter_map(|&core| self.idle_ns(core, time_ns)).min()
     }
 
+    /// How long that core has idled that began last; for ever if none idles.
+    pub(crate) fn idle_since_ns(&self, time_ns: u64) -> u64 {
+        self.freshest(u16::MAX, time_ns).unwrap_or(u64::MAX)
+    }
+
+    /// Whether any idles of so many; those on which nothing was seen to run do.
+    pub(crate) fn any_idles(&self, of: u32, time_ns: u64) -> bool {
+        self.seen.len() < of as usize || self.freshest(u16::MAX, time_ns).is_some()
+    }
+
     /// When cores came to have nothing to do, for longer than a switch takes.
     fn pauses(&self) -> impl Iterator<Item = (u16, u64)> {
         self.seen.iter().flat_map(|&core| {

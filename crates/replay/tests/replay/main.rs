@@ -3,6 +3,7 @@
 mod background;
 mod changes;
 mod clients;
+mod journal;
 mod length;
 mod log;
 mod member;

@@ -1,12 +1,18 @@
 //! Threads that wake take cores from those that run there, as often as recorded.
 
 use tierwise_replay::replay;
-use tierwise_work::{Away, Grouping, PickRules, Step, Work};
+use tierwise_work::{Away, Grouping, PickRules, Step, Waker, Work};
 
 use crate::support::{SECOND, all_on, cpu, memory, session, work};
 
-/// Turns a second of a session that runs 10 µs after each pause of 90, beside one that never pauses, on one core.
+/// Turns a second of a session that runs 10 µs after each pause of 90, beside one that never pauses, on one core: who
+/// wakes takes that in such a share of cases, so late, whoever wakes it.
 fn turns(takes: f64, takes_us: u64) -> f64 {
+    turns_by([[takes; 2]; 3], takes_us)
+}
+
+/// The same, by who wakes it.
+fn turns_by(takes: [[f64; 2]; 3], takes_us: u64) -> f64 {
     let pause = Step::Away(Away {
         time_ns: 90_000,
         timer: true,
@@ -14,8 +20,8 @@ fn turns(takes: f64, takes_us: u64) -> f64 {
     let mut work = Work {
         cores: 1,
         picks: PickRules {
-            takes: [[takes; 2]; 2],
-            takes_ns: [takes_us * 1000; 2],
+            takes,
+            takes_ns: [takes_us * 1000; 3],
             ..PickRules::default()
         },
         ..work(1, &[cpu(10), pause], Grouping::Alone)
@@ -41,10 +47,20 @@ fn who_wakes_does_not_wait_for_the_end_of_a_slice_where_it_takes_the_core() {
 }
 
 #[test]
+fn whom_a_timer_wakes_takes_the_core_as_whom_the_kernel_wakes() {
+    let takes = |waker: Waker| {
+        let mut takes = [[0.0; 2]; 3];
+        takes[waker as usize] = [1.0; 2];
+        turns_by(takes, 0)
+    };
+    assert!(takes(Waker::Kernel) > 9_000.0 && takes(Waker::Another) < 2_000.0);
+}
+
+#[test]
 fn who_lost_a_core_has_it_again_by_its_weight() {
     let turns = |lost_weight: f64| {
         let picks = PickRules {
-            takes: [[0.5; 2]; 2],
+            takes: [[0.5; 2]; 3],
             lost_weight,
             first_share: 0.0,
             ..PickRules::default()

@@ -28,6 +28,7 @@ fn reading(clients: u32, kernel_us: f64, server_us: f64) -> Work {
         storage: Some(StorageCost {
             kernel: cost(kernel_us),
             server: cost(server_us),
+            path_ns: None,
         }),
         ..work(clients, &[cpu(100), read], Grouping::Alone)
     }
@@ -85,7 +86,7 @@ fn what_the_path_usually_takes_is_made_good() {
         };
         let outcome = answer(&reading(1, kernel_us, server_us), &scenario);
         let turn_us = outcome.elapsed_s * 1e6 / outcome.turns as f64;
-        let cost_us = cost(kernel_us + server_us).before_ns(true, (turn_us * 1e3) as u64) / 1e3;
+        let cost_us = cost(kernel_us + server_us).of(0, (turn_us * 1e3) as u64) / 1e3;
         let expected = 100.0 + cost_us + 20.0 - 8.0;
         assert!((turn_us - expected).abs() < 0.5, "{turn_us} for {expected}");
     }
@@ -105,6 +106,7 @@ fn writes_us(sessions: u32, kib_us: f64) -> f64 {
                 kib_ns: kib_us * 1e3,
                 ..RequestCost::default()
             },
+            path_ns: None,
         }),
         ..work(sessions, &[write], Grouping::Alone)
     };

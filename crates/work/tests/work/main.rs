@@ -8,4 +8,5 @@ mod member;
 mod memory;
 mod one_writer;
 mod steps;
+mod storage;
 mod turns;
