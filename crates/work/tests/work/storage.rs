@@ -84,7 +84,8 @@ fn what_answers_at_once_tells_how_long_its_path_is() {
         storage.path_ns.expect("a path") / 1e3
     };
     // Writes and flushes of a device that answers at once; of a disk the flushes alone, which came late.
-    assert!((51.0..=54.0).contains(&path_us(0)), "{}", path_us(0));
+    // Those less than 0.1 ms after another are quicker than what is stated.
+    assert!((54.0..=60.0).contains(&path_us(0)), "{}", path_us(0));
     let late_us = path_us(8_000);
     assert!((15.0..25.0).contains(&late_us), "{late_us}");
 }
