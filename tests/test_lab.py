@@ -108,7 +108,8 @@ def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) ->
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     records = out / "tiny" / lab.LATEST / lab.RESULTS_FILE
     deadline = time.monotonic() + 300
-    while not records.exists() and time.monotonic() < deadline:
+    # The file is there before its first line is.
+    while not (records.exists() and "\n" in records.read_text("utf-8")) and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()

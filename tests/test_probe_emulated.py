@@ -1,4 +1,7 @@
-"""The probe finds again what an emulated disk was made of: within 10 %, and whole requests within 20 %."""
+"""The probe finds again what an emulated disk was made of: within 10 %, and whole requests within 20 %.
+
+On a machine that proves disturbed, within twice: the probe then measures the waiting for a processor too.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from witness import Witness
 
 from tierwise import _core, profiles
 from tierwise.errors import TierwiseError
@@ -67,8 +71,8 @@ def read_back(report: ProbeReport, tmp_path: Path) -> dict[str, Any]:
     return tomllib.loads(report.profile)
 
 
-def within_a_tenth(value: float) -> Any:
-    return pytest.approx(value, rel=0.1)
+def near(value: float, witness: Witness, share: float = 0.1) -> Any:
+    return pytest.approx(value, rel=witness.tolerance(share, disturbed=0.9))
 
 
 @pytest.mark.timed
@@ -76,15 +80,15 @@ def test_a_disk_is_found_again(tmp_path: Path) -> None:
     profile = profiles.load("hdd-10k-18g-fc")
     true = tomllib.loads(profile.text)
 
-    with whole_device(profile, tmp_path) as device:
+    with whole_device(profile, tmp_path) as device, Witness() as witness:
         report = probe(device, Options(seconds=10, repeats=3, destroy=True, fill=False))
     found = read_back(report, tmp_path)
     assert found["kind"] == "hdd" and found["write_cache"] is False
-    assert found["mechanics"]["rpm"] == within_a_tenth(true["mechanics"]["rpm"])
-    assert found["seek"]["average_us"] == within_a_tenth(true["seek"]["average_us"])
-    assert found["seek"]["full_us"] == within_a_tenth(true["seek"]["full_us"])
+    assert found["mechanics"]["rpm"] == near(true["mechanics"]["rpm"], witness)
+    assert found["seek"]["average_us"] == near(true["seek"]["average_us"], witness)
+    assert found["seek"]["full_us"] == near(true["seek"]["full_us"], witness)
     for end in (0, -1):
-        assert rate(found, end) == within_a_tenth(rate(true, end))
+        assert rate(found, end) == near(rate(true, end), witness)
     assert report.flush.verdict == "honest", report.flush
     assert report.flush.device_class == "disk"
 
@@ -103,10 +107,11 @@ def test_a_write_cache_is_seen(tmp_path: Path) -> None:
     with (
         whole_device(profile, tmp_path) as device,
         opened(look(device), options, lambda _: None) as (target, _),
+        Witness() as witness,
     ):
         fit = fit_disk(target, 4, 2, Random(1))
     assert fit.write_cache
-    assert fit.rpm.estimate == within_a_tenth(10_000)
+    assert fit.rpm.estimate == near(10_000, witness)
 
 
 @pytest.mark.timed
@@ -115,7 +120,8 @@ def test_an_ssd_is_found_again(tmp_path: Path) -> None:
     true = tomllib.loads(profile.text)
 
     # On a smaller partition ext4 has blocks of 1 KiB, and blocks of the file lie across units.
-    with EmulatedDisk.up(NAME, profile, [Partition(WHOLE, 600 * MIB)], tmp_path / "mount") as disk:
+    parts = [Partition(WHOLE, 600 * MIB)]
+    with EmulatedDisk.up(NAME, profile, parts, tmp_path / "mount") as disk, Witness() as witness:
         disk.set_timing(False)
         report = probe(
             tmp_path / "mount",
@@ -124,11 +130,11 @@ def test_an_ssd_is_found_again(tmp_path: Path) -> None:
         )
     found = read_back(report, tmp_path)
     assert found["kind"] == "ssd"
-    assert found["read_us"] == within_a_tenth(true["read_us"])
+    assert found["read_us"] == near(true["read_us"], witness)
     # It contains the path, which a busy host made an eighth of it, four times in a row.
-    assert latency_us(found) == pytest.approx(latency_us(true), rel=0.2)
-    assert found["channels"] == within_a_tenth(true["channels"])
-    assert found["flush_us"] == within_a_tenth(true["flush_us"])
+    assert latency_us(found) == near(latency_us(true), witness, 0.2)
+    assert found["channels"] == near(true["channels"], witness)
+    assert found["flush_us"] == near(true["flush_us"], witness)
     assert found["link_mb_per_s"] <= true["link_mb_per_s"]
 
 
