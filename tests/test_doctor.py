@@ -56,7 +56,7 @@ def test_a_machine_without_fuse_runs_the_demo_on_its_own_storage(open_path: Path
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     assert "Cannot emulate devices here (missing: FUSE" in done.stdout.splitlines()[0]

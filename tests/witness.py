@@ -35,8 +35,8 @@ class Witness:
         told, _ = self._process.communicate("end\n")
         self.late_share = float(told)
 
-    def tolerance(self, quiet: float, disturbed: float) -> float:
-        """How far off a time may be; says on the standard output why."""
-        chosen = disturbed if self.late_share > DISTURBED_SHARE else quiet
-        print(f"{self.late_share:.1%} of wake-ups late: {chosen:.0%} off are let pass")
-        return chosen
+    def disturbed(self) -> bool:
+        """Whether the machine was; says so on the standard output."""
+        found = self.late_share > DISTURBED_SHARE
+        print(f"{self.late_share:.1%} of wake-ups late: the machine was {'disturbed' if found else 'quiet'}")
+        return found
