@@ -1,6 +1,6 @@
 """The probe finds again what an emulated disk was made of: within 10 %, and whole requests within 20 %.
 
-On a machine that proves disturbed, within a factor of 3: the probe then measures the waiting for a processor too.
+On a machine that proves disturbed, within a factor of 3: the probe then measures waits for a processor too.
 """
 
 from __future__ import annotations
