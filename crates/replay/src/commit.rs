@@ -1,12 +1,12 @@
 //! Commits: who flushes the log, who waits for whose flush, and what happens when one is done.
 //!
-//! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first to get WALWriteLock writes all that is inserted by then;
-//! the others sleep until it is released, look whether they are covered, and else compete for it. InnoDB,
-//! `group_commit_lock` (log0sync.cc): the same, but `release` wakes one alone of those who are not covered, the
-//! last to come, who leads unless somebody else has come first. RocksDB, `WriteThread` (write_thread.cc): the leader
-//! takes those that have queued; the next leader is named when it is done. SQLite: one writer holds the database,
-//! which the work shows as a hot lock. Not modelled: delays that wait for others before a flush (`commit_delay`),
-//! a write and a flush of the log that overlap.
+//! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first to get WALWriteLock writes all that is inserted by then, not
+//! what comes while it writes; the others sleep until it is released, look whether they are covered, and else
+//! compete for it. InnoDB, `group_commit_lock` (log0sync.cc): the same, but `release` wakes one alone of those who
+//! are not covered, the last to come, who leads unless somebody else has come first. RocksDB, `WriteThread`
+//! (write_thread.cc): the leader takes those that have queued; the next leader is named when it is done. SQLite: one
+//! writer holds the database, which the work shows as a hot lock. Not modelled: delays that wait for others before a
+//! flush (`commit_delay`), a write and a flush of the log that overlap.
 
 use std::collections::VecDeque;
 
@@ -58,11 +58,14 @@ impl Simulation<'_> {
         }
         let growing_ns = self.ahead.as_ref().map_or(0.0, WriteAhead::growing_ns);
         let leader_ns = (log.leader_ns as f64 + growing_ns).max(0.0) as Nanos;
-        self.lead(index, leader_ns);
+        let to = log.inserted;
+        self.lead(index, to, leader_ns);
         false
     }
 
-    fn lead(&mut self, index: u32, leader_ns: Nanos) {
+    /// A session flushes what the log holds up to there: what others append while it writes waits for the next flush.
+    fn lead(&mut self, index: u32, to: u64, leader_ns: Nanos) {
+        self.session(index).flushes_to = to;
         if leader_ns == 0 {
             return self.send_flush(index);
         }
@@ -70,7 +73,7 @@ impl Simulation<'_> {
         self.want_core(index, SERVER, leader_ns, Resume::SendFlush);
     }
 
-    /// The leader writes what is in the log by now, and waits.
+    /// The leader has written what it flushes, and waits.
     pub(crate) fn send_flush(&mut self, leader: u32) {
         self.does(leader, Part::LogDevice);
         self.leave_core(leader);
@@ -83,11 +86,12 @@ impl Simulation<'_> {
         let grows = self.ahead.as_mut().map(WriteAhead::grows);
         let scripts = log.scripts(grows);
         let script = scripts.0 + self.random.below(scripts.1.max(1) as usize) as u32;
-        let writes = Writes::Log {
-            script,
-            from: log.flushed,
-            to: log.inserted,
+        let to = match leader {
+            NONE => log.inserted,
+            leader => self.sessions[leader as usize].flushes_to,
         };
+        let from = log.flushed;
+        let writes = Writes::Log { script, from, to };
         let job = self.jobs.add(Job {
             leader,
             ..Job::new(Then::Flushed, writes, Role::Log)
@@ -107,8 +111,7 @@ impl Simulation<'_> {
             }
             return self.let_go(to);
         }
-        let leader = self.session(job.leader);
-        (leader.flushes_to, leader.by_kernel) = (to, true);
+        self.session(job.leader).by_kernel = true;
         let release_ns = self.log.as_ref().map_or(0, |log| log.release_ns);
         self.want_core(job.leader, SERVER, release_ns.max(1), Resume::Release);
     }

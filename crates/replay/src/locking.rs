@@ -1,7 +1,7 @@
 //! Sessions and hot locks.
 
 use tierwise_device::Nanos;
-use tierwise_work::Part;
+use tierwise_work::{HotLock, Part};
 
 use crate::events::Event;
 use crate::locks::Asked;
@@ -12,10 +12,15 @@ use crate::simulation::Simulation;
 const MOST_TRIES: u32 = 100;
 
 impl Simulation<'_> {
-    /// Tries the same once more, after a sleep.
-    fn retry_after(&mut self, index: u32, delays_ns: &[Nanos]) -> bool {
+    /// Tries the same once more, after a sleep that takes as much longer as one that was seen.
+    fn retry_after(&mut self, index: u32, lock: &HotLock) -> bool {
+        let late_ns = match lock.late_ns.len() {
+            0 => 0,
+            many => lock.late_ns[self.random.below(many)],
+        };
         let session = self.session(index);
-        let sleep_ns = delays_ns[(session.tries as usize).min(delays_ns.len() - 1)];
+        let delay = (session.tries as usize).min(lock.retry_ns.len() - 1);
+        let sleep_ns: Nanos = lock.retry_ns[delay] + late_ns;
         session.tries += 1;
         session.resume = Resume::Again;
         self.reads_no_more(index);
@@ -57,8 +62,8 @@ impl Simulation<'_> {
             }
             Asked::Busy => {
                 self.session(index).key = key;
-                let delays_ns = self.locks.delays(lock);
-                self.retry_after(index, delays_ns)
+                let known = self.locks.known(lock);
+                self.retry_after(index, known)
             }
             Asked::Waits => {
                 self.does(index, Part::Lock);

@@ -67,9 +67,9 @@ impl<'a> Locks<'a> {
         self.ranges[usize::from(lock)]
     }
 
-    /// Delays between the tries of one who waits; empty if waiters are woken.
-    pub(crate) fn delays(&self, lock: u16) -> &'a [u64] {
-        &self.locks[usize::from(lock)].retry_ns
+    /// What is known of a lock.
+    pub(crate) fn known(&self, lock: u16) -> &'a HotLock {
+        &self.locks[usize::from(lock)]
     }
 
     /// Whether a key is kept until the commit has ended.
@@ -85,7 +85,7 @@ impl<'a> Locks<'a> {
                 Asked::Taken
             }
             holder if holder == session || self.leads_to(holder, session) => Asked::Nothing,
-            _ if !self.delays(lock).is_empty() => Asked::Busy,
+            _ if !self.known(lock).retry_ns.is_empty() => Asked::Busy,
             _ => {
                 self.keys[key as usize].waiting.push_back(session);
                 self.waits_for[session as usize] = key;
@@ -132,6 +132,7 @@ mod tests {
             observed_share: 0.0,
             over_commit: true,
             retry_ns: Vec::new(),
+            late_ns: Vec::new(),
         }
     }
 

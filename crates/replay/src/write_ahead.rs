@@ -52,6 +52,8 @@ pub(crate) struct WriteAhead<'a> {
     frames: Vec<u32>,
     /// The page of the next.
     next: u32,
+    /// How many the last commit put there.
+    newest: u32,
     /// How many are of transactions that have committed.
     committed: u64,
     /// How many of them have been moved.
@@ -71,6 +73,7 @@ impl<'a> WriteAhead<'a> {
             rules,
             frames: Vec::new(),
             next: 0,
+            newest: 0,
             committed: 0,
             moved: 0,
             mover: NONE,
@@ -95,6 +98,7 @@ impl<'a> WriteAhead<'a> {
 
     /// Puts the next pages into the log, as they followed each other in the recording, whoever put them there.
     fn put(&mut self, count: u32) {
+        self.newest = count;
         let all = self.rules.pages.len().max(1) as u32;
         for _ in 0..count {
             self.frames.push(self.next);
@@ -111,7 +115,8 @@ impl<'a> WriteAhead<'a> {
     /// What a commit takes of a core beyond the mean of recorded ones, or less than that.
     pub(crate) fn growing_ns(&self) -> f64 {
         let grows = f64::from(u8::from(self.bytes() > self.room_bytes));
-        (grows - self.rules.growing_share) * f64::from(self.rules.growing_ns)
+        let frames_ns = f64::from(self.newest) * f64::from(self.rules.growing_frame_ns);
+        (grows - self.rules.growing_share) * (f64::from(self.rules.growing_ns) + frames_ns)
     }
 
     fn bytes(&self) -> u64 {

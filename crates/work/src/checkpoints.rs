@@ -108,6 +108,7 @@ impl Checkpoints {
             header_bytes: HEADER_BYTES as u32,
             room_bytes: self.growth.room_bytes,
             growing_ns: self.growth.cpu_ns as u32,
+            growing_frame_ns: self.growth.frame_ns as u32,
             growing_share: self.growth.share,
             pages: self.pages.clone(),
             page_ns: page_ns as u32,
@@ -144,7 +145,8 @@ fn data_scripts(view: &View<'_>, wal: &Wal, syncs: &mut Syncs) -> Vec<(u32, u32)
 }
 
 /// Processor time of a page, of a checkpoint beside its pages, and what recording took of a page; of warm threads. A
-/// straight line through all that were seen: a flush costs more the more pages it writes.
+/// straight line through all that were seen, as near to small ones as to large ones by their own time: a flush costs more
+/// the more pages it writes.
 fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
     let whole = || {
         wal.moves
@@ -152,17 +154,24 @@ fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
             .filter(|one| one.flush.is_some() && !one.pages.is_empty())
     };
     let points: Vec<(f64, f64)> = whole()
-        .map(|one| (one.pages.len() as f64, moved_ns(view, one)))
+        .map(|one| (one.pages.len() as f64, moved_ns(view, one).max(1.0)))
         .collect();
-    let count = points.len().max(1) as f64;
-    let (pages, ns) = points
-        .iter()
-        .fold((0.0, 0.0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
-    let (mean_pages, mean_ns) = (pages / count, ns / count);
+    let weight = |ns: f64| ns.powi(-2);
+    let (mut all, mut pages, mut ns) = (0.0, 0.0, 0.0);
+    for point in &points {
+        let weight = weight(point.1);
+        all += weight;
+        pages += weight * point.0;
+        ns += weight * point.1;
+    }
+    let (mean_pages, mean_ns) = match all > 0.0 {
+        true => (pages / all, ns / all),
+        false => (0.0, 0.0),
+    };
     let (mut with, mut alone) = (0.0, 0.0);
     for (pages, ns) in points {
-        with += (pages - mean_pages) * (ns - mean_ns);
-        alone += (pages - mean_pages).powi(2);
+        with += weight(ns) * (pages - mean_pages) * (ns - mean_ns);
+        alone += weight(ns) * (pages - mean_pages).powi(2);
     }
     let most_ns = mean_ns / mean_pages.max(1.0);
     let page_ns = if alone > 0.0 { with / alone } else { most_ns };

@@ -4,7 +4,7 @@ use tierwise_recording::{CallKind, Role};
 
 use crate::commits::{SeenCommit, commits};
 use crate::flushes::LogFlushes;
-use crate::pieces::{Piece, PieceKind};
+use crate::pieces::{Piece, PieceKind, cut_at};
 use crate::view::View;
 use crate::wait::{Why, received, sent};
 
@@ -60,13 +60,14 @@ pub(crate) fn cut(
             .is_some_and(|call| received(call) || sent(call))
     };
     let served = pieces.iter().any(talks) || pieces.iter().any(|p| waits(p, Why::Client));
-    let commits = commits(view, flushes, &pieces);
-    let ends = if served {
-        at_requests(view, &pieces)
+    let (pieces, starts) = if served {
+        let starts = at_requests(view, &pieces);
+        (pieces, starts)
     } else {
-        after_commits(view, &pieces, &commits)
+        after_commits(view, flushes, pieces)
     };
-    let mut turns = split(pieces, &ends);
+    let commits = commits(view, flushes, &pieces);
+    let mut turns = split(pieces, &starts);
     let last = turns.len() - 1;
     for (number, turn) in turns.iter_mut().enumerate() {
         turn.thread = thread;
@@ -75,7 +76,7 @@ pub(crate) fn cut(
         turn.complete = number > 0 && number < last;
         describe(view, turn);
     }
-    deal(&mut turns, &ends, commits);
+    deal(&mut turns, &starts, commits);
     turns
 }
 
@@ -123,11 +124,24 @@ fn at_requests(view: &View<'_>, pieces: &[Piece]) -> Vec<usize> {
     starts
 }
 
-/// Indexes of the pieces with which turns begin: after each commit, or now and then where there is none.
-fn after_commits(view: &View<'_>, pieces: &[Piece], commits: &[SeenCommit]) -> Vec<usize> {
-    let mut ends: Vec<u64> = commits.iter().map(|commit| commit.end_ns).collect();
-    ends.extend(journal_ends(view, pieces));
+/// The pieces, and indexes of those with which turns begin: after each commit, or now and then where there is none. A
+/// caller goes on with its next transaction without a wait, so what it runs is cut where a commit ends.
+fn after_commits(
+    view: &View<'_>,
+    flushes: &LogFlushes,
+    pieces: Vec<Piece>,
+) -> (Vec<Piece>, Vec<usize>) {
+    let seen = commits(view, flushes, &pieces);
+    let mut ends: Vec<u64> = seen.iter().map(|commit| commit.end_ns).collect();
+    ends.extend(journal_ends(view, &pieces));
     ends.sort_unstable();
+    let pieces = cut_at(pieces, &ends);
+    let starts = after(&pieces, ends);
+    (pieces, starts)
+}
+
+/// Indexes of the first pieces after some instants, sorted, or at even distances where there are none.
+fn after(pieces: &[Piece], ends: Vec<u64>) -> Vec<usize> {
     let even = ends.is_empty();
     let Some(first) = pieces.first() else {
         return Vec::new();

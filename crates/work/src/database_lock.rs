@@ -8,14 +8,13 @@
 
 use tierwise_recording::{CallKind, Role};
 
-use crate::HotLock;
 use crate::checkpoints::Checkpoints;
 use crate::cut::RawTurn;
-use crate::median::median;
 use crate::pieces::{Piece, PieceKind};
 use crate::shape::Meaning;
 use crate::view::View;
 use crate::wait::Why;
+use crate::{Grouping, HotLock};
 
 /// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
 const BUSY_NS: [u64; 12] = {
@@ -36,8 +35,10 @@ const BUSY_NS: [u64; 12] = {
     ]
 };
 
-/// A sleep that took longer than this on top was cut by a burst's edge, or waited for a core.
+/// A sleep that took longer than this on top was cut by a burst's edge.
 const MOST_LATE_NS: u64 = 500_000;
+/// So many of those seen are kept.
+const MOST_KEPT: usize = 256;
 
 /// What a turn that writes did, in time on a core since it began.
 #[derive(Clone, Copy, Debug)]
@@ -72,17 +73,31 @@ pub(crate) fn find(
     for (meaning, writing) in taken {
         let at_ns = writing
             .slept
-            .map_or(writing.wrote_ns.saturating_sub(ahead_ns), |slept| slept.1);
+            .map_or(writing.wrote_ns.saturating_sub(ahead_ns), |slept| slept.0);
         meaning.locks.push((0, at_ns));
     }
-    let late_ns = late_ns(sessions);
     vec![HotLock {
         name: "the right to write".to_owned(),
         keys: 1,
         observed_share: slept_share(sessions),
         over_commit: true,
-        retry_ns: BUSY_NS.map(|sleep_ns| sleep_ns + late_ns).to_vec(),
+        retry_ns: BUSY_NS.to_vec(),
+        late_ns: late_ns(sessions),
     }]
+}
+
+/// From the first sleep's end to the last one's begin: what was tried in vain between is no part of the turn, for a
+/// replay tries anew.
+pub(crate) fn tries(grouping: Grouping, turn: &RawTurn) -> Option<(u64, u64)> {
+    if grouping != Grouping::Exclusive {
+        return None;
+    }
+    let mut sleeps = turn
+        .pieces
+        .iter()
+        .filter(|piece| waits_for_time(piece.kind));
+    let first = sleeps.next()?;
+    Some((first.end_ns, sleeps.last()?.start_ns))
 }
 
 fn writing(view: &View<'_>, checkpoints: Option<&Checkpoints>, turn: &RawTurn) -> Option<Writing> {
@@ -126,17 +141,28 @@ fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
     (sum_ns / i64::max(count, 1)).max(0) as u64
 }
 
-/// How much longer than asked a sleep takes: the kernel's timers have slack, and an idle core has to wake.
-fn late_ns(sessions: &[Vec<RawTurn>]) -> u64 {
-    let pieces = sessions.iter().flatten().flat_map(|turn| &turn.pieces);
-    let sleeps = pieces.filter(|piece| waits_for_time(piece.kind));
-    let late = sleeps.filter_map(|piece| {
-        let slept_ns = piece.time_ns();
-        let asked = BUSY_NS.iter().rev().find(|&&asked| asked <= slept_ns)?;
-        Some(slept_ns - asked)
-    });
-    let late = late.filter(|&late| late < MOST_LATE_NS);
-    median(late.collect()).unwrap_or(0)
+/// How much later than asked the next try came: the kernel's timers have slack, an idle core has to wake, and the thread
+/// runs until its next call.
+fn late_ns(sessions: &[Vec<RawTurn>]) -> Vec<u64> {
+    let mut late: Vec<u64> = sessions
+        .iter()
+        .flatten()
+        .flat_map(|turn| (0..turn.pieces.len()).filter_map(|at| late_by(&turn.pieces[at..])))
+        .filter(|&late| late < MOST_LATE_NS)
+        .collect();
+    late.sort_unstable();
+    let kept = late.len().min(MOST_KEPT);
+    (0..kept).map(|at| late[at * late.len() / kept]).collect()
+}
+
+/// By how much, if the first of some pieces is a sleep.
+fn late_by(pieces: &[Piece]) -> Option<u64> {
+    let (sleep, then) = pieces.split_first()?;
+    let slept_ns = sleep.time_ns();
+    let asked = BUSY_NS.iter().rev().find(|&&asked| asked <= slept_ns)?;
+    let is_call = |piece: &&Piece| matches!(piece.kind, PieceKind::Call { .. });
+    let next = then.iter().find(is_call)?;
+    waits_for_time(sleep.kind).then(|| next.start_ns - sleep.start_ns - asked)
 }
 
 fn waits_for_time(kind: PieceKind) -> bool {

@@ -14,7 +14,7 @@ use crate::syncs::Syncs;
 use crate::view::{View, makes_durable};
 use crate::wait::Why;
 use crate::writer::{Writer, commit_steps};
-use crate::{Away, Grouping, Session, Step, SyncScript, Turn, pages, scripts};
+use crate::{Away, Grouping, Session, Step, SyncScript, Turn, database_lock, pages, scripts};
 
 /// Flushes of the log whose scripts are looked at.
 const MOST_LOG_SCRIPTS: usize = 4096;
@@ -83,11 +83,12 @@ impl<'a> Emitter<'a> {
         writer.plan(meaning, self.append_bytes());
         let mut commits = raw.commits.iter().peekable();
         let mut tail = None;
+        let tries = database_lock::tries(self.grouping, raw);
         for (index, piece) in raw.pieces.iter().enumerate() {
             if let Some(commit) = commits.next_if(|commit| commit.piece as usize == index) {
                 writer.commit(self.commit_steps(raw.thread, commit.end_ns));
             }
-            if self.is_left_out(raw.thread, piece, &mut writer) {
+            if self.is_left_out((raw.thread, tries), piece, &mut writer) {
                 continue;
             }
             let before = writer.len();
@@ -133,10 +134,18 @@ impl<'a> Emitter<'a> {
         known.unwrap_or_else(|| commit_steps(self.append_bytes()))
     }
 
-    /// Whether a piece is of a checkpoint that is no step.
-    fn is_left_out(&self, thread: u32, piece: &Piece, writer: &mut Writer) -> bool {
+    /// Whether a piece is no step: of a checkpoint of a thread, or of what it tried in vain.
+    fn is_left_out(
+        &self,
+        (thread, tries): (u32, Option<(u64, u64)>),
+        piece: &Piece,
+        writer: &mut Writer,
+    ) -> bool {
+        let at_ns = piece.start_ns;
         let found = self.checkpoints;
-        let Some(end_ns) = found.and_then(|found| found.left_out(thread, piece.start_ns)) else {
+        let moved = found.and_then(|found| found.left_out(thread, at_ns));
+        let tried = tries.filter(|&(from_ns, to_ns)| from_ns <= at_ns && at_ns < to_ns);
+        let Some(end_ns) = moved.or(tried.map(|tried| tried.1)) else {
             return false;
         };
         writer.leave_out_until(end_ns);

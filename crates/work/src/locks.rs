@@ -84,6 +84,7 @@ pub(crate) fn find(
             observed_share: group.waited_ns as f64 / total_ns,
             over_commit: group.over_commit(),
             retry_ns: Vec::new(),
+            late_ns: Vec::new(),
         });
     }
     (locks, other_ns as f64 / total_ns)

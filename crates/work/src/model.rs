@@ -124,9 +124,11 @@ pub struct CheckpointRules {
     pub header_bytes: u32,
     /// How long the log's file was at first: a commit within it changes no more than its pages.
     pub room_bytes: u64,
-    /// Processor time that a commit takes on top which makes the file longer, and the share of recorded ones that did.
+    /// Processor time that a commit takes on top which makes the file longer.
     pub growing_ns: u32,
-    /// The latter.
+    /// The same for each of its frames.
+    pub growing_frame_ns: u32,
+    /// The share of recorded commits that did.
     pub growing_share: f64,
     /// First sectors of the pages that all commits put into the log, one after the other, in the data's own space; see
     /// [`Step::Frames`].
@@ -158,6 +160,8 @@ pub struct HotLock {
     pub over_commit: bool,
     /// Delays between the tries of one who waits, the last of them for ever; empty if waiters are woken.
     pub retry_ns: Vec<u64>,
+    /// How much later the next try came than that, as often as it was seen; one is as likely as another.
+    pub late_ns: Vec<u64>,
 }
 
 /// A device of the recording, and the times it took.

@@ -63,6 +63,34 @@ pub(crate) fn pieces_of(
         .collect()
 }
 
+/// Pieces of which those on a core are cut in two where one of some instants, sorted, falls into them.
+pub(crate) fn cut_at(pieces: Vec<Piece>, instants: &[u64]) -> Vec<Piece> {
+    let mut cut = Vec::with_capacity(pieces.len() + instants.len());
+    let mut instants = instants.iter().copied().peekable();
+    for mut rest in pieces {
+        while instants.next_if(|&at_ns| at_ns <= rest.start_ns).is_some() {}
+        while let Some(at_ns) = instants.next_if(|&at_ns| at_ns < rest.end_ns) {
+            let PieceKind::Cpu { core, .. } = rest.kind else {
+                continue;
+            };
+            if at_ns > rest.start_ns {
+                cut.push(Piece {
+                    end_ns: at_ns,
+                    ..rest
+                });
+                let after_wait_ns = 0;
+                rest.kind = PieceKind::Cpu {
+                    after_wait_ns,
+                    core,
+                };
+                rest.start_ns = at_ns;
+            }
+        }
+        cut.push(rest);
+    }
+    cut
+}
+
 /// Merges states and calls by time.
 struct Walk<'a> {
     first_call: u32,

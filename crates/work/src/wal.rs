@@ -9,7 +9,7 @@
 
 use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
 
-use crate::flushes::LogFlushes;
+use crate::flushes::{LogFlushes, on_core_ns};
 use crate::scripts;
 use crate::view::{View, makes_durable};
 
@@ -28,6 +28,8 @@ pub(crate) struct Written {
     pub(crate) flush_ns: (u64, u64),
     /// Numbers of its frames, counted from 1.
     pub(crate) frames: Vec<u64>,
+    /// Processor time of writing them.
+    pub(crate) write_ns: u64,
     /// Whether the log began anew with it.
     pub(crate) began: bool,
     /// Whether the file system wrote its journal: the file became longer.
@@ -164,9 +166,10 @@ impl<'a> Walk<'a> {
         if is_header(self.view, call) {
             self.header_ns = Some(call.start_ns);
             self.writing.began = true;
-        } else if let Some(frame) = self.wal.frame(call) {
-            self.writing.frames.push(frame);
+            return;
         }
+        self.writing.write_ns += on_core_ns(self.view, self.thread, call.start_ns, call.end_ns);
+        self.writing.frames.extend(self.wal.frame(call));
     }
 
     fn flushes_log(&mut self, call: &Call) {

@@ -11,9 +11,11 @@ use crate::wal::{HEADER_BYTES, Wal, Written};
 const GROWING_SHARE: f64 = 0.01;
 /// Commits of each kind that tell what the other takes.
 const ENOUGH: usize = 20;
-/// Processor time of looking for room where the recording does not tell: crud on SQLite with everything on an SSD, ext4,
-/// by commits within the file and those beyond: 30.5 and 67 µs at the median.
+/// Processor time of looking for room, of the commit and of each of its frames, where the recording does not tell: crud
+/// on SQLite with everything on an SSD, ext4, by commits within the file and those beyond: 30.5 and 67 µs in the flush
+/// at the median, 3.8 and 12.7 µs in the writes of a frame.
 const GROWING_NS: f64 = 36_500.0;
+const FRAME_NS: f64 = 8_900.0;
 
 /// What is known of it.
 #[derive(Clone, Debug, Default)]
@@ -22,8 +24,9 @@ pub(crate) struct Growth {
     pub(crate) anew: Vec<usize>,
     /// How long it was at first.
     pub(crate) room_bytes: u64,
-    /// Processor time of a commit that makes it longer, on top.
+    /// Processor time of a commit that makes it longer, on top, and of each of its frames.
     pub(crate) cpu_ns: f64,
+    pub(crate) frame_ns: f64,
     /// How many did.
     pub(crate) share: f64,
 }
@@ -31,37 +34,37 @@ pub(crate) struct Growth {
 impl Growth {
     /// `most`: how long the file was in the end.
     pub(crate) fn new(view: &View<'_>, wal: &Wal, most: u64) -> Self {
-        let (mut growing, mut plain) = (Vec::new(), Vec::new());
-        for commit in &wal.written {
-            let (from_ns, to_ns) = commit.flush_ns;
-            let list = if commit.grew {
-                &mut growing
-            } else {
-                &mut plain
-            };
-            list.push(on_core_ns(view, commit.thread, from_ns, to_ns));
-        }
+        let (growing, plain): (Vec<&Written>, Vec<&Written>) =
+            wal.written.iter().partition(|commit| commit.grew);
         let share = growing.len() as f64 / wal.written.len().max(1) as f64;
-        let known = growing.len().min(plain.len()) >= ENOUGH;
-        let cpu_ns = if known {
-            let at_median_ns = |times_ns| median(times_ns).unwrap_or(0) as f64;
-            (at_median_ns(growing) - at_median_ns(plain)).max(0.0)
-        } else {
-            GROWING_NS
-        };
-        if share <= GROWING_SHARE {
-            return Self {
-                room_bytes: most,
-                cpu_ns,
-                ..Self::default()
+        let grew = share > GROWING_SHARE;
+        let known = grew && growing.len().min(plain.len()) >= ENOUGH;
+        let on_top_ns = |time_ns: &dyn Fn(&Written) -> u64, usual_ns: f64| {
+            let at_median_ns = |commits: &[&Written]| {
+                let times_ns = commits.iter().map(|commit| time_ns(commit));
+                median(times_ns.collect()).unwrap_or(0) as f64
             };
-        }
-        let (anew, room_bytes) = room(wal, most);
+            if known {
+                (at_median_ns(&growing) - at_median_ns(&plain)).max(0.0)
+            } else {
+                usual_ns
+            }
+        };
+        let flush_ns = |commit: &Written| {
+            let (from_ns, to_ns) = commit.flush_ns;
+            on_core_ns(view, commit.thread, from_ns, to_ns)
+        };
+        let frame_ns = |commit: &Written| commit.write_ns / commit.frames.len().max(1) as u64;
+        let (anew, room_bytes) = match grew {
+            true => room(wal, most),
+            false => (Vec::new(), most),
+        };
         Self {
             anew,
             room_bytes,
-            cpu_ns,
-            share,
+            cpu_ns: on_top_ns(&flush_ns, GROWING_NS),
+            frame_ns: on_top_ns(&frame_ns, FRAME_NS),
+            share: if grew { share } else { 0.0 },
         }
     }
 }

@@ -142,6 +142,7 @@ pub fn hot_lock(keys: u32) -> HotLock {
         observed_share: 0.0,
         over_commit: true,
         retry_ns: Vec::new(),
+        late_ns: Vec::new(),
     }
 }
 
@@ -163,5 +164,6 @@ pub fn right_to_write(retry_ns: Vec<u64>) -> HotLock {
         observed_share: 0.0,
         over_commit: true,
         retry_ns,
+        late_ns: Vec::new(),
     }
 }

@@ -44,6 +44,7 @@ fn writers(clients: u32, same: bool) -> Work {
             .map(|page| page * 16)
             .collect(),
         growing_ns: 0,
+        growing_frame_ns: 0,
         growing_share: 0.0,
         page_ns: 5_000,
         page_traced_ns: 0,

@@ -1,7 +1,7 @@
 //! An engine that lets one session at a time write (SQLite): when the right to write is taken, what commits.
 
 use crate::made::Made;
-use tierwise_recording::{CallKind, NONE, Recording, Role, ThreadClass, UNKNOWN};
+use tierwise_recording::{CallKind, NONE, Recording, Role, StateKind, ThreadClass, UNKNOWN};
 use tierwise_work::{Step, Work};
 
 const TURNS: u64 = 10;
@@ -54,14 +54,17 @@ fn who_slept_may_write_from_the_end_of_the_last_sleep() {
     let work = Work::from_recording(&writers()).expect("a sound recording");
     let locks = before(&work, 0, |step| matches!(step, Step::Lock { .. }));
     assert_eq!(locks.len(), TURNS as usize);
-    // 18 µs, and 4 µs in the calls that slept; before it, but in the first turn, the tail of the commit.
+    // 18 µs, and that of the call that slept first; before it, but in the first turn, the tail of the commit.
     assert!(
-        locks.iter().all(|ns| (21_000..30_000).contains(ns)),
+        locks.iter().all(|ns| (18_000..25_000).contains(ns)),
         "{locks:?}"
     );
     assert_eq!(work.locks.len(), 1);
     assert_eq!(work.locks[0].keys, 1);
     assert!(work.locks[0].retry_ns.starts_with(&[1_000_000, 2_000_000]));
+    // Of the first sleep, after which it sleeps again; what follows the second is its transaction.
+    let late_ns = &work.locks[0].late_ns;
+    assert!(late_ns.contains(&1_000), "{late_ns:?}");
 }
 
 #[test]
@@ -92,4 +95,39 @@ fn a_flush_that_follows_no_write_to_the_log_is_no_commit() {
     assert_eq!(count(&syncs(Role::Log)), TURNS);
     assert_eq!(count(&syncs(Role::Data)), TURNS);
     assert!((0.99..=1.01).contains(&work.observed.commits_per_flush));
+}
+
+/// A session that writes as soon as it has committed: it has all pages, so nothing but time on a core, of which the
+/// kernel tells as one, lies between a flush and the next write.
+fn at_once() -> Recording {
+    let mut made = Made::new("sqlite");
+    let session = made.thread(ThreadClass::Session);
+    let (log, _) = made.log_and_data();
+    let mut doing = made.at(session, 0);
+    for turn in 0..TURNS {
+        doing.cpu(30_000);
+        doing.call(CallKind::Write, log, (turn * 4096, 4096), (0, NONE));
+        doing.sync(log, 1_000_000);
+    }
+    let mut recording = made.finish();
+    recording.states.dedup_by(|next, last| {
+        let goes_on = (next.kind, last.kind) == (StateKind::Cpu, StateKind::Cpu)
+            && next.start_ns == last.end_ns;
+        if goes_on {
+            last.end_ns = next.end_ns;
+        }
+        goes_on
+    });
+    recording
+}
+
+#[test]
+fn what_runs_after_a_commit_is_of_the_next_transaction() {
+    let work = Work::from_recording(&at_once()).expect("a sound recording");
+    let locks = before(&work, 0, |step| matches!(step, Step::Lock { .. }));
+    assert_eq!(locks.len(), TURNS as usize);
+    assert!(
+        locks.iter().all(|ns| (28_000..34_000).contains(ns)),
+        "{locks:?}"
+    );
 }
