@@ -44,6 +44,21 @@ fn ten_clients_share_flushes() {
 }
 
 #[test]
+fn what_comes_while_the_leader_writes_waits_for_the_next_flush() {
+    // Two clients on two cores: while one writes for a millisecond, the other does all of its own work and commits.
+    let mut work = work(2, &update(200), Grouping::LeaderFollower);
+    if let Some(log) = &mut work.log {
+        log.leader_cpu_ns = 1_000_000;
+    }
+    let outcome = answer(&work, &all_on(memory(10.0), 10 * SECOND, 1));
+    assert!(
+        outcome.commits_per_flush < 1.01,
+        "{}",
+        outcome.commits_per_flush
+    );
+}
+
+#[test]
 fn without_grouping_each_commit_waits_for_its_own_write() {
     let work = |grouping| work(10, &update(200), grouping);
     let disk = || all_on(shipped("hdd-7k2"), 10 * SECOND, 1);
