@@ -14,6 +14,8 @@ use crate::wal_pages;
 use crate::{CheckpointRules, CpuCost, Step, SyncScript};
 use tierwise_recording::Role;
 
+/// Numbers of pages that differ by less than a thousandth are the same: rounding alone makes them differ.
+const SAME_PAGES: f64 = 1e-6;
 /// Pages in the log at which they are moved, where the recording does not tell (`wal_autocheckpoint`).
 const USUAL_PAGES: u32 = 1000;
 
@@ -174,7 +176,9 @@ fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
         alone += weight(ns) * (pages - mean_pages).powi(2);
     }
     let most_ns = mean_ns / mean_pages.max(1.0);
-    let page_ns = if alone > 0.0 { with / alone } else { most_ns };
+    // Where all moved as many, no line goes through them.
+    let differ = alone > SAME_PAGES * all * mean_pages.powi(2);
+    let page_ns = if differ { with / alone } else { most_ns };
     let page_ns = page_ns.clamp(0.0, most_ns);
     (
         page_ns,
