@@ -97,7 +97,7 @@ pub(crate) fn tries(grouping: Grouping, turn: &RawTurn) -> Option<(u64, u64)> {
         .iter()
         .filter(|piece| waits_for_time(piece.kind));
     let first = sleeps.next()?;
-    Some((first.end_ns, sleeps.last()?.start_ns))
+    Some((first.end_ns, sleeps.next_back()?.start_ns))
 }
 
 fn writing(view: &View<'_>, checkpoints: Option<&Checkpoints>, turn: &RawTurn) -> Option<Writing> {
