@@ -21,7 +21,7 @@ pub(crate) struct RawTurn {
     pub(crate) shape: (u64, u64),
     /// When the reply was handed over.
     pub(crate) reply_ns: Option<u64>,
-    /// Whether both its ends lie in the burst.
+    /// Whether both its ends lie in the burst, or its client was awaited when the burst ended.
     pub(crate) complete: bool,
     /// Whether it was cut at requests.
     pub(crate) served: bool,
@@ -73,21 +73,30 @@ pub(crate) fn cut(
         turn.thread = thread;
         turn.burst = burst;
         turn.served = served;
-        turn.complete = number > 0 && number < last;
         describe(view, turn);
+        let ends = number < last || (served && waits_for_request(turn));
+        turn.complete = number > 0 && ends;
     }
     deal(&mut turns, &starts, commits);
     turns
+}
+
+/// Whether the reply was seen and nothing after it but the client's time.
+fn waits_for_request(turn: &RawTurn) -> bool {
+    let last = turn.pieces.last();
+    turn.reply_ns.is_some() && last.is_some_and(|piece| waits(piece, Why::Client))
 }
 
 fn waits(piece: &Piece, for_what: Why) -> bool {
     matches!(piece.kind, PieceKind::Wait { why, .. } if why == for_what)
 }
 
-/// Indexes of the pieces with which turns begin: after the last wait before a request that follows a reply.
+/// Indexes of the pieces with which turns begin: after the last wait before a request that follows a reply, which
+/// was given before the recording began where that finds the session waiting for its client.
 fn at_requests(view: &View<'_>, pieces: &[Piece]) -> Vec<usize> {
     let mut starts = Vec::new();
-    let mut replied = false;
+    let mut times = pieces.iter().filter(|piece| piece.time_ns() > 0);
+    let mut replied = times.next().is_some_and(|piece| waits(piece, Why::Client));
     let mut waited = None;
     for (index, piece) in pieces.iter().enumerate() {
         if waits(piece, Why::Client) && replied {

@@ -78,7 +78,8 @@ fn poll(view: &View<'_>, state: &State) -> Why {
     if of_engine(view, state.waker) {
         return Why::Peer;
     }
-    if view.class(state.waker) == Some(ThreadClass::Client) || receives_after(view, state) {
+    let of_client = view.class(state.waker) == Some(ThreadClass::Client);
+    if of_client || receives_after(view, state) || cut_after_reply(view, state) {
         return Why::Client;
     }
     Why::Timer
@@ -88,13 +89,29 @@ fn poll(view: &View<'_>, state: &State) -> Why {
 fn receives_after(view: &View<'_>, state: &State) -> bool {
     let (_, calls) = view.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.end_ns);
-    let with_others = |call: &&Call| {
-        matches!(
-            call.kind,
-            CallKind::Receive | CallKind::Send | CallKind::Poll | CallKind::Lock | CallKind::Sleep
-        )
-    };
     calls[next..].iter().find(with_others).is_some_and(received)
+}
+
+/// Whether the burst was over first, and what the thread did last with others was to send something.
+fn cut_after_reply(view: &View<'_>, state: &State) -> bool {
+    let (_, calls) = view.calls(state.thread);
+    let next = calls.partition_point(|call| call.start_ns < state.start_ns);
+    let mut before = calls[..next].iter().rev();
+    let last = before.find(|call| with_others(call) && call.kind != CallKind::Poll && !call.failed);
+    is_cut(view, state) && last.is_some_and(sent)
+}
+
+fn with_others(call: &&Call) -> bool {
+    matches!(
+        call.kind,
+        CallKind::Receive | CallKind::Send | CallKind::Poll | CallKind::Lock | CallKind::Sleep
+    )
+}
+
+/// Whether the recording ended a wait, not what was waited for.
+fn is_cut(view: &View<'_>, state: &State) -> bool {
+    let mut bursts = view.recording.about.bursts.iter();
+    bursts.any(|burst| burst.end_ns == state.end_ns)
 }
 
 /// Whether a call brought bytes from a peer.
@@ -123,9 +140,7 @@ fn lock(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Option<Why> {
 /// A wait for another thread that none ended: its time was over, as of one who looks again and again (DuckDB's
 /// `PendingQuery`, 20 ms at a time). Not if the burst was over first.
 fn nobodys(view: &View<'_>, state: &State) -> Why {
-    let mut bursts = view.recording.about.bursts.iter();
-    let cut = bursts.any(|burst| burst.end_ns == state.end_ns);
-    if state.waker == NONE && !cut {
+    if state.waker == NONE && !is_cut(view, state) {
         Why::Timer
     } else {
         Why::Other

@@ -1,7 +1,7 @@
 //! Sessions of a server: turns, commits seen and unseen, the client's part.
 
 use crate::made::Made;
-use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, ThreadClass};
+use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, State, ThreadClass};
 use tierwise_work::{Away, Grouping, Step, Work};
 
 const FLUSH_NS: u64 = 100_000;
@@ -144,6 +144,28 @@ fn the_clients_part_ends_a_turn() {
             );
         }
     }
+}
+
+#[test]
+fn a_turn_is_whole_if_its_client_was_awaited_when_the_burst_began_and_ended() {
+    let mut made = Made::new("postgres");
+    let (session, socket) = (made.thread(ThreadClass::Session), made.file(None, 0));
+    let mut doing = made.at(session, 0);
+    doing.receive(socket, 40, (20_000, NONE)).cpu(500_000);
+    doing.send(socket, 11);
+    doing.call(CallKind::Poll, NONE, (0, 0), (300_000, NONE));
+    let mut recording = made.finish();
+    // On a core only between its waits.
+    let burst = &mut recording.about.bursts[0];
+    (burst.start_ns, burst.end_ns) = (burst.start_ns + 1_000, burst.end_ns - 1_000);
+    let (start_ns, end_ns) = (burst.start_ns, burst.end_ns);
+    let inside = |state: &State| start_ns <= state.start_ns && state.end_ns <= end_ns;
+    recording.states.retain(inside);
+    recording.calls[0].start_ns = start_ns;
+    let work = Work::from_recording(&recording).expect("a sound recording");
+    assert_eq!(work.observed.latencies_ns, [504_000]);
+    let sleeps = |step: &Step| matches!(step, Step::Away(Away { timer: true, .. }));
+    assert!(!work.sessions[0].steps.iter().any(sleeps));
 }
 
 #[test]
