@@ -94,8 +94,14 @@ impl Simulation<'_> {
 
     fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
         self.does(index, if timer { Part::Sleep } else { Part::Client });
-        self.session(index).by_kernel = timer;
-        self.events.push(self.now + time_ns, Event::Wake(index));
+        let now = self.now;
+        let session = self.session(index);
+        session.by_kernel = timer;
+        // A transaction begins with its first request.
+        if !timer && session.transaction_began == now {
+            session.transaction_began += time_ns;
+        }
+        self.events.push(now + time_ns, Event::Wake(index));
         self.waits(index)
     }
 

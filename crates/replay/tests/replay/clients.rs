@@ -1,8 +1,8 @@
 //! Threads of client programs, each of which serves one session at a time.
 
-use crate::support::{SECOND, all_on, cpu, memory, work};
+use crate::support::{MS, SECOND, all_on, cpu, memory, work};
 use tierwise_replay::replay;
-use tierwise_work::{Grouping, Step, WakeRules, Work};
+use tierwise_work::{Away, Grouping, Step, WakeRules, Work};
 
 /// Ten sessions on eight cores: 50 µs of the server, 100 µs of the client.
 fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
@@ -78,4 +78,18 @@ fn a_client_that_woke_before_its_server_left_needs_less_time() {
     assert!((turn_us(0) - 210.0).abs() < 0.5, "{}", turn_us(0));
     assert!((turn_us(20_000) - 190.0).abs() < 0.5);
     assert!((turn_us(90_000) - 180.0).abs() < 0.5);
+}
+
+#[test]
+fn a_transaction_begins_with_its_first_request() {
+    let away = Step::Away(Away {
+        time_ns: MS,
+        timer: false,
+    });
+    let work = work(1, &[away, cpu(100)], Grouping::Exclusive);
+    let outcome = replay(&work, &all_on(memory(20.0), SECOND, 1)).expect("a sound work");
+    let latency_us = outcome.latency.p50_us;
+    assert!((99.0..110.0).contains(&latency_us), "{latency_us}");
+    let rate = outcome.transactions as f64 / outcome.elapsed_s;
+    assert!((900.0..920.0).contains(&rate), "{rate}");
 }
