@@ -113,6 +113,8 @@ fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
     outcome.turns as f64 / elapsed_s / (observed.turns_per_s * slowed).max(1e-9)
 }
 
+/// Of an even number the lower one of the two in the middle, as percentiles of outcomes are.
 fn median(sorted_ns: &[u64]) -> Option<f64> {
-    sorted_ns.get(sorted_ns.len() / 2).map(|ns| *ns as f64)
+    let middle = sorted_ns.len().checked_sub(1)? / 2;
+    Some(sorted_ns[middle] as f64)
 }

@@ -139,7 +139,7 @@ impl Program {
         let observed = &self.work.observed;
         let sorted = &observed.latencies_ns;
         let quantile = |quantile: f64| {
-            let at = (sorted.len() as f64 * quantile) as usize;
+            let at = (sorted.len() as f64 * quantile).ceil().max(1.0) as usize - 1;
             sorted.get(at).map(|ns| *ns as f64 / 1e3)
         };
         ObservedSummary {

@@ -147,17 +147,31 @@ fn gaps(
 /// never written become written ones when their data is, by a thread of the kernel (`ext4_end_io_rsv_work`,
 /// fs/ext4/page-io.c).
 fn settling_ns(view: &View<'_>, call: &Call, until_ns: u64) -> u64 {
+    let data_ns = data_ns(view, call, until_ns);
     let states = view.states(call.thread);
     let first = states.partition_point(|state| state.start_ns < call.start_ns);
-    let mut within = states[first..]
+    let within = states[first..]
         .iter()
         .take_while(|state| state.end_ns <= until_ns)
         .filter(|state| state.kind != StateKind::Cpu);
-    // The first wait is for the data.
-    let data = within.next();
-    let woken = |state: &&State| data.is_some_and(|data| state.start_ns == data.end_ns);
-    let again = within.skip_while(woken);
+    // The first waits are for the data, one for each part of it.
+    let for_data = |state: &&State| state.start_ns < data_ns;
+    let last = within.clone().take_while(for_data).last();
+    let woken = |state: &&State| last.is_some_and(|last| state.start_ns == last.end_ns);
+    let again = within.skip_while(for_data).skip_while(woken);
     again.map(|state| state.end_ns - state.start_ns).sum()
+}
+
+/// When the last of a call's data was written before an instant.
+fn data_ns(view: &View<'_>, call: &Call, until_ns: u64) -> u64 {
+    let device = view.device_of(call.file);
+    let within = view.blocks(call.start_ns, until_ns).iter();
+    let data = within.filter(|block| {
+        let writes = block.op == BlockOp::Write && !scripts::is_journals(view, block);
+        block.device == device && writes && block.completed_ns <= until_ns
+    });
+    let last = data.map(|block| block.completed_ns).max();
+    last.unwrap_or(until_ns)
 }
 
 /// The wait of a thread at an instant, if it waits.

@@ -1,19 +1,35 @@
 //! What block requests tell of the kernel's threads: of a file system's journal, and on the way to emulated disks.
 
 use crate::made::Made;
-use tierwise_recording::{BlockOp, NONE, Recording, Role, StorageCpu, ThreadClass};
+use tierwise_recording::{
+    BlockOp, CallKind, NONE, Recording, Role, StorageCpu, ThreadClass, UNKNOWN,
+};
 use tierwise_work::{JournalRules, Work};
 
 /// A session that makes a file durable again and again, so often that nothing is cold: its journal's thread has run
-/// after 20, 15 and 12 µs, and 6 µs pass between its record and a flush.
-fn committing(times: u64) -> Recording {
+/// after 20, 15 and 12 µs, and 6 µs pass between its record and a flush. Before, it waits 10 µs for each of its pages.
+fn committing(times: u64, pages: u64) -> Recording {
     let mut made = Made::new("postgres");
     let session = made.thread(ThreadClass::Session);
     let data = made.file(Some(Role::Data), 1 << 20);
     let us = 1_000;
-    for at in (0..times).map(|time| time * 200 * us) {
-        made.at(session, at).sync(data, 163 * us).cpu(35 * us);
-        let from = at + us;
+    for begin in (0..times).map(|time| time * (200 + pages * 301) * us) {
+        let mut waits = vec![(10 * us, NONE); pages as usize];
+        waits.push((163 * us, NONE));
+        let mut doing = made.at(session, begin);
+        doing.call_with(CallKind::Sync, data, (UNKNOWN, 0), &waits);
+        doing.cpu(35 * us);
+        for page in 0..pages {
+            let sent = begin + us + page * 11 * us;
+            made.block(
+                data,
+                session,
+                BlockOp::Write,
+                page * 8,
+                (sent, sent + 10 * us),
+            );
+        }
+        let from = begin + us + pages * 11 * us;
         made.journal(data, 9_000, (from + 20 * us, from + 50 * us));
         made.block(
             data,
@@ -40,17 +56,23 @@ fn work(recording: &Recording) -> Work {
 
 #[test]
 fn what_a_journals_thread_runs_is_between_its_requests() {
-    let rules = work(&committing(50)).journal;
+    let rules = work(&committing(50, 0)).journal;
     let near = |found_ns: u32, us: f64| (f64::from(found_ns) / 1e3 - us).abs() < 0.1 * us;
     assert!(near(rules.begins_ns, 20.0), "{rules:?}");
     assert!(near(rules.goes_on_ns, 15.0), "{rules:?}");
     assert!(near(rules.ends_ns, 12.0), "{rules:?}");
     assert!(near(rules.relays_ns, 6.0), "{rules:?}");
+    // A thread that waited for longer, for many pages, is colder: of 20 µs it would run less.
+    let after_pages = work(&committing(50, 10)).journal;
+    assert!(
+        (5_000..20_000).contains(&after_pages.begins_ns),
+        "{after_pages:?}"
+    );
 }
 
 #[test]
 fn a_few_commits_of_a_journal_are_not_believed() {
-    assert_eq!(work(&committing(5)).journal, JournalRules::USUAL);
+    assert_eq!(work(&committing(5, 0)).journal, JournalRules::USUAL);
 }
 
 #[test]
