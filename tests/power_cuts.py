@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
-from engine_contract import until
 
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
@@ -79,7 +78,7 @@ class Cluster:
         before = len(self.books.acknowledged)
         checkpoint_after_s = dice.uniform(0, 0.5) if seed % 3 == 0 else None
         with self._load(checkpoint_after_s):
-            until(lambda: len(self.books.acknowledged) > before)
+            self._await_commits(before)
             time.sleep(dice.uniform(0.2, 0.7))
             report = self.disk.cut(keep_random=keep_random, seed=seed, remount=False)
         cut = Cut(report, len(self.books.acknowledged) - before)
@@ -97,6 +96,12 @@ class Cluster:
             cut.damage = str(error)
         self.disk.set_timing(True)
         return cut
+
+    def _await_commits(self, before: int) -> None:
+        """Until the load commits; not for long where an earlier cut has ruined the database."""
+        deadline_s = time.monotonic() + 20
+        while len(self.books.acknowledged) <= before and time.monotonic() < deadline_s:
+            time.sleep(0.01)
 
     def _lost(self) -> int:
         """Number of acknowledged commits that are not there; they are then struck from the books."""
