@@ -1,0 +1,142 @@
+//! What requests are for: a session that waits, a sync in its stages, write-back.
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+
+/// Who is told when a job is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// A session goes on.
+    Session(u32),
+    /// A session may wait for it.
+    Sent(u32),
+    /// The log is durable as far as this flush reaches.
+    Flushed,
+    /// Pages of a stream are there.
+    Ahead,
+    /// The flusher of the page cache sends more of this role.
+    Sweep(Role),
+}
+
+/// Whose writes a sync makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// None; the requests were sent at the start.
+    None,
+    /// Those of a script of the work.
+    Script(u32),
+    /// Those of the log from one byte to another, else as a script of the log says.
+    Log { script: u32, from: u64, to: u64 },
+}
+
+/// Requests that are under way together, and what comes after them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Job {
+    pub(crate) then: Then,
+    pub(crate) writes: Writes,
+    pub(crate) role: Role,
+    pub(crate) stage: u32,
+    /// How far its writes were sent: by their number, or of dirty pages the next sector.
+    pub(crate) cursor: u64,
+    pub(crate) pending: u32,
+    /// When its last stage was sent.
+    pub(crate) sent_at: Nanos,
+    /// Whether what has to run before its next stage has.
+    pub(crate) is_ready: bool,
+    /// Who leads the flush, or [`crate::kernel::session::NONE`].
+    pub(crate) leader: u32,
+}
+
+impl Job {
+    /// A job that has sent nothing yet.
+    pub(crate) fn new(then: Then, writes: Writes, role: Role) -> Self {
+        Self {
+            then,
+            writes,
+            role,
+            stage: 0,
+            cursor: 0,
+            pending: 0,
+            sent_at: 0,
+            is_ready: false,
+            leader: crate::kernel::session::NONE,
+        }
+    }
+}
+
+/// All jobs under way.
+#[derive(Debug, Default)]
+pub(crate) struct Jobs {
+    table: Vec<Job>,
+    free: Vec<u32>,
+}
+
+impl Jobs {
+    pub(crate) fn add(&mut self, job: Job) -> u32 {
+        match self.free.pop() {
+            Some(index) => {
+                self.table[index as usize] = job;
+                index
+            }
+            None => {
+                self.table.push(job);
+                self.table.len() as u32 - 1
+            }
+        }
+    }
+
+    pub(crate) fn get(&mut self, index: u32) -> &mut Job {
+        &mut self.table[index as usize]
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) -> Job {
+        self.free.push(index);
+        self.table[index as usize]
+    }
+}
+
+/// One stage of a sync.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Data,
+    /// What the file system's journal holds of the change.
+    Journal,
+    Flush,
+    /// The record that makes it valid: the journal's last write.
+    Record,
+    Done,
+}
+
+/// The stage of a number. Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c) waits for the journal's
+/// blocks, then sends the commit record with `REQ_PREFLUSH | REQ_FUA`, which blk-flush.c makes a flush, the write
+/// and another flush. So the record, though it lies next to them, comes a revolution of a disk later.
+pub(crate) fn stage(number: u32, flushes: u32) -> Stage {
+    match (number, flushes) {
+        (0, _) => Stage::Data,
+        (1, _) => Stage::Journal,
+        (2, 0) | (3, 1..) => Stage::Record,
+        (2, _) => Stage::Flush,
+        (number, _) if number < flushes + 3 => Stage::Flush,
+        _ => Stage::Done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_stands_between_the_flushes() {
+        let stages = |flushes| (0..7).map(move |number| stage(number, flushes));
+        let until_done = |flushes| -> Vec<_> {
+            stages(flushes)
+                .take_while(|stage| *stage != Stage::Done)
+                .collect()
+        };
+        use Stage::{Data, Flush, Journal, Record};
+        assert_eq!(until_done(0), [Data, Journal, Record]);
+        assert_eq!(until_done(1), [Data, Journal, Flush, Record]);
+        assert_eq!(until_done(2), [Data, Journal, Flush, Record, Flush]);
+        assert_eq!(until_done(3), [Data, Journal, Flush, Record, Flush, Flush]);
+    }
+}

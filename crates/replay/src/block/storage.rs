@@ -1,0 +1,203 @@
+//! Devices, where each role lies on them, and the requests under way.
+
+use std::collections::VecDeque;
+
+use tierwise_device::{Completion, Device, Nanos, Op, Request};
+use tierwise_recording::Role;
+
+use crate::api::outcome::RoleIo;
+use crate::block::device_queue::Slot;
+use crate::block::emulation::request_path::{InFlight, Paid};
+use crate::block::io_cpu_cost::Toll;
+use crate::block::layout::Layout;
+use crate::block::traffic::Traffic;
+use crate::block::writeback_throttle::Throttle;
+
+/// The longest request that the block layer passes on whole, in sectors: 1 MiB, as loop devices have it.
+pub(crate) const LONGEST_SECTORS: u32 = 2048;
+
+/// The storage of a scenario.
+pub(crate) struct Storage<'a> {
+    pub(crate) slots: Vec<Slot<'a>>,
+    /// When the first of them has something to do.
+    due: Nanos,
+    pub(crate) layout: Layout,
+    pub(crate) requests: Vec<InFlight>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) traffic: [Traffic; Role::ALL.len()],
+    /// Of each role: requests on their way to the device, in the order in which they were sent.
+    pub(crate) arriving: [VecDeque<u32>; Role::ALL.len()],
+    /// Of each role: writes that wait behind a flush.
+    held: [VecDeque<(u32, Request)>; Role::ALL.len()],
+    completions: Vec<Completion>,
+    /// What requests cost and nobody has given yet.
+    pub(crate) unpaid: VecDeque<(Paid, Nanos)>,
+    /// Time that servers of emulated disks spun and that no core has given yet.
+    pub(crate) spun_ns: Nanos,
+}
+
+impl<'a> Storage<'a> {
+    pub(crate) fn new(devices: Vec<(Box<dyn Device + 'a>, Toll)>, layout: Layout) -> Self {
+        Self {
+            slots: devices
+                .into_iter()
+                .map(|(device, toll)| Slot::new(device, toll))
+                .collect(),
+            due: Nanos::MAX,
+            layout,
+            requests: Vec::with_capacity(1024),
+            free: Vec::with_capacity(1024),
+            traffic: std::array::from_fn(|_| Traffic::default()),
+            arriving: std::array::from_fn(|_| VecDeque::new()),
+            held: std::array::from_fn(|_| VecDeque::new()),
+            completions: Vec::with_capacity(1024),
+            unpaid: VecDeque::new(),
+            spun_ns: 0,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// When the next device has something to do.
+    pub(crate) fn next(&self) -> Nanos {
+        self.due
+    }
+
+    /// Finds out when that is: asked for at every event, it changes only where a device does something.
+    fn look(&mut self) {
+        let due = self.slots.iter().map(Slot::next).min();
+        self.due = due.unwrap_or(Nanos::MAX);
+    }
+
+    /// A request comes to a device.
+    pub(crate) fn come(&mut self, now: Nanos, device: usize, id: u32, request: Request) {
+        self.slots[device].submit(now, id, request);
+        self.look();
+    }
+
+    /// Sends what a role asks, in as many requests as it takes; gives their number.
+    pub(crate) fn send(
+        &mut self,
+        now: Nanos,
+        job: u32,
+        role: Role,
+        op: Op,
+        sector: u64,
+        sectors: u32,
+    ) -> u32 {
+        let mut sent = 0;
+        let mut left = sectors.max(1);
+        let mut at = sector;
+        while left > 0 {
+            let (place, part) = self.layout.place(role, at, left.min(LONGEST_SECTORS));
+            let request = Request {
+                op,
+                sector: place,
+                sectors: part,
+                fua: false,
+            };
+            self.submit(now, job, role, request);
+            (left, at, sent) = (left - part, at + u64::from(part), sent + 1);
+        }
+        sent
+    }
+
+    /// Sends a write of the kernel's own accord, which may have to wait behind a flush; gives the number of requests.
+    pub(crate) fn send_behind(
+        &mut self,
+        now: Nanos,
+        job: u32,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> u32 {
+        let serial = self.slots[self.layout.device(role)].toll.serial_flush;
+        if !serial || !self.traffic[role as usize].is_flushing() {
+            return self.send(now, job, role, Op::Write, sector, sectors);
+        }
+        let (place, part) = self
+            .layout
+            .place(role, sector, sectors.min(LONGEST_SECTORS));
+        let request = Request {
+            op: Op::Write,
+            sector: place,
+            sectors: part,
+            fua: false,
+        };
+        self.held[role as usize].push_back((job, request));
+        1
+    }
+
+    /// How many writes of a role that nobody waits for at once may be under way.
+    pub(crate) fn throttle(&mut self, role: Role) -> &mut Throttle {
+        self.traffic[role as usize].throttle()
+    }
+
+    /// Sends a flush of the device that holds a role.
+    pub(crate) fn flush(&mut self, now: Nanos, job: u32, role: Role) -> u32 {
+        let request = Request {
+            op: Op::Flush,
+            sector: 0,
+            sectors: 0,
+            fua: false,
+        };
+        self.submit(now, job, role, request);
+        1
+    }
+
+    /// Lets devices do what is due at `now`; the jobs of requests that are answered go to `answered`.
+    pub(crate) fn advance(&mut self, now: Nanos, answered: &mut Vec<u32>) {
+        let mut completions = std::mem::take(&mut self.completions);
+        for slot in self.slots.iter_mut().filter(|slot| slot.next() <= now) {
+            slot.advance(now, &mut completions);
+        }
+        self.look();
+        for completion in completions.drain(..) {
+            let id = completion.id as u32;
+            let in_flight = &self.requests[id as usize];
+            let toll = &mut self.slots[self.layout.device(in_flight.role)].toll;
+            self.spun_ns += toll.spin_ns(now, in_flight.came_at);
+            match in_flight.costs.after_ns {
+                0 => answered.push(self.answer(now, id)),
+                after_ns => self.pay(Paid::After(id), after_ns),
+            }
+        }
+        self.completions = completions;
+    }
+
+    /// A request is answered; gives its job.
+    pub(crate) fn answer(&mut self, now: Nanos, id: u32) -> u32 {
+        let in_flight = self.requests[id as usize];
+        let (role, op) = (in_flight.role, in_flight.request.op);
+        self.free.push(id);
+        self.traffic[role as usize].answered(now, op, in_flight.sent_at);
+        if op == Op::Flush {
+            self.release_held(now, role);
+        }
+        in_flight.job
+    }
+
+    fn release_held(&mut self, now: Nanos, role: Role) {
+        while !self.traffic[role as usize].is_flushing() {
+            let Some((job, request)) = self.held[role as usize].pop_front() else {
+                return;
+            };
+            self.submit(now, job, role, request);
+        }
+    }
+
+    /// Forgets what was asked until `now`.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.traffic.iter_mut().for_each(|one| one.begin(now));
+    }
+
+    /// What each role asked.
+    pub(crate) fn io(&self, now: Nanos) -> Vec<RoleIo> {
+        let roles = Role::ALL.iter().zip(&self.traffic);
+        roles
+            .filter_map(|(role, traffic)| traffic.io(now, *role))
+            .collect()
+    }
+}

@@ -1,0 +1,221 @@
+//! Commits: who flushes the log, who waits for whose flush, and what happens when one is done.
+//!
+//! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first to get WALWriteLock writes all that is inserted by then, not
+//! what comes while it writes; the others sleep until it is released, look whether they are covered, and else
+//! compete for it. InnoDB, `group_commit_lock` (log0sync.cc): the same, but `release` wakes one alone of those who
+//! are not covered, the last to come, who leads unless somebody else has come first. RocksDB, `WriteThread`
+//! (write_thread.cc): the leader takes those that have queued; the next leader is named when it is done. SQLite: one
+//! writer holds the database, which the work shows as a hot lock. Not modelled: delays that wait for others before a
+//! flush (`commit_delay`), a write and a flush of the log that overlap.
+
+use std::collections::VecDeque;
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+use tierwise_work::{Grouping, Part};
+
+use crate::block::jobs::{Job, Then, Writes};
+use crate::engines::wal_checkpoints::WriteAhead;
+use crate::kernel::events::Event;
+use crate::kernel::session::{NONE, Resume};
+use crate::kernel::simulation::Simulation;
+use crate::scheduler::dispatch::SERVER;
+
+/// Processor time of one who is woken, sees that it was not covered, and asks for the lock again. A semaphore's
+/// wake-up and a compare-and-swap, by the measured 3 to 8 µs from a sync's end to its waiters' start.
+const LOOK_NS: Nanos = 2_000;
+
+impl Simulation<'_> {
+    /// A session commits; whether it can go on at once.
+    pub(crate) fn commit(&mut self, index: u32) -> bool {
+        let appended = self.session(index).appended;
+        let Some(log) = &mut self.log else {
+            self.committed(index);
+            return true;
+        };
+        if log.flushed >= appended {
+            if self.awaits_copy(index) {
+                return false;
+            }
+            self.release_locks(index);
+            return true;
+        }
+        self.release_before_commit(index);
+        let Some(log) = &mut self.log else {
+            return true;
+        };
+        let grouped = matches!(
+            log.rules.grouping,
+            Grouping::LeaderFollower | Grouping::Relay | Grouping::WriteGroup
+        );
+        if grouped && log.is_busy() && log.holder != index {
+            log.waiting.push_back(index);
+            self.does(index, Part::LogQueue);
+            return self.waits(index);
+        }
+        if grouped {
+            log.holder = index;
+        }
+        let growing_ns = self.ahead.as_ref().map_or(0.0, WriteAhead::growing_ns);
+        let leader_ns = (log.leader_ns as f64 + growing_ns).max(0.0) as Nanos;
+        let to = log.inserted;
+        self.lead(index, to, leader_ns);
+        false
+    }
+
+    /// A session flushes what the log holds up to there: what others append while it writes waits for the next flush.
+    fn lead(&mut self, index: u32, to: u64, leader_ns: Nanos) {
+        self.session(index).flushes_to = to;
+        if leader_ns == 0 {
+            return self.send_flush(index);
+        }
+        self.session(index).traced_ns = self.log.as_ref().map_or(0, |log| log.rules.traced_ns);
+        self.want_core(index, SERVER, leader_ns, Resume::SendFlush);
+    }
+
+    /// The leader has written what it flushes, and waits.
+    pub(crate) fn send_flush(&mut self, leader: u32) {
+        self.does(leader, Part::LogDevice);
+        self.leave_core(leader);
+        self.start_flush(leader);
+    }
+
+    /// Flushes the log on behalf of a session, or of nobody's.
+    pub(crate) fn start_flush(&mut self, leader: u32) {
+        let Some(log) = &mut self.log else { return };
+        let grows = self.ahead.as_mut().map(WriteAhead::grows);
+        let scripts = log.scripts(grows);
+        let script = scripts.0 + self.random.below(scripts.1.max(1) as usize) as u32;
+        let to = match leader {
+            NONE => log.inserted,
+            leader => self.sessions[leader as usize].flushes_to,
+        };
+        let from = log.flushed;
+        let writes = Writes::Log { script, from, to };
+        let job = self.jobs.add(Job {
+            leader,
+            ..Job::new(Then::Flushed, writes, Role::Log)
+        });
+        self.tally.log_flushes += 1;
+        self.advance_job(job);
+    }
+
+    /// The device has done a flush; its leader sees that when it gets a core.
+    pub(crate) fn flushed(&mut self, job: Job) {
+        let Writes::Log { to, .. } = job.writes else {
+            return;
+        };
+        if job.leader == NONE {
+            if let Some(log) = &mut self.log {
+                log.flusher_at_work = false;
+            }
+            return self.let_go(to);
+        }
+        self.session(job.leader).by_kernel = true;
+        let release_ns = self.log.as_ref().map_or(0, |log| log.release_ns);
+        self.want_core(job.leader, SERVER, release_ns.max(1), Resume::Release);
+    }
+
+    /// The leader lets the others go on, and goes on itself.
+    pub(crate) fn release_log(&mut self, leader: u32) {
+        let to = self.session(leader).flushes_to;
+        if let Some(log) = self.log.as_mut().filter(|log| log.holder == leader) {
+            log.holder = NONE;
+        }
+        self.let_go(to);
+        self.durable_in_log(leader);
+    }
+
+    /// The log is durable as far as a session's commit.
+    pub(crate) fn durable_in_log(&mut self, index: u32) {
+        if !self.awaits_copy(index) {
+            self.committed(index);
+            self.proceed(index);
+        }
+    }
+
+    /// The log is durable up to there, and nobody flushes it.
+    fn let_go(&mut self, to: u64) {
+        let Some(log) = &mut self.log else { return };
+        log.flushed = log.flushed.max(to);
+        if log.rules.grouping == Grouping::WriteGroup {
+            self.name_next_leader();
+        }
+        self.tell_copy();
+        self.wake_waiters();
+    }
+
+    /// The first who waits and is not covered leads next, whoever comes meanwhile.
+    fn name_next_leader(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let sessions = &self.sessions;
+        let uncovered = |waiting: &&u32| sessions[**waiting as usize].appended > log.flushed;
+        log.holder = log.waiting.iter().find(uncovered).copied().unwrap_or(NONE);
+    }
+
+    /// Wakes those who wait, the last to come first (PostgreSQL's `LWLockQueueSelf` puts those who wait until a
+    /// lock is free at the head of its list): the covered go on, the others look again.
+    fn wake_waiters(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let mut woken = std::mem::take(&mut log.waiting);
+        if log.rules.grouping == Grouping::Relay {
+            keep_asleep(&mut woken, &mut log.waiting, |waiter| {
+                self.sessions[waiter as usize].appended > log.flushed
+            });
+        }
+        let mut at = self.now;
+        while let Some(waiter) = woken.pop_back() {
+            at += Nanos::from(log.rules.wake_ns);
+            let session = &mut self.sessions[waiter as usize];
+            session.resume = if session.appended <= log.flushed {
+                Resume::Committed
+            } else {
+                Resume::LookAgain
+            };
+            self.events.push(at, Event::Wake(waiter));
+        }
+        if log.waiting.is_empty() {
+            log.waiting = woken; // nothing but the memory that it has
+        }
+    }
+
+    /// One who was woken in vain needs a core to see that.
+    pub(crate) fn look_again(&mut self, index: u32) {
+        self.want_core(index, SERVER, LOOK_NS, Resume::Again);
+    }
+
+    /// A session's commit is durable.
+    pub(crate) fn committed(&mut self, index: u32) {
+        self.tally.commits += 1;
+        self.has_put_frames(index);
+        self.release_locks(index);
+    }
+
+    /// The engine's own thread flushes what is left, now and then.
+    pub(crate) fn look_at_log(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        let Some(period_ns) = log.rules.flusher_period_ns else {
+            return;
+        };
+        self.events
+            .push(self.now + period_ns.max(1), Event::Flusher);
+        if !log.is_busy() && log.inserted > log.flushed {
+            log.flusher_at_work = true;
+            self.start_flush(NONE);
+        }
+    }
+}
+
+/// Of those who wait in a stack, its top last, leaves those asleep whom a flush did not cover: all but the last,
+/// who is put last, to be woken first; the covered follow in the order in which they came.
+fn keep_asleep(
+    woken: &mut VecDeque<u32>,
+    asleep: &mut VecDeque<u32>,
+    uncovered: impl Fn(u32) -> bool,
+) {
+    let (mut left, covered): (VecDeque<u32>, VecDeque<u32>) =
+        woken.drain(..).partition(|waiter| uncovered(*waiter));
+    let next = left.pop_back();
+    *asleep = left;
+    woken.extend(covered.into_iter().rev().chain(next));
+}

@@ -1,0 +1,78 @@
+//! The threads of file systems' journals, on cores.
+//!
+//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c), see docs/work.md: its thread is woken by who makes a file
+//! durable, when its blocks are written, and when its record is durable; then it wakes who asked. Each time it needs a
+//! core, which may have to be started, and is as cold as it waited. Not modelled: commits of one file system that wait
+//! for each other.
+
+use tierwise_device::Nanos;
+use tierwise_work::Waker;
+
+use crate::block::jobs::{Stage, stage};
+use crate::kernel::events::Event;
+use crate::kernel::session::Resume;
+use crate::kernel::simulation::Simulation;
+
+impl Simulation<'_> {
+    /// Lets whatever has to run before the next stage of a job's commit to the journal; whether anything has to.
+    pub(crate) fn journal_runs(&mut self, index: u32) -> bool {
+        let job = *self.jobs.get(index);
+        let (script, flushes) = self.flushes_of(&job);
+        let writes = script.map_or(0, |script| script.journal_writes.len());
+        if writes == 0 || job.is_ready {
+            return false;
+        }
+        let rules = self.program.work.journal;
+        let before = (job.stage > 0).then(|| stage(job.stage - 1, flushes));
+        let (ran_ns, thread) = match (before, stage(job.stage, flushes)) {
+            (_, Stage::Journal) => (rules.begins_ns, true),
+            (Some(Stage::Journal), _) if writes > 1 => (rules.goes_on_ns, true),
+            (_, Stage::Done) => (rules.ends_ns, true),
+            (Some(Stage::Flush | Stage::Record), _) => (rules.relays_ns, false),
+            _ => return false,
+        };
+        let waits_since = match thread {
+            true => self.journals[job.role as usize],
+            false => job.sent_at,
+        };
+        let cost = self.program.work.cpu;
+        let cold = cost.after_wait(false, 0.0, self.now - waits_since);
+        let ran_ns = (cost.run(f64::from(ran_ns), cold).0 / self.cpu_speed) as Nanos;
+        match thread {
+            _ if ran_ns == 0 => return false,
+            true => self.start_journal(index, ran_ns),
+            false => self.events.push(self.now + ran_ns, Event::Ready(index)),
+        }
+        true
+    }
+
+    /// The journal's thread shall run so long for a job.
+    fn start_journal(&mut self, job: u32, ran_ns: Nanos) {
+        let index = self.server();
+        let session = self.session(index);
+        session.resume = Resume::Journal(job);
+        session.pending_ns = ran_ns;
+        session.fresh = false;
+        let core = self.anywhere();
+        if !self.cores.take(core) {
+            return self.contend(index, core, Waker::Another);
+        }
+        let starts_ns = self.starts_ns(self.now - self.cores.left_at(core));
+        self.dispatch(index, core, starts_ns);
+    }
+
+    /// The journal's thread has run for a job.
+    pub(crate) fn journal_ran(&mut self, index: u32, job: u32) {
+        self.leave_core(index);
+        self.servers.push(index);
+        let role = self.jobs.get(job).role;
+        self.journals[role as usize] = self.now;
+        self.ready(job);
+    }
+
+    /// What had to run before the next stage of a job has.
+    pub(crate) fn ready(&mut self, index: u32) {
+        self.jobs.get(index).is_ready = true;
+        self.advance_job(index);
+    }
+}

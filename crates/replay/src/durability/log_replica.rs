@@ -1,0 +1,70 @@
+//! A second copy of the log, made durable by another thread: commits that wait for both.
+//!
+//! Sources: PostgreSQL, `SyncRepWaitForLSN` (syncrep.c): whoever has made its commit durable waits, locks held,
+//! until the sender hears that the copy is; `WalSndLoop` (walsender.c) sends all that was flushed meanwhile, and
+//! pg_receivewal flushes what came before it answers (receivelog.c).
+
+use tierwise_device::Nanos;
+use tierwise_work::Part;
+
+use crate::kernel::events::Event;
+use crate::kernel::session::Resume;
+use crate::kernel::simulation::Simulation;
+
+impl Simulation<'_> {
+    /// The maker of the copy waits for more of the log; whether there is more already.
+    pub(crate) fn await_log(&mut self, index: u32) -> bool {
+        let Some(log) = &mut self.log else {
+            return self.waits(index);
+        };
+        if log.flushed > log.copy.sent {
+            log.copy.sent = log.flushed;
+            return true;
+        }
+        log.copy.idle = Some(index);
+        self.session(index).resume = Resume::Again;
+        self.does(index, Part::Sleep);
+        self.waits(index)
+    }
+
+    /// The log is durable further than it was.
+    pub(crate) fn tell_copy(&mut self) {
+        let Some(log) = &mut self.log else { return };
+        if let Some(maker) = log.copy.idle.take_if(|_| log.flushed > log.copy.sent) {
+            let at = self.now + Nanos::from(log.rules.wake_ns);
+            self.events.push(at, Event::Wake(maker));
+        }
+    }
+
+    /// The copy is durable as far as its maker was told: lets those go on whom that covers. Always true.
+    pub(crate) fn acknowledge(&mut self) -> bool {
+        let Some(log) = &mut self.log else {
+            return true;
+        };
+        log.copy.durable = log.copy.sent;
+        let (durable, sessions) = (log.copy.durable, &self.sessions);
+        let covered = |waiter: &mut u32| sessions[*waiter as usize].appended <= durable;
+        let mut at = self.now;
+        for waiter in log.copy.waiting.extract_if(.., covered) {
+            at += Nanos::from(log.rules.wake_ns);
+            self.events.push(at, Event::Wake(waiter));
+        }
+        true
+    }
+
+    /// Whether a session whose commit is durable in the log has to wait until it is in the copy; then it does.
+    pub(crate) fn awaits_copy(&mut self, index: u32) -> bool {
+        let appended = self.session(index).appended;
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        if !log.copy.waited_for || log.copy.durable >= appended {
+            return false;
+        }
+        log.copy.waiting.push(index);
+        self.session(index).resume = Resume::Committed;
+        self.does(index, Part::LogQueue);
+        self.leave_core(index);
+        true
+    }
+}

@@ -1,0 +1,7 @@
+//! What makes a change durable: the log, commits, syncs, the file system's journal, the log's replica.
+
+pub(crate) mod commit;
+pub(crate) mod journal;
+pub(crate) mod log;
+pub(crate) mod log_replica;
+pub(crate) mod sync;

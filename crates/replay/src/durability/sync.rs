@@ -1,0 +1,217 @@
+//! Jobs: syncs go through their stages, and whoever waited goes on.
+//!
+//! Source: `ext4_sync_file` (fs/ext4/fsync.c) waits until the data is written, then asks for the journal's commit or for
+//! a flush, and waits again: so its caller wakes in between, on its core. What runs for the journal: `journal.rs`.
+
+use tierwise_device::Op;
+use tierwise_recording::Role;
+use tierwise_work::{Part, SyncScript};
+
+use crate::block::jobs::{Job, Stage, Then, Writes, stage};
+use crate::kernel::events::Event;
+use crate::kernel::session::{NONE, Resume};
+use crate::kernel::simulation::Simulation;
+use crate::scheduler::dispatch::SERVER;
+
+/// The stage of a job whose data is under way.
+const AFTER_DATA: u32 = 1;
+
+impl<'a> Simulation<'a> {
+    /// A session makes files of a role durable, and waits.
+    pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
+        self.does(index, Part::Write);
+        let job = self
+            .jobs
+            .add(Job::new(Then::Session(index), Writes::Script(script), role));
+        self.advance_job(job);
+    }
+
+    /// One request of a job was answered.
+    pub(crate) fn answer(&mut self, index: u32) {
+        let job = self.jobs.get(index);
+        job.pending -= 1;
+        if job.stage == AFTER_DATA {
+            let sent = self.send_data(index);
+            self.jobs.get(index).pending += sent;
+        }
+        if self.jobs.get(index).pending > 0 {
+            return;
+        }
+        match self.asks_for_more(index) {
+            Some(session) => {
+                self.session(session).by_kernel = true;
+                self.want_core(session, SERVER, 1, Resume::DataWritten(index));
+            }
+            None => self.advance_job(index),
+        }
+    }
+
+    /// Who wakes when the data of a sync is written, to ask for what comes after it: the journal, or a flush.
+    fn asks_for_more(&mut self, index: u32) -> Option<u32> {
+        let job = *self.jobs.get(index);
+        let session = match job.then {
+            Then::Session(session) => session,
+            Then::Flushed => job.leader,
+            _ => NONE,
+        };
+        let more = || {
+            let (script, flushes) = self.flushes_of(&job);
+            flushes > 0 || has_journal(script)
+        };
+        (job.stage == AFTER_DATA && session != NONE && more()).then_some(session)
+    }
+
+    /// A session that makes files durable goes on with that, and waits.
+    pub(crate) fn data_written(&mut self, session: u32, job: u32) {
+        let log = self.jobs.get(job).then == Then::Flushed;
+        self.does(session, if log { Part::LogDevice } else { Part::Write });
+        self.leave_core(session);
+        self.advance_job(job);
+    }
+
+    /// Sends a job's next stage, or ends it.
+    pub(crate) fn advance_job(&mut self, index: u32) {
+        loop {
+            if self.journal_runs(index) {
+                return;
+            }
+            let job = *self.jobs.get(index);
+            let sent = match job.writes {
+                Writes::None => None,
+                _ => self.send_stage(index, &job),
+            };
+            let Some(sent) = sent else {
+                return self.end_job(index);
+            };
+            let now = self.now;
+            let job = self.jobs.get(index);
+            job.stage += 1;
+            (job.pending, job.sent_at, job.is_ready) = (sent, now, false);
+            if sent > 0 {
+                return;
+            }
+        }
+    }
+
+    /// Sends what a sync's stage consists of; how many requests, or none if it was the last.
+    fn send_stage(&mut self, index: u32, job: &Job) -> Option<u32> {
+        let (script, flushes) = self.flushes_of(job);
+        let (now, role) = (self.now, job.role);
+        match stage(job.stage, flushes) {
+            Stage::Data => Some(self.send_data(index) + self.await_write_back(index)),
+            Stage::Journal => Some(self.send_journal(index, role, script, false)),
+            Stage::Record => Some(self.send_journal(index, role, script, true)),
+            Stage::Flush => Some(self.storage.flush(now, index, role)),
+            Stage::Done => None,
+        }
+    }
+
+    /// Sends what a sync writes to the file system's journal: all but its last write, or that alone.
+    fn send_journal(
+        &mut self,
+        index: u32,
+        role: Role,
+        script: Option<&SyncScript>,
+        record: bool,
+    ) -> u32 {
+        let writes = script.map_or(&[][..], |script| &script.journal_writes);
+        let (body, last) = writes.split_at(writes.len().saturating_sub(1));
+        let (now, storage) = (self.now, &mut self.storage);
+        let sent = if record { last } else { body }.iter();
+        sent.map(|&(sector, sectors)| storage.send(now, index, role, Op::Write, sector, sectors))
+            .sum()
+    }
+
+    /// The script of a sync, and its flushes on this device.
+    pub(crate) fn flushes_of(&self, job: &Job) -> (Option<&'a SyncScript>, u32) {
+        let script = self.script_of(job);
+        let recorded = script.map_or(1, |script| script.flushes);
+        let layout = self.storage.layout();
+        let flushes = layout.flushes(job.role, recorded, has_journal(script));
+        (script, flushes)
+    }
+
+    fn script_of(&self, job: &Job) -> Option<&'a SyncScript> {
+        let work = &self.program.work;
+        match job.writes {
+            Writes::None => None,
+            Writes::Script(script) => work.scripts.get(script as usize),
+            Writes::Log { script, .. } => work.log.as_ref()?.scripts.get(script as usize),
+        }
+    }
+
+    /// Sends writes of a job until as many are under way as may be; how many requests.
+    fn send_data(&mut self, index: u32) -> u32 {
+        let mut sent = 0;
+        loop {
+            let job = *self.jobs.get(index);
+            let many = job.pending + sent > 0 && matches!(job.writes, Writes::Script(_));
+            if many && !self.storage.throttle(job.role).has_room(self.now, false) {
+                break;
+            }
+            let Some((sector, sectors)) = self.next_write(index, &job) else {
+                break;
+            };
+            sent += self
+                .storage
+                .send(self.now, index, job.role, Op::Write, sector, sectors);
+        }
+        sent
+    }
+
+    /// The next write of a job. A sync writes what the recording alone tells of, then the pages of its files that
+    /// are dirty now.
+    fn next_write(&mut self, index: u32, job: &Job) -> Option<(u64, u32)> {
+        let cursor = job.cursor;
+        let (write, next) = match job.writes {
+            Writes::None => return None,
+            Writes::Log { from, to, .. } => {
+                let parts = self.log.as_ref()?.writes(from, to);
+                let part = parts.get(cursor as usize).filter(|part| part.1 > 0)?;
+                (*part, cursor + 1)
+            }
+            Writes::Script(script) => {
+                let script = &self.program.work.scripts[script as usize];
+                let told = script.writes.len() as u64;
+                if cursor < told {
+                    (script.writes[cursor as usize], cursor + 1)
+                } else {
+                    let (first, end) = range(script);
+                    let from = (cursor - told).max(first);
+                    let run = self.cache.next_dirty(job.role, from, end)?;
+                    (run, told + run.0 + u64::from(run.1))
+                }
+            }
+        };
+        self.jobs.get(index).cursor = next;
+        Some(write)
+    }
+
+    fn end_job(&mut self, index: u32) {
+        let job = self.jobs.remove(index);
+        match job.then {
+            // Not at once: it may be that nothing had to be sent, and the session is still at the step before.
+            Then::Session(session) => {
+                self.session(session).by_kernel = true;
+                self.events.push(self.now, Event::Wake(session));
+            }
+            Then::Sent(session) => self.arrived(session, index),
+            Then::Flushed => self.flushed(job),
+            Then::Ahead => self.came(index),
+            Then::Sweep(role) => self.swept(role, index),
+        }
+    }
+}
+
+fn has_journal(script: Option<&SyncScript>) -> bool {
+    script.is_some_and(|script| !script.journal_writes.is_empty())
+}
+
+/// First sector and end of what a sync makes durable; all where the work does not say.
+pub(crate) fn range(script: &SyncScript) -> (u64, u64) {
+    if script.range.1 == 0 {
+        (0, u64::MAX)
+    } else {
+        script.range
+    }
+}

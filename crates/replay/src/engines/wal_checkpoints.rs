@@ -1,0 +1,289 @@
+//! A log from which pages are moved to their places by the work done (SQLite's write-ahead log).
+//!
+//! Source: sqlite3.c. `sqlite3WalDefaultHook`: whoever commits and finds so many pages in the log moves them, unless
+//! another does. `walCheckpoint`: the log is flushed; the last frame of each page is written to its place, up to where
+//! the oldest transaction still reads; those are flushed, unless somebody has committed meanwhile. `walRestartLog`: a
+//! transaction that began when all had been moved writes the log from its start again, if no other reads in it. So on
+//! a slow device, where others commit during every checkpoint, the log never begins anew: its file becomes longer,
+//! which costs each commit a write of the file system's journal and a second flush (fs/jbd2/commit.c). Not modelled:
+//! readers that hold off a checkpoint altogether (lock 0), transactions that are rolled back.
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+use tierwise_work::{CheckpointRules, Work};
+
+use crate::kernel::session::{NONE, Resume};
+use crate::kernel::simulation::Simulation;
+use crate::program::operation::Moving;
+use crate::scheduler::dispatch::SERVER;
+
+/// Whether the rules of work point to what is there.
+pub(crate) fn are_sound(work: &Work) -> bool {
+    let scripts = work.scripts.len() as u64;
+    work.checkpoints.as_ref().is_none_or(|rules| {
+        let is_there = |script: u32| u64::from(script) < scripts;
+        let mut data = rules.scripts.iter();
+        !rules.scripts.is_empty()
+            && data.all(|script| is_there(script.1))
+            && is_there(rules.log_script)
+            && is_there(rules.header_script)
+    })
+}
+
+/// The flushes of about as many pages: half as many to twice as many, else the nearest.
+fn alike(scripts: &[(u32, u32)], pages: u32) -> &[(u32, u32)] {
+    let from = scripts.partition_point(|script| script.0 < pages / 2);
+    let to = scripts.partition_point(|script| script.0 <= pages.saturating_mul(2));
+    if from < to {
+        return &scripts[from..to];
+    }
+    let nearest = from.min(scripts.len() - 1);
+    &scripts[nearest..=nearest]
+}
+
+/// A session that reads nothing of the log.
+pub(crate) const NO_MARK: u64 = u64::MAX;
+
+/// What is in such a log.
+#[derive(Debug)]
+pub(crate) struct WriteAhead<'a> {
+    rules: &'a CheckpointRules,
+    /// The page of each frame, as an index among those of the rules.
+    frames: Vec<u32>,
+    /// The page of the next.
+    next: u32,
+    /// How many the last commit put there.
+    newest: u32,
+    /// How many are of transactions that have committed.
+    committed: u64,
+    /// How many of them have been moved.
+    moved: u64,
+    /// Who moves them now.
+    mover: u32,
+    /// Up to where, and which pages.
+    safe: u64,
+    pages: Vec<u64>,
+    /// How long the file is.
+    room_bytes: u64,
+}
+
+impl<'a> WriteAhead<'a> {
+    pub(crate) fn new(rules: &'a CheckpointRules) -> Self {
+        Self {
+            rules,
+            frames: Vec::new(),
+            next: 0,
+            newest: 0,
+            committed: 0,
+            moved: 0,
+            mover: NONE,
+            safe: 0,
+            pages: Vec::new(),
+            room_bytes: rules.room_bytes,
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.frames.len() as u64
+    }
+
+    /// What a transaction that begins now reads of the log: up to there, or nothing.
+    fn mark(&self) -> u64 {
+        if self.moved == self.committed {
+            NO_MARK
+        } else {
+            self.committed
+        }
+    }
+
+    /// Puts the next pages into the log, as they followed each other in the recording, whoever put them there.
+    fn put(&mut self, count: u32) {
+        self.newest = count;
+        let all = self.rules.pages.len().max(1) as u32;
+        for _ in 0..count {
+            self.frames.push(self.next);
+            self.next = (self.next + 1) % all;
+        }
+    }
+
+    /// The log begins anew, in the file that it has.
+    fn restart(&mut self) {
+        self.frames.clear();
+        (self.committed, self.moved, self.safe) = (0, 0, 0);
+    }
+
+    /// What a commit takes of a core beyond the mean of recorded ones, or less than that.
+    pub(crate) fn growing_ns(&self) -> f64 {
+        let grows = f64::from(u8::from(self.bytes() > self.room_bytes));
+        let frames_ns = f64::from(self.newest) * f64::from(self.rules.growing_frame_ns);
+        (grows - self.rules.growing_share) * (f64::from(self.rules.growing_ns) + frames_ns)
+    }
+
+    fn bytes(&self) -> u64 {
+        let frames = self.count() * u64::from(self.rules.frame_bytes);
+        u64::from(self.rules.header_bytes) + frames
+    }
+
+    /// Whether the file becomes longer as the last frames are written.
+    pub(crate) fn grows(&mut self) -> bool {
+        let bytes = self.bytes();
+        let grows = bytes > self.room_bytes;
+        self.room_bytes = self.room_bytes.max(bytes);
+        grows
+    }
+
+    /// Finds the pages to be moved, up to `safe`: those whose last frame is there.
+    fn choose(&mut self, safe: u64) {
+        let frames = &self.frames[self.moved as usize..self.committed as usize];
+        let frames = (self.moved..).zip(frames);
+        let mut last: Vec<(u64, u64)> = frames
+            .filter_map(|(frame, page)| Some((*self.rules.pages.get(*page as usize)?, frame)))
+            .collect();
+        last.sort_unstable();
+        let lasts = last.chunk_by(|one, next| one.0 == next.0);
+        let pages = lasts
+            .filter_map(|same| same.last())
+            .filter(|page| page.1 < safe);
+        self.pages.clear();
+        self.pages.extend(pages.map(|page| page.0));
+        self.safe = safe;
+    }
+}
+
+impl Simulation<'_> {
+    /// A session's transaction sees the database as it is now.
+    pub(crate) fn begins_to_read(&mut self, index: u32) {
+        if let Some(ahead) = &self.ahead {
+            self.sessions[index as usize].mark = ahead.mark();
+        }
+    }
+
+    /// What a session put into the log counts from now on.
+    pub(crate) fn has_put_frames(&mut self, index: u32) {
+        self.reads_no_more(index);
+        if let Some(ahead) = &mut self.ahead {
+            ahead.committed = ahead.count();
+        }
+    }
+
+    /// A session's transaction is over, or it gave way and sleeps.
+    pub(crate) fn reads_no_more(&mut self, index: u32) {
+        self.session(index).mark = NO_MARK;
+    }
+
+    /// How far the oldest of the other transactions sees.
+    fn oldest_mark(&self, index: u32) -> u64 {
+        let others = (0..)
+            .zip(&self.sessions)
+            .filter(|(other, _)| *other != index);
+        others
+            .map(|(_, session)| session.mark)
+            .min()
+            .unwrap_or(NO_MARK)
+    }
+
+    /// A session puts pages into the log, from its start where nobody reads in it; whether it can go on at once.
+    pub(crate) fn put_frames(&mut self, index: u32, count: u32) -> bool {
+        let unread = self.oldest_mark(index) == NO_MARK;
+        let mark = self.sessions[index as usize].mark;
+        let Some(ahead) = &mut self.ahead else {
+            return true;
+        };
+        let restarts =
+            unread && mark == NO_MARK && ahead.moved > 0 && ahead.moved == ahead.committed;
+        if restarts {
+            ahead.restart();
+        }
+        let begins = ahead.frames.is_empty();
+        ahead.put(count);
+        let script = ahead.rules.header_script;
+        if !begins {
+            return true;
+        }
+        if let Some(log) = &mut self.log {
+            log.begin_anew();
+        }
+        self.sync(index, Role::Log, script);
+        self.waits(index)
+    }
+
+    /// The log's file is a new one.
+    pub(crate) fn make_log_anew(&mut self) -> bool {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.restart();
+            ahead.room_bytes = 0;
+        }
+        true
+    }
+
+    /// A session goes through a checkpoint; whether it can go on at once.
+    pub(crate) fn checkpoint(&mut self, index: u32, stage: Moving) -> bool {
+        match stage {
+            Moving::Begin => self.begin_to_move(index),
+            Moving::Copy => self.copy_pages(index),
+            Moving::Flush => self.flush_pages(index),
+            Moving::End => self.end_move(),
+        }
+    }
+
+    fn begin_to_move(&mut self, index: u32) -> bool {
+        let oldest = self.oldest_mark(index);
+        let Some(ahead) = &mut self.ahead else {
+            return true;
+        };
+        let safe = ahead.committed.min(oldest);
+        let due = ahead.committed >= u64::from(ahead.rules.after_pages);
+        if !due || ahead.mover != NONE || safe <= ahead.moved {
+            self.session(index).position += Moving::AFTER_BEGIN;
+            return true;
+        }
+        ahead.mover = index;
+        ahead.choose(safe);
+        let script = ahead.rules.log_script;
+        self.sync(index, Role::Log, script);
+        self.waits(index)
+    }
+
+    fn copy_pages(&mut self, index: u32) -> bool {
+        let Some(ahead) = &self.ahead else {
+            return true;
+        };
+        let pages = ahead.pages.len() as u64;
+        let rules = ahead.rules;
+        let traced_ns = pages * u64::from(rules.page_traced_ns);
+        let base_ns = Nanos::from(rules.around_ns) + pages * Nanos::from(rules.page_ns);
+        self.session(index).traced_ns = u32::try_from(traced_ns).unwrap_or(u32::MAX);
+        self.want_core(index, SERVER, base_ns.max(1), Resume::Next);
+        false
+    }
+
+    fn flush_pages(&mut self, index: u32) -> bool {
+        let Some(ahead) = &self.ahead else {
+            return true;
+        };
+        let sectors = ahead.rules.page_sectors;
+        for page in &ahead.pages {
+            self.cache.write(self.now, Role::Data, *page, sectors);
+        }
+        self.wake_flusher();
+        let Some(ahead) = self
+            .ahead
+            .as_ref()
+            .filter(|ahead| ahead.safe == ahead.committed)
+        else {
+            return true;
+        };
+        let alike = alike(&ahead.rules.scripts, ahead.pages.len() as u32);
+        let script = alike[self.random.below(alike.len())].1;
+        self.sync(index, Role::Data, script);
+        self.waits(index)
+    }
+
+    fn end_move(&mut self) -> bool {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.moved = ahead.safe;
+            ahead.mover = NONE;
+        }
+        true
+    }
+}

@@ -1,0 +1,175 @@
+//! What sessions do, operation by operation.
+
+use tierwise_device::Nanos;
+use tierwise_work::{Pace, Part, Reuse};
+
+use crate::kernel::events::Event;
+use crate::kernel::session::Resume;
+use crate::kernel::simulation::Simulation;
+use crate::program::operation::Op;
+use crate::scheduler::dispatch::{CLIENT, SERVER};
+
+impl Simulation<'_> {
+    /// Goes on with a session until it waits.
+    pub(crate) fn proceed(&mut self, index: u32) {
+        while self.step(index) {}
+    }
+
+    /// Does a session's next operation; whether it can go on at once.
+    fn step(&mut self, index: u32) -> bool {
+        let program = self.program;
+        if self.sessions[index as usize].script != program.others {
+            self.progress.moves(self.now);
+        }
+        let session = self.session(index);
+        let script = &program.sessions[session.script as usize];
+        let Some(op) = script.ops.get(session.position as usize).copied() else {
+            let goes = self.begin_anew(index);
+            return goes || self.waits(index);
+        };
+        session.position += 1;
+        match op {
+            Op::Cpu {
+                base_ns,
+                traced_ns,
+                core,
+                head_start_ns,
+                client,
+            } => {
+                (session.traced_ns, session.head_start_ns) = (traced_ns, head_start_ns);
+                self.settle(index, if client { CLIENT } else { SERVER }, core);
+                if client {
+                    self.want_client(index, base_ns.into());
+                } else {
+                    self.want_core(index, SERVER, base_ns.into(), Resume::Next);
+                }
+                false
+            }
+            Op::Away { time_ns, timer } => self.away(index, time_ns, timer),
+            Op::Reuse(reuse) => {
+                session.reuse = reuse;
+                true
+            }
+            Op::File {
+                ask,
+                role,
+                sectors,
+                sector,
+            } => self.ask_file(index, ask, role, sector, sectors),
+            Op::Sync { role, script } => {
+                self.sync(index, role, script);
+                self.waits(index)
+            }
+            Op::Append { size_bytes } => self.append(index, size_bytes),
+            Op::Frames { count } => self.put_frames(index, count),
+            Op::LogAnew => self.make_log_anew(),
+            Op::Checkpoint(part) => self.checkpoint(index, part),
+            Op::Commit => self.commit(index),
+            Op::AwaitLog => self.await_log(index),
+            Op::Acknowledge => self.acknowledge(),
+            Op::Lock { lock } => self.take_lock(index, lock),
+            Op::Stream { sectors } => {
+                self.session(index).goes_on = sectors;
+                true
+            }
+            Op::Signal { number } => self.signal(index, number),
+            Op::Await { number } => self.await_signal(index, number),
+            Op::OthersRun => {
+                self.waits(index);
+                self.want_core_for_others(index, self.cores.slice_ns());
+                false
+            }
+            Op::OthersRest => self.rest_of_others(index),
+            Op::Drain => self.drain(index),
+            Op::Reply { ends } => self.reply(index, ends),
+            Op::EndTurn { ends } => self.end_turn(index, ends),
+        }
+    }
+
+    /// A session waits for something other than a core; always false.
+    pub(crate) fn waits(&mut self, index: u32) -> bool {
+        self.leave_core(index);
+        false
+    }
+
+    fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
+        self.does(index, if timer { Part::Sleep } else { Part::Client });
+        let now = self.now;
+        let session = self.session(index);
+        session.by_kernel = timer;
+        // A transaction begins with its first request.
+        if !timer && session.transaction_began == now {
+            session.transaction_began += time_ns;
+        }
+        self.events.push(now + time_ns, Event::Wake(index));
+        self.waits(index)
+    }
+
+    fn append(&mut self, index: u32, size_bytes: u32) -> bool {
+        if let Some(log) = &mut self.log {
+            log.inserted += u64::from(size_bytes);
+            let appended = log.inserted;
+            self.session(index).appended = appended;
+        }
+        true
+    }
+
+    /// The client has its answer.
+    fn reply(&mut self, index: u32, ends: bool) -> bool {
+        let now = self.now;
+        let session = self.session(index);
+        session.replied = true;
+        let latency_ns = now - session.transaction_began;
+        if ends && session.counts {
+            self.tally.transaction(latency_ns);
+        }
+        self.does(index, Part::Client);
+        true
+    }
+
+    fn end_turn(&mut self, index: u32, ends: bool) -> bool {
+        let now = self.now;
+        self.session(index).reuse = Reuse::UNKNOWN;
+        if ends {
+            self.release_locks(index);
+            self.begins_to_read(index);
+        }
+        if !self.session(index).counts {
+            return self.end_background_turn(index);
+        }
+        self.tally.turns += 1;
+        if ends {
+            self.end_transaction();
+            self.begin_due_by_work();
+        }
+        self.does(index, Part::Runnable);
+        let session = self.session(index);
+        session.replied = false;
+        if ends {
+            session.transaction_began = now;
+        }
+        true
+    }
+
+    /// Other programs want their share of a core at even distances of time; they make good what they missed.
+    fn rest_of_others(&mut self, index: u32) -> bool {
+        let (now, period_ns) = (self.now, self.others_period_ns);
+        let session = self.session(index);
+        session.position = 0;
+        session.cycle += 1;
+        let next = session.cycle_began + period_ns;
+        session.cycle_began = next;
+        self.events.push(next.max(now), Event::Wake(index));
+        self.waits(index)
+    }
+
+    fn end_background_turn(&mut self, index: u32) -> bool {
+        let script = &self.program.sessions[self.session(index).script as usize];
+        if script.pace == Pace::Loop {
+            return true;
+        }
+        self.waits(index);
+        self.await_next_turn(index);
+        false
+    }
+}

@@ -1,0 +1,78 @@
+//! What sessions spent their time on, and how long transactions took.
+
+use tierwise_device::Nanos;
+use tierwise_latency::Times;
+use tierwise_work::Part;
+
+use crate::api::outcome::Latency;
+
+/// Counted from [`Tally::begin`] on; before that everything is forgotten.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    counting_from: Option<Nanos>,
+    spent_ns: [u64; Part::ALL.len()],
+    latency: Times,
+    pub(crate) turns: u64,
+    pub(crate) transactions: u64,
+    pub(crate) commits: u64,
+    pub(crate) log_flushes: u64,
+}
+
+impl Tally {
+    pub(crate) fn new() -> Self {
+        Self {
+            counting_from: None,
+            spent_ns: [0; Part::ALL.len()],
+            latency: Times::new(),
+            turns: 0,
+            transactions: 0,
+            commits: 0,
+            log_flushes: 0,
+        }
+    }
+
+    /// Whether it has begun to count.
+    pub(crate) fn counts(&self) -> bool {
+        self.counting_from.is_some()
+    }
+
+    /// Forgets what was and counts from `now`.
+    pub(crate) fn begin(&mut self, now: Nanos) {
+        self.counting_from = Some(now);
+        self.latency = Times::new();
+        (self.turns, self.transactions) = (0, 0);
+        (self.commits, self.log_flushes) = (0, 0);
+    }
+
+    /// A session did one thing from `since` until `now`, or will have begun to by `since`.
+    pub(crate) fn spend(&mut self, part: Part, since: Nanos, now: Nanos) {
+        if let Some(from) = self.counting_from {
+            self.spent_ns[part as usize] += now.saturating_sub(since.max(from));
+        }
+    }
+
+    /// A transaction ended that took so long.
+    pub(crate) fn transaction(&mut self, latency_ns: Nanos) {
+        self.transactions += 1;
+        self.latency.record(latency_ns.max(1));
+    }
+
+    pub(crate) fn shares(&self) -> Vec<(String, f64)> {
+        let all = self.spent_ns.iter().sum::<u64>().max(1) as f64;
+        let parts = Part::ALL.iter().zip(self.spent_ns);
+        parts
+            .map(|(part, ns)| (part.name().to_owned(), ns as f64 / all))
+            .collect()
+    }
+
+    pub(crate) fn latency(&self) -> Latency {
+        self.latency
+            .summary()
+            .map_or(Latency::default(), |times| Latency {
+                p50_us: times.p50_us,
+                p95_us: times.p95_us,
+                p99_us: times.p99_us,
+                mean_us: times.mean_us,
+            })
+    }
+}

@@ -1,0 +1,226 @@
+//! The loop that owns virtual time, and what each event means.
+
+use std::collections::VecDeque;
+
+use tierwise_device::Nanos;
+use tierwise_device::random::SplitMix;
+use tierwise_recording::Role;
+use tierwise_work::Part;
+
+use crate::api::error::ReplayError;
+use crate::block::jobs::Jobs;
+use crate::block::storage::Storage;
+use crate::durability::log::Log;
+use crate::engines::wal_checkpoints::WriteAhead;
+use crate::kernel::events::{Event, Events};
+use crate::kernel::metrics::Tally;
+use crate::kernel::progress::Progress;
+use crate::kernel::session::{Resume, Session};
+use crate::locks::hot_locks::Locks;
+use crate::page_cache::cache_hits::Memory;
+use crate::page_cache::dirty_pages::Cache;
+use crate::page_cache::read_ahead::ReadAhead;
+use crate::page_cache::write_back::WriteBack;
+use crate::program::prepared::Program;
+use crate::scheduler::client_threads::ClientThread;
+use crate::scheduler::cores::Cores;
+
+/// How long a session waits before it turns round once more, where all its turns took no time.
+const LEAST_CYCLE_NS: Nanos = 1_000_000;
+
+/// So many times fewer transactions than are counted pass before that.
+const WARM_UP_PART: u64 = 5;
+
+/// A run under way.
+pub(crate) struct Simulation<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) now: Nanos,
+    pub(crate) events: Events,
+    pub(crate) cores: Cores,
+    pub(crate) storage: Storage<'a>,
+    pub(crate) jobs: Jobs,
+    pub(crate) sessions: Vec<Session>,
+    /// Those among them that stand for storage's threads and have nothing to do.
+    pub(crate) servers: Vec<u32>,
+    /// Of each role: when the thread of its file system's journal ran last.
+    pub(crate) journals: [Nanos; Role::ALL.len()],
+    pub(crate) clients: Vec<ClientThread>,
+    pub(crate) log: Option<Log<'a>>,
+    /// What is in it, where its pages are moved by the work done.
+    pub(crate) ahead: Option<WriteAhead<'a>>,
+    pub(crate) locks: Locks<'a>,
+    pub(crate) cache: Cache,
+    pub(crate) memory: Memory,
+    pub(crate) throttled: VecDeque<u32>,
+    pub(crate) write_back: WriteBack,
+    pub(crate) read_ahead: ReadAhead,
+    pub(crate) signals: Signals,
+    pub(crate) tally: Tally,
+    pub(crate) random: SplitMix,
+    pub(crate) cpu_speed: f64,
+    /// Whether what is done is recorded too.
+    pub(crate) traced: bool,
+    /// How often each core's share of other programs wants a slice.
+    pub(crate) others_period_ns: Nanos,
+    /// Whether sessions begin anew at their end.
+    pub(crate) steady: bool,
+    /// Client sessions that have not finished.
+    pub(crate) unfinished: u32,
+    /// Transactions of clients since the run began.
+    pub(crate) transactions: u64,
+    /// Counted transactions after which the run is over.
+    pub(crate) enough: u64,
+    /// Paced sessions that wait for so many transactions.
+    pub(crate) due_by_work: Vec<(u64, u32)>,
+    pub(crate) counted_from: Nanos,
+    pub(crate) over: bool,
+    pub(crate) progress: Progress,
+    /// Jobs whose requests were answered; empty between events.
+    pub(crate) answered: Vec<u32>,
+}
+
+/// Who waits for which signal, and how often each was given.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    pub(crate) given: Vec<u32>,
+    /// Number and session, and whether it has waited for long.
+    pub(crate) waiting: Vec<(u32, u32, bool)>,
+    /// How many were let go on without their signal.
+    pub(crate) missed: u64,
+}
+
+impl Simulation<'_> {
+    /// Runs until the end.
+    ///
+    /// # Errors
+    /// If it gets nowhere.
+    pub(crate) fn run(&mut self) -> Result<(), ReplayError> {
+        while !self.over {
+            let (event, device) = (self.events.next(), self.storage.next());
+            if device <= event && device != Nanos::MAX {
+                self.now = self.now.max(device);
+                self.advance_devices();
+            } else if let Some(happens) = self.events.pop() {
+                self.now = self.now.max(event);
+                self.happen(happens);
+            }
+            self.serve();
+            self.get_somewhere()?;
+        }
+        Ok(())
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Core(core) => self.end_stretch(core),
+            Event::Wake(session) => self.resume(session),
+            Event::Begin(session) => self.begin_turn(session),
+            Event::Passed(request) => self.storage.passed(self.now, request),
+            Event::Ready(job) => self.ready(job),
+            Event::Flusher => self.look_at_log(),
+            Event::WriteBack => self.look_for_old_pages(),
+            Event::Count => self.begin_counting(),
+            Event::End => self.over = true,
+        }
+    }
+
+    fn advance_devices(&mut self) {
+        let mut answered = std::mem::take(&mut self.answered);
+        self.storage.advance(self.now, &mut answered);
+        self.progress.answers(self.now, answered.len());
+        for job in answered.drain(..) {
+            self.answer(job);
+        }
+        self.answered = answered;
+    }
+
+    /// A transaction of a client has ended, which may be the last that has to pass before it counts, or the last.
+    pub(crate) fn end_transaction(&mut self) {
+        self.transactions += 1;
+        if self.tally.counts() {
+            self.over |= self.tally.transactions >= self.enough;
+        } else if self.transactions >= self.enough / WARM_UP_PART {
+            self.begin_counting();
+        }
+    }
+
+    fn begin_counting(&mut self) {
+        if self.tally.counts() {
+            return;
+        }
+        self.counted_from = self.now;
+        self.tally.begin(self.now);
+        self.cores.begin(self.now);
+        self.storage.begin(self.now);
+    }
+
+    /// Goes on with a session whose wait is over.
+    pub(crate) fn resume(&mut self, session: u32) {
+        let resume = std::mem::replace(&mut self.session(session).resume, Resume::Next);
+        match resume {
+            Resume::Next => self.proceed(session),
+            Resume::Again => {
+                self.session(session).position -= 1;
+                self.proceed(session);
+            }
+            Resume::ClientDone => self.client_done(session),
+            Resume::LookAgain => self.look_again(session),
+            Resume::SendFlush => self.send_flush(session),
+            Resume::DataWritten(job) => self.data_written(session, job),
+            Resume::Release => self.release_log(session),
+            Resume::Served(paid) => self.served(session, paid),
+            Resume::Journal(job) => self.journal_ran(session, job),
+            Resume::Committed => self.durable_in_log(session),
+        }
+    }
+
+    pub(crate) fn session(&mut self, session: u32) -> &mut Session {
+        &mut self.sessions[session as usize]
+    }
+
+    /// Notes that a session does something else from now on.
+    pub(crate) fn does(&mut self, session: u32, doing: Part) {
+        self.does_from(session, doing, self.now);
+    }
+
+    /// Notes that a session will do something else from then on.
+    pub(crate) fn does_from(&mut self, session: u32, doing: Part, from: Nanos) {
+        let state = &mut self.sessions[session as usize];
+        let doing = if state.replied { Part::Client } else { doing };
+        if state.doing == doing {
+            return;
+        }
+        if state.counts {
+            self.tally.spend(state.doing, state.since, from);
+        }
+        (state.doing, state.since) = (doing, from);
+    }
+
+    /// A session has come to the end of its turns.
+    pub(crate) fn begin_anew(&mut self, index: u32) -> bool {
+        let script = self.session(index).script as usize;
+        let endless = self.steady || self.program.sessions[script].copies_log;
+        let now = self.now;
+        let session = self.session(index);
+        session.position = 0;
+        session.cycle += 1;
+        let took_no_time = session.cycle_began == now;
+        session.cycle_began = now;
+        if !endless {
+            session.finished = true;
+            self.reads_no_more(index);
+            self.release_locks(index);
+            let session = self.session(index);
+            if session.counts {
+                self.unfinished -= 1;
+                self.over = self.unfinished == 0;
+            }
+            self.does(index, Part::Other);
+            return false;
+        }
+        if took_no_time {
+            self.events.push(now + LEAST_CYCLE_NS, Event::Wake(index));
+        }
+        !took_no_time
+    }
+}

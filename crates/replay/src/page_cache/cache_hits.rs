@@ -1,0 +1,125 @@
+//! Reads under another size of memory: which the page cache answers that it did not, and the other way round.
+//!
+//! The engine keeps its own buffer, so its calls stay the same; what is more or less goes to the page cache, which
+//! drops what was not used for longest. Only what changes is decided here: a larger cache answers all that the
+//! recorded one did, a smaller one nothing else.
+
+use serde::Deserialize;
+use tierwise_work::Reuse;
+
+use crate::api::error::ReplayError;
+use crate::api::scenario::Scenario;
+use crate::program::prepared::Program;
+
+const PAGE_BYTES: u64 = 4096;
+/// Sectors of a page.
+const SECTORS: u64 = 8;
+
+/// How reads are taken of which the recording does not tell whether another size of memory answers them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Misses {
+    /// As they were recorded, and the page cache as large as it most likely was.
+    #[default]
+    Likely,
+    /// As answered, and the page cache as large as it may have been.
+    Fewest,
+    /// As not answered, and the page cache as small as it may have been.
+    Most,
+}
+
+/// Which recorded reads the page cache answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    /// Whether it is larger or smaller than recorded, if it is another.
+    change: Option<Change>,
+    /// Pages that it holds.
+    pages: u64,
+    /// Whether it answers reads of unknown reuse.
+    unknown: bool,
+    /// Whether it holds all files: what was read once is never read again.
+    holds_all: bool,
+    /// Reads that it did not answer although it does.
+    pub(crate) misses: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    More,
+    Less,
+}
+
+impl Memory {
+    pub(crate) fn new(program: &Program, scenario: &Scenario) -> Self {
+        let recorded = program.work.memory_bytes;
+        let asked = scenario.memory_bytes.unwrap_or(recorded);
+        let cache = &program.work.page_cache;
+        let held = match scenario.misses {
+            Misses::Likely => cache.likely_bytes,
+            Misses::Fewest => cache.most_bytes,
+            Misses::Most => cache.least_bytes,
+        };
+        let change = match asked.cmp(&recorded) {
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(Change::More),
+            std::cmp::Ordering::Less => Some(Change::Less),
+        };
+        let pages = (held.saturating_add(asked)).saturating_sub(recorded) / PAGE_BYTES;
+        let footprints = program.work.footprints.iter();
+        let used: u64 = footprints.map(|used| used.1 / SECTORS).sum();
+        Self {
+            change,
+            pages,
+            holds_all: used <= pages,
+            misses: 0,
+            unknown: match scenario.misses {
+                Misses::Likely => change == Some(Change::Less),
+                Misses::Fewest => true,
+                Misses::Most => false,
+            },
+        }
+    }
+
+    /// Whether what was read once stays.
+    pub(crate) fn holds_all(&self) -> bool {
+        self.holds_all
+    }
+
+    /// Whether a read that was recorded as found, or else as not, is answered.
+    pub(crate) fn answers(&self, found: bool, reuse: Reuse) -> bool {
+        let held = || {
+            reuse
+                .pages()
+                .map_or(self.unknown, |pages| pages < self.pages)
+        };
+        match self.change {
+            None => found,
+            Some(Change::More) => found || held(),
+            Some(Change::Less) => found && held(),
+        }
+    }
+}
+
+impl Scenario {
+    /// Why another size of memory cannot be told, or cannot be.
+    pub(crate) fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
+        let recorded = program.work.memory_bytes;
+        let Some(asked) = self.memory_bytes.filter(|bytes| *bytes != recorded) else {
+            return Ok(());
+        };
+        if let Some(reason) = program.memory_reason() {
+            return Err(ReplayError::new(reason, "ask with the recorded memory"));
+        }
+        let engine = program.work.page_cache.engine_bytes;
+        if asked <= engine.min(recorded) {
+            let mebibytes = engine as f64 / f64::from(1 << 20);
+            return Err(ReplayError::new(
+                format!(
+                    "the engine's own buffer takes {mebibytes:.0} MiB, which leaves no memory for anything else"
+                ),
+                "ask for more memory, or record with a smaller buffer",
+            ));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,256 @@
+//! Pages that were written into the page cache and are not on their device yet.
+//!
+//! Source: Linux's write-back (Documentation/admin-guide/sysctl/vm.rst): the flusher looks every 5 s and writes
+//! back files that have been dirty for 30 s; above 10 % of memory it writes at once; writers are held back so
+//! that dirty pages stay below 20 %, those on their way included (mm/page-writeback.c: about midway between the
+//! limit and the mean of both). In a control group of version 1 those shares are of the machine, not of the group:
+//! pages stay dirty until they are the oldest of those that the group's memory holds, then the flusher is woken and
+//! writes all (mm/vmscan.c); who needs a page where all are dirty waits. Which holds, the recording tells: where more
+//! was dirty than the shares allow, they were no limit, and what was dirty at most is what the memory holds.
+//! Files are written back in order of their pages. Not modelled: limits by device.
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+
+use crate::page_cache::page_set::PageSet;
+
+/// Sectors of a page.
+const PAGE_SECTORS: u64 = 8;
+const PAGE_BYTES: u64 = 4096;
+/// How long a page may stay dirty.
+const EXPIRES_NS: Nanos = 30_000_000_000;
+const BACKGROUND_SHARE: f64 = 0.10;
+const LIMIT_SHARE: f64 = 0.20;
+/// The longest write of the flusher, in pages: 1 MiB.
+const LONGEST_PAGES: u64 = 256;
+
+/// The dirty pages of one role.
+#[derive(Debug, Default)]
+struct Dirty {
+    pages: PageSet,
+    count: u64,
+    since: Nanos,
+    /// Pages that had come into the cache by then.
+    come: u64,
+    /// Where the flusher goes on; none if it is not at work.
+    sweep: Option<u64>,
+    sweep_began: Nanos,
+    sweep_come: u64,
+}
+
+/// The dirty pages of all roles.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    roles: [Dirty; Role::ALL.len()],
+    count: u64,
+    /// Pages on their way to the device.
+    writing: u64,
+    /// Pages that have come into the cache.
+    come: u64,
+    /// Pages that it holds, where that is what limits those that are dirty.
+    holds: Option<u64>,
+    background: u64,
+    limit: u64,
+}
+
+impl Cache {
+    /// `most_dirty_bytes`: what was seen to be dirty at once; `sectors`: the size of each role's own space.
+    pub(crate) fn new(
+        memory_bytes: u64,
+        most_dirty_bytes: u64,
+        sectors: impl Fn(Role) -> u64,
+    ) -> Self {
+        let pages = memory_bytes as f64 / PAGE_BYTES as f64;
+        let limit = (limit_bytes(memory_bytes) / PAGE_BYTES).max(1);
+        let seen = most_dirty_bytes / PAGE_BYTES;
+        let dirty = |index: usize| Dirty {
+            pages: PageSet::new(sectors(Role::ALL[index]).div_ceil(PAGE_SECTORS)),
+            ..Dirty::default()
+        };
+        Self {
+            roles: std::array::from_fn(dirty),
+            count: 0,
+            writing: 0,
+            come: 0,
+            holds: (seen > limit).then_some(seen),
+            background: (pages * BACKGROUND_SHARE) as u64,
+            limit: limit.max(seen),
+        }
+    }
+
+    /// Whether writers are held back.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count + self.writing >= self.limit
+    }
+
+    /// Pages were sent to the device.
+    pub(crate) fn sent(&mut self, sectors: u32) {
+        self.writing += pages(sectors);
+    }
+
+    /// Pages that were sent are there.
+    pub(crate) fn written(&mut self, sectors: u32) {
+        self.writing -= pages(sectors);
+    }
+
+    /// Dirties the pages of a write.
+    pub(crate) fn write(&mut self, now: Nanos, role: Role, sector: u64, sectors: u32) {
+        let dirty = &mut self.roles[role as usize];
+        if dirty.count == 0 {
+            (dirty.since, dirty.come) = (now, self.come);
+        }
+        let added = dirty.change(sector, sectors, true);
+        dirty.count += added;
+        self.count += added;
+        self.come += added;
+    }
+
+    /// Pages were read into the cache.
+    pub(crate) fn read(&mut self, sectors: u32) {
+        self.come += pages(sectors);
+    }
+
+    /// Those pages are on their way to the device.
+    pub(crate) fn clean(&mut self, role: Role, sector: u64, sectors: u32) {
+        let dirty = &mut self.roles[role as usize];
+        let removed = dirty.change(sector, sectors, false);
+        dirty.count -= removed;
+        self.count -= removed;
+    }
+
+    /// Lets the flusher begin with what is too old, or too much.
+    pub(crate) fn begin_sweeps(&mut self, now: Nanos) {
+        let much = self.presses() || self.is_full();
+        for dirty in &mut self.roles {
+            let old = now >= dirty.since + EXPIRES_NS;
+            if dirty.sweep.is_none() && dirty.count > 0 && (old || much) {
+                dirty.sweep = Some(0);
+                (dirty.sweep_began, dirty.sweep_come) = (now, self.come);
+            }
+        }
+    }
+
+    /// The first run of dirty pages of a role between two sectors; its pages are clean from now on.
+    pub(crate) fn next_dirty(&mut self, role: Role, from: u64, end: u64) -> Option<(u64, u32)> {
+        let dirty = &self.roles[role as usize];
+        let (page, pages) = dirty.run(from.div_ceil(PAGE_SECTORS))?;
+        let end = end.div_ceil(PAGE_SECTORS);
+        if page >= end {
+            return None;
+        }
+        let pages = pages.min(end - page);
+        let run = (page * PAGE_SECTORS, (pages * PAGE_SECTORS) as u32);
+        self.clean(role, run.0, run.1);
+        Some(run)
+    }
+
+    /// Whether there is more than the flusher leaves alone.
+    pub(crate) fn presses(&self) -> bool {
+        let Some(holds) = self.holds else {
+            return self.count > self.background;
+        };
+        let mut dirty = self.roles.iter().filter(|dirty| dirty.count > 0);
+        dirty.any(|dirty| dirty.sweep.is_none() && self.come >= dirty.come + holds)
+    }
+
+    /// The next write of the flusher for a role, as sector and sectors; its pages are clean from now on.
+    pub(crate) fn next_sweep(&mut self, role: Role) -> Option<(u64, u32)> {
+        let dirty = &mut self.roles[role as usize];
+        let from = dirty.sweep?;
+        let Some((page, pages)) = dirty.run(from) else {
+            dirty.sweep = None;
+            (dirty.since, dirty.come) = (dirty.sweep_began, dirty.sweep_come);
+            return None;
+        };
+        dirty.sweep = Some(page + pages);
+        let (sector, sectors) = (page * PAGE_SECTORS, (pages * PAGE_SECTORS) as u32);
+        self.clean(role, sector, sectors);
+        Some((sector, sectors))
+    }
+}
+
+/// What may be dirty, where shares of memory are the limit.
+pub(crate) fn limit_bytes(memory_bytes: u64) -> u64 {
+    let midway = (BACKGROUND_SHARE + 3.0 * LIMIT_SHARE) / 4.0;
+    (memory_bytes as f64 * midway) as u64
+}
+
+fn pages(sectors: u32) -> u64 {
+    u64::from(sectors).div_ceil(PAGE_SECTORS)
+}
+
+impl Dirty {
+    /// Takes the pages of a range in or out; how many changed.
+    fn change(&mut self, sector: u64, sectors: u32, set: bool) -> u64 {
+        let first = sector / PAGE_SECTORS;
+        let last = (sector + u64::from(sectors.max(1)) - 1) / PAGE_SECTORS;
+        self.pages.change(first, last - first + 1, set)
+    }
+
+    /// The first run of dirty pages at or after a page: its first and its length.
+    fn run(&self, from: u64) -> Option<(u64, u64)> {
+        self.pages.run(from, LONGEST_PAGES)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Nanos = 1_000_000_000;
+
+    fn cache() -> Cache {
+        Cache::new(1 << 30, 0, |_| 1 << 20)
+    }
+
+    #[test]
+    fn pages_are_written_back_when_old_in_order_and_in_one_piece() {
+        let mut cache = cache();
+        cache.write(SECOND, Role::Data, 4096, 8);
+        cache.write(SECOND, Role::Data, 0, 600);
+        cache.write(SECOND, Role::Data, 8, 8);
+        cache.begin_sweeps(30 * SECOND);
+        assert_eq!(cache.next_sweep(Role::Data), None);
+        cache.begin_sweeps(31 * SECOND);
+        assert_eq!(cache.next_sweep(Role::Data), Some((0, 600)));
+        assert_eq!(cache.next_sweep(Role::Data), Some((4096, 8)));
+        assert_eq!(cache.next_sweep(Role::Data), None);
+        assert_eq!(cache.count, 0);
+    }
+
+    #[test]
+    fn what_a_sync_wrote_is_not_written_again() {
+        let mut cache = cache();
+        cache.write(0, Role::Temp, 0, 64);
+        cache.clean(Role::Temp, 0, 32);
+        cache.begin_sweeps(40 * SECOND);
+        assert_eq!(cache.next_sweep(Role::Temp), Some((32, 32)));
+    }
+
+    #[test]
+    fn writers_are_held_back_below_a_fifth_of_memory() {
+        let mut cache = cache();
+        let mebibyte = 2048;
+        let mut written = 0;
+        while !cache.is_full() {
+            cache.write(0, Role::Data, written, mebibyte as u32);
+            written += mebibyte;
+        }
+        let share = written as f64 * 512.0 / (1u64 << 30) as f64;
+        assert!((0.15..0.20).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn pages_stay_dirty_until_they_are_the_oldest() {
+        let mut cache = Cache::new(96 << 20, 48 << 20, |_| 1 << 20);
+        cache.write(0, Role::Temp, 0, 90_000);
+        cache.begin_sweeps(SECOND);
+        assert!(!cache.is_full() && cache.next_sweep(Role::Temp).is_none());
+        cache.read(10_000);
+        cache.begin_sweeps(SECOND);
+        let (_, sectors) = cache.next_sweep(Role::Temp).expect("too much is dirty");
+        cache.sent(sectors);
+        cache.write(0, Role::Temp, 90_000, 10_000);
+        assert!(cache.is_full(), "pages on their way still take memory");
+    }
+}

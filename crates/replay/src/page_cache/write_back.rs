@@ -1,0 +1,165 @@
+//! The kernel's write-back: what it has sent, and who waits for that.
+//!
+//! Source: Linux. The flusher looks every 5 s (`dirty_writeback_centisecs`) or is woken; `sync_file_range` starts the
+//! same writes at once; a sync waits for those of its files that are under way already
+//! (`filemap_write_and_wait_range`). Only so many of such writes may be under way (`block/writeback_throttle.rs`): who has more waits.
+
+use std::collections::VecDeque;
+
+use tierwise_device::Nanos;
+use tierwise_recording::Role;
+use tierwise_work::Part;
+
+use crate::block::jobs::{Job, Then, Writes};
+use crate::durability::sync::range;
+use crate::kernel::events::Event;
+use crate::kernel::session::Resume;
+use crate::kernel::simulation::Simulation;
+
+/// How often the kernel looks for old pages (`dirty_writeback_centisecs`).
+const LOOKS_NS: Nanos = 5_000_000_000;
+
+/// A write of the kernel's own accord under way.
+#[derive(Clone, Copy, Debug)]
+struct Writing {
+    job: u32,
+    role: Role,
+    sector: u64,
+    sectors: u32,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct WriteBack {
+    writing: Vec<Writing>,
+    /// A write's job, and that of a sync that waits for it.
+    awaited: Vec<(u32, u32)>,
+    /// Sessions that have more to give to the device.
+    giving: VecDeque<u32>,
+}
+
+impl Simulation<'_> {
+    /// The kernel looks for old pages.
+    pub(crate) fn look_for_old_pages(&mut self) {
+        self.events.push(self.now + LOOKS_NS, Event::WriteBack);
+        self.lose_patience();
+        self.look_for_old_pages_now();
+    }
+
+    /// The same, woken because there are too many dirty ones.
+    pub(crate) fn look_for_old_pages_now(&mut self) {
+        self.cache.begin_sweeps(self.now);
+        for role in Role::ALL {
+            self.sweep(role);
+        }
+    }
+
+    /// Lets the flusher begin if there is too much for it to wait.
+    pub(crate) fn wake_flusher(&mut self) {
+        if self.cache.presses() {
+            self.look_for_old_pages_now();
+        }
+    }
+
+    /// Whether one more write of the kernel's own accord may be under way; one may always be.
+    fn has_room(&mut self, role: Role, gently: bool) -> bool {
+        let writing = self.write_back.writing.iter();
+        let under_way = writing.filter(|writing| writing.role == role).count() as u32;
+        let (now, throttle) = (self.now, self.storage.throttle(role));
+        under_way == 0 || under_way < throttle.limit(now, gently) && throttle.has_room(now, gently)
+    }
+
+    /// Keeps as many writes of a role under way as the flusher does.
+    fn sweep(&mut self, role: Role) {
+        while self.has_room(role, true) {
+            let Some((sector, sectors)) = self.cache.next_sweep(role) else {
+                return;
+            };
+            self.send_behind(role, sector, sectors);
+        }
+    }
+
+    /// A session gives dirty pages to the device; whether it can go on at once.
+    pub(crate) fn give_back(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+        let end = sector + u64::from(sectors);
+        while self.has_room(role, false) {
+            let Some((sector, sectors)) = self.cache.next_dirty(role, sector, end) else {
+                return true;
+            };
+            self.send_behind(role, sector, sectors);
+        }
+        self.session(index).resume = Resume::Again;
+        self.does(index, Part::Write);
+        self.write_back.giving.push_back(index);
+        self.waits(index)
+    }
+
+    fn send_behind(&mut self, role: Role, sector: u64, sectors: u32) {
+        let job = self
+            .jobs
+            .add(Job::new(Then::Sweep(role), Writes::None, role));
+        let sent = self
+            .storage
+            .send_behind(self.now, job, role, sector, sectors);
+        self.jobs.get(job).pending = sent;
+        self.cache.sent(sectors);
+        self.write_back.writing.push(Writing {
+            job,
+            role,
+            sector,
+            sectors,
+        });
+    }
+
+    /// Lets a sync wait for those writes of its files that are under way; how many.
+    pub(crate) fn await_write_back(&mut self, sync: u32) -> u32 {
+        let job = *self.jobs.get(sync);
+        let Writes::Script(script) = job.writes else {
+            return 0;
+        };
+        let (first, end) = range(&self.program.work.scripts[script as usize]);
+        let (writing, awaited) = (&self.write_back.writing, &mut self.write_back.awaited);
+        let before = awaited.len();
+        let ours = writing.iter().filter(|writing| {
+            let ends = writing.sector + u64::from(writing.sectors);
+            writing.role == job.role && writing.sector < end && first < ends
+        });
+        awaited.extend(ours.map(|writing| (writing.job, sync)));
+        (awaited.len() - before) as u32
+    }
+
+    /// A write of the kernel's own accord is done.
+    pub(crate) fn swept(&mut self, role: Role, job: u32) {
+        let writing = &mut self.write_back.writing;
+        if let Some(at) = writing.iter().position(|writing| writing.job == job) {
+            let done = writing.swap_remove(at);
+            self.cache.written(done.sectors);
+        }
+        self.tell_syncs(job);
+        if self.cache.presses() {
+            self.cache.begin_sweeps(self.now);
+        }
+        for session in std::mem::take(&mut self.write_back.giving) {
+            self.resume(session);
+        }
+        self.sweep(role);
+        while !self.cache.is_full() {
+            let Some(session) = self.throttled.pop_front() else {
+                return;
+            };
+            self.resume(session);
+        }
+    }
+
+    fn tell_syncs(&mut self, job: u32) {
+        let mut at = 0;
+        while let Some(&(awaited, sync)) = self.write_back.awaited.get(at) {
+            if awaited == job {
+                self.write_back.awaited.swap_remove(at);
+                self.answer(sync);
+            } else {
+                at += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! What sessions do, and how it follows from the steps of the work.
+
+use tierwise_recording::Role;
+use tierwise_work::{Coldness, Reuse, Session, Step, Work};
+
+use crate::api::error::ReplayError;
+
+/// What is asked of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    Look,
+    Read,
+    WriteThrough,
+    Write,
+    SendRead,
+    SendWrite,
+    WriteBack,
+    Forget,
+}
+
+/// What is done of a checkpoint, one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moving {
+    /// It begins, if it is due: the log is flushed.
+    Begin,
+    Copy,
+    Flush,
+    End,
+}
+
+impl Moving {
+    /// All of it, in order.
+    pub(crate) const ALL: [Self; 4] = [Self::Begin, Self::Copy, Self::Flush, Self::End];
+    /// What is passed over where none is due.
+    pub(crate) const AFTER_BEGIN: u32 = Self::ALL.len() as u32 - 1;
+}
+
+/// One thing that a session does; 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Op {
+    /// Runs; the time it would take right after it ran before, on the recorded processor.
+    /// Recording it took so much longer, on this core.
+    Cpu {
+        base_ns: u32,
+        traced_ns: u32,
+        core: u16,
+        head_start_ns: u32,
+        client: bool,
+    },
+    /// Time passes; `timer`: the engine's own.
+    Away { time_ns: u64, timer: bool },
+    /// Reuse of what is read from here on in the turn.
+    Reuse(Reuse),
+    /// A file is used.
+    File {
+        ask: Ask,
+        role: Role,
+        sectors: u32,
+        sector: u64,
+    },
+    /// Files of a role become durable.
+    Sync { role: Role, script: u32 },
+    /// The log's buffer grows.
+    Append { size_bytes: u32 },
+    /// Pages are put into the log.
+    Frames { count: u32 },
+    /// The log's file is a new one.
+    LogAnew,
+    /// Part of moving pages from the log to their places.
+    Checkpoint(Moving),
+    /// The log becomes durable.
+    Commit,
+    /// More of the log must be durable than when this was last passed.
+    AwaitLog,
+    /// The second copy of the log is durable up to there.
+    Acknowledge,
+    /// A key of a hot lock is taken.
+    Lock { lock: u16 },
+    /// The next read is of a stream that goes on for so long.
+    Stream { sectors: u32 },
+    /// Others may go on.
+    Signal { number: u32 },
+    /// Another must have signalled.
+    Await { number: u32 },
+    /// All that was sent must have been answered.
+    Drain,
+    /// The client has its answer; what follows is its own time. `ends` a transaction.
+    Reply { ends: bool },
+    /// Another program has a slice of a core.
+    OthersRun,
+    /// Until its next.
+    OthersRest,
+    /// A turn is done; `ends` a transaction.
+    EndTurn { ends: bool },
+}
+
+/// The operation that a step means, where the session's threads were so cold before.
+///
+/// # Errors
+/// An index that points nowhere.
+pub(crate) fn op(
+    work: &Work,
+    session: &Session,
+    step: &Step,
+    coldness: &mut Coldness,
+) -> Result<Op, ReplayError> {
+    let file = |ask, role, sector, sectors| Op::File {
+        ask,
+        role,
+        sectors,
+        sector,
+    };
+    Ok(match *step {
+        Step::Cpu {
+            time_ns,
+            after_wait_ns,
+            client,
+            traced_ns,
+            core,
+            head_start_ns,
+        } => Op::Cpu {
+            base_ns: coldness
+                .pass(&work.cpu, client, time_ns.into(), after_wait_ns.into())
+                .1 as u32,
+            traced_ns,
+            core,
+            head_start_ns,
+            client,
+        },
+        Step::Away(away) => Op::Away {
+            time_ns: away.time_ns,
+            timer: away.timer,
+        },
+        Step::Reuse(reuse) => Op::Reuse(reuse),
+        Step::Look {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Look, role, sector, sectors),
+        Step::Read {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Read, role, sector, sectors),
+        Step::WriteThrough {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::WriteThrough, role, sector, sectors),
+        Step::Write {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Write, role, sector, sectors),
+        Step::WriteBack {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::WriteBack, role, sector, sectors),
+        Step::Submit {
+            role,
+            sector,
+            sectors,
+            write,
+        } => file(
+            if write { Ask::SendWrite } else { Ask::SendRead },
+            role,
+            sector,
+            sectors,
+        ),
+        Step::Forget {
+            role,
+            sector,
+            sectors,
+        } => file(Ask::Forget, role, sector, sectors),
+        Step::Stream { sectors } => Op::Stream { sectors },
+        Step::Drain => Op::Drain,
+        Step::Sync { role, script } if (script as usize) < work.scripts.len() => {
+            Op::Sync { role, script }
+        }
+        Step::Sync { .. } => return Err(broken(session, "a sync without its script")),
+        Step::Append { size_bytes } => Op::Append { size_bytes },
+        Step::Frames { count } => Op::Frames { count },
+        Step::LogAnew => Op::LogAnew,
+        Step::Checkpoint => Op::Checkpoint(Moving::Begin),
+        Step::Commit => Op::Commit,
+        Step::AwaitLog => Op::AwaitLog,
+        Step::Acknowledge => Op::Acknowledge,
+        Step::Lock { lock } if usize::from(lock) < work.locks.len() => Op::Lock { lock },
+        Step::Lock { .. } => return Err(broken(session, "a lock that is not listed")),
+        Step::Signal { number } => Op::Signal { number },
+        Step::Await { number } => Op::Await { number },
+    })
+}
+
+pub(crate) fn broken(session: &Session, what: &str) -> ReplayError {
+    ReplayError::new(
+        format!("the work of session {} has {what}", session.name),
+        "record again; if it recurs, it is a defect of tierwise",
+    )
+}

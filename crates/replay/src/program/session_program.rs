@@ -1,0 +1,112 @@
+//! Sessions made ready to be run: operations in one flat list.
+
+use tierwise_work::{Coldness, Pace, Session, Step, Turn, Work};
+
+use crate::api::error::ReplayError;
+use crate::program::operation::{Moving, Op, broken, op};
+
+/// A session made ready.
+#[derive(Debug)]
+pub(crate) struct Script {
+    pub(crate) ops: Vec<Op>,
+    /// First operation of each turn.
+    pub(crate) turns: Vec<u32>,
+    /// Turns with which a transaction begins.
+    pub(crate) beginnings: Vec<u32>,
+    /// Whether it is a client's session, so that its turns count.
+    pub(crate) client: bool,
+    /// The thread of its client, as in the work.
+    pub(crate) thread: Option<u32>,
+    /// Commits, and what all of them would take of a core before their flushes if they led them, had their threads
+    /// been warm.
+    pub(crate) leads: (u32, f64),
+    /// Whether it makes a second copy of the log: as long as there is a log, whatever was recorded.
+    pub(crate) copies_log: bool,
+    pub(crate) pace: Pace,
+    /// As in the work.
+    pub(crate) starts: Vec<u64>,
+}
+
+impl Script {
+    /// What other programs do.
+    pub(crate) fn others() -> Self {
+        Self {
+            ops: vec![Op::OthersRun, Op::OthersRest],
+            turns: Vec::new(),
+            beginnings: Vec::new(),
+            client: false,
+            thread: None,
+            leads: (0, 0.0),
+            copies_log: false,
+            pace: Pace::Loop,
+            starts: Vec::new(),
+        }
+    }
+}
+
+/// Makes a session ready.
+///
+/// # Errors
+/// Turns without their steps or starts, steps whose index points nowhere.
+pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Script, ReplayError> {
+    let mut script = Script {
+        ops: Vec::with_capacity(session.steps.len() + session.turns.len()),
+        turns: Vec::with_capacity(session.turns.len()),
+        beginnings: Vec::new(),
+        client,
+        thread: session.client,
+        leads: (0, 0.0),
+        copies_log: session.steps.contains(&Step::AwaitLog),
+        pace: session.pace,
+        starts: session.starts.clone(),
+    };
+    if session.pace != Pace::Loop && session.starts.len() != session.turns.len() {
+        return Err(broken(session, "turns without a start"));
+    }
+    let mut begins = true;
+    let mut coldness = Coldness::default();
+    for (index, turn) in session.turns.iter().enumerate() {
+        script.turns.push(script.ops.len() as u32);
+        if begins {
+            script.beginnings.push(index as u32);
+        }
+        begins = turn.ends;
+        let steps = steps(session, turn)?;
+        let reply = steps.len().saturating_sub(turn.tail_steps as usize);
+        for (at, step) in steps.iter().enumerate() {
+            if at == reply {
+                script.ops.push(Op::Reply { ends: turn.ends });
+            }
+            script.ops.push(op(work, session, step, &mut coldness)?);
+            if *step == Step::Checkpoint {
+                let rest = Moving::ALL[1..].iter();
+                script.ops.extend(rest.map(|part| Op::Checkpoint(*part)));
+            }
+            if *step == Step::Commit {
+                script.leads.0 += 1;
+                script.leads.1 += flush(work, &mut coldness);
+            }
+        }
+        if reply == steps.len() {
+            script.ops.push(Op::Reply { ends: turn.ends });
+        }
+        script.ops.push(Op::EndTurn { ends: turn.ends });
+    }
+    Ok(script)
+}
+
+/// A recorded flush of the log: what its leader runs before it, had it been warm.
+fn flush(work: &Work, coldness: &mut Coldness) -> f64 {
+    let Some(rules) = &work.log else { return 0.0 };
+    let leader_ns = f64::from(rules.leader_cpu_ns);
+    let (_, warm_ns) = coldness.pass(&work.cpu, false, leader_ns, 0);
+    let (release_ns, after_ns) = (rules.release_cpu_ns.into(), rules.release_after_ns.into());
+    coldness.pass(&work.cpu, false, release_ns, after_ns);
+    warm_ns
+}
+
+fn steps<'s>(session: &'s Session, turn: &Turn) -> Result<&'s [Step], ReplayError> {
+    let first = turn.first_step as usize;
+    let steps = session.steps.get(first..first + turn.steps as usize);
+    steps.ok_or_else(|| broken(session, "a turn beyond its steps"))
+}
