@@ -17,7 +17,6 @@ pub use api::outcome::{Latency, Outcome, RoleIo};
 pub use api::parallel::{Answer, replay, replay_all};
 pub use api::question::{Length, Live, Place, Question};
 pub use api::reproduction::{Reproduction, Retrace, recorded_mode};
-pub use api::scenario::{LivePath, Mode, Scenario};
+pub use api::scenario::{LivePath, Misses, Mode, Scenario};
 pub use api::summary::{DeviceSummary, LockSummary, ObservedSummary, Summary};
-pub use page_cache::cache_hits::Misses;
 pub use program::prepared::Program;

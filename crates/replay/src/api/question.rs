@@ -8,8 +8,7 @@ use tierwise_recording::Role;
 use tierwise_work::PATH_NS;
 
 use crate::api::error::ReplayError;
-use crate::api::scenario::{LivePath, Mode, Scenario};
-use crate::page_cache::cache_hits::Misses;
+use crate::api::scenario::{LivePath, Misses, Mode, Scenario};
 use crate::program::prepared::Program;
 
 /// Where a role shall lie.

@@ -1,11 +1,11 @@
 //! What is asked.
 
+use serde::Deserialize;
 use tierwise_device::Profile;
 use tierwise_recording::Role;
 use tierwise_work::PATH_NS;
 
 use crate::api::error::ReplayError;
-use crate::page_cache::cache_hits::Misses;
 use crate::program::prepared::Program;
 
 /// Others that take more of the cores make emulated devices slower than their models.
@@ -42,6 +42,19 @@ impl LivePath {
         path_ns: PATH_NS,
         serial_flush: true,
     };
+}
+
+/// How reads are taken of which the recording does not tell whether another size of memory answers them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Misses {
+    /// As they were recorded, and the page cache as large as it most likely was.
+    #[default]
+    Likely,
+    /// As answered, and the page cache as large as it may have been.
+    Fewest,
+    /// As not answered, and the page cache as small as it may have been.
+    Most,
 }
 
 /// One question to a recording.
@@ -167,5 +180,27 @@ impl Scenario {
         ];
         let broken = rules.iter().find(|rule| !rule.0);
         broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
+    }
+
+    /// Why another size of memory cannot be told, or cannot be.
+    fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
+        let recorded = program.work.memory_bytes;
+        let Some(asked) = self.memory_bytes.filter(|bytes| *bytes != recorded) else {
+            return Ok(());
+        };
+        if let Some(reason) = program.memory_reason() {
+            return Err(ReplayError::new(reason, "ask with the recorded memory"));
+        }
+        let engine = program.work.page_cache.engine_bytes;
+        if asked <= engine.min(recorded) {
+            let mebibytes = engine as f64 / f64::from(1 << 20);
+            return Err(ReplayError::new(
+                format!(
+                    "the engine's own buffer takes {mebibytes:.0} MiB, which leaves no memory for anything else"
+                ),
+                "ask for more memory, or record with a smaller buffer",
+            ));
+        }
+        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use tierwise_recording::Role;
 
 use crate::api::outcome::RoleIo;
 use crate::block::device_queue::Slot;
-use crate::block::emulation::request_path::{InFlight, Paid};
+use crate::block::in_flight::{InFlight, Paid};
 use crate::block::io_cpu_cost::Toll;
 use crate::block::layout::Layout;
 use crate::block::traffic::Traffic;

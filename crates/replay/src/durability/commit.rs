@@ -15,11 +15,10 @@ use tierwise_recording::Role;
 use tierwise_work::{Grouping, Part};
 
 use crate::block::jobs::{Job, Then, Writes};
-use crate::engines::wal_checkpoints::WriteAhead;
+use crate::engines::wal::WriteAhead;
 use crate::kernel::events::Event;
-use crate::kernel::session::{NONE, Resume};
+use crate::kernel::session::{NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
-use crate::scheduler::dispatch::SERVER;
 
 /// Processor time of one who is woken, sees that it was not covered, and asks for the lock again. A semaphore's
 /// wake-up and a compare-and-swap, by the measured 3 to 8 µs from a sync's end to its waiters' start.

@@ -8,7 +8,7 @@
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
 
-use crate::block::jobs::{Stage, stage};
+use crate::durability::sync_stage::{Stage, stage};
 use crate::kernel::events::Event;
 use crate::kernel::session::Resume;
 use crate::kernel::simulation::Simulation;

@@ -5,3 +5,4 @@ pub(crate) mod journal;
 pub(crate) mod log;
 pub(crate) mod log_replica;
 pub(crate) mod sync;
+pub(crate) mod sync_stage;

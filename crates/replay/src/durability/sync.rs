@@ -7,11 +7,11 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 use tierwise_work::{Part, SyncScript};
 
-use crate::block::jobs::{Job, Stage, Then, Writes, stage};
+use crate::block::jobs::{Job, Then, Writes};
+use crate::durability::sync_stage::{Stage, range, stage};
 use crate::kernel::events::Event;
-use crate::kernel::session::{NONE, Resume};
+use crate::kernel::session::{NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
-use crate::scheduler::dispatch::SERVER;
 
 /// The stage of a job whose data is under way.
 const AFTER_DATA: u32 = 1;
@@ -205,13 +205,4 @@ impl<'a> Simulation<'a> {
 
 fn has_journal(script: Option<&SyncScript>) -> bool {
     script.is_some_and(|script| !script.journal_writes.is_empty())
-}
-
-/// First sector and end of what a sync makes durable; all where the work does not say.
-pub(crate) fn range(script: &SyncScript) -> (u64, u64) {
-    if script.range.1 == 0 {
-        (0, u64::MAX)
-    } else {
-        script.range
-    }
 }

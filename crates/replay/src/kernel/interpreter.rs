@@ -4,10 +4,9 @@ use tierwise_device::Nanos;
 use tierwise_work::{Pace, Part, Reuse};
 
 use crate::kernel::events::Event;
-use crate::kernel::session::Resume;
+use crate::kernel::session::{CLIENT, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 use crate::program::operation::Op;
-use crate::scheduler::dispatch::{CLIENT, SERVER};
 
 impl Simulation<'_> {
     /// Goes on with a session until it waits.
@@ -72,8 +71,20 @@ impl Simulation<'_> {
                 self.session(index).goes_on = sectors;
                 true
             }
-            Op::Signal { number } => self.signal(index, number),
-            Op::Await { number } => self.await_signal(index, number),
+            Op::Signal { number } => {
+                let (now, signal) = (self.now, (index, number));
+                self.dependencies
+                    .signal(signal, &self.sessions, now, &mut self.events);
+                true
+            }
+            Op::Await { number } => {
+                let signal = (index, number);
+                if self.dependencies.is_given(signal, &self.sessions) {
+                    return true;
+                }
+                self.does(index, Part::Other);
+                self.waits(index)
+            }
             Op::OthersRun => {
                 self.waits(index);
                 self.want_core_for_others(index, self.cores.slice_ns());

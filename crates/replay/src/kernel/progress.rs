@@ -7,8 +7,7 @@ use tierwise_device::Nanos;
 use tierwise_work::Part;
 
 use crate::api::error::ReplayError;
-use crate::kernel::simulation::Simulation;
-use crate::program::operation::Op;
+use crate::kernel::session::Session;
 use crate::program::prepared::Program;
 
 /// So long after the last thing that a session did or a device answered, and the longest time that any is away,
@@ -59,6 +58,12 @@ impl Progress {
         self.moved_at = now;
     }
 
+    /// Something happens now; why the run is given up, if it is.
+    pub(crate) fn check(&mut self, now: Nanos, sessions: &[Session]) -> Result<(), ReplayError> {
+        let halted = self.happens(now);
+        halted.map_err(|halt| ReplayError::new(complaint(halt, now, sessions), FIX))
+    }
+
     /// Something happens; whether that gets anywhere.
     fn happens(&mut self, now: Nanos) -> Result<(), Halt> {
         self.events += 1;
@@ -73,40 +78,23 @@ impl Progress {
     }
 }
 
-/// The longest time that a session is away.
-pub(crate) fn longest_away_ns<'a>(ops: impl Iterator<Item = &'a Op>) -> Nanos {
-    let away = ops.filter_map(|op| match op {
-        Op::Away { time_ns, .. } => Some(*time_ns),
-        _ => None,
-    });
-    away.max().unwrap_or(0)
-}
-
-impl Simulation<'_> {
-    /// Something happens now; why the run is given up, if it is.
-    pub(crate) fn get_somewhere(&mut self) -> Result<(), ReplayError> {
-        let halted = self.progress.happens(self.now);
-        halted.map_err(|halt| ReplayError::new(self.complaint(halt), FIX))
+/// What a run hangs on.
+fn complaint(halt: Halt, now: Nanos, sessions: &[Session]) -> String {
+    let after_s = now as f64 / 1e9;
+    if halt == Halt::Races {
+        return format!(
+            "the recorded work takes next to no time, as no database's does: more happened in the replay's \
+             first {after_s:.3} s than the cores have time for"
+        );
     }
-
-    fn complaint(&self, halt: Halt) -> String {
-        let after_s = self.now as f64 / 1e9;
-        if halt == Halt::Races {
-            return format!(
-                "the recorded work takes next to no time, as no database's does: more happened in the replay's \
-                 first {after_s:.3} s than the cores have time for"
-            );
-        }
-        let waits =
-            |session: &&crate::kernel::session::Session| session.counts && !session.finished;
-        let waiting: Vec<_> = self.sessions.iter().filter(waits).collect();
-        let part = waiting.first().map_or(Part::Other, |session| session.doing);
-        format!(
-            "the replay stands still: {} of its sessions never ended, the first of them in \"{}\"",
-            waiting.len(),
-            part.name()
-        )
-    }
+    let waits = |session: &&Session| session.counts && !session.finished;
+    let waiting: Vec<_> = sessions.iter().filter(waits).collect();
+    let part = waiting.first().map_or(Part::Other, |session| session.doing);
+    format!(
+        "the replay stands still: {} of its sessions never ended, the first of them in \"{}\"",
+        waiting.len(),
+        part.name()
+    )
 }
 
 #[cfg(test)]

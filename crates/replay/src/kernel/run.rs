@@ -1,7 +1,5 @@
 //! From a scenario to a run, and from a run to its outcome.
 
-use std::collections::VecDeque;
-
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Device, Nanos};
 use tierwise_recording::Role;
@@ -16,22 +14,22 @@ use crate::block::jobs::Jobs;
 use crate::block::layout::Layout;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
-use crate::engines::wal_checkpoints::WriteAhead;
+use crate::engines::wal::WriteAhead;
 use crate::kernel::events::{Event, Events};
 use crate::kernel::metrics::Tally;
 use crate::kernel::progress::Progress;
-use crate::kernel::session::Session;
-use crate::kernel::simulation::{Signals, Simulation};
+use crate::kernel::session::{SERVER, Session};
+use crate::kernel::simulation::Simulation;
 use crate::locks::hot_locks::Locks;
+use crate::locks::thread_dependencies::ThreadDependencies;
 use crate::page_cache::cache_hits::Memory;
 use crate::page_cache::dirty_pages::{Cache, limit_bytes};
-use crate::page_cache::read_ahead::ReadAhead;
-use crate::page_cache::write_back::WriteBack;
+use crate::page_cache::flusher::Flusher;
+use crate::page_cache::read_ahead_windows::ReadAhead;
 use crate::program::prepared::Program;
 use crate::scheduler::background_load::calibrated;
 use crate::scheduler::client_threads;
 use crate::scheduler::cores::Cores;
-use crate::scheduler::dispatch::SERVER;
 
 /// Part of a steady span that passes before it counts.
 const WARM_UP: f64 = 0.2;
@@ -118,14 +116,9 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
             )
         }),
         ahead: work.checkpoints.as_ref().map(WriteAhead::new),
-        throttled: VecDeque::new(),
-        write_back: WriteBack::default(),
+        flusher: Flusher::default(),
         read_ahead: ReadAhead::default(),
-        signals: Signals {
-            given: vec![0; sets as usize * program.signallers.len()],
-            waiting: Vec::new(),
-            missed: 0,
-        },
+        dependencies: ThreadDependencies::new(program, sets),
         tally: Tally::new(),
         random: SplitMix::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
@@ -206,7 +199,10 @@ fn start_others(simulation: &mut Simulation<'_>, scenario: &Scenario) {
 }
 
 fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
-    simulation.give_what_nobody_gives();
+    let (program, sessions) = (simulation.program, &simulation.sessions);
+    simulation
+        .dependencies
+        .pre_signal_missing(program, sessions);
     start_others(simulation, scenario);
     for index in 0..simulation.sessions.len() as u32 {
         if simulation.sessions[index as usize].script == simulation.program.others {
@@ -238,7 +234,7 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
 }
 
 fn warnings(simulation: &Simulation<'_>) -> Vec<String> {
-    let missed = simulation.signals.missed;
+    let missed = simulation.dependencies.given_up();
     let sentence = format!(
         "{missed} waits for another session were given up: what they waited for did not come"
     );

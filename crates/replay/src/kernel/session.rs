@@ -4,11 +4,15 @@ use tierwise_device::Nanos;
 use tierwise_recording::Role;
 use tierwise_work::{Part, Reuse};
 
-use crate::block::emulation::request_path::Paid;
-use crate::engines::wal_checkpoints::NO_MARK;
+use crate::block::in_flight::Paid;
 
 /// No core, no key.
 pub(crate) const NONE: u32 = u32::MAX;
+/// Index of the server's thread, and of the client's.
+pub(crate) const SERVER: usize = 0;
+pub(crate) const CLIENT: usize = 1;
+/// A session that reads nothing of the log.
+pub(crate) const NO_MARK: u64 = u64::MAX;
 
 /// What a session does when what it waits for has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,5 @@
 //! The loop that owns virtual time, and what each event means.
 
-use std::collections::VecDeque;
-
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
 use tierwise_recording::Role;
@@ -11,16 +9,17 @@ use crate::api::error::ReplayError;
 use crate::block::jobs::Jobs;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
-use crate::engines::wal_checkpoints::WriteAhead;
+use crate::engines::wal::WriteAhead;
 use crate::kernel::events::{Event, Events};
 use crate::kernel::metrics::Tally;
 use crate::kernel::progress::Progress;
 use crate::kernel::session::{Resume, Session};
 use crate::locks::hot_locks::Locks;
+use crate::locks::thread_dependencies::ThreadDependencies;
 use crate::page_cache::cache_hits::Memory;
 use crate::page_cache::dirty_pages::Cache;
-use crate::page_cache::read_ahead::ReadAhead;
-use crate::page_cache::write_back::WriteBack;
+use crate::page_cache::flusher::Flusher;
+use crate::page_cache::read_ahead_windows::ReadAhead;
 use crate::program::prepared::Program;
 use crate::scheduler::client_threads::ClientThread;
 use crate::scheduler::cores::Cores;
@@ -51,10 +50,9 @@ pub(crate) struct Simulation<'a> {
     pub(crate) locks: Locks<'a>,
     pub(crate) cache: Cache,
     pub(crate) memory: Memory,
-    pub(crate) throttled: VecDeque<u32>,
-    pub(crate) write_back: WriteBack,
+    pub(crate) flusher: Flusher,
     pub(crate) read_ahead: ReadAhead,
-    pub(crate) signals: Signals,
+    pub(crate) dependencies: ThreadDependencies,
     pub(crate) tally: Tally,
     pub(crate) random: SplitMix,
     pub(crate) cpu_speed: f64,
@@ -79,16 +77,6 @@ pub(crate) struct Simulation<'a> {
     pub(crate) answered: Vec<u32>,
 }
 
-/// Who waits for which signal, and how often each was given.
-#[derive(Debug)]
-pub(crate) struct Signals {
-    pub(crate) given: Vec<u32>,
-    /// Number and session, and whether it has waited for long.
-    pub(crate) waiting: Vec<(u32, u32, bool)>,
-    /// How many were let go on without their signal.
-    pub(crate) missed: u64,
-}
-
 impl Simulation<'_> {
     /// Runs until the end.
     ///
@@ -105,7 +93,7 @@ impl Simulation<'_> {
                 self.happen(happens);
             }
             self.serve();
-            self.get_somewhere()?;
+            self.progress.check(self.now, &self.sessions)?;
         }
         Ok(())
     }

@@ -1,70 +1,120 @@
-//! Waits of one session for another that no rule explains.
-use tierwise_work::Part;
+//! Waits of one session for another that no rule explains: one signals, the other waits until as many signals were
+//! given as it has begun rounds.
 
-use crate::kernel::events::Event;
-use crate::kernel::simulation::Simulation;
+use tierwise_device::Nanos;
 
-impl Simulation<'_> {
+use crate::kernel::events::{Event, Events};
+use crate::kernel::session::Session;
+use crate::program::prepared::Program;
+
+/// Given to those who wait for sessions that do not run: more than any session has rounds.
+const FOR_EVER: u32 = u32::MAX / 2;
+
+/// A session that waits.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    signal: usize,
+    session: u32,
+    /// Whether it has waited for long.
+    long: bool,
+}
+
+/// Who waits for which signal, and how often each was given. Each set of sessions has signals of its own.
+#[derive(Debug)]
+pub(crate) struct ThreadDependencies {
+    /// How many signals a set of sessions has.
+    in_a_set: usize,
+    given: Vec<u32>,
+    waiting: Vec<Waiting>,
+    /// How many were let go on without their signal.
+    given_up: u64,
+}
+
+impl ThreadDependencies {
+    /// Of so many sets of a program's sessions.
+    pub(crate) fn new(program: &Program, sets: u32) -> Self {
+        let in_a_set = program.signallers.len();
+        Self {
+            in_a_set,
+            given: vec![0; sets as usize * in_a_set],
+            waiting: Vec::new(),
+            given_up: 0,
+        }
+    }
+
+    /// How many waits were given up.
+    pub(crate) fn given_up(&self) -> u64 {
+        self.given_up
+    }
+
     /// Gives for ever the signals of sessions that do not run.
-    pub(crate) fn give_what_nobody_gives(&mut self) {
-        let numbers = self.program.signallers.len();
-        for (at, given) in self.signals.given.iter_mut().enumerate() {
-            let (set, signaller) = (at / numbers, self.program.signallers[at % numbers]);
+    pub(crate) fn pre_signal_missing(&mut self, program: &Program, sessions: &[Session]) {
+        for (at, given) in self.given.iter_mut().enumerate() {
+            let (set, signaller) = (at / self.in_a_set, program.signallers[at % self.in_a_set]);
             let runs = |script| {
-                let mut sessions = self.sessions.iter();
+                let mut sessions = sessions.iter();
                 sessions.any(|session| session.script == script && session.set as usize == set)
             };
             if !signaller.is_some_and(runs) {
-                *given = u32::MAX / 2;
+                *given = FOR_EVER;
             }
         }
     }
 
-    /// A signal's number among those of a session's set of sessions.
-    fn numbered(&mut self, index: u32, number: u32) -> usize {
-        let set = self.session(index).set as usize;
-        set * self.program.signallers.len() + number as usize
-    }
-
-    /// A session lets others go on.
-    pub(crate) fn signal(&mut self, index: u32, number: u32) -> bool {
-        let number = self.numbered(index, number);
-        self.signals.given[number] += 1;
-        let given = self.signals.given[number];
+    /// A session gives the signal of a number: wakes those who waited for it.
+    pub(crate) fn signal(
+        &mut self,
+        (index, number): (u32, u32),
+        sessions: &[Session],
+        now: Nanos,
+        events: &mut Events,
+    ) {
+        let signal = self.signal_of(&sessions[index as usize], number);
+        self.given[signal] += 1;
+        let given = self.given[signal];
         let mut at = 0;
-        while let Some(&(awaited, session, _)) = self.signals.waiting.get(at) {
-            if awaited as usize == number && given > self.sessions[session as usize].cycle {
-                self.signals.waiting.swap_remove(at);
-                self.events.push(self.now, Event::Wake(session));
+        while let Some(waiting) = self.waiting.get(at) {
+            let session = waiting.session;
+            if waiting.signal == signal && given > sessions[session as usize].cycle {
+                self.waiting.swap_remove(at);
+                events.push(now, Event::Wake(session));
             } else {
                 at += 1;
             }
         }
-        true
+    }
+
+    /// Whether a session finds the signal of a number given; else it is among those who wait.
+    pub(crate) fn is_given(&mut self, (index, number): (u32, u32), sessions: &[Session]) -> bool {
+        let session = &sessions[index as usize];
+        let signal = self.signal_of(session, number);
+        if self.given[signal] > session.cycle {
+            return true;
+        }
+        self.waiting.push(Waiting {
+            signal,
+            session: index,
+            long: false,
+        });
+        false
     }
 
     /// Lets those go on who have waited since before this was last called: no wait may last for ever.
-    pub(crate) fn lose_patience(&mut self) {
+    pub(crate) fn give_up_waits(&mut self, now: Nanos, events: &mut Events) {
         let mut at = 0;
-        while let Some((_, session, long)) = self.signals.waiting.get_mut(at) {
-            if !std::mem::replace(long, true) {
+        while let Some(waiting) = self.waiting.get_mut(at) {
+            if !std::mem::replace(&mut waiting.long, true) {
                 at += 1;
                 continue;
             }
-            self.events.push(self.now, Event::Wake(*session));
-            self.signals.waiting.swap_remove(at);
-            self.signals.missed += 1;
+            events.push(now, Event::Wake(waiting.session));
+            self.waiting.swap_remove(at);
+            self.given_up += 1;
         }
     }
 
-    /// A session waits for a signal; whether it can go on at once.
-    pub(crate) fn await_signal(&mut self, index: u32, number: u32) -> bool {
-        let number = self.numbered(index, number);
-        if self.signals.given[number] > self.session(index).cycle {
-            return true;
-        }
-        self.does(index, Part::Other);
-        self.signals.waiting.push((number as u32, index, false));
-        self.waits(index)
+    /// A signal among those of a session's set of sessions.
+    fn signal_of(&self, session: &Session, number: u32) -> usize {
+        session.set as usize * self.in_a_set + number as usize
     }
 }

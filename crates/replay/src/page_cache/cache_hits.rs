@@ -4,29 +4,14 @@
 //! drops what was not used for longest. Only what changes is decided here: a larger cache answers all that the
 //! recorded one did, a smaller one nothing else.
 
-use serde::Deserialize;
 use tierwise_work::Reuse;
 
-use crate::api::error::ReplayError;
-use crate::api::scenario::Scenario;
+use crate::api::scenario::{Misses, Scenario};
 use crate::program::prepared::Program;
 
 const PAGE_BYTES: u64 = 4096;
 /// Sectors of a page.
 const SECTORS: u64 = 8;
-
-/// How reads are taken of which the recording does not tell whether another size of memory answers them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Misses {
-    /// As they were recorded, and the page cache as large as it most likely was.
-    #[default]
-    Likely,
-    /// As answered, and the page cache as large as it may have been.
-    Fewest,
-    /// As not answered, and the page cache as small as it may have been.
-    Most,
-}
 
 /// Which recorded reads the page cache answers.
 #[derive(Clone, Copy, Debug)]
@@ -97,29 +82,5 @@ impl Memory {
             Some(Change::More) => found || held(),
             Some(Change::Less) => found && held(),
         }
-    }
-}
-
-impl Scenario {
-    /// Why another size of memory cannot be told, or cannot be.
-    pub(crate) fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
-        let recorded = program.work.memory_bytes;
-        let Some(asked) = self.memory_bytes.filter(|bytes| *bytes != recorded) else {
-            return Ok(());
-        };
-        if let Some(reason) = program.memory_reason() {
-            return Err(ReplayError::new(reason, "ask with the recorded memory"));
-        }
-        let engine = program.work.page_cache.engine_bytes;
-        if asked <= engine.min(recorded) {
-            let mebibytes = engine as f64 / f64::from(1 << 20);
-            return Err(ReplayError::new(
-                format!(
-                    "the engine's own buffer takes {mebibytes:.0} MiB, which leaves no memory for anything else"
-                ),
-                "ask for more memory, or record with a smaller buffer",
-            ));
-        }
-        Ok(())
     }
 }

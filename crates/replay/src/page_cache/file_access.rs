@@ -53,7 +53,7 @@ impl Simulation<'_> {
             Ask::Write if self.cache.is_full() => {
                 self.session(index).resume = Resume::Again;
                 self.does(index, Part::Write);
-                self.throttled.push_back(index);
+                self.flusher.throttled.push_back(index);
                 self.look_for_old_pages_now();
                 self.waits(index)
             }

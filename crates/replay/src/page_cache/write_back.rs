@@ -1,17 +1,16 @@
-//! The kernel's write-back: what it has sent, and who waits for that.
+//! The kernel's write-back: what is sent when, and who waits for that.
 //!
 //! Source: Linux. The flusher looks every 5 s (`dirty_writeback_centisecs`) or is woken; `sync_file_range` starts the
 //! same writes at once; a sync waits for those of its files that are under way already
-//! (`filemap_write_and_wait_range`). Only so many of such writes may be under way (`block/writeback_throttle.rs`): who has more waits.
-
-use std::collections::VecDeque;
+//! (`filemap_write_and_wait_range`). Only so many of such writes may be under way (`block/writeback_throttle.rs`): who
+//! has more waits.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
 use tierwise_work::Part;
 
 use crate::block::jobs::{Job, Then, Writes};
-use crate::durability::sync::range;
+use crate::durability::sync_stage::range;
 use crate::kernel::events::Event;
 use crate::kernel::session::Resume;
 use crate::kernel::simulation::Simulation;
@@ -19,30 +18,11 @@ use crate::kernel::simulation::Simulation;
 /// How often the kernel looks for old pages (`dirty_writeback_centisecs`).
 const LOOKS_NS: Nanos = 5_000_000_000;
 
-/// A write of the kernel's own accord under way.
-#[derive(Clone, Copy, Debug)]
-struct Writing {
-    job: u32,
-    role: Role,
-    sector: u64,
-    sectors: u32,
-}
-
-/// All of them.
-#[derive(Debug, Default)]
-pub(crate) struct WriteBack {
-    writing: Vec<Writing>,
-    /// A write's job, and that of a sync that waits for it.
-    awaited: Vec<(u32, u32)>,
-    /// Sessions that have more to give to the device.
-    giving: VecDeque<u32>,
-}
-
 impl Simulation<'_> {
     /// The kernel looks for old pages.
     pub(crate) fn look_for_old_pages(&mut self) {
         self.events.push(self.now + LOOKS_NS, Event::WriteBack);
-        self.lose_patience();
+        self.dependencies.give_up_waits(self.now, &mut self.events);
         self.look_for_old_pages_now();
     }
 
@@ -63,8 +43,7 @@ impl Simulation<'_> {
 
     /// Whether one more write of the kernel's own accord may be under way; one may always be.
     fn has_room(&mut self, role: Role, gently: bool) -> bool {
-        let writing = self.write_back.writing.iter();
-        let under_way = writing.filter(|writing| writing.role == role).count() as u32;
+        let under_way = self.flusher.under_way(role);
         let (now, throttle) = (self.now, self.storage.throttle(role));
         under_way == 0 || under_way < throttle.limit(now, gently) && throttle.has_room(now, gently)
     }
@@ -90,7 +69,7 @@ impl Simulation<'_> {
         }
         self.session(index).resume = Resume::Again;
         self.does(index, Part::Write);
-        self.write_back.giving.push_back(index);
+        self.flusher.giving.push_back(index);
         self.waits(index)
     }
 
@@ -103,12 +82,7 @@ impl Simulation<'_> {
             .send_behind(self.now, job, role, sector, sectors);
         self.jobs.get(job).pending = sent;
         self.cache.sent(sectors);
-        self.write_back.writing.push(Writing {
-            job,
-            role,
-            sector,
-            sectors,
-        });
+        self.flusher.sent(job, role, sector, sectors);
     }
 
     /// Lets a sync wait for those writes of its files that are under way; how many.
@@ -117,49 +91,30 @@ impl Simulation<'_> {
         let Writes::Script(script) = job.writes else {
             return 0;
         };
-        let (first, end) = range(&self.program.work.scripts[script as usize]);
-        let (writing, awaited) = (&self.write_back.writing, &mut self.write_back.awaited);
-        let before = awaited.len();
-        let ours = writing.iter().filter(|writing| {
-            let ends = writing.sector + u64::from(writing.sectors);
-            writing.role == job.role && writing.sector < end && first < ends
-        });
-        awaited.extend(ours.map(|writing| (writing.job, sync)));
-        (awaited.len() - before) as u32
+        let sectors = range(&self.program.work.scripts[script as usize]);
+        self.flusher.wait_for(sync, job.role, sectors)
     }
 
     /// A write of the kernel's own accord is done.
     pub(crate) fn swept(&mut self, role: Role, job: u32) {
-        let writing = &mut self.write_back.writing;
-        if let Some(at) = writing.iter().position(|writing| writing.job == job) {
-            let done = writing.swap_remove(at);
-            self.cache.written(done.sectors);
+        if let Some(sectors) = self.flusher.done(job) {
+            self.cache.written(sectors);
         }
-        self.tell_syncs(job);
+        while let Some(sync) = self.flusher.next_waiting(job) {
+            self.answer(sync);
+        }
         if self.cache.presses() {
             self.cache.begin_sweeps(self.now);
         }
-        for session in std::mem::take(&mut self.write_back.giving) {
+        for session in std::mem::take(&mut self.flusher.giving) {
             self.resume(session);
         }
         self.sweep(role);
         while !self.cache.is_full() {
-            let Some(session) = self.throttled.pop_front() else {
+            let Some(session) = self.flusher.throttled.pop_front() else {
                 return;
             };
             self.resume(session);
-        }
-    }
-
-    fn tell_syncs(&mut self, job: u32) {
-        let mut at = 0;
-        while let Some(&(awaited, sync)) = self.write_back.awaited.get(at) {
-            if awaited == job {
-                self.write_back.awaited.swap_remove(at);
-                self.answer(sync);
-            } else {
-                at += 1;
-            }
         }
     }
 }

@@ -7,8 +7,6 @@ use tierwise_recording::ThreadClass;
 use tierwise_work::{Pace, RecordedDevice, Session, Work};
 
 use crate::api::error::ReplayError;
-use crate::engines::wal_checkpoints::are_sound;
-use crate::kernel::progress::longest_away_ns;
 use crate::program::operation::{Ask, Op};
 use crate::program::session_program::{Script, script};
 
@@ -204,4 +202,26 @@ fn signallers(sessions: &[Script]) -> Vec<Option<u32>> {
         }
     }
     found
+}
+
+/// The longest time that a session is away.
+fn longest_away_ns<'a>(ops: impl Iterator<Item = &'a Op>) -> u64 {
+    let away = ops.filter_map(|op| match op {
+        Op::Away { time_ns, .. } => Some(*time_ns),
+        _ => None,
+    });
+    away.max().unwrap_or(0)
+}
+
+/// Whether the rules of work point to what is there.
+fn are_sound(work: &Work) -> bool {
+    let scripts = work.scripts.len() as u64;
+    work.checkpoints.as_ref().is_none_or(|rules| {
+        let is_there = |script: u32| u64::from(script) < scripts;
+        let mut data = rules.scripts.iter();
+        !rules.scripts.is_empty()
+            && data.all(|script| is_there(script.1))
+            && is_there(rules.log_script)
+            && is_there(rules.header_script)
+    })
 }

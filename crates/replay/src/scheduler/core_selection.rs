@@ -9,9 +9,8 @@ use tierwise_device::Nanos;
 use tierwise_work::Waker;
 
 use crate::kernel::events::Event;
-use crate::kernel::session::NONE;
+use crate::kernel::session::{CLIENT, NONE};
 use crate::kernel::simulation::Simulation;
-use crate::scheduler::dispatch::CLIENT;
 use crate::scheduler::run_queue::happens;
 
 impl Simulation<'_> {

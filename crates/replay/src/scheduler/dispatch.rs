@@ -4,13 +4,9 @@ use tierwise_device::Nanos;
 use tierwise_work::{Part, Waker};
 
 use crate::kernel::events::Event;
-use crate::kernel::session::{NONE, Resume};
+use crate::kernel::session::{CLIENT, NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 use crate::scheduler::cores::Ended;
-
-/// Index of the server's thread, and of the client's.
-pub(crate) const SERVER: usize = 0;
-pub(crate) const CLIENT: usize = 1;
 
 impl Simulation<'_> {
     /// A thread of a session shall run so long, on the recorded processor and right after it ran before.

@@ -6,7 +6,7 @@
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
 
-use crate::block::emulation::request_path::Paid;
+use crate::block::in_flight::Paid;
 use crate::kernel::events::Event;
 use crate::kernel::session::{Resume, Session};
 use crate::kernel::simulation::Simulation;

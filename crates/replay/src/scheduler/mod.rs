@@ -1,6 +1,7 @@
 //! Cores and run queues: which thread runs where, for how long, and what a wake-up costs. No I/O.
 
 pub(crate) mod background_load;
+pub(crate) mod client_service;
 pub(crate) mod client_threads;
 pub(crate) mod core_selection;
 pub(crate) mod cores;

@@ -7,37 +7,9 @@
 use tierwise_device::{Nanos, Request};
 use tierwise_recording::Role;
 
-use crate::block::io_cpu_cost::{Costs, Path};
+use crate::block::in_flight::{InFlight, Paid};
+use crate::block::io_cpu_cost::Path;
 use crate::block::storage::Storage;
-
-/// A request on its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct InFlight {
-    pub(crate) job: u32,
-    pub(crate) role: Role,
-    pub(crate) request: Request,
-    pub(crate) sent_at: Nanos,
-    /// Whether it has had what its path costs.
-    passed: bool,
-    /// When it came to its device.
-    pub(crate) came_at: Nanos,
-    pub(crate) costs: Costs,
-}
-
-/// What is to be done with the time that a request costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paid {
-    /// A core is busy for it; the request is under way meanwhile.
-    Aside,
-    /// A core is busy for it, then the request comes to the store, or to its device.
-    Before(u32),
-    /// A core is busy for it, then the store has the request's bytes.
-    Store(u32),
-    /// It passes, then the request comes to its device.
-    Passes(u32),
-    /// A core is busy for it, then the request is answered.
-    After(u32),
-}
 
 impl Storage<'_> {
     pub(crate) fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {

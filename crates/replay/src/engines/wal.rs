@@ -1,0 +1,122 @@
+//! What a write-ahead log holds whose pages checkpoints move to their places (SQLite's).
+
+use tierwise_work::CheckpointRules;
+
+use crate::kernel::session::{NO_MARK, NONE};
+
+/// The flushes of about as many pages: half as many to twice as many, else the nearest.
+pub(crate) fn alike(scripts: &[(u32, u32)], pages: u32) -> &[(u32, u32)] {
+    let from = scripts.partition_point(|script| script.0 < pages / 2);
+    let to = scripts.partition_point(|script| script.0 <= pages.saturating_mul(2));
+    if from < to {
+        return &scripts[from..to];
+    }
+    let nearest = from.min(scripts.len() - 1);
+    &scripts[nearest..=nearest]
+}
+
+/// What is in such a log.
+#[derive(Debug)]
+pub(crate) struct WriteAhead<'a> {
+    pub(crate) rules: &'a CheckpointRules,
+    /// The page of each frame, as an index among those of the rules.
+    pub(crate) frames: Vec<u32>,
+    /// The page of the next.
+    next: u32,
+    /// How many the last commit put there.
+    newest: u32,
+    /// How many are of transactions that have committed.
+    pub(crate) committed: u64,
+    /// How many of them have been moved.
+    pub(crate) moved: u64,
+    /// Who moves them now.
+    pub(crate) mover: u32,
+    /// Up to where, and which pages.
+    pub(crate) safe: u64,
+    pub(crate) pages: Vec<u64>,
+    /// How long the file is.
+    pub(crate) room_bytes: u64,
+}
+
+impl<'a> WriteAhead<'a> {
+    pub(crate) fn new(rules: &'a CheckpointRules) -> Self {
+        Self {
+            rules,
+            frames: Vec::new(),
+            next: 0,
+            newest: 0,
+            committed: 0,
+            moved: 0,
+            mover: NONE,
+            safe: 0,
+            pages: Vec::new(),
+            room_bytes: rules.room_bytes,
+        }
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.frames.len() as u64
+    }
+
+    /// What a transaction that begins now reads of the log: up to there, or nothing.
+    pub(crate) fn mark(&self) -> u64 {
+        if self.moved == self.committed {
+            NO_MARK
+        } else {
+            self.committed
+        }
+    }
+
+    /// Puts the next pages into the log, as they followed each other in the recording, whoever put them there.
+    pub(crate) fn put(&mut self, count: u32) {
+        self.newest = count;
+        let all = self.rules.pages.len().max(1) as u32;
+        for _ in 0..count {
+            self.frames.push(self.next);
+            self.next = (self.next + 1) % all;
+        }
+    }
+
+    /// The log begins anew, in the file that it has.
+    pub(crate) fn restart(&mut self) {
+        self.frames.clear();
+        (self.committed, self.moved, self.safe) = (0, 0, 0);
+    }
+
+    /// What a commit takes of a core beyond the mean of recorded ones, or less than that.
+    pub(crate) fn growing_ns(&self) -> f64 {
+        let grows = f64::from(u8::from(self.bytes() > self.room_bytes));
+        let frames_ns = f64::from(self.newest) * f64::from(self.rules.growing_frame_ns);
+        (grows - self.rules.growing_share) * (f64::from(self.rules.growing_ns) + frames_ns)
+    }
+
+    fn bytes(&self) -> u64 {
+        let frames = self.count() * u64::from(self.rules.frame_bytes);
+        u64::from(self.rules.header_bytes) + frames
+    }
+
+    /// Whether the file becomes longer as the last frames are written.
+    pub(crate) fn grows(&mut self) -> bool {
+        let bytes = self.bytes();
+        let grows = bytes > self.room_bytes;
+        self.room_bytes = self.room_bytes.max(bytes);
+        grows
+    }
+
+    /// Finds the pages to be moved, up to `safe`: those whose last frame is there.
+    pub(crate) fn choose(&mut self, safe: u64) {
+        let frames = &self.frames[self.moved as usize..self.committed as usize];
+        let frames = (self.moved..).zip(frames);
+        let mut last: Vec<(u64, u64)> = frames
+            .filter_map(|(frame, page)| Some((*self.rules.pages.get(*page as usize)?, frame)))
+            .collect();
+        last.sort_unstable();
+        let lasts = last.chunk_by(|one, next| one.0 == next.0);
+        let pages = lasts
+            .filter_map(|same| same.last())
+            .filter(|page| page.1 < safe);
+        self.pages.clear();
+        self.pages.extend(pages.map(|page| page.0));
+        self.safe = safe;
+    }
+}
