@@ -110,7 +110,7 @@ impl Question {
             cpu_speed: self.cpu_speed,
             memory_bytes: self.memory_bytes,
             misses: self.misses,
-            others_share: self.others_share,
+            background_share: self.others_share,
             clients: self.clients,
             mode: self.mode.mode()?,
             enough: self.enough,

@@ -73,7 +73,7 @@ pub struct Scenario {
     /// How reads are taken that the recording does not tell for another size of memory.
     pub misses: Misses,
     /// Share of the recorded machine's cores that other programs take; none as recorded.
-    pub others_share: Option<f64>,
+    pub background_share: Option<f64>,
     /// Number of client sessions; none as recorded.
     pub clients: Option<u32>,
     /// Whether work goes on or ends.
@@ -102,7 +102,7 @@ impl Scenario {
             cpu_speed: 1.0,
             memory_bytes: None,
             misses: Misses::default(),
-            others_share: None,
+            background_share: None,
             clients: None,
             mode,
             enough: None,
@@ -150,7 +150,7 @@ impl Scenario {
                 "give another number of clients",
             ),
             (
-                self.others_share
+                self.background_share
                     .is_none_or(|share| (0.0..=1.0).contains(&share)),
                 "the share of other programs is not from 0 to 1",
                 "give a share of the recorded cores",

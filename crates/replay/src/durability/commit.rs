@@ -49,8 +49,8 @@ impl Simulation<'_> {
         );
         if grouped && log.is_busy() && log.holder != index {
             log.waiting.push_back(index);
-            self.does(index, Part::LogQueue);
-            return self.waits(index);
+            self.set_activity(index, Part::LogQueue);
+            return self.block(index);
         }
         if grouped {
             log.holder = index;
@@ -69,12 +69,12 @@ impl Simulation<'_> {
             return self.send_flush(index);
         }
         self.session(index).traced_ns = self.log.as_ref().map_or(0, |log| log.rules.traced_ns);
-        self.want_core(index, SERVER, leader_ns, Resume::SendFlush);
+        self.request_core(index, SERVER, leader_ns, Resume::SendFlush);
     }
 
     /// The leader has written what it flushes, and waits.
     pub(crate) fn send_flush(&mut self, leader: u32) {
-        self.does(leader, Part::LogDevice);
+        self.set_activity(leader, Part::LogDevice);
         self.leave_core(leader);
         self.start_flush(leader);
     }
@@ -95,7 +95,7 @@ impl Simulation<'_> {
             leader,
             ..Job::new(Then::Flushed, writes, Role::Log)
         });
-        self.tally.log_flushes += 1;
+        self.metrics.log_flushes += 1;
         self.advance_job(job);
     }
 
@@ -110,9 +110,9 @@ impl Simulation<'_> {
             }
             return self.let_go(to);
         }
-        self.session(job.leader).by_kernel = true;
+        self.session(job.leader).woken_by_kernel = true;
         let release_ns = self.log.as_ref().map_or(0, |log| log.release_ns);
-        self.want_core(job.leader, SERVER, release_ns.max(1), Resume::Release);
+        self.request_core(job.leader, SERVER, release_ns.max(1), Resume::ReleaseLog);
     }
 
     /// The leader lets the others go on, and goes on itself.
@@ -169,7 +169,7 @@ impl Simulation<'_> {
             session.resume = if session.appended <= log.flushed {
                 Resume::Committed
             } else {
-                Resume::LookAgain
+                Resume::RecheckFlush
             };
             self.events.push(at, Event::Wake(waiter));
         }
@@ -180,12 +180,12 @@ impl Simulation<'_> {
 
     /// One who was woken in vain needs a core to see that.
     pub(crate) fn look_again(&mut self, index: u32) {
-        self.want_core(index, SERVER, LOOK_NS, Resume::Again);
+        self.request_core(index, SERVER, LOOK_NS, Resume::Retry);
     }
 
     /// A session's commit is durable.
     pub(crate) fn committed(&mut self, index: u32) {
-        self.tally.commits += 1;
+        self.metrics.commits += 1;
         self.has_put_frames(index);
         self.release_locks(index);
     }

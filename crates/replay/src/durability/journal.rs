@@ -48,23 +48,23 @@ impl Simulation<'_> {
 
     /// The journal's thread shall run so long for a job.
     fn start_journal(&mut self, job: u32, ran_ns: Nanos) {
-        let index = self.server();
+        let index = self.idle_io_thread();
         let session = self.session(index);
-        session.resume = Resume::Journal(job);
+        session.resume = Resume::JournalThreadDone(job);
         session.pending_ns = ran_ns;
-        session.fresh = false;
-        let core = self.anywhere();
-        if !self.cores.take(core) {
-            return self.contend(index, core, Waker::Another);
+        session.warmup_pending = false;
+        let core = self.any_core();
+        if !self.cores.claim(core) {
+            return self.enqueue_or_preempt(index, core, Waker::Another);
         }
-        let starts_ns = self.starts_ns(self.now - self.cores.left_at(core));
+        let starts_ns = self.wakeup_ns(self.now - self.cores.left_at(core));
         self.dispatch(index, core, starts_ns);
     }
 
     /// The journal's thread has run for a job.
     pub(crate) fn journal_ran(&mut self, index: u32, job: u32) {
         self.leave_core(index);
-        self.servers.push(index);
+        self.idle_io_threads.push(index);
         let role = self.jobs.get(job).role;
         self.journals[role as usize] = self.now;
         self.ready(job);

@@ -84,7 +84,7 @@ impl<'a> Log<'a> {
     }
 
     /// What is appended from now on is written from the start of the file on.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn restart_file(&mut self) {
         self.begins = self.inserted;
     }
 

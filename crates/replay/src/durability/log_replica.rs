@@ -15,16 +15,16 @@ impl Simulation<'_> {
     /// The maker of the copy waits for more of the log; whether there is more already.
     pub(crate) fn await_log(&mut self, index: u32) -> bool {
         let Some(log) = &mut self.log else {
-            return self.waits(index);
+            return self.block(index);
         };
         if log.flushed > log.copy.sent {
             log.copy.sent = log.flushed;
             return true;
         }
         log.copy.idle = Some(index);
-        self.session(index).resume = Resume::Again;
-        self.does(index, Part::Sleep);
-        self.waits(index)
+        self.session(index).resume = Resume::Retry;
+        self.set_activity(index, Part::Sleep);
+        self.block(index)
     }
 
     /// The log is durable further than it was.
@@ -63,7 +63,7 @@ impl Simulation<'_> {
         }
         log.copy.waiting.push(index);
         self.session(index).resume = Resume::Committed;
-        self.does(index, Part::LogQueue);
+        self.set_activity(index, Part::LogQueue);
         self.leave_core(index);
         true
     }

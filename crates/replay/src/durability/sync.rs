@@ -19,7 +19,7 @@ const AFTER_DATA: u32 = 1;
 impl<'a> Simulation<'a> {
     /// A session makes files of a role durable, and waits.
     pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
-        self.does(index, Part::Write);
+        self.set_activity(index, Part::Write);
         let job = self
             .jobs
             .add(Job::new(Then::Session(index), Writes::Script(script), role));
@@ -39,8 +39,8 @@ impl<'a> Simulation<'a> {
         }
         match self.asks_for_more(index) {
             Some(session) => {
-                self.session(session).by_kernel = true;
-                self.want_core(session, SERVER, 1, Resume::DataWritten(index));
+                self.session(session).woken_by_kernel = true;
+                self.request_core(session, SERVER, 1, Resume::DataWritten(index));
             }
             None => self.advance_job(index),
         }
@@ -64,7 +64,7 @@ impl<'a> Simulation<'a> {
     /// A session that makes files durable goes on with that, and waits.
     pub(crate) fn data_written(&mut self, session: u32, job: u32) {
         let log = self.jobs.get(job).then == Then::Flushed;
-        self.does(session, if log { Part::LogDevice } else { Part::Write });
+        self.set_activity(session, if log { Part::LogDevice } else { Part::Write });
         self.leave_core(session);
         self.advance_job(job);
     }
@@ -192,7 +192,7 @@ impl<'a> Simulation<'a> {
         match job.then {
             // Not at once: it may be that nothing had to be sent, and the session is still at the step before.
             Then::Session(session) => {
-                self.session(session).by_kernel = true;
+                self.session(session).woken_by_kernel = true;
                 self.events.push(self.now, Event::Wake(session));
             }
             Then::Sent(session) => self.arrived(session, index),

@@ -67,10 +67,10 @@ impl Simulation<'_> {
             return true;
         }
         if let Some(log) = &mut self.log {
-            log.begin_anew();
+            log.restart_file();
         }
         self.sync(index, Role::Log, script);
-        self.waits(index)
+        self.block(index)
     }
 
     /// The log's file is a new one.
@@ -107,7 +107,7 @@ impl Simulation<'_> {
         ahead.choose(safe);
         let script = ahead.rules.log_script;
         self.sync(index, Role::Log, script);
-        self.waits(index)
+        self.block(index)
     }
 
     fn copy_pages(&mut self, index: u32) -> bool {
@@ -119,7 +119,7 @@ impl Simulation<'_> {
         let traced_ns = pages * u64::from(rules.page_traced_ns);
         let base_ns = Nanos::from(rules.around_ns) + pages * Nanos::from(rules.page_ns);
         self.session(index).traced_ns = u32::try_from(traced_ns).unwrap_or(u32::MAX);
-        self.want_core(index, SERVER, base_ns.max(1), Resume::Next);
+        self.request_core(index, SERVER, base_ns.max(1), Resume::Next);
         false
     }
 
@@ -142,7 +142,7 @@ impl Simulation<'_> {
         let alike = alike(&ahead.rules.scripts, ahead.pages.len() as u32);
         let script = alike[self.random.below(alike.len())].1;
         self.sync(index, Role::Data, script);
-        self.waits(index)
+        self.block(index)
     }
 
     fn end_move(&mut self) -> bool {

@@ -17,14 +17,14 @@ impl Simulation<'_> {
     /// Does a session's next operation; whether it can go on at once.
     fn step(&mut self, index: u32) -> bool {
         let program = self.program;
-        if self.sessions[index as usize].script != program.others {
-            self.progress.moves(self.now);
+        if self.sessions[index as usize].program_index != program.background_load {
+            self.progress.note_action(self.now);
         }
         let session = self.session(index);
-        let script = &program.sessions[session.script as usize];
-        let Some(op) = script.ops.get(session.position as usize).copied() else {
-            let goes = self.begin_anew(index);
-            return goes || self.waits(index);
+        let routine = &program.sessions[session.program_index as usize];
+        let Some(op) = routine.ops.get(session.position as usize).copied() else {
+            let goes = self.restart_session(index);
+            return goes || self.block(index);
         };
         session.position += 1;
         match op {
@@ -36,11 +36,11 @@ impl Simulation<'_> {
                 client,
             } => {
                 (session.traced_ns, session.head_start_ns) = (traced_ns, head_start_ns);
-                self.settle(index, if client { CLIENT } else { SERVER }, core);
+                self.set_home_core(index, if client { CLIENT } else { SERVER }, core);
                 if client {
-                    self.want_client(index, base_ns.into());
+                    self.request_client(index, base_ns.into());
                 } else {
-                    self.want_core(index, SERVER, base_ns.into(), Resume::Next);
+                    self.request_core(index, SERVER, base_ns.into(), Resume::Next);
                 }
                 false
             }
@@ -57,7 +57,7 @@ impl Simulation<'_> {
             } => self.ask_file(index, ask, role, sector, sectors),
             Op::Sync { role, script } => {
                 self.sync(index, role, script);
-                self.waits(index)
+                self.block(index)
             }
             Op::Append { size_bytes } => self.append(index, size_bytes),
             Op::Frames { count } => self.put_frames(index, count),
@@ -82,15 +82,15 @@ impl Simulation<'_> {
                 if self.dependencies.is_given(signal, &self.sessions) {
                     return true;
                 }
-                self.does(index, Part::Other);
-                self.waits(index)
+                self.set_activity(index, Part::Other);
+                self.block(index)
             }
-            Op::OthersRun => {
-                self.waits(index);
-                self.want_core_for_others(index, self.cores.slice_ns());
+            Op::BackgroundRun => {
+                self.block(index);
+                self.request_core_for_background(index, self.cores.slice_ns());
                 false
             }
-            Op::OthersRest => self.rest_of_others(index),
+            Op::BackgroundRest => self.schedule_background_slice(index),
             Op::Drain => self.drain(index),
             Op::Reply { ends } => self.reply(index, ends),
             Op::EndTurn { ends } => self.end_turn(index, ends),
@@ -98,22 +98,22 @@ impl Simulation<'_> {
     }
 
     /// A session waits for something other than a core; always false.
-    pub(crate) fn waits(&mut self, index: u32) -> bool {
+    pub(crate) fn block(&mut self, index: u32) -> bool {
         self.leave_core(index);
         false
     }
 
     fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
-        self.does(index, if timer { Part::Sleep } else { Part::Client });
+        self.set_activity(index, if timer { Part::Sleep } else { Part::Client });
         let now = self.now;
         let session = self.session(index);
-        session.by_kernel = timer;
+        session.woken_by_kernel = timer;
         // A transaction begins with its first request.
         if !timer && session.transaction_began == now {
             session.transaction_began += time_ns;
         }
         self.events.push(now + time_ns, Event::Wake(index));
-        self.waits(index)
+        self.block(index)
     }
 
     fn append(&mut self, index: u32, size_bytes: u32) -> bool {
@@ -132,9 +132,9 @@ impl Simulation<'_> {
         session.replied = true;
         let latency_ns = now - session.transaction_began;
         if ends && session.counts {
-            self.tally.transaction(latency_ns);
+            self.metrics.add_transaction(latency_ns);
         }
-        self.does(index, Part::Client);
+        self.set_activity(index, Part::Client);
         true
     }
 
@@ -148,12 +148,12 @@ impl Simulation<'_> {
         if !self.session(index).counts {
             return self.end_background_turn(index);
         }
-        self.tally.turns += 1;
+        self.metrics.turns += 1;
         if ends {
             self.end_transaction();
             self.begin_due_by_work();
         }
-        self.does(index, Part::Runnable);
+        self.set_activity(index, Part::Runnable);
         let session = self.session(index);
         session.replied = false;
         if ends {
@@ -163,23 +163,23 @@ impl Simulation<'_> {
     }
 
     /// Other programs want their share of a core at even distances of time; they make good what they missed.
-    fn rest_of_others(&mut self, index: u32) -> bool {
-        let (now, period_ns) = (self.now, self.others_period_ns);
+    fn schedule_background_slice(&mut self, index: u32) -> bool {
+        let (now, period_ns) = (self.now, self.background_period_ns);
         let session = self.session(index);
         session.position = 0;
         session.cycle += 1;
         let next = session.cycle_began + period_ns;
         session.cycle_began = next;
         self.events.push(next.max(now), Event::Wake(index));
-        self.waits(index)
+        self.block(index)
     }
 
     fn end_background_turn(&mut self, index: u32) -> bool {
-        let script = &self.program.sessions[self.session(index).script as usize];
-        if script.pace == Pace::Loop {
+        let routine = &self.program.sessions[self.session(index).program_index as usize];
+        if routine.pace == Pace::Loop {
             return true;
         }
-        self.waits(index);
+        self.block(index);
         self.await_next_turn(index);
         false
     }

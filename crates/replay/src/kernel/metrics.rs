@@ -6,10 +6,10 @@ use tierwise_work::Part;
 
 use crate::api::outcome::Latency;
 
-/// Counted from [`Tally::begin`] on; before that everything is forgotten.
+/// Counted from [`Metrics::start`] on; before that everything is forgotten.
 #[derive(Debug)]
-pub(crate) struct Tally {
-    counting_from: Option<Nanos>,
+pub(crate) struct Metrics {
+    counted_from: Option<Nanos>,
     spent_ns: [u64; Part::ALL.len()],
     latency: Times,
     pub(crate) turns: u64,
@@ -18,10 +18,10 @@ pub(crate) struct Tally {
     pub(crate) log_flushes: u64,
 }
 
-impl Tally {
+impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
-            counting_from: None,
+            counted_from: None,
             spent_ns: [0; Part::ALL.len()],
             latency: Times::new(),
             turns: 0,
@@ -32,27 +32,27 @@ impl Tally {
     }
 
     /// Whether it has begun to count.
-    pub(crate) fn counts(&self) -> bool {
-        self.counting_from.is_some()
+    pub(crate) fn is_counting(&self) -> bool {
+        self.counted_from.is_some()
     }
 
     /// Forgets what was and counts from `now`.
-    pub(crate) fn begin(&mut self, now: Nanos) {
-        self.counting_from = Some(now);
+    pub(crate) fn start(&mut self, now: Nanos) {
+        self.counted_from = Some(now);
         self.latency = Times::new();
         (self.turns, self.transactions) = (0, 0);
         (self.commits, self.log_flushes) = (0, 0);
     }
 
     /// A session did one thing from `since` until `now`, or will have begun to by `since`.
-    pub(crate) fn spend(&mut self, part: Part, since: Nanos, now: Nanos) {
-        if let Some(from) = self.counting_from {
+    pub(crate) fn add_time(&mut self, part: Part, since: Nanos, now: Nanos) {
+        if let Some(from) = self.counted_from {
             self.spent_ns[part as usize] += now.saturating_sub(since.max(from));
         }
     }
 
     /// A transaction ended that took so long.
-    pub(crate) fn transaction(&mut self, latency_ns: Nanos) {
+    pub(crate) fn add_transaction(&mut self, latency_ns: Nanos) {
         self.transactions += 1;
         self.latency.record(latency_ns.max(1));
     }

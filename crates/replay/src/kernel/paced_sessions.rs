@@ -11,16 +11,16 @@ impl Simulation<'_> {
     pub(crate) fn await_next_turn(&mut self, index: u32) {
         let program = self.program;
         let session = self.session(index);
-        let script = &program.sessions[session.script as usize];
-        let turns = script.turns.len() as u32;
+        let routine = &program.sessions[session.program_index as usize];
+        let turns = routine.turns.len() as u32;
         let (round, turn) = (u64::from(session.turn / turns), session.turn % turns);
         session.turn += 1;
-        session.position = script.turns[turn as usize];
+        session.position = routine.turns[turn as usize];
         if round > 0 && !self.steady {
             return;
         }
-        let start = script.starts[turn as usize];
-        if script.pace == Pace::Work {
+        let start = routine.starts[turn as usize];
+        if routine.pace == Pace::Work {
             let at = start + round * program.period_transactions();
             self.due_by_work.push((at, index));
             return self.begin_due_by_work();

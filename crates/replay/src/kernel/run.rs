@@ -16,9 +16,9 @@ use crate::block::storage::Storage;
 use crate::durability::log::Log;
 use crate::engines::wal::WriteAhead;
 use crate::kernel::events::{Event, Events};
-use crate::kernel::metrics::Tally;
+use crate::kernel::metrics::Metrics;
 use crate::kernel::progress::Progress;
-use crate::kernel::session::{SERVER, Session};
+use crate::kernel::session::{SERVER, SessionState};
 use crate::kernel::simulation::Simulation;
 use crate::locks::hot_locks::Locks;
 use crate::locks::thread_dependencies::ThreadDependencies;
@@ -27,7 +27,7 @@ use crate::page_cache::dirty_pages::{Cache, limit_bytes};
 use crate::page_cache::flusher::Flusher;
 use crate::page_cache::read_ahead_windows::ReadAhead;
 use crate::program::prepared::Program;
-use crate::scheduler::background_load::calibrated;
+use crate::scheduler::background_load::calibrated_share;
 use crate::scheduler::client_threads;
 use crate::scheduler::cores::Cores;
 
@@ -104,7 +104,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
         locks: Locks::new(&work.locks, sessions.len()),
         sessions,
-        servers: Vec::new(),
+        idle_io_threads: Vec::new(),
         journals: [0; Role::ALL.len()],
         clients,
         log: work.log.as_ref().map(|rules| {
@@ -119,11 +119,11 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         flusher: Flusher::default(),
         read_ahead: ReadAhead::default(),
         dependencies: ThreadDependencies::new(program, sets),
-        tally: Tally::new(),
+        metrics: Metrics::new(),
         random: SplitMix::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
         traced: scenario.traced,
-        others_period_ns: 0,
+        background_period_ns: 0,
         steady,
         transactions: 0,
         enough: scenario.enough.filter(|_| steady).unwrap_or(u64::MAX),
@@ -146,22 +146,22 @@ fn most_dirty_bytes(work: &Work, memory_bytes: u64) -> u64 {
 }
 
 /// All recorded sessions; with more clients, further sets of those that loop; with fewer, not all clients.
-fn sessions(program: &Program, clients: Option<u32>) -> Vec<Session> {
+fn sessions(program: &Program, clients: Option<u32>) -> Vec<SessionState> {
     let wanted = clients.map_or(program.clients, |clients| clients as usize);
     let mut sessions = Vec::new();
     let mut left = wanted;
     for set in 0.. {
-        for (index, script) in program.sessions.iter().enumerate() {
-            if index == program.others as usize {
+        for (index, routine) in program.sessions.iter().enumerate() {
+            if index == program.background_load as usize {
                 continue;
             }
-            if script.client && left > 0 {
+            if routine.client && left > 0 {
                 left -= 1;
-                sessions.push(Session::new(index as u32, set, true));
-            } else if !script.client
-                && (set == 0 || (script.pace == Pace::Loop && !script.copies_log))
+                sessions.push(SessionState::new(index as u32, set, true));
+            } else if !routine.client
+                && (set == 0 || (routine.pace == Pace::Loop && !routine.copies_log))
             {
-                sessions.push(Session::new(index as u32, set, false));
+                sessions.push(SessionState::new(index as u32, set, false));
             }
         }
         if left == 0 {
@@ -172,25 +172,25 @@ fn sessions(program: &Program, clients: Option<u32>) -> Vec<Session> {
 }
 
 /// The other programs of the machine: on each core one that takes its part of what they took in the recording.
-fn start_others(simulation: &mut Simulation<'_>, scenario: &Scenario) {
+fn start_background_load(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     let work = &simulation.program.work;
     let share = scenario
-        .others_share
-        .unwrap_or_else(|| calibrated(simulation.program))
+        .background_share
+        .unwrap_or_else(|| calibrated_share(simulation.program))
         * f64::from(work.cores)
         / f64::from(scenario.cores);
     if share <= LEAST_SHARE {
         return;
     }
     let slice_ns = simulation.cores.slice_ns();
-    simulation.others_period_ns = (slice_ns as f64 / share.min(MOST_SHARE)) as Nanos;
+    simulation.background_period_ns = (slice_ns as f64 / share.min(MOST_SHARE)) as Nanos;
     for core in 0..scenario.cores {
         let index = simulation.sessions.len() as u32;
-        let mut session = Session::new(simulation.program.others, 0, false);
+        let mut session = SessionState::new(simulation.program.background_load, 0, false);
         session.home[SERVER] = core;
         session.cycle_began = simulation
             .random
-            .below(simulation.others_period_ns as usize) as Nanos;
+            .below(simulation.background_period_ns as usize) as Nanos;
         simulation
             .events
             .push(session.cycle_began, Event::Wake(index));
@@ -203,22 +203,22 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     simulation
         .dependencies
         .pre_signal_missing(program, sessions);
-    start_others(simulation, scenario);
+    start_background_load(simulation, scenario);
     for index in 0..simulation.sessions.len() as u32 {
-        if simulation.sessions[index as usize].script == simulation.program.others {
+        if simulation.sessions[index as usize].program_index == simulation.program.background_load {
             continue;
         }
-        let script =
-            &simulation.program.sessions[simulation.sessions[index as usize].script as usize];
-        if script.pace != Pace::Loop {
+        let routine = &simulation.program.sessions
+            [simulation.sessions[index as usize].program_index as usize];
+        if routine.pace != Pace::Loop {
             simulation.await_next_turn(index);
             continue;
         }
         let anywhere = simulation.steady && simulation.program.signallers.is_empty();
-        if anywhere && !script.beginnings.is_empty() {
-            let drawn = simulation.random.below(script.beginnings.len());
-            let turn = script.beginnings[drawn];
-            simulation.sessions[index as usize].position = script.turns[turn as usize];
+        if anywhere && !routine.beginnings.is_empty() {
+            let drawn = simulation.random.below(routine.beginnings.len());
+            let turn = routine.beginnings[drawn];
+            simulation.sessions[index as usize].position = routine.turns[turn as usize];
         }
         simulation.events.push(0, Event::Wake(index));
     }
@@ -229,7 +229,7 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
         simulation.events.push(warm_up_ns, Event::Count);
         simulation.events.push(warm_up_ns + span_ns, Event::End);
     } else {
-        simulation.tally.begin(0);
+        simulation.metrics.start(0);
     }
 }
 
@@ -248,24 +248,24 @@ fn warnings(simulation: &Simulation<'_>) -> Vec<String> {
 fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     for index in 0..simulation.sessions.len() as u32 {
         if !simulation.sessions[index as usize].finished {
-            let doing = simulation.sessions[index as usize].doing;
-            let other = if doing == Part::Other {
+            let activity = simulation.sessions[index as usize].activity;
+            let other = if activity == Part::Other {
                 Part::Sleep
             } else {
                 Part::Other
             };
-            simulation.does(index, other);
+            simulation.set_activity(index, other);
         }
     }
     let elapsed_ns = simulation.now - simulation.counted_from;
-    let tally = &simulation.tally;
+    let metrics = &simulation.metrics;
     Outcome {
         elapsed_s: elapsed_ns as f64 / 1e9,
-        turns: tally.turns,
-        transactions: simulation.program.counted(tally.transactions),
-        latency: tally.latency(),
-        shares: tally.shares(),
-        commits_per_flush: tally.commits as f64 / tally.log_flushes.max(1) as f64,
+        turns: metrics.turns,
+        transactions: simulation.program.counted(metrics.transactions),
+        latency: metrics.latency(),
+        shares: metrics.shares(),
+        commits_per_flush: metrics.commits as f64 / metrics.log_flushes.max(1) as f64,
         busy_share: simulation.cores.busy_share(simulation.now, elapsed_ns),
         io: simulation.storage.io(simulation.now),
         warnings: warnings(&simulation),

@@ -20,21 +20,21 @@ pub(crate) enum Resume {
     /// Its next operation.
     Next,
     /// The same operation once more.
-    Again,
+    Retry,
     /// Looks whether a flush that it waited for covered it, on a core.
-    LookAgain,
+    RecheckFlush,
     /// As the leader of a flush, sends it.
     SendFlush,
     /// As the leader of a flush that is done, lets the others go on.
-    Release,
+    ReleaseLog,
     /// Its commit is durable.
     Committed,
     /// The data of a sync of its, this job, is written: asks for what comes after it.
     DataWritten(u32),
     /// As one of storage's threads, has served a request.
-    Served(Paid),
+    IoThreadDone(Paid),
     /// As the thread of a file system's journal, has run for this job.
-    Journal(u32),
+    JournalThreadDone(u32),
     /// Its client's thread has served it.
     ClientDone,
 }
@@ -58,9 +58,9 @@ pub(crate) enum WaitsFor {
 
 /// The state of one session.
 #[derive(Debug)]
-pub(crate) struct Session {
-    /// Index of its script.
-    pub(crate) script: u32,
+pub(crate) struct SessionState {
+    /// Index of its program.
+    pub(crate) program_index: u32,
     /// Number of the set of all recorded sessions that it is of.
     pub(crate) set: u32,
     /// Its client's thread among those known, or [`NONE`].
@@ -83,13 +83,13 @@ pub(crate) struct Session {
     /// How long before now its thread was woken, if it is a client's that shall run.
     pub(crate) head_start_ns: u32,
     /// Whether a device's answer or a timer wakes its thread next.
-    pub(crate) by_kernel: bool,
+    pub(crate) woken_by_kernel: bool,
     /// Whether that is yet to be scaled by how long it waited.
-    pub(crate) fresh: bool,
+    pub(crate) warmup_pending: bool,
     /// How cold each of them was when it last left its core; see [`tierwise_work::CpuCost`].
-    pub(crate) cold: [f64; 2],
-    pub(crate) doing: Part,
-    pub(crate) since: Nanos,
+    pub(crate) coldness: [f64; 2],
+    pub(crate) activity: Part,
+    pub(crate) activity_since: Nanos,
     /// The log's end after its last append.
     pub(crate) appended: u64,
     /// How far its flush of the log reaches.
@@ -124,10 +124,10 @@ pub(crate) struct Session {
     pub(crate) finished: bool,
 }
 
-impl Session {
-    pub(crate) fn new(script: u32, set: u32, counts: bool) -> Self {
+impl SessionState {
+    pub(crate) fn new(program_index: u32, set: u32, counts: bool) -> Self {
         Self {
-            script,
+            program_index,
             set,
             client: NONE,
             position: 0,
@@ -139,11 +139,11 @@ impl Session {
             pending_ns: 0,
             traced_ns: 0,
             head_start_ns: 0,
-            by_kernel: false,
-            fresh: false,
-            cold: [0.0; 2],
-            doing: Part::Other,
-            since: 0,
+            woken_by_kernel: false,
+            warmup_pending: false,
+            coldness: [0.0; 2],
+            activity: Part::Other,
+            activity_since: 0,
             appended: 0,
             flushes_to: 0,
             held: Vec::with_capacity(8),

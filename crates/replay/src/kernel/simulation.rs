@@ -11,9 +11,9 @@ use crate::block::storage::Storage;
 use crate::durability::log::Log;
 use crate::engines::wal::WriteAhead;
 use crate::kernel::events::{Event, Events};
-use crate::kernel::metrics::Tally;
+use crate::kernel::metrics::Metrics;
 use crate::kernel::progress::Progress;
-use crate::kernel::session::{Resume, Session};
+use crate::kernel::session::{Resume, SessionState};
 use crate::locks::hot_locks::Locks;
 use crate::locks::thread_dependencies::ThreadDependencies;
 use crate::page_cache::cache_hits::Memory;
@@ -38,9 +38,9 @@ pub(crate) struct Simulation<'a> {
     pub(crate) cores: Cores,
     pub(crate) storage: Storage<'a>,
     pub(crate) jobs: Jobs,
-    pub(crate) sessions: Vec<Session>,
+    pub(crate) sessions: Vec<SessionState>,
     /// Those among them that stand for storage's threads and have nothing to do.
-    pub(crate) servers: Vec<u32>,
+    pub(crate) idle_io_threads: Vec<u32>,
     /// Of each role: when the thread of its file system's journal ran last.
     pub(crate) journals: [Nanos; Role::ALL.len()],
     pub(crate) clients: Vec<ClientThread>,
@@ -53,13 +53,13 @@ pub(crate) struct Simulation<'a> {
     pub(crate) flusher: Flusher,
     pub(crate) read_ahead: ReadAhead,
     pub(crate) dependencies: ThreadDependencies,
-    pub(crate) tally: Tally,
+    pub(crate) metrics: Metrics,
     pub(crate) random: SplitMix,
     pub(crate) cpu_speed: f64,
     /// Whether what is done is recorded too.
     pub(crate) traced: bool,
     /// How often each core's share of other programs wants a slice.
-    pub(crate) others_period_ns: Nanos,
+    pub(crate) background_period_ns: Nanos,
     /// Whether sessions begin anew at their end.
     pub(crate) steady: bool,
     /// Client sessions that have not finished.
@@ -84,23 +84,23 @@ impl Simulation<'_> {
     /// If it gets nowhere.
     pub(crate) fn run(&mut self) -> Result<(), ReplayError> {
         while !self.over {
-            let (event, device) = (self.events.next(), self.storage.next());
-            if device <= event && device != Nanos::MAX {
-                self.now = self.now.max(device);
+            let (event_at, device_at) = (self.events.next(), self.storage.next());
+            if device_at <= event_at && device_at != Nanos::MAX {
+                self.now = self.now.max(device_at);
                 self.advance_devices();
-            } else if let Some(happens) = self.events.pop() {
-                self.now = self.now.max(event);
-                self.happen(happens);
+            } else if let Some(event) = self.events.pop() {
+                self.now = self.now.max(event_at);
+                self.handle(event);
             }
-            self.serve();
-            self.progress.check(self.now, &self.sessions)?;
+            self.run_io_threads();
+            self.progress.check_progress(self.now, &self.sessions)?;
         }
         Ok(())
     }
 
-    fn happen(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         match event {
-            Event::Core(core) => self.end_stretch(core),
+            Event::Core(core) => self.end_cpu_burst(core),
             Event::Wake(session) => self.resume(session),
             Event::Begin(session) => self.begin_turn(session),
             Event::Passed(request) => self.storage.passed(self.now, request),
@@ -115,7 +115,7 @@ impl Simulation<'_> {
     fn advance_devices(&mut self) {
         let mut answered = std::mem::take(&mut self.answered);
         self.storage.advance(self.now, &mut answered);
-        self.progress.answers(self.now, answered.len());
+        self.progress.note_completions(self.now, answered.len());
         for job in answered.drain(..) {
             self.answer(job);
         }
@@ -125,20 +125,20 @@ impl Simulation<'_> {
     /// A transaction of a client has ended, which may be the last that has to pass before it counts, or the last.
     pub(crate) fn end_transaction(&mut self) {
         self.transactions += 1;
-        if self.tally.counts() {
-            self.over |= self.tally.transactions >= self.enough;
+        if self.metrics.is_counting() {
+            self.over |= self.metrics.transactions >= self.enough;
         } else if self.transactions >= self.enough / WARM_UP_PART {
             self.begin_counting();
         }
     }
 
     fn begin_counting(&mut self) {
-        if self.tally.counts() {
+        if self.metrics.is_counting() {
             return;
         }
         self.counted_from = self.now;
-        self.tally.begin(self.now);
-        self.cores.begin(self.now);
+        self.metrics.start(self.now);
+        self.cores.reset_busy_time(self.now);
         self.storage.begin(self.now);
     }
 
@@ -147,47 +147,52 @@ impl Simulation<'_> {
         let resume = std::mem::replace(&mut self.session(session).resume, Resume::Next);
         match resume {
             Resume::Next => self.proceed(session),
-            Resume::Again => {
+            Resume::Retry => {
                 self.session(session).position -= 1;
                 self.proceed(session);
             }
             Resume::ClientDone => self.client_done(session),
-            Resume::LookAgain => self.look_again(session),
+            Resume::RecheckFlush => self.look_again(session),
             Resume::SendFlush => self.send_flush(session),
             Resume::DataWritten(job) => self.data_written(session, job),
-            Resume::Release => self.release_log(session),
-            Resume::Served(paid) => self.served(session, paid),
-            Resume::Journal(job) => self.journal_ran(session, job),
+            Resume::ReleaseLog => self.release_log(session),
+            Resume::IoThreadDone(paid) => self.io_thread_done(session, paid),
+            Resume::JournalThreadDone(job) => self.journal_ran(session, job),
             Resume::Committed => self.durable_in_log(session),
         }
     }
 
-    pub(crate) fn session(&mut self, session: u32) -> &mut Session {
+    pub(crate) fn session(&mut self, session: u32) -> &mut SessionState {
         &mut self.sessions[session as usize]
     }
 
     /// Notes that a session does something else from now on.
-    pub(crate) fn does(&mut self, session: u32, doing: Part) {
-        self.does_from(session, doing, self.now);
+    pub(crate) fn set_activity(&mut self, session: u32, activity: Part) {
+        self.set_activity_from(session, activity, self.now);
     }
 
     /// Notes that a session will do something else from then on.
-    pub(crate) fn does_from(&mut self, session: u32, doing: Part, from: Nanos) {
+    pub(crate) fn set_activity_from(&mut self, session: u32, activity: Part, from: Nanos) {
         let state = &mut self.sessions[session as usize];
-        let doing = if state.replied { Part::Client } else { doing };
-        if state.doing == doing {
+        let activity = if state.replied {
+            Part::Client
+        } else {
+            activity
+        };
+        if state.activity == activity {
             return;
         }
         if state.counts {
-            self.tally.spend(state.doing, state.since, from);
+            self.metrics
+                .add_time(state.activity, state.activity_since, from);
         }
-        (state.doing, state.since) = (doing, from);
+        (state.activity, state.activity_since) = (activity, from);
     }
 
     /// A session has come to the end of its turns.
-    pub(crate) fn begin_anew(&mut self, index: u32) -> bool {
-        let script = self.session(index).script as usize;
-        let endless = self.steady || self.program.sessions[script].copies_log;
+    pub(crate) fn restart_session(&mut self, index: u32) -> bool {
+        let routine = self.session(index).program_index as usize;
+        let endless = self.steady || self.program.sessions[routine].copies_log;
         let now = self.now;
         let session = self.session(index);
         session.position = 0;
@@ -203,7 +208,7 @@ impl Simulation<'_> {
                 self.unfinished -= 1;
                 self.over = self.unfinished == 0;
             }
-            self.does(index, Part::Other);
+            self.set_activity(index, Part::Other);
             return false;
         }
         if took_no_time {

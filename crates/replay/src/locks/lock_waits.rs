@@ -22,12 +22,12 @@ impl Simulation<'_> {
         let delay = (session.tries as usize).min(lock.retry_ns.len() - 1);
         let sleep_ns: Nanos = lock.retry_ns[delay] + late_ns;
         session.tries += 1;
-        session.resume = Resume::Again;
+        session.resume = Resume::Retry;
         self.reads_no_more(index);
-        self.does(index, Part::Lock);
+        self.set_activity(index, Part::Lock);
         self.events
             .push(self.now + sleep_ns.max(1), Event::Wake(index));
-        self.waits(index)
+        self.block(index)
     }
 
     /// The key that a session asks for: the one it has asked for before, or any.
@@ -66,8 +66,8 @@ impl Simulation<'_> {
                 self.retry_after(index, known)
             }
             Asked::Waits => {
-                self.does(index, Part::Lock);
-                self.waits(index)
+                self.set_activity(index, Part::Lock);
+                self.block(index)
             }
         }
     }

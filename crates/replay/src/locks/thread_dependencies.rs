@@ -4,7 +4,7 @@
 use tierwise_device::Nanos;
 
 use crate::kernel::events::{Event, Events};
-use crate::kernel::session::Session;
+use crate::kernel::session::SessionState;
 use crate::program::prepared::Program;
 
 /// Given to those who wait for sessions that do not run: more than any session has rounds.
@@ -48,12 +48,13 @@ impl ThreadDependencies {
     }
 
     /// Gives for ever the signals of sessions that do not run.
-    pub(crate) fn pre_signal_missing(&mut self, program: &Program, sessions: &[Session]) {
+    pub(crate) fn pre_signal_missing(&mut self, program: &Program, sessions: &[SessionState]) {
         for (at, given) in self.given.iter_mut().enumerate() {
             let (set, signaller) = (at / self.in_a_set, program.signallers[at % self.in_a_set]);
-            let runs = |script| {
+            let runs = |program| {
                 let mut sessions = sessions.iter();
-                sessions.any(|session| session.script == script && session.set as usize == set)
+                sessions
+                    .any(|session| session.program_index == program && session.set as usize == set)
             };
             if !signaller.is_some_and(runs) {
                 *given = FOR_EVER;
@@ -65,7 +66,7 @@ impl ThreadDependencies {
     pub(crate) fn signal(
         &mut self,
         (index, number): (u32, u32),
-        sessions: &[Session],
+        sessions: &[SessionState],
         now: Nanos,
         events: &mut Events,
     ) {
@@ -85,7 +86,11 @@ impl ThreadDependencies {
     }
 
     /// Whether a session finds the signal of a number given; else it is among those who wait.
-    pub(crate) fn is_given(&mut self, (index, number): (u32, u32), sessions: &[Session]) -> bool {
+    pub(crate) fn is_given(
+        &mut self,
+        (index, number): (u32, u32),
+        sessions: &[SessionState],
+    ) -> bool {
         let session = &sessions[index as usize];
         let signal = self.signal_of(session, number);
         if self.given[signal] > session.cycle {
@@ -114,7 +119,7 @@ impl ThreadDependencies {
     }
 
     /// A signal among those of a session's set of sessions.
-    fn signal_of(&self, session: &Session, number: u32) -> usize {
+    fn signal_of(&self, session: &SessionState, number: u32) -> usize {
         session.set as usize * self.in_a_set + number as usize
     }
 }

@@ -31,7 +31,7 @@ impl Simulation<'_> {
             Ask::Read | Ask::SendRead if self.memory.answers(false, self.reuse_of(index)) => true,
             Ask::Read | Ask::SendRead if self.has_been_read(index, role) => true,
             Ask::Look | Ask::Read if self.is_coming(index, role, sector, sectors) => {
-                self.waits(index)
+                self.block(index)
             }
             Ask::Look => {
                 self.read_on(role, sector, sectors);
@@ -51,11 +51,11 @@ impl Simulation<'_> {
             Ask::Read => self.request(index, Op::Read, role, sector, sectors),
             Ask::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
             Ask::Write if self.cache.is_full() => {
-                self.session(index).resume = Resume::Again;
-                self.does(index, Part::Write);
+                self.session(index).resume = Resume::Retry;
+                self.set_activity(index, Part::Write);
                 self.flusher.throttled.push_back(index);
                 self.look_for_old_pages_now();
-                self.waits(index)
+                self.block(index)
             }
             Ask::Write => {
                 self.cache.write(self.now, role, sector, sectors);
@@ -94,7 +94,7 @@ impl Simulation<'_> {
         sector: u64,
         sectors: u32,
     ) -> bool {
-        self.does(
+        self.set_activity(
             index,
             if op == Op::Read {
                 Part::Read
@@ -103,7 +103,7 @@ impl Simulation<'_> {
             },
         );
         self.send_for(Then::Session(index), op, role, sector, sectors);
-        self.waits(index)
+        self.block(index)
     }
 
     /// Whether what a session reads is there although it was not in the recording: where memory holds all files, pages
@@ -164,7 +164,7 @@ impl Simulation<'_> {
             return false;
         };
         session.waits_for = WaitsFor::Job(job);
-        self.does(index, Part::Read);
+        self.set_activity(index, Part::Read);
         true
     }
 
@@ -174,8 +174,8 @@ impl Simulation<'_> {
             return true;
         }
         self.session(index).waits_for = WaitsFor::All;
-        self.does(index, Part::Write);
-        self.waits(index)
+        self.set_activity(index, Part::Write);
+        self.block(index)
     }
 
     /// What a session sent was answered.

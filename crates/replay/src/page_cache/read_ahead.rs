@@ -46,7 +46,7 @@ impl Simulation<'_> {
         let until = Some((role, sector + u64::from(sectors)));
         let before = std::mem::replace(&mut self.session(index).read_until, until);
         if self.is_coming(index, role, sector, sectors) {
-            return self.waits(index);
+            return self.block(index);
         }
         let goes_on = before == Some((role, sector));
         let ahead = self.storage.layout().read_ahead(role) as u32;
@@ -60,8 +60,8 @@ impl Simulation<'_> {
         if !self.read_ahead.wait_for(index, role, range) {
             return true;
         }
-        self.does(index, Part::Read);
-        self.waits(index)
+        self.set_activity(index, Part::Read);
+        self.block(index)
     }
 
     /// Sends what the kernel would at a read of a range, of a stream that ends there.

@@ -67,10 +67,10 @@ impl Simulation<'_> {
             };
             self.send_behind(role, sector, sectors);
         }
-        self.session(index).resume = Resume::Again;
-        self.does(index, Part::Write);
+        self.session(index).resume = Resume::Retry;
+        self.set_activity(index, Part::Write);
         self.flusher.giving.push_back(index);
-        self.waits(index)
+        self.block(index)
     }
 
     fn send_behind(&mut self, role: Role, sector: u64, sectors: u32) {

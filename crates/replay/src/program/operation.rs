@@ -87,9 +87,9 @@ pub(crate) enum Op {
     /// The client has its answer; what follows is its own time. `ends` a transaction.
     Reply { ends: bool },
     /// Another program has a slice of a core.
-    OthersRun,
+    BackgroundRun,
     /// Until its next.
-    OthersRest,
+    BackgroundRest,
     /// A turn is done; `ends` a transaction.
     EndTurn { ends: bool },
 }

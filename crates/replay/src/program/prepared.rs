@@ -8,17 +8,17 @@ use tierwise_work::{Pace, RecordedDevice, Session, Work};
 
 use crate::api::error::ReplayError;
 use crate::program::operation::{Ask, Op};
-use crate::program::session_program::{Script, script};
+use crate::program::session_program::{SessionProgram, compile};
 
 /// Work made ready.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) work: Work,
-    pub(crate) sessions: Vec<Script>,
+    pub(crate) sessions: Vec<SessionProgram>,
     /// What stands in `sessions` for the other programs of the machine.
-    pub(crate) others: u32,
+    pub(crate) background_load: u32,
     /// The share of the cores that other programs took to the sessions' loss; worked out when first asked for.
-    pub(crate) others_share: OnceLock<f64>,
+    pub(crate) background_share: OnceLock<f64>,
     /// Client sessions in `sessions`, and their transactions.
     pub(crate) clients: usize,
     transactions: usize,
@@ -55,7 +55,7 @@ impl Program {
             .iter()
             .filter(|session| !session.turns.is_empty());
         let mut sessions: Vec<_> = scripts
-            .map(|session| script(&work, session, client(session)))
+            .map(|session| compile(&work, session, client(session)))
             .collect::<Result<_, _>>()?;
         let clients = sessions.iter().filter(|session| session.client).count();
         if clients == 0 {
@@ -66,16 +66,16 @@ impl Program {
         }
         let signallers = signallers(&sessions);
         let longest_away_ns = longest_away_ns(sessions.iter().flat_map(|session| &session.ops));
-        let others = sessions.len() as u32;
-        sessions.push(Script::others());
+        let background_load = sessions.len() as u32;
+        sessions.push(SessionProgram::background_load());
         let (devices, profiles) = devices(&work, library)?;
         Ok(Self {
             work,
             transactions: count(&sessions, ends_a_transaction),
             reads: count(&sessions, reads),
             sessions,
-            others,
-            others_share: OnceLock::new(),
+            background_load,
+            background_share: OnceLock::new(),
             clients,
             devices,
             profiles,
@@ -183,13 +183,13 @@ fn reads(op: &Op) -> bool {
 }
 
 /// How many of the clients' operations are such.
-fn count(sessions: &[Script], is_such: fn(&Op) -> bool) -> usize {
+fn count(sessions: &[SessionProgram], is_such: fn(&Op) -> bool) -> usize {
     let clients = sessions.iter().filter(|session| session.client);
     let ops = clients.flat_map(|session| &session.ops);
     ops.filter(|op| is_such(op)).count()
 }
 
-fn signallers(sessions: &[Script]) -> Vec<Option<u32>> {
+fn signallers(sessions: &[SessionProgram]) -> Vec<Option<u32>> {
     let mut found = Vec::new();
     for (index, session) in sessions.iter().enumerate() {
         for op in &session.ops {

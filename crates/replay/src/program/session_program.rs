@@ -7,7 +7,7 @@ use crate::program::operation::{Moving, Op, broken, op};
 
 /// A session made ready.
 #[derive(Debug)]
-pub(crate) struct Script {
+pub(crate) struct SessionProgram {
     pub(crate) ops: Vec<Op>,
     /// First operation of each turn.
     pub(crate) turns: Vec<u32>,
@@ -27,11 +27,11 @@ pub(crate) struct Script {
     pub(crate) starts: Vec<u64>,
 }
 
-impl Script {
+impl SessionProgram {
     /// What other programs do.
-    pub(crate) fn others() -> Self {
+    pub(crate) fn background_load() -> Self {
         Self {
-            ops: vec![Op::OthersRun, Op::OthersRest],
+            ops: vec![Op::BackgroundRun, Op::BackgroundRest],
             turns: Vec::new(),
             beginnings: Vec::new(),
             client: false,
@@ -48,8 +48,12 @@ impl Script {
 ///
 /// # Errors
 /// Turns without their steps or starts, steps whose index points nowhere.
-pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Script, ReplayError> {
-    let mut script = Script {
+pub(crate) fn compile(
+    work: &Work,
+    session: &Session,
+    client: bool,
+) -> Result<SessionProgram, ReplayError> {
+    let mut routine = SessionProgram {
         ops: Vec::with_capacity(session.steps.len() + session.turns.len()),
         turns: Vec::with_capacity(session.turns.len()),
         beginnings: Vec::new(),
@@ -66,33 +70,33 @@ pub(crate) fn script(work: &Work, session: &Session, client: bool) -> Result<Scr
     let mut begins = true;
     let mut coldness = Coldness::default();
     for (index, turn) in session.turns.iter().enumerate() {
-        script.turns.push(script.ops.len() as u32);
+        routine.turns.push(routine.ops.len() as u32);
         if begins {
-            script.beginnings.push(index as u32);
+            routine.beginnings.push(index as u32);
         }
         begins = turn.ends;
         let steps = steps(session, turn)?;
         let reply = steps.len().saturating_sub(turn.tail_steps as usize);
         for (at, step) in steps.iter().enumerate() {
             if at == reply {
-                script.ops.push(Op::Reply { ends: turn.ends });
+                routine.ops.push(Op::Reply { ends: turn.ends });
             }
-            script.ops.push(op(work, session, step, &mut coldness)?);
+            routine.ops.push(op(work, session, step, &mut coldness)?);
             if *step == Step::Checkpoint {
                 let rest = Moving::ALL[1..].iter();
-                script.ops.extend(rest.map(|part| Op::Checkpoint(*part)));
+                routine.ops.extend(rest.map(|part| Op::Checkpoint(*part)));
             }
             if *step == Step::Commit {
-                script.leads.0 += 1;
-                script.leads.1 += flush(work, &mut coldness);
+                routine.leads.0 += 1;
+                routine.leads.1 += flush(work, &mut coldness);
             }
         }
         if reply == steps.len() {
-            script.ops.push(Op::Reply { ends: turn.ends });
+            routine.ops.push(Op::Reply { ends: turn.ends });
         }
-        script.ops.push(Op::EndTurn { ends: turn.ends });
+        routine.ops.push(Op::EndTurn { ends: turn.ends });
     }
-    Ok(script)
+    Ok(routine)
 }
 
 /// A recorded flush of the log: what its leader runs before it, had it been warm.

@@ -16,8 +16,8 @@ const STEPS: u32 = 6;
 const SPAN_NS: u64 = 1_000_000_000;
 
 /// The share of the recorded cores that others take in replays.
-pub(crate) fn calibrated(program: &Program) -> f64 {
-    *program.others_share.get_or_init(|| calibrate(program))
+pub(crate) fn calibrated_share(program: &Program) -> f64 {
+    *program.background_share.get_or_init(|| calibrate(program))
 }
 
 fn calibrate(program: &Program) -> f64 {
@@ -47,10 +47,10 @@ fn calibrate(program: &Program) -> f64 {
 }
 
 /// The share of their time that sessions wait for a core while others take a share.
-fn runnable(program: &Program, others: f64) -> Option<f64> {
+fn runnable(program: &Program, share: f64) -> Option<f64> {
     let mode = Mode::Steady { span_ns: SPAN_NS };
     let scenario = Scenario {
-        others_share: Some(others),
+        background_share: Some(share),
         ..Scenario::retraced(program, mode, 0)
     };
     let outcome = run(program, &scenario).ok()?;

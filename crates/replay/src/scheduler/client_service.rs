@@ -9,18 +9,18 @@ use crate::kernel::simulation::Simulation;
 impl Simulation<'_> {
     /// A session's client has so much to do, if it has a thread that is known: once it has served the others
     /// that came before.
-    pub(crate) fn want_client(&mut self, index: u32, base_ns: Nanos) {
+    pub(crate) fn request_client(&mut self, index: u32, base_ns: Nanos) {
         let client = self.session(index).client;
         let Some(thread) = self.clients.get_mut(client as usize) else {
-            return self.want_core(index, CLIENT, base_ns, Resume::Next);
+            return self.request_core(index, CLIENT, base_ns, Resume::Next);
         };
         if thread.serves.is_none_or(|served| served == index) {
             thread.serves = Some(index);
-            return self.want_core(index, CLIENT, base_ns, Resume::ClientDone);
+            return self.request_core(index, CLIENT, base_ns, Resume::ClientDone);
         }
         thread.waiting.push_back(index);
-        self.session(index).resume = Resume::Again;
-        self.does(index, Part::Client);
+        self.session(index).resume = Resume::Retry;
+        self.set_activity(index, Part::Client);
         self.leave_core(index);
     }
 
@@ -50,16 +50,16 @@ impl Simulation<'_> {
     }
 
     /// How cold the thread of a session is that is to run.
-    pub(crate) fn cold(&mut self, index: u32) -> &mut f64 {
+    pub(crate) fn coldness(&mut self, index: u32) -> &mut f64 {
         let session = &mut self.sessions[index as usize];
         match self.clients.get_mut(session.client as usize) {
-            Some(shared) if session.thread == CLIENT => &mut shared.cold,
-            _ => &mut session.cold[session.thread],
+            Some(shared) if session.thread == CLIENT => &mut shared.coldness,
+            _ => &mut session.coldness[session.thread],
         }
     }
 
     /// The thread of a session leaves its core now.
-    pub(crate) fn goes_off(&mut self, index: u32) {
+    pub(crate) fn note_off_core(&mut self, index: u32) {
         let now = self.now;
         let session = self.session(index);
         let (thread, client) = (session.thread, session.client);

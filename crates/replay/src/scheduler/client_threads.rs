@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use tierwise_device::Nanos;
 
-use crate::kernel::session::Session;
+use crate::kernel::session::SessionState;
 use crate::program::prepared::Program;
 
 /// One thread of a client program.
@@ -20,19 +20,19 @@ pub(crate) struct ClientThread {
     /// Since when it has been off its core.
     pub(crate) off_since: Nanos,
     /// How cold it was when it last left its core; see [`tierwise_work::CpuCost`].
-    pub(crate) cold: f64,
+    pub(crate) coldness: f64,
 }
 
 /// The threads of all sessions' clients; tells each session its own. Further sets of sessions are further
 /// connections of the same threads, but where each session has a thread of its own.
-pub(crate) fn threads(program: &Program, sessions: &mut [Session]) -> Vec<ClientThread> {
+pub(crate) fn threads(program: &Program, sessions: &mut [SessionState]) -> Vec<ClientThread> {
     let mut served: BTreeMap<u32, u32> = BTreeMap::new();
-    for client in program.sessions.iter().filter_map(|script| script.thread) {
+    for client in program.sessions.iter().filter_map(|routine| routine.thread) {
         *served.entry(client).or_default() += 1;
     }
     let mut numbers: BTreeMap<(u32, u32), u32> = BTreeMap::new();
     for session in sessions {
-        let Some(client) = program.sessions[session.script as usize].thread else {
+        let Some(client) = program.sessions[session.program_index as usize].thread else {
             continue;
         };
         let set = if served[&client] > 1 { 0 } else { session.set };

@@ -9,7 +9,7 @@ use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
 use tierwise_work::PickRules;
 
-use crate::scheduler::run_queue::Queue;
+use crate::scheduler::run_queue::RunQueue;
 
 const SLICE_NS: Nanos = 750_000;
 const MOST_DOUBLINGS: u32 = 3;
@@ -20,25 +20,25 @@ struct Running {
     session: u32,
     left_ns: Nanos,
     since: Nanos,
-    /// Of the present stretch.
-    stretch_ns: Nanos,
+    /// Of the present burst.
+    burst_ns: Nanos,
     /// When its end is due: the core's event of that instant.
     ends: Nanos,
-    /// What an interrupt took of the core meanwhile: the stretch ends so much later.
+    /// What an interrupt took of the core meanwhile: the burst ends so much later.
     interrupted_ns: Nanos,
 }
 
 /// What a core's event means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum BurstEnd {
     /// The session has done what it had to.
     Done(u32),
     /// Its slice is over and others wait.
     Preempted { session: u32, left_ns: Nanos },
     /// Its slice is over and nobody waits, or it was interrupted; the core's next event.
-    Goes(Nanos),
-    /// The stretch was cut short before.
-    Nothing,
+    Continues(Nanos),
+    /// The burst was cut short before.
+    Stale,
 }
 
 /// One of them.
@@ -51,7 +51,7 @@ struct Core {
     idle_since: Option<Nanos>,
     /// When the last thread left it of those that recordings show.
     left_at: Nanos,
-    queue: Queue,
+    queue: RunQueue,
 }
 
 /// The cores.
@@ -83,7 +83,7 @@ impl Cores {
 
     /// A thread of a session leaves a core. Storage's threads and other programs are not recorded, so in recordings a
     /// core idles although they run there.
-    pub(crate) fn leave(&mut self, now: Nanos, core: u32) {
+    pub(crate) fn note_left(&mut self, now: Nanos, core: u32) {
         self.cores[core as usize].left_at = now;
     }
 
@@ -93,7 +93,7 @@ impl Cores {
     }
 
     /// Gives a core to somebody, if it is idle; whether it was.
-    pub(crate) fn take(&mut self, core: u32) -> bool {
+    pub(crate) fn claim(&mut self, core: u32) -> bool {
         let since = self.cores[core as usize].idle_since.take();
         since.is_some_and(|since| self.idle.remove(&(since, core)))
     }
@@ -109,9 +109,9 @@ impl Cores {
     }
 
     /// The core for which fewest wait.
-    pub(crate) fn least_wanted(&self) -> u32 {
-        let wanted = |&index: &u32| self.cores[index as usize].queue.len();
-        (0..self.cores.len() as u32).min_by_key(wanted).unwrap_or(0)
+    pub(crate) fn shortest_queue(&self) -> u32 {
+        let length = |&index: &u32| self.cores[index as usize].queue.len();
+        (0..self.cores.len() as u32).min_by_key(length).unwrap_or(0)
     }
 
     /// Whether a core is idle.
@@ -144,23 +144,23 @@ impl Cores {
 
     /// Who waits for a core takes it from whoever runs there at an instant, if that does not leave it before; when the
     /// core's event is due then.
-    pub(crate) fn take_from(&mut self, core: u32, session: u32, at: Nanos) -> Option<Nanos> {
+    pub(crate) fn preempt_at(&mut self, core: u32, session: u32, at: Nanos) -> Option<Nanos> {
         let core = &mut self.cores[core as usize];
-        core.queue.takes(session);
+        core.queue.set_preemptor(session);
         let running = core.running.as_mut()?;
         let at = at.max(running.since);
         // What an interrupt or another that wakes has changed already stays.
-        if at >= running.ends || running.ends != running.since + running.stretch_ns {
+        if at >= running.ends || running.ends != running.since + running.burst_ns {
             return None;
         }
         core.slice_left_ns += running.ends - at;
-        running.stretch_ns = at - running.since;
+        running.burst_ns = at - running.since;
         running.ends = at;
         Some(at)
     }
 
     /// Whether who had a core is between two stretches there.
-    pub(crate) fn is_between(&self, core: u32) -> bool {
+    pub(crate) fn is_between_bursts(&self, core: u32) -> bool {
         self.cores[core as usize].running.is_none()
     }
 
@@ -171,20 +171,20 @@ impl Cores {
         rules: &PickRules,
         random: &mut SplitMix,
     ) -> Option<u32> {
-        let next = self.cores[core as usize].queue.next(rules, random);
+        let next = self.cores[core as usize].queue.pop_next(rules, random);
         self.waiting -= usize::from(next.is_some());
         next
     }
 
     /// Whether anybody waits, for whichever core.
-    pub(crate) fn any_waits(&self) -> bool {
+    pub(crate) fn any_waiting(&self) -> bool {
         self.waiting > 0
     }
 
     /// Takes whoever has waited first in the longest queue.
-    pub(crate) fn pull(&mut self) -> Option<u32> {
+    pub(crate) fn steal(&mut self) -> Option<u32> {
         let longest = self.cores.iter_mut().max_by_key(|core| core.queue.len());
-        let next = longest.and_then(|core| core.queue.first());
+        let next = longest.and_then(|core| core.queue.pop_first());
         self.waiting -= usize::from(next.is_some());
         next
     }
@@ -203,7 +203,7 @@ impl Cores {
     /// Whether who runs on a core has had its slice, and others wait.
     pub(crate) fn must_yield(&self, core: u32) -> bool {
         let core = &self.cores[core as usize];
-        core.queue.is_taken() || (core.slice_left_ns == 0 && core.queue.len() > 0)
+        core.queue.has_preemptor() || (core.slice_left_ns == 0 && core.queue.len() > 0)
     }
 
     /// Lets a session run on a core that it has, from then on; when the core's event is due.
@@ -212,48 +212,48 @@ impl Cores {
         if core.slice_left_ns == 0 {
             core.slice_left_ns = self.slice_ns;
         }
-        let stretch_ns = left_ns.min(core.slice_left_ns);
-        core.slice_left_ns -= stretch_ns;
+        let burst_ns = left_ns.min(core.slice_left_ns);
+        core.slice_left_ns -= burst_ns;
         core.running = Some(Running {
             session,
             left_ns,
             since: starts,
-            stretch_ns,
-            ends: starts + stretch_ns,
+            burst_ns,
+            ends: starts + burst_ns,
             interrupted_ns: 0,
         });
-        starts + stretch_ns
+        starts + burst_ns
     }
 
     /// The core's event has come.
-    pub(crate) fn end_stretch(&mut self, now: Nanos, core: u32) -> Ended {
+    pub(crate) fn end_cpu_burst(&mut self, now: Nanos, core: u32) -> BurstEnd {
         let place = &mut self.cores[core as usize];
         let due = place.running.take_if(|running| running.ends == now);
         let Some(mut running) = due else {
-            return Ended::Nothing;
+            return BurstEnd::Stale;
         };
         if running.interrupted_ns > 0 {
             let until = now + std::mem::take(&mut running.interrupted_ns);
             running.ends = until;
             place.running = Some(running);
-            return Ended::Goes(until);
+            return BurstEnd::Continues(until);
         }
         self.busy_ns += now - running.since;
-        running.left_ns -= running.stretch_ns;
+        running.left_ns -= running.burst_ns;
         if running.left_ns == 0 {
-            return Ended::Done(running.session);
+            return BurstEnd::Done(running.session);
         }
         if place.queue.len() > 0 {
-            return Ended::Preempted {
+            return BurstEnd::Preempted {
                 session: running.session,
                 left_ns: running.left_ns,
             };
         }
-        Ended::Goes(self.run(now, core, running.session, running.left_ns))
+        BurstEnd::Continues(self.run(now, core, running.session, running.left_ns))
     }
 
     /// Forgets how busy the cores were until `now`.
-    pub(crate) fn begin(&mut self, now: Nanos) {
+    pub(crate) fn reset_busy_time(&mut self, now: Nanos) {
         self.busy_ns = 0;
         for running in self
             .cores
@@ -261,8 +261,8 @@ impl Cores {
             .filter_map(|core| core.running.as_mut())
         {
             let ran_ns = now.saturating_sub(running.since);
-            let ran_ns = ran_ns.min(running.stretch_ns);
-            running.stretch_ns -= ran_ns;
+            let ran_ns = ran_ns.min(running.burst_ns);
+            running.burst_ns -= ran_ns;
             running.left_ns -= ran_ns;
             running.since = running.since.max(now);
         }

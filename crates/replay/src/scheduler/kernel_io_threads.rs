@@ -8,47 +8,48 @@ use tierwise_work::Waker;
 
 use crate::block::in_flight::Paid;
 use crate::kernel::events::Event;
-use crate::kernel::session::{Resume, Session};
+use crate::kernel::session::{Resume, SessionState};
 use crate::kernel::simulation::Simulation;
 
 impl Simulation<'_> {
     /// Storage's threads want cores for what was sent and answered since this was last called.
-    pub(crate) fn serve(&mut self) {
+    pub(crate) fn run_io_threads(&mut self) {
         let spun_ns = self.storage.spun_ns();
         if spun_ns > 0 {
-            self.spin(spun_ns);
+            self.interrupt_for_spin(spun_ns);
         }
         while let Some((paid, cost_ns)) = self.storage.unpaid() {
             if let Paid::Passes(request) = paid {
                 self.events.push(self.now + cost_ns, Event::Passed(request));
                 continue;
             }
-            let index = self.server();
+            let index = self.idle_io_thread();
             let session = self.session(index);
-            session.resume = Resume::Served(paid);
+            session.resume = Resume::IoThreadDone(paid);
             session.pending_ns = cost_ns.max(1);
-            session.fresh = false;
+            session.warmup_pending = false;
             // An idle core's waking is part of the path's time.
-            let core = self.anywhere();
-            if self.cores.take(core) {
+            let core = self.any_core();
+            if self.cores.claim(core) {
                 self.dispatch(index, core, 0);
             } else {
-                self.contend(index, core, Waker::Another);
+                self.enqueue_or_preempt(index, core, Waker::Another);
             }
         }
     }
 
     /// A thread that has nothing to do, if need be a new one.
-    pub(crate) fn server(&mut self) -> u32 {
-        self.servers.pop().unwrap_or_else(|| {
-            let script = self.program.others;
-            self.sessions.push(Session::new(script, 0, false));
+    pub(crate) fn idle_io_thread(&mut self) -> u32 {
+        self.idle_io_threads.pop().unwrap_or_else(|| {
+            let program_index = self.program.background_load;
+            self.sessions
+                .push(SessionState::new(program_index, 0, false));
             self.sessions.len() as u32 - 1
         })
     }
 
     /// Who gives the answers runs on an idle core, or takes one from whoever is there.
-    fn spin(&mut self, spun_ns: Nanos) {
+    fn interrupt_for_spin(&mut self, spun_ns: Nanos) {
         if !self.cores.any_idle() {
             let core = self.random.below(self.cores.count()) as u32;
             self.cores.interrupt(core, spun_ns);
@@ -56,14 +57,14 @@ impl Simulation<'_> {
     }
 
     /// Storage's threads have had a core for a request.
-    pub(crate) fn served(&mut self, index: u32, paid: Paid) {
+    pub(crate) fn io_thread_done(&mut self, index: u32, paid: Paid) {
         self.leave_core(index);
-        self.servers.push(index);
+        self.idle_io_threads.push(index);
         match paid {
             Paid::Before(request) => self.storage.served(self.now, request),
             Paid::Store(request) => self.storage.stored(self.now, request),
             Paid::After(request) => {
-                self.progress.answers(self.now, 1);
+                self.progress.note_completions(self.now, 1);
                 let job = self.storage.answer(self.now, request);
                 self.answer(job);
             }

@@ -22,7 +22,7 @@ fn scenarios_that_cannot_be_say_why() {
     assert!(said(&|scenario| scenario.cores = 0).contains("cores"));
     assert!(said(&|scenario| scenario.cpu_speed = f64::NAN).contains("speed"));
     assert!(said(&|scenario| scenario.clients = Some(0)).contains("clients"));
-    assert!(said(&|scenario| scenario.others_share = Some(2.0)).contains("other programs"));
+    assert!(said(&|scenario| scenario.background_share = Some(2.0)).contains("other programs"));
     assert!(said(&|scenario| scenario.placement.push((Role::Log, 9))).contains("not listed"));
     assert!(said(&|scenario| scenario.devices.clear()).contains("not listed"));
 }
