@@ -8,7 +8,7 @@ use tierwise_work::{Grouping, PageCache};
 
 use crate::api::reproduction::recorded_mode;
 use crate::api::scenario::Mode;
-use crate::program::operation::{Ask, Op};
+use crate::program::operation::{FileAccess, Op};
 use crate::program::prepared::Program;
 
 /// The work of a recording in short.
@@ -165,8 +165,13 @@ impl Program {
 
     /// Why another size of memory cannot be asked for, if it cannot.
     pub(crate) fn memory_reason(&self) -> Option<String> {
-        let read = |ask: Ask| matches!(ask, Ask::Look | Ask::Read | Ask::SendRead);
-        let reads = |op: &Op| matches!(op, Op::File { ask, .. } if read(*ask));
+        let read = |access: FileAccess| {
+            matches!(
+                access,
+                FileAccess::CachedRead | FileAccess::Read | FileAccess::AsyncRead
+            )
+        };
+        let reads = |op: &Op| matches!(op, Op::File { access, .. } if read(*access));
         let any = self
             .sessions
             .iter()

@@ -8,26 +8,26 @@ use std::collections::VecDeque;
 
 use tierwise_device::{Completion, Device, Nanos, Request};
 
-use crate::block::io_cpu_cost::Toll;
+use crate::block::io_cpu_cost::IoCpuCost;
 
 /// A device, its clock, and what its requests cost.
-pub(crate) struct Slot<'a> {
+pub(crate) struct DeviceQueue<'a> {
     device: Box<dyn Device + 'a>,
     clock: Nanos,
     next: Nanos,
-    pub(crate) toll: Toll,
+    pub(crate) cpu_cost: IoCpuCost,
     /// Requests whose bytes its store has yet to take; the first is at it.
-    pub(crate) to_store: VecDeque<u32>,
+    pub(crate) store_queue: VecDeque<u32>,
 }
 
-impl<'a> Slot<'a> {
-    pub(crate) fn new(device: Box<dyn Device + 'a>, toll: Toll) -> Self {
+impl<'a> DeviceQueue<'a> {
+    pub(crate) fn new(device: Box<dyn Device + 'a>, cpu_cost: IoCpuCost) -> Self {
         Self {
             device,
             clock: 0,
             next: Nanos::MAX,
-            toll,
-            to_store: VecDeque::new(),
+            cpu_cost,
+            store_queue: VecDeque::new(),
         }
     }
 
@@ -45,7 +45,7 @@ impl<'a> Slot<'a> {
 
     /// Does what is due.
     pub(crate) fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
-        let until = now + self.toll.made_good_ns;
+        let until = now + self.cpu_cost.path_credit_ns;
         while let Some(event) = self.device.next_event().filter(|event| *event <= until) {
             self.clock = self.clock.max(event);
             self.device.advance(self.clock, completions);
@@ -55,6 +55,8 @@ impl<'a> Slot<'a> {
 
     fn look(&mut self) {
         let event = self.device.next_event();
-        self.next = event.map_or(Nanos::MAX, |at| at.saturating_sub(self.toll.made_good_ns));
+        self.next = event.map_or(Nanos::MAX, |at| {
+            at.saturating_sub(self.cpu_cost.path_credit_ns)
+        });
     }
 }

@@ -18,7 +18,7 @@ const UNSEEN_NS: Nanos = 100_000;
 
 /// The model.
 #[derive(Debug)]
-pub(crate) struct Observed<'a> {
+pub(crate) struct EmpiricalDevice<'a> {
     reads: &'a [(u32, u64)],
     writes: &'a [(u32, u64)],
     flushes: &'a [u64],
@@ -27,7 +27,7 @@ pub(crate) struct Observed<'a> {
     random: SplitMix,
 }
 
-impl<'a> Observed<'a> {
+impl<'a> EmpiricalDevice<'a> {
     /// The times must be sorted by size.
     pub(crate) fn new(device: &'a RecordedDevice, seed: u64) -> Self {
         let [reads, writes] = [&device.reads, &device.writes];
@@ -74,7 +74,7 @@ fn alike(times: &[(u32, u64)], sectors: u32) -> &[(u32, u64)] {
     })
 }
 
-impl Device for Observed<'_> {
+impl Device for EmpiricalDevice<'_> {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
         let Reverse(free_at) = self.free_at.pop().expect("there is at least one place");
         let done_at = free_at.max(now) + self.service_ns(&request);

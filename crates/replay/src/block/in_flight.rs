@@ -3,7 +3,7 @@
 use tierwise_device::{Nanos, Request};
 use tierwise_recording::Role;
 
-use crate::block::io_cpu_cost::Costs;
+use crate::block::io_cpu_cost::RequestCosts;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
@@ -16,20 +16,20 @@ pub(crate) struct InFlight {
     pub(crate) passed: bool,
     /// When it came to its device.
     pub(crate) came_at: Nanos,
-    pub(crate) costs: Costs,
+    pub(crate) costs: RequestCosts,
 }
 
 /// What is to be done with the time that a request costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Paid {
+pub(crate) enum CpuCharge {
     /// A core is busy for it; the request is under way meanwhile.
-    Aside,
+    Concurrent,
     /// A core is busy for it, then the request comes to the store, or to its device.
-    Before(u32),
+    BeforeDevice(u32),
     /// A core is busy for it, then the store has the request's bytes.
     Store(u32),
     /// It passes, then the request comes to its device.
-    Passes(u32),
+    FixedDelay(u32),
     /// A core is busy for it, then the request is answered.
-    After(u32),
+    AfterDevice(u32),
 }

@@ -27,7 +27,7 @@ const STORE_SHARE: f64 = 0.7;
 
 /// What one request costs on a core.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Costs {
+pub(crate) struct RequestCosts {
     /// Until it comes to the store, or to its device.
     pub(crate) before_ns: Nanos,
     /// Meanwhile, on another core.
@@ -40,25 +40,25 @@ pub(crate) struct Costs {
 
 /// How a request comes to its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Path {
+pub(crate) enum RequestPath {
     /// At once. What it costs the processors happens aside, or is contained in observed times.
-    None,
+    Direct,
     /// To an emulated disk: when storage's threads have spent on it what it costs.
-    Served,
+    EmulatedThreads,
     /// The same where that cost is not known: when the path has taken its time.
-    Passed,
+    EmulatedDelay,
 }
 
 /// The costs of one device.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Toll {
+pub(crate) struct IoCpuCost {
     cost: StorageCost,
     request: RequestCost,
     /// Whether a server spins before its answers.
     spins: bool,
-    pub(crate) path: Path,
+    pub(crate) path: RequestPath,
     /// What the emulation makes good of the path: answers are given so much earlier.
-    pub(crate) made_good_ns: Nanos,
+    pub(crate) path_credit_ns: Nanos,
     /// Whether what the kernel writes of its own accord waits for flushes.
     pub(crate) serial_flush: bool,
     cpu_speed: f64,
@@ -66,7 +66,7 @@ pub(crate) struct Toll {
     last_answer: Nanos,
 }
 
-impl Toll {
+impl IoCpuCost {
     /// Of the device of an index in a scenario.
     pub(crate) fn new(program: &Program, scenario: &Scenario, index: usize) -> Self {
         let cost = program.work.storage.unwrap_or_default();
@@ -93,11 +93,11 @@ impl Toll {
             },
             spins: emulated && known,
             path: match live {
-                None => Path::None,
-                Some(_) if known => Path::Served,
-                Some(_) => Path::Passed,
+                None => RequestPath::Direct,
+                Some(_) if known => RequestPath::EmulatedThreads,
+                Some(_) => RequestPath::EmulatedDelay,
             },
-            made_good_ns: live.map_or(0, |live| live.path_ns),
+            path_credit_ns: live.map_or(0, |live| live.path_ns),
             serial_flush: live.is_some_and(|live| live.serial_flush),
             cpu_speed: scenario.cpu_speed,
             last_sent: 0,
@@ -106,21 +106,21 @@ impl Toll {
     }
 
     /// What a request that is sent now costs on a core, on the way to its device and back.
-    pub(crate) fn costs(&mut self, now: Nanos, request: &Request) -> Costs {
+    pub(crate) fn costs(&mut self, now: Nanos, request: &Request) -> RequestCosts {
         let apart_ns = now - std::mem::replace(&mut self.last_sent, now);
         let request_ns = self.request.of(0, apart_ns) / self.cpu_speed;
         let bytes_ns = self.request.of(request.sectors, apart_ns) / self.cpu_speed - request_ns;
         let path_ns = self.cost.before_ns(request.op == Op::Read, apart_ns) / self.cpu_speed;
         let (before_ns, store_ns, after_ns) = match (self.path, request.op) {
-            (Path::Served, Op::Read) => (path_ns, 0.0, bytes_ns),
-            (Path::Served, _) => {
+            (RequestPath::EmulatedThreads, Op::Read) => (path_ns, 0.0, bytes_ns),
+            (RequestPath::EmulatedThreads, _) => {
                 let store_ns = bytes_ns * STORE_SHARE;
                 (path_ns + bytes_ns - store_ns, store_ns, 0.0)
             }
             _ => (0.0, 0.0, 0.0),
         };
         let all_ns = request_ns + bytes_ns;
-        Costs {
+        RequestCosts {
             before_ns: before_ns as Nanos,
             aside_ns: (all_ns - before_ns - store_ns - after_ns).max(0.0) as Nanos,
             store_ns: store_ns as Nanos,

@@ -5,26 +5,26 @@ use tierwise_recording::Role;
 
 /// Who is told when a job is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum OnDone {
     /// A session goes on.
     Session(u32),
     /// A session may wait for it.
-    Sent(u32),
+    AsyncRequest(u32),
     /// The log is durable as far as this flush reaches.
-    Flushed,
+    LogFlush,
     /// Pages of a stream are there.
-    Ahead,
+    ReadAhead,
     /// The flusher of the page cache sends more of this role.
-    Sweep(Role),
+    WriteBack(Role),
 }
 
 /// Whose writes a sync makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writes {
+pub(crate) enum SyncWrites {
     /// None; the requests were sent at the start.
     None,
     /// Those of a script of the work.
-    Script(u32),
+    Recorded(u32),
     /// Those of the log from one byte to another, else as a script of the log says.
     Log { script: u32, from: u64, to: u64 },
 }
@@ -32,8 +32,8 @@ pub(crate) enum Writes {
 /// Requests that are under way together, and what comes after them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
-    pub(crate) then: Then,
-    pub(crate) writes: Writes,
+    pub(crate) on_done: OnDone,
+    pub(crate) writes: SyncWrites,
     pub(crate) role: Role,
     pub(crate) stage: u32,
     /// How far its writes were sent: by their number, or of dirty pages the next sector.
@@ -49,9 +49,9 @@ pub(crate) struct Job {
 
 impl Job {
     /// A job that has sent nothing yet.
-    pub(crate) fn new(then: Then, writes: Writes, role: Role) -> Self {
+    pub(crate) fn new(on_done: OnDone, writes: SyncWrites, role: Role) -> Self {
         Self {
-            then,
+            on_done,
             writes,
             role,
             stage: 0,

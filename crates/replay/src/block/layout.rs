@@ -21,7 +21,7 @@ struct Area {
     /// How far the kernel reads ahead, in sectors; 0 where that is not known.
     read_ahead: u32,
     /// Whether that is not as it was recorded.
-    other_read_ahead: bool,
+    read_ahead_differs: bool,
 }
 
 /// The places of all roles.
@@ -78,7 +78,7 @@ impl Layout {
                 write_cache: scenario.live.is_some() || write_cache(program, scenario, device),
                 recorded_cache: recorded(role).is_some_and(|area| area.recorded_cache),
                 read_ahead: ahead,
-                other_read_ahead: ahead != recorded_read_ahead(program, role),
+                read_ahead_differs: ahead != recorded_read_ahead(program, role),
             };
             ends[device] += room;
         }
@@ -122,12 +122,12 @@ impl Layout {
     }
 
     /// Whether it reads further ahead than where the role was recorded, or less far.
-    pub(crate) fn reads_ahead_otherwise(&self, role: Role) -> bool {
-        self.areas[role as usize].other_read_ahead
+    pub(crate) fn read_ahead_differs(&self, role: Role) -> bool {
+        self.areas[role as usize].read_ahead_differs
     }
 
     /// The sector of the device, and as many of the sectors as are in one piece with it.
-    pub(crate) fn place(&self, role: Role, sector: u64, sectors: u32) -> (u64, u32) {
+    pub(crate) fn locate(&self, role: Role, sector: u64, sectors: u32) -> (u64, u32) {
         let area = &self.areas[role as usize];
         let offset = sector % area.sectors;
         let part = u64::from(sectors).min(area.sectors - offset);
@@ -172,7 +172,7 @@ fn recorded_area(program: &Program, role: Role) -> Option<Area> {
                 write_cache: recorded.write_cache,
                 recorded_cache: recorded.write_cache,
                 read_ahead: recorded_read_ahead(program, role),
-                other_read_ahead: false,
+                read_ahead_differs: false,
             })
         })
 }

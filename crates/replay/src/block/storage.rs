@@ -6,19 +6,19 @@ use tierwise_device::{Completion, Device, Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::api::outcome::RoleIo;
-use crate::block::device_queue::Slot;
-use crate::block::in_flight::{InFlight, Paid};
-use crate::block::io_cpu_cost::Toll;
+use crate::block::device_queue::DeviceQueue;
+use crate::block::in_flight::{CpuCharge, InFlight};
+use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::layout::Layout;
 use crate::block::traffic::Traffic;
-use crate::block::writeback_throttle::Throttle;
+use crate::block::writeback_throttle::WritebackThrottle;
 
 /// The longest request that the block layer passes on whole, in sectors: 1 MiB, as loop devices have it.
 pub(crate) const LONGEST_SECTORS: u32 = 2048;
 
 /// The storage of a scenario.
 pub(crate) struct Storage<'a> {
-    pub(crate) slots: Vec<Slot<'a>>,
+    pub(crate) queues: Vec<DeviceQueue<'a>>,
     /// When the first of them has something to do.
     due: Nanos,
     pub(crate) layout: Layout,
@@ -31,17 +31,17 @@ pub(crate) struct Storage<'a> {
     held: [VecDeque<(u32, Request)>; Role::ALL.len()],
     completions: Vec<Completion>,
     /// What requests cost and nobody has given yet.
-    pub(crate) unpaid: VecDeque<(Paid, Nanos)>,
+    pub(crate) charges: VecDeque<(CpuCharge, Nanos)>,
     /// Time that servers of emulated disks spun and that no core has given yet.
     pub(crate) spun_ns: Nanos,
 }
 
 impl<'a> Storage<'a> {
-    pub(crate) fn new(devices: Vec<(Box<dyn Device + 'a>, Toll)>, layout: Layout) -> Self {
+    pub(crate) fn new(devices: Vec<(Box<dyn Device + 'a>, IoCpuCost)>, layout: Layout) -> Self {
         Self {
-            slots: devices
+            queues: devices
                 .into_iter()
-                .map(|(device, toll)| Slot::new(device, toll))
+                .map(|(device, cpu_cost)| DeviceQueue::new(device, cpu_cost))
                 .collect(),
             due: Nanos::MAX,
             layout,
@@ -51,7 +51,7 @@ impl<'a> Storage<'a> {
             arriving: std::array::from_fn(|_| VecDeque::new()),
             held: std::array::from_fn(|_| VecDeque::new()),
             completions: Vec::with_capacity(1024),
-            unpaid: VecDeque::new(),
+            charges: VecDeque::new(),
             spun_ns: 0,
         }
     }
@@ -66,15 +66,21 @@ impl<'a> Storage<'a> {
     }
 
     /// Finds out when that is: asked for at every event, it changes only where a device does something.
-    fn look(&mut self) {
-        let due = self.slots.iter().map(Slot::next).min();
+    fn update_due(&mut self) {
+        let due = self.queues.iter().map(DeviceQueue::next).min();
         self.due = due.unwrap_or(Nanos::MAX);
     }
 
     /// A request comes to a device.
-    pub(crate) fn come(&mut self, now: Nanos, device: usize, id: u32, request: Request) {
-        self.slots[device].submit(now, id, request);
-        self.look();
+    pub(crate) fn submit_to_device(
+        &mut self,
+        now: Nanos,
+        device: usize,
+        id: u32,
+        request: Request,
+    ) {
+        self.queues[device].submit(now, id, request);
+        self.update_due();
     }
 
     /// Sends what a role asks, in as many requests as it takes; gives their number.
@@ -91,7 +97,7 @@ impl<'a> Storage<'a> {
         let mut left = sectors.max(1);
         let mut at = sector;
         while left > 0 {
-            let (place, part) = self.layout.place(role, at, left.min(LONGEST_SECTORS));
+            let (place, part) = self.layout.locate(role, at, left.min(LONGEST_SECTORS));
             let request = Request {
                 op,
                 sector: place,
@@ -105,7 +111,7 @@ impl<'a> Storage<'a> {
     }
 
     /// Sends a write of the kernel's own accord, which may have to wait behind a flush; gives the number of requests.
-    pub(crate) fn send_behind(
+    pub(crate) fn send_write_back(
         &mut self,
         now: Nanos,
         job: u32,
@@ -113,13 +119,13 @@ impl<'a> Storage<'a> {
         sector: u64,
         sectors: u32,
     ) -> u32 {
-        let serial = self.slots[self.layout.device(role)].toll.serial_flush;
+        let serial = self.queues[self.layout.device(role)].cpu_cost.serial_flush;
         if !serial || !self.traffic[role as usize].is_flushing() {
             return self.send(now, job, role, Op::Write, sector, sectors);
         }
         let (place, part) = self
             .layout
-            .place(role, sector, sectors.min(LONGEST_SECTORS));
+            .locate(role, sector, sectors.min(LONGEST_SECTORS));
         let request = Request {
             op: Op::Write,
             sector: place,
@@ -131,7 +137,7 @@ impl<'a> Storage<'a> {
     }
 
     /// How many writes of a role that nobody waits for at once may be under way.
-    pub(crate) fn throttle(&mut self, role: Role) -> &mut Throttle {
+    pub(crate) fn throttle(&mut self, role: Role) -> &mut WritebackThrottle {
         self.traffic[role as usize].throttle()
     }
 
@@ -147,32 +153,32 @@ impl<'a> Storage<'a> {
         1
     }
 
-    /// Lets devices do what is due at `now`; the jobs of requests that are answered go to `answered`.
-    pub(crate) fn advance(&mut self, now: Nanos, answered: &mut Vec<u32>) {
+    /// Lets devices do what is due at `now`; the jobs of requests that are answered go to `completed`.
+    pub(crate) fn advance(&mut self, now: Nanos, completed: &mut Vec<u32>) {
         let mut completions = std::mem::take(&mut self.completions);
-        for slot in self.slots.iter_mut().filter(|slot| slot.next() <= now) {
-            slot.advance(now, &mut completions);
+        for queue in self.queues.iter_mut().filter(|queue| queue.next() <= now) {
+            queue.advance(now, &mut completions);
         }
-        self.look();
+        self.update_due();
         for completion in completions.drain(..) {
             let id = completion.id as u32;
             let in_flight = &self.requests[id as usize];
-            let toll = &mut self.slots[self.layout.device(in_flight.role)].toll;
-            self.spun_ns += toll.spin_ns(now, in_flight.came_at);
+            let cpu_cost = &mut self.queues[self.layout.device(in_flight.role)].cpu_cost;
+            self.spun_ns += cpu_cost.spin_ns(now, in_flight.came_at);
             match in_flight.costs.after_ns {
-                0 => answered.push(self.answer(now, id)),
-                after_ns => self.pay(Paid::After(id), after_ns),
+                0 => completed.push(self.complete(now, id)),
+                after_ns => self.charge(CpuCharge::AfterDevice(id), after_ns),
             }
         }
         self.completions = completions;
     }
 
     /// A request is answered; gives its job.
-    pub(crate) fn answer(&mut self, now: Nanos, id: u32) -> u32 {
+    pub(crate) fn complete(&mut self, now: Nanos, id: u32) -> u32 {
         let in_flight = self.requests[id as usize];
         let (role, op) = (in_flight.role, in_flight.request.op);
         self.free.push(id);
-        self.traffic[role as usize].answered(now, op, in_flight.sent_at);
+        self.traffic[role as usize].note_completed(now, op, in_flight.sent_at);
         if op == Op::Flush {
             self.release_held(now, role);
         }
@@ -189,8 +195,8 @@ impl<'a> Storage<'a> {
     }
 
     /// Forgets what was asked until `now`.
-    pub(crate) fn begin(&mut self, now: Nanos) {
-        self.traffic.iter_mut().for_each(|one| one.begin(now));
+    pub(crate) fn reset_traffic(&mut self, now: Nanos) {
+        self.traffic.iter_mut().for_each(|one| one.reset(now));
     }
 
     /// What each role asked.

@@ -4,7 +4,7 @@ use tierwise_device::{Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::api::outcome::RoleIo;
-use crate::block::writeback_throttle::Throttle;
+use crate::block::writeback_throttle::WritebackThrottle;
 
 const SECTOR_BYTES: u64 = 512;
 
@@ -20,16 +20,16 @@ pub(crate) struct Traffic {
     busy_since: Nanos,
     busy_ns: u64,
     flushing: u32,
-    throttle: Throttle,
+    throttle: WritebackThrottle,
 }
 
 impl Traffic {
     /// A request is sent.
-    pub(crate) fn sent(&mut self, now: Nanos, request: &Request) {
+    pub(crate) fn note_sent(&mut self, now: Nanos, request: &Request) {
         match request.op {
             Op::Read => {
                 self.reads += 1;
-                self.throttle.reads(now);
+                self.throttle.read_sent(now);
                 self.read_sectors += u64::from(request.sectors);
             }
             Op::Flush => {
@@ -38,7 +38,7 @@ impl Traffic {
             }
             Op::Write | Op::Discard => {
                 self.writes += 1;
-                self.throttle.writes(now);
+                self.throttle.write_sent(now);
                 self.written_sectors += u64::from(request.sectors);
             }
         }
@@ -49,10 +49,10 @@ impl Traffic {
     }
 
     /// A request is answered that was sent at an instant.
-    pub(crate) fn answered(&mut self, now: Nanos, op: Op, sent_at: Nanos) {
+    pub(crate) fn note_completed(&mut self, now: Nanos, op: Op, sent_at: Nanos) {
         match op {
-            Op::Read => self.throttle.read(now, sent_at),
-            Op::Write | Op::Discard => self.throttle.wrote(now),
+            Op::Read => self.throttle.read_done(now, sent_at),
+            Op::Write | Op::Discard => self.throttle.write_done(now),
             Op::Flush => self.flushing -= 1,
         }
         self.under_way -= 1;
@@ -62,7 +62,7 @@ impl Traffic {
     }
 
     /// How many writes that nobody waits for at once may be under way.
-    pub(crate) fn throttle(&mut self) -> &mut Throttle {
+    pub(crate) fn throttle(&mut self) -> &mut WritebackThrottle {
         &mut self.throttle
     }
 
@@ -72,7 +72,7 @@ impl Traffic {
     }
 
     /// Forgets what was asked until `now`.
-    pub(crate) fn begin(&mut self, now: Nanos) {
+    pub(crate) fn reset(&mut self, now: Nanos) {
         (self.reads, self.writes, self.flushes) = (0, 0, 0);
         (self.read_sectors, self.written_sectors) = (0, 0);
         (self.busy_ns, self.busy_since) = (0, now);

@@ -21,7 +21,7 @@ const TARGET_NS: Nanos = 2_000_000;
 
 /// One partition's.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Throttle {
+pub(crate) struct WritebackThrottle {
     /// How often the depth was halved; below 0, doubled.
     step: i32,
     /// End of the window, if one is open.
@@ -35,10 +35,10 @@ pub(crate) struct Throttle {
     read_at: Option<Nanos>,
 }
 
-impl Throttle {
+impl WritebackThrottle {
     /// How many may be under way now; `gently`: for the flusher.
     pub(crate) fn limit(&mut self, now: Nanos, gently: bool) -> u32 {
-        self.pass(now);
+        self.close_windows(now);
         let depth = self.depth();
         let beside_reads = self.read_at.is_some_and(|at| now < at + WINDOW_NS);
         match (depth, gently || beside_reads) {
@@ -55,29 +55,29 @@ impl Throttle {
     }
 
     /// A write that nobody waits for at once was sent.
-    pub(crate) fn writes(&mut self, now: Nanos) {
-        self.pass(now);
+    pub(crate) fn write_sent(&mut self, now: Nanos) {
+        self.close_windows(now);
         self.under_way += 1;
         self.window_ends.get_or_insert(now + WINDOW_NS);
     }
 
     /// It is done.
-    pub(crate) fn wrote(&mut self, now: Nanos) {
-        self.pass(now);
+    pub(crate) fn write_done(&mut self, now: Nanos) {
+        self.close_windows(now);
         self.under_way -= 1;
         self.writes += 1;
     }
 
     /// A read was sent.
-    pub(crate) fn reads(&mut self, now: Nanos) {
-        self.pass(now);
+    pub(crate) fn read_sent(&mut self, now: Nanos) {
+        self.close_windows(now);
         self.reads_sent.push(now);
         self.read_at = Some(now);
     }
 
     /// It is done; it was sent then.
-    pub(crate) fn read(&mut self, now: Nanos, sent_at: Nanos) {
-        self.pass(now);
+    pub(crate) fn read_done(&mut self, now: Nanos, sent_at: Nanos) {
+        self.close_windows(now);
         if let Some(at) = self.reads_sent.iter().position(|sent| *sent == sent_at) {
             self.reads_sent.remove(at);
         }
@@ -95,9 +95,9 @@ impl Throttle {
     }
 
     /// Judges the windows that have passed.
-    fn pass(&mut self, now: Nanos) {
+    fn close_windows(&mut self, now: Nanos) {
         while let Some(ends) = self.window_ends.filter(|ends| *ends <= now) {
-            self.judge(ends);
+            self.adjust_depth(ends);
             self.least_read_ns = None;
             self.writes = 0;
             let goes_on = self.step != 0 || self.under_way > 0;
@@ -111,7 +111,7 @@ impl Throttle {
         (WINDOW_NS as f64 / (step + 1.0).sqrt()) as Nanos
     }
 
-    fn judge(&mut self, now: Nanos) {
+    fn adjust_depth(&mut self, now: Nanos) {
         let pending_ns = self
             .reads_sent
             .first()
@@ -145,20 +145,20 @@ mod tests {
     const MS: Nanos = 1_000_000;
 
     /// Writes of 5 ms, one after the other, and reads beside them if they take any time.
-    fn busy(throttle: &mut Throttle, from: Nanos, until: Nanos, read_ns: Nanos) {
+    fn busy(throttle: &mut WritebackThrottle, from: Nanos, until: Nanos, read_ns: Nanos) {
         for now in (from..until).step_by(5 * MS as usize) {
-            throttle.writes(now);
+            throttle.write_sent(now);
             if read_ns > 0 {
-                throttle.reads(now);
-                throttle.read(now + read_ns, now);
+                throttle.read_sent(now);
+                throttle.read_done(now + read_ns, now);
             }
-            throttle.wrote(now + 4 * MS);
+            throttle.write_done(now + 4 * MS);
         }
     }
 
     #[test]
     fn slow_reads_make_room_and_writes_alone_take_it() {
-        let mut throttle = Throttle::default();
+        let mut throttle = WritebackThrottle::default();
         assert_eq!((throttle.limit(0, false), throttle.limit(0, true)), (8, 4));
         busy(&mut throttle, 0, 1000 * MS, 0);
         assert_eq!(throttle.limit(1000 * MS, false), 48);
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn quick_reads_take_no_room_but_what_is_left_is_for_them() {
-        let mut throttle = Throttle::default();
+        let mut throttle = WritebackThrottle::default();
         busy(&mut throttle, 0, 1000 * MS, MS);
         assert_eq!(throttle.limit(1000 * MS, false), 24);
         assert_eq!(throttle.limit(1200 * MS, false), 48);

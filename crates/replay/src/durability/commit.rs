@@ -14,7 +14,7 @@ use tierwise_device::Nanos;
 use tierwise_recording::Role;
 use tierwise_work::{Grouping, Part};
 
-use crate::block::jobs::{Job, Then, Writes};
+use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::engines::wal::WriteAhead;
 use crate::kernel::events::Event;
 use crate::kernel::session::{NONE, Resume, SERVER};
@@ -90,10 +90,10 @@ impl Simulation<'_> {
             leader => self.sessions[leader as usize].flushes_to,
         };
         let from = log.flushed;
-        let writes = Writes::Log { script, from, to };
+        let writes = SyncWrites::Log { script, from, to };
         let job = self.jobs.add(Job {
             leader,
-            ..Job::new(Then::Flushed, writes, Role::Log)
+            ..Job::new(OnDone::LogFlush, writes, Role::Log)
         });
         self.metrics.log_flushes += 1;
         self.advance_job(job);
@@ -101,7 +101,7 @@ impl Simulation<'_> {
 
     /// The device has done a flush; its leader sees that when it gets a core.
     pub(crate) fn flushed(&mut self, job: Job) {
-        let Writes::Log { to, .. } = job.writes else {
+        let SyncWrites::Log { to, .. } = job.writes else {
             return;
         };
         if job.leader == NONE {

@@ -7,7 +7,7 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 use tierwise_work::{Part, SyncScript};
 
-use crate::block::jobs::{Job, Then, Writes};
+use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::durability::sync_stage::{Stage, range, stage};
 use crate::kernel::events::Event;
 use crate::kernel::session::{NONE, Resume, SERVER};
@@ -20,14 +20,16 @@ impl<'a> Simulation<'a> {
     /// A session makes files of a role durable, and waits.
     pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
         self.set_activity(index, Part::Write);
-        let job = self
-            .jobs
-            .add(Job::new(Then::Session(index), Writes::Script(script), role));
+        let job = self.jobs.add(Job::new(
+            OnDone::Session(index),
+            SyncWrites::Recorded(script),
+            role,
+        ));
         self.advance_job(job);
     }
 
     /// One request of a job was answered.
-    pub(crate) fn answer(&mut self, index: u32) {
+    pub(crate) fn request_done(&mut self, index: u32) {
         let job = self.jobs.get(index);
         job.pending -= 1;
         if job.stage == AFTER_DATA {
@@ -49,9 +51,9 @@ impl<'a> Simulation<'a> {
     /// Who wakes when the data of a sync is written, to ask for what comes after it: the journal, or a flush.
     fn asks_for_more(&mut self, index: u32) -> Option<u32> {
         let job = *self.jobs.get(index);
-        let session = match job.then {
-            Then::Session(session) => session,
-            Then::Flushed => job.leader,
+        let session = match job.on_done {
+            OnDone::Session(session) => session,
+            OnDone::LogFlush => job.leader,
             _ => NONE,
         };
         let more = || {
@@ -63,7 +65,7 @@ impl<'a> Simulation<'a> {
 
     /// A session that makes files durable goes on with that, and waits.
     pub(crate) fn data_written(&mut self, session: u32, job: u32) {
-        let log = self.jobs.get(job).then == Then::Flushed;
+        let log = self.jobs.get(job).on_done == OnDone::LogFlush;
         self.set_activity(session, if log { Part::LogDevice } else { Part::Write });
         self.leave_core(session);
         self.advance_job(job);
@@ -77,7 +79,7 @@ impl<'a> Simulation<'a> {
             }
             let job = *self.jobs.get(index);
             let sent = match job.writes {
-                Writes::None => None,
+                SyncWrites::None => None,
                 _ => self.send_stage(index, &job),
             };
             let Some(sent) = sent else {
@@ -134,9 +136,9 @@ impl<'a> Simulation<'a> {
     fn script_of(&self, job: &Job) -> Option<&'a SyncScript> {
         let work = &self.program.work;
         match job.writes {
-            Writes::None => None,
-            Writes::Script(script) => work.scripts.get(script as usize),
-            Writes::Log { script, .. } => work.log.as_ref()?.scripts.get(script as usize),
+            SyncWrites::None => None,
+            SyncWrites::Recorded(script) => work.scripts.get(script as usize),
+            SyncWrites::Log { script, .. } => work.log.as_ref()?.scripts.get(script as usize),
         }
     }
 
@@ -145,7 +147,7 @@ impl<'a> Simulation<'a> {
         let mut sent = 0;
         loop {
             let job = *self.jobs.get(index);
-            let many = job.pending + sent > 0 && matches!(job.writes, Writes::Script(_));
+            let many = job.pending + sent > 0 && matches!(job.writes, SyncWrites::Recorded(_));
             if many && !self.storage.throttle(job.role).has_room(self.now, false) {
                 break;
             }
@@ -164,13 +166,13 @@ impl<'a> Simulation<'a> {
     fn next_write(&mut self, index: u32, job: &Job) -> Option<(u64, u32)> {
         let cursor = job.cursor;
         let (write, next) = match job.writes {
-            Writes::None => return None,
-            Writes::Log { from, to, .. } => {
+            SyncWrites::None => return None,
+            SyncWrites::Log { from, to, .. } => {
                 let parts = self.log.as_ref()?.writes(from, to);
                 let part = parts.get(cursor as usize).filter(|part| part.1 > 0)?;
                 (*part, cursor + 1)
             }
-            Writes::Script(script) => {
+            SyncWrites::Recorded(script) => {
                 let script = &self.program.work.scripts[script as usize];
                 let told = script.writes.len() as u64;
                 if cursor < told {
@@ -178,7 +180,7 @@ impl<'a> Simulation<'a> {
                 } else {
                     let (first, end) = range(script);
                     let from = (cursor - told).max(first);
-                    let run = self.cache.next_dirty(job.role, from, end)?;
+                    let run = self.dirty_pages.next_dirty(job.role, from, end)?;
                     (run, told + run.0 + u64::from(run.1))
                 }
             }
@@ -189,16 +191,16 @@ impl<'a> Simulation<'a> {
 
     fn end_job(&mut self, index: u32) {
         let job = self.jobs.remove(index);
-        match job.then {
+        match job.on_done {
             // Not at once: it may be that nothing had to be sent, and the session is still at the step before.
-            Then::Session(session) => {
+            OnDone::Session(session) => {
                 self.session(session).woken_by_kernel = true;
                 self.events.push(self.now, Event::Wake(session));
             }
-            Then::Sent(session) => self.arrived(session, index),
-            Then::Flushed => self.flushed(job),
-            Then::Ahead => self.came(index),
-            Then::Sweep(role) => self.swept(role, index),
+            OnDone::AsyncRequest(session) => self.async_request_done(session, index),
+            OnDone::LogFlush => self.flushed(job),
+            OnDone::ReadAhead => self.read_ahead_done(index),
+            OnDone::WriteBack(role) => self.write_back_done(role, index),
         }
     }
 }

@@ -129,7 +129,7 @@ impl Simulation<'_> {
         };
         let sectors = ahead.rules.page_sectors;
         for page in &ahead.pages {
-            self.cache.write(self.now, Role::Data, *page, sectors);
+            self.dirty_pages.write(self.now, Role::Data, *page, sectors);
         }
         self.wake_flusher();
         let Some(ahead) = self

@@ -19,7 +19,7 @@ pub(crate) enum Event {
     /// A paced session's turn begins.
     Begin(u32),
     /// A request has passed the path to its device.
-    Passed(u32),
+    PathDone(u32),
     /// What had to run before the next stage of a job has.
     Ready(u32),
     /// The engine's own thread looks at the log.
@@ -38,7 +38,7 @@ impl Event {
             Self::Core(index) => (0, index),
             Self::Wake(index) => (1, index),
             Self::Begin(index) => (2, index),
-            Self::Passed(index) => (3, index),
+            Self::PathDone(index) => (3, index),
             Self::Flusher => (4, 0),
             Self::WriteBack => (5, 0),
             Self::Count => (6, 0),
@@ -55,7 +55,7 @@ impl Event {
             0 => Self::Core(index),
             1 => Self::Wake(index),
             2 => Self::Begin(index),
-            3 => Self::Passed(index),
+            3 => Self::PathDone(index),
             4 => Self::Flusher,
             5 => Self::WriteBack,
             6 => Self::Count,
@@ -108,9 +108,9 @@ mod tests {
         let mut events = Events::new();
         events.push(5, Event::Core(3));
         events.push(5, Event::Wake(1));
-        events.push(2, Event::Passed((1 << INDEX_BITS) - 1));
+        events.push(2, Event::PathDone((1 << INDEX_BITS) - 1));
         let order: Vec<_> = std::iter::from_fn(|| events.pop()).collect();
-        let last_index = Event::Passed((1 << INDEX_BITS) - 1);
+        let last_index = Event::PathDone((1 << INDEX_BITS) - 1);
         assert_eq!(order, [last_index, Event::Core(3), Event::Wake(1)]);
     }
 }

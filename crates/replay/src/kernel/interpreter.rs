@@ -50,11 +50,11 @@ impl Simulation<'_> {
                 true
             }
             Op::File {
-                ask,
+                access,
                 role,
                 sectors,
                 sector,
-            } => self.ask_file(index, ask, role, sector, sectors),
+            } => self.access_file(index, access, role, sector, sectors),
             Op::Sync { role, script } => {
                 self.sync(index, role, script);
                 self.block(index)
@@ -68,7 +68,7 @@ impl Simulation<'_> {
             Op::Acknowledge => self.acknowledge(),
             Op::Lock { lock } => self.take_lock(index, lock),
             Op::Stream { sectors } => {
-                self.session(index).goes_on = sectors;
+                self.session(index).stream_sectors = sectors;
                 true
             }
             Op::Signal { number } => {

@@ -8,8 +8,8 @@ use tierwise_work::{Pace, Part, Work};
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::scenario::{Mode, Scenario};
-use crate::block::empirical_device::Observed;
-use crate::block::io_cpu_cost::Toll;
+use crate::block::empirical_device::EmpiricalDevice;
+use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::jobs::Jobs;
 use crate::block::layout::Layout;
 use crate::block::storage::Storage;
@@ -22,8 +22,8 @@ use crate::kernel::session::{SERVER, SessionState};
 use crate::kernel::simulation::Simulation;
 use crate::locks::hot_locks::Locks;
 use crate::locks::thread_dependencies::ThreadDependencies;
-use crate::page_cache::cache_hits::Memory;
-use crate::page_cache::dirty_pages::{Cache, limit_bytes};
+use crate::page_cache::cache_hits::CacheHits;
+use crate::page_cache::dirty_pages::{DirtyPages, limit_bytes};
 use crate::page_cache::flusher::Flusher;
 use crate::page_cache::read_ahead_windows::ReadAhead;
 use crate::program::prepared::Program;
@@ -52,7 +52,10 @@ pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayErro
     Ok(outcome(simulation))
 }
 
-fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<(Box<dyn Device + 'a>, Toll)> {
+fn devices<'a>(
+    program: &'a Program,
+    scenario: &Scenario,
+) -> Vec<(Box<dyn Device + 'a>, IoCpuCost)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
     let device =
         |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
@@ -62,13 +65,13 @@ fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<(Box<dyn Device
             let recorded = recorded.filter(|_| !(scenario.as_observed && known));
             match (profile.as_ref().or(recorded), program.devices.get(index)) {
                 (Some(profile), _) => profile.build(seed),
-                (None, Some(recorded)) => Box::new(Observed::new(recorded, seed)),
-                (None, None) => Box::new(Observed::new(&program.nowhere, seed)),
+                (None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),
+                (None, None) => Box::new(EmpiricalDevice::new(&program.nowhere, seed)),
             }
         };
     let devices = scenario.devices.iter().enumerate().map(device);
-    let tolls = (0..).map(|index| Toll::new(program, scenario, index));
-    devices.zip(tolls).collect()
+    let cpu_costs = (0..).map(|index| IoCpuCost::new(program, scenario, index));
+    devices.zip(cpu_costs).collect()
 }
 
 /// Whether enough times of a device were observed to stand for it.
@@ -97,8 +100,8 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         now: 0,
         events: Events::new(),
         cores: Cores::new(scenario.cores),
-        cache: Cache::new(memory, most_dirty_bytes(work, memory), sectors),
-        memory: Memory::new(program, scenario),
+        dirty_pages: DirtyPages::new(memory, most_dirty_bytes(work, memory), sectors),
+        cache_hits: CacheHits::new(program, scenario),
         storage: Storage::new(devices(program, scenario), layout),
         jobs: Jobs::default(),
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
@@ -131,7 +134,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         counted_from: 0,
         over: false,
         progress: Progress::new(program, scenario.cores, scenario.cpu_speed),
-        answered: Vec::with_capacity(1024),
+        completed_jobs: Vec::with_capacity(1024),
     }
 }
 

@@ -4,7 +4,7 @@ use tierwise_device::Nanos;
 use tierwise_recording::Role;
 use tierwise_work::{Part, Reuse};
 
-use crate::block::in_flight::Paid;
+use crate::block::in_flight::CpuCharge;
 
 /// No core, no key.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -32,7 +32,7 @@ pub(crate) enum Resume {
     /// The data of a sync of its, this job, is written: asks for what comes after it.
     DataWritten(u32),
     /// As one of storage's threads, has served a request.
-    IoThreadDone(Paid),
+    IoThreadDone(CpuCharge),
     /// As the thread of a file system's journal, has run for this job.
     JournalThreadDone(u32),
     /// Its client's thread has served it.
@@ -103,7 +103,7 @@ pub(crate) struct SessionState {
     pub(crate) sent: Vec<Sent>,
     pub(crate) waits_for: WaitsFor,
     /// Sectors of its stream that are read after the next read.
-    pub(crate) goes_on: u32,
+    pub(crate) stream_sectors: u32,
     /// Reuse of what it reads next.
     pub(crate) reuse: Reuse,
     /// Where it last read what the page cache no longer held: role and end.
@@ -151,7 +151,7 @@ impl SessionState {
             replied: false,
             sent: Vec::new(),
             waits_for: WaitsFor::Nothing,
-            goes_on: 0,
+            stream_sectors: 0,
             reuse: Reuse::UNKNOWN,
             read_until: None,
             key: NONE,

@@ -16,8 +16,8 @@ use crate::kernel::progress::Progress;
 use crate::kernel::session::{Resume, SessionState};
 use crate::locks::hot_locks::Locks;
 use crate::locks::thread_dependencies::ThreadDependencies;
-use crate::page_cache::cache_hits::Memory;
-use crate::page_cache::dirty_pages::Cache;
+use crate::page_cache::cache_hits::CacheHits;
+use crate::page_cache::dirty_pages::DirtyPages;
 use crate::page_cache::flusher::Flusher;
 use crate::page_cache::read_ahead_windows::ReadAhead;
 use crate::program::prepared::Program;
@@ -48,8 +48,8 @@ pub(crate) struct Simulation<'a> {
     /// What is in it, where its pages are moved by the work done.
     pub(crate) ahead: Option<WriteAhead<'a>>,
     pub(crate) locks: Locks<'a>,
-    pub(crate) cache: Cache,
-    pub(crate) memory: Memory,
+    pub(crate) dirty_pages: DirtyPages,
+    pub(crate) cache_hits: CacheHits,
     pub(crate) flusher: Flusher,
     pub(crate) read_ahead: ReadAhead,
     pub(crate) dependencies: ThreadDependencies,
@@ -74,7 +74,7 @@ pub(crate) struct Simulation<'a> {
     pub(crate) over: bool,
     pub(crate) progress: Progress,
     /// Jobs whose requests were answered; empty between events.
-    pub(crate) answered: Vec<u32>,
+    pub(crate) completed_jobs: Vec<u32>,
 }
 
 impl Simulation<'_> {
@@ -103,23 +103,24 @@ impl Simulation<'_> {
             Event::Core(core) => self.end_cpu_burst(core),
             Event::Wake(session) => self.resume(session),
             Event::Begin(session) => self.begin_turn(session),
-            Event::Passed(request) => self.storage.passed(self.now, request),
+            Event::PathDone(request) => self.storage.path_done(self.now, request),
             Event::Ready(job) => self.ready(job),
             Event::Flusher => self.look_at_log(),
-            Event::WriteBack => self.look_for_old_pages(),
+            Event::WriteBack => self.periodic_write_back(),
             Event::Count => self.begin_counting(),
             Event::End => self.over = true,
         }
     }
 
     fn advance_devices(&mut self) {
-        let mut answered = std::mem::take(&mut self.answered);
-        self.storage.advance(self.now, &mut answered);
-        self.progress.note_completions(self.now, answered.len());
-        for job in answered.drain(..) {
-            self.answer(job);
+        let mut completed_jobs = std::mem::take(&mut self.completed_jobs);
+        self.storage.advance(self.now, &mut completed_jobs);
+        self.progress
+            .note_completions(self.now, completed_jobs.len());
+        for job in completed_jobs.drain(..) {
+            self.request_done(job);
         }
-        self.answered = answered;
+        self.completed_jobs = completed_jobs;
     }
 
     /// A transaction of a client has ended, which may be the last that has to pass before it counts, or the last.
@@ -139,7 +140,7 @@ impl Simulation<'_> {
         self.counted_from = self.now;
         self.metrics.start(self.now);
         self.cores.reset_busy_time(self.now);
-        self.storage.begin(self.now);
+        self.storage.reset_traffic(self.now);
     }
 
     /// Goes on with a session whose wait is over.
@@ -156,7 +157,7 @@ impl Simulation<'_> {
             Resume::SendFlush => self.send_flush(session),
             Resume::DataWritten(job) => self.data_written(session, job),
             Resume::ReleaseLog => self.release_log(session),
-            Resume::IoThreadDone(paid) => self.io_thread_done(session, paid),
+            Resume::IoThreadDone(charge) => self.io_thread_done(session, charge),
             Resume::JournalThreadDone(job) => self.journal_ran(session, job),
             Resume::Committed => self.durable_in_log(session),
         }

@@ -15,7 +15,7 @@ const SECTORS: u64 = 8;
 
 /// Which recorded reads the page cache answers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Memory {
+pub(crate) struct CacheHits {
     /// Whether it is larger or smaller than recorded, if it is another.
     change: Option<Change>,
     /// Pages that it holds.
@@ -34,7 +34,7 @@ enum Change {
     Less,
 }
 
-impl Memory {
+impl CacheHits {
     pub(crate) fn new(program: &Program, scenario: &Scenario) -> Self {
         let recorded = program.work.memory_bytes;
         let asked = scenario.memory_bytes.unwrap_or(recorded);
@@ -71,7 +71,7 @@ impl Memory {
     }
 
     /// Whether a read that was recorded as found, or else as not, is answered.
-    pub(crate) fn answers(&self, found: bool, reuse: Reuse) -> bool {
+    pub(crate) fn is_hit(&self, found: bool, reuse: Reuse) -> bool {
         let held = || {
             reuse
                 .pages()

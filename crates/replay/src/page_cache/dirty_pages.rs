@@ -26,34 +26,34 @@ const LONGEST_PAGES: u64 = 256;
 
 /// The dirty pages of one role.
 #[derive(Debug, Default)]
-struct Dirty {
+struct RoleDirtyPages {
     pages: PageSet,
     count: u64,
     since: Nanos,
     /// Pages that had come into the cache by then.
-    come: u64,
+    inserted: u64,
     /// Where the flusher goes on; none if it is not at work.
     sweep: Option<u64>,
-    sweep_began: Nanos,
-    sweep_come: u64,
+    sweep_began_at: Nanos,
+    sweep_inserted: u64,
 }
 
 /// The dirty pages of all roles.
 #[derive(Debug)]
-pub(crate) struct Cache {
-    roles: [Dirty; Role::ALL.len()],
+pub(crate) struct DirtyPages {
+    roles: [RoleDirtyPages; Role::ALL.len()],
     count: u64,
     /// Pages on their way to the device.
-    writing: u64,
+    under_way: u64,
     /// Pages that have come into the cache.
-    come: u64,
+    inserted: u64,
     /// Pages that it holds, where that is what limits those that are dirty.
-    holds: Option<u64>,
+    capacity: Option<u64>,
     background: u64,
     limit: u64,
 }
 
-impl Cache {
+impl DirtyPages {
     /// `most_dirty_bytes`: what was seen to be dirty at once; `sectors`: the size of each role's own space.
     pub(crate) fn new(
         memory_bytes: u64,
@@ -63,16 +63,16 @@ impl Cache {
         let pages = memory_bytes as f64 / PAGE_BYTES as f64;
         let limit = (limit_bytes(memory_bytes) / PAGE_BYTES).max(1);
         let seen = most_dirty_bytes / PAGE_BYTES;
-        let dirty = |index: usize| Dirty {
+        let dirty = |index: usize| RoleDirtyPages {
             pages: PageSet::new(sectors(Role::ALL[index]).div_ceil(PAGE_SECTORS)),
-            ..Dirty::default()
+            ..RoleDirtyPages::default()
         };
         Self {
             roles: std::array::from_fn(dirty),
             count: 0,
-            writing: 0,
-            come: 0,
-            holds: (seen > limit).then_some(seen),
+            under_way: 0,
+            inserted: 0,
+            capacity: (seen > limit).then_some(seen),
             background: (pages * BACKGROUND_SHARE) as u64,
             limit: limit.max(seen),
         }
@@ -80,34 +80,34 @@ impl Cache {
 
     /// Whether writers are held back.
     pub(crate) fn is_full(&self) -> bool {
-        self.count + self.writing >= self.limit
+        self.count + self.under_way >= self.limit
     }
 
     /// Pages were sent to the device.
     pub(crate) fn sent(&mut self, sectors: u32) {
-        self.writing += pages(sectors);
+        self.under_way += pages(sectors);
     }
 
     /// Pages that were sent are there.
     pub(crate) fn written(&mut self, sectors: u32) {
-        self.writing -= pages(sectors);
+        self.under_way -= pages(sectors);
     }
 
     /// Dirties the pages of a write.
     pub(crate) fn write(&mut self, now: Nanos, role: Role, sector: u64, sectors: u32) {
         let dirty = &mut self.roles[role as usize];
         if dirty.count == 0 {
-            (dirty.since, dirty.come) = (now, self.come);
+            (dirty.since, dirty.inserted) = (now, self.inserted);
         }
         let added = dirty.change(sector, sectors, true);
         dirty.count += added;
         self.count += added;
-        self.come += added;
+        self.inserted += added;
     }
 
     /// Pages were read into the cache.
     pub(crate) fn read(&mut self, sectors: u32) {
-        self.come += pages(sectors);
+        self.inserted += pages(sectors);
     }
 
     /// Those pages are on their way to the device.
@@ -119,13 +119,13 @@ impl Cache {
     }
 
     /// Lets the flusher begin with what is too old, or too much.
-    pub(crate) fn begin_sweeps(&mut self, now: Nanos) {
-        let much = self.presses() || self.is_full();
+    pub(crate) fn begin_write_back(&mut self, now: Nanos) {
+        let much = self.over_background_limit() || self.is_full();
         for dirty in &mut self.roles {
             let old = now >= dirty.since + EXPIRES_NS;
             if dirty.sweep.is_none() && dirty.count > 0 && (old || much) {
                 dirty.sweep = Some(0);
-                (dirty.sweep_began, dirty.sweep_come) = (now, self.come);
+                (dirty.sweep_began_at, dirty.sweep_inserted) = (now, self.inserted);
             }
         }
     }
@@ -145,21 +145,21 @@ impl Cache {
     }
 
     /// Whether there is more than the flusher leaves alone.
-    pub(crate) fn presses(&self) -> bool {
-        let Some(holds) = self.holds else {
+    pub(crate) fn over_background_limit(&self) -> bool {
+        let Some(capacity) = self.capacity else {
             return self.count > self.background;
         };
         let mut dirty = self.roles.iter().filter(|dirty| dirty.count > 0);
-        dirty.any(|dirty| dirty.sweep.is_none() && self.come >= dirty.come + holds)
+        dirty.any(|dirty| dirty.sweep.is_none() && self.inserted >= dirty.inserted + capacity)
     }
 
     /// The next write of the flusher for a role, as sector and sectors; its pages are clean from now on.
-    pub(crate) fn next_sweep(&mut self, role: Role) -> Option<(u64, u32)> {
+    pub(crate) fn next_write_back(&mut self, role: Role) -> Option<(u64, u32)> {
         let dirty = &mut self.roles[role as usize];
         let from = dirty.sweep?;
         let Some((page, pages)) = dirty.run(from) else {
             dirty.sweep = None;
-            (dirty.since, dirty.come) = (dirty.sweep_began, dirty.sweep_come);
+            (dirty.since, dirty.inserted) = (dirty.sweep_began_at, dirty.sweep_inserted);
             return None;
         };
         dirty.sweep = Some(page + pages);
@@ -179,7 +179,7 @@ fn pages(sectors: u32) -> u64 {
     u64::from(sectors).div_ceil(PAGE_SECTORS)
 }
 
-impl Dirty {
+impl RoleDirtyPages {
     /// Takes the pages of a range in or out; how many changed.
     fn change(&mut self, sector: u64, sectors: u32, set: bool) -> u64 {
         let first = sector / PAGE_SECTORS;
@@ -199,8 +199,8 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    fn cache() -> Cache {
-        Cache::new(1 << 30, 0, |_| 1 << 20)
+    fn cache() -> DirtyPages {
+        DirtyPages::new(1 << 30, 0, |_| 1 << 20)
     }
 
     #[test]
@@ -209,12 +209,12 @@ mod tests {
         cache.write(SECOND, Role::Data, 4096, 8);
         cache.write(SECOND, Role::Data, 0, 600);
         cache.write(SECOND, Role::Data, 8, 8);
-        cache.begin_sweeps(30 * SECOND);
-        assert_eq!(cache.next_sweep(Role::Data), None);
-        cache.begin_sweeps(31 * SECOND);
-        assert_eq!(cache.next_sweep(Role::Data), Some((0, 600)));
-        assert_eq!(cache.next_sweep(Role::Data), Some((4096, 8)));
-        assert_eq!(cache.next_sweep(Role::Data), None);
+        cache.begin_write_back(30 * SECOND);
+        assert_eq!(cache.next_write_back(Role::Data), None);
+        cache.begin_write_back(31 * SECOND);
+        assert_eq!(cache.next_write_back(Role::Data), Some((0, 600)));
+        assert_eq!(cache.next_write_back(Role::Data), Some((4096, 8)));
+        assert_eq!(cache.next_write_back(Role::Data), None);
         assert_eq!(cache.count, 0);
     }
 
@@ -223,8 +223,8 @@ mod tests {
         let mut cache = cache();
         cache.write(0, Role::Temp, 0, 64);
         cache.clean(Role::Temp, 0, 32);
-        cache.begin_sweeps(40 * SECOND);
-        assert_eq!(cache.next_sweep(Role::Temp), Some((32, 32)));
+        cache.begin_write_back(40 * SECOND);
+        assert_eq!(cache.next_write_back(Role::Temp), Some((32, 32)));
     }
 
     #[test]
@@ -242,13 +242,15 @@ mod tests {
 
     #[test]
     fn pages_stay_dirty_until_they_are_the_oldest() {
-        let mut cache = Cache::new(96 << 20, 48 << 20, |_| 1 << 20);
+        let mut cache = DirtyPages::new(96 << 20, 48 << 20, |_| 1 << 20);
         cache.write(0, Role::Temp, 0, 90_000);
-        cache.begin_sweeps(SECOND);
-        assert!(!cache.is_full() && cache.next_sweep(Role::Temp).is_none());
+        cache.begin_write_back(SECOND);
+        assert!(!cache.is_full() && cache.next_write_back(Role::Temp).is_none());
         cache.read(10_000);
-        cache.begin_sweeps(SECOND);
-        let (_, sectors) = cache.next_sweep(Role::Temp).expect("too much is dirty");
+        cache.begin_write_back(SECOND);
+        let (_, sectors) = cache
+            .next_write_back(Role::Temp)
+            .expect("too much is dirty");
         cache.sent(sectors);
         cache.write(0, Role::Temp, 90_000, 10_000);
         assert!(cache.is_full(), "pages on their way still take memory");

@@ -4,61 +4,67 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 use tierwise_work::{Part, Reuse};
 
-use crate::block::jobs::{Job, Then, Writes};
+use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::kernel::session::{Resume, Sent, WaitsFor};
 use crate::kernel::simulation::Simulation;
-use crate::program::operation::Ask;
+use crate::program::operation::FileAccess;
 
 impl Simulation<'_> {
     /// A session uses a file; whether it can go on at once.
-    pub(crate) fn ask_file(
+    pub(crate) fn access_file(
         &mut self,
         index: u32,
-        ask: Ask,
+        access: FileAccess,
         role: Role,
         sector: u64,
         sectors: u32,
     ) -> bool {
-        let reads = matches!(ask, Ask::Read | Ask::SendRead);
+        let reads = matches!(access, FileAccess::Read | FileAccess::AsyncRead);
         let rest = match reads {
-            true => std::mem::take(&mut self.session(index).goes_on),
+            true => std::mem::take(&mut self.session(index).stream_sectors),
             false => 0,
         };
-        match ask {
-            Ask::Look if !self.memory.answers(true, self.reuse_of(index)) => {
-                self.read_anew(index, role, sector, sectors)
+        match access {
+            FileAccess::CachedRead if !self.cache_hits.is_hit(true, self.reuse_of(index)) => {
+                self.read_evicted(index, role, sector, sectors)
             }
-            Ask::Read | Ask::SendRead if self.memory.answers(false, self.reuse_of(index)) => true,
-            Ask::Read | Ask::SendRead if self.has_been_read(index, role) => true,
-            Ask::Look | Ask::Read if self.is_coming(index, role, sector, sectors) => {
-                self.block(index)
-            }
-            Ask::Look => {
-                self.read_on(role, sector, sectors);
-                self.has_come(index, role, sector, sectors)
-            }
-            _ if reads && self.storage.layout().reads_ahead_otherwise(role) => {
-                self.stream(role, sector, sectors, rest);
-                ask == Ask::SendRead || self.has_come(index, role, sector, 1)
-            }
-            Ask::SendRead => self.send(index, Op::Read, role, sector, sectors),
-            Ask::SendWrite => self.send(index, Op::Write, role, sector, sectors),
-            Ask::WriteBack => self.give_back(index, role, sector, sectors),
-            Ask::Forget => {
-                self.cache.clean(role, sector, sectors);
+            FileAccess::Read | FileAccess::AsyncRead
+                if self.cache_hits.is_hit(false, self.reuse_of(index)) =>
+            {
                 true
             }
-            Ask::Read => self.request(index, Op::Read, role, sector, sectors),
-            Ask::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
-            Ask::Write if self.cache.is_full() => {
+            FileAccess::Read | FileAccess::AsyncRead if self.is_in_memory(index, role) => true,
+            FileAccess::CachedRead | FileAccess::Read
+                if self.awaits_own_request(index, role, sector, sectors) =>
+            {
+                self.block(index)
+            }
+            FileAccess::CachedRead => {
+                self.continue_stream(role, sector, sectors);
+                self.await_read_ahead(index, role, sector, sectors)
+            }
+            _ if reads && self.storage.layout().read_ahead_differs(role) => {
+                self.read_stream(role, sector, sectors, rest);
+                access == FileAccess::AsyncRead || self.await_read_ahead(index, role, sector, 1)
+            }
+            FileAccess::AsyncRead => self.send(index, Op::Read, role, sector, sectors),
+            FileAccess::AsyncWrite => self.send(index, Op::Write, role, sector, sectors),
+            FileAccess::WriteBack => self.start_writing_back(index, role, sector, sectors),
+            FileAccess::Discard => {
+                self.dirty_pages.clean(role, sector, sectors);
+                true
+            }
+            FileAccess::Read => self.request(index, Op::Read, role, sector, sectors),
+            FileAccess::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
+            FileAccess::Write if self.dirty_pages.is_full() => {
                 self.session(index).resume = Resume::Retry;
                 self.set_activity(index, Part::Write);
                 self.flusher.throttled.push_back(index);
-                self.look_for_old_pages_now();
+                self.start_write_back();
                 self.block(index)
             }
-            Ask::Write => {
-                self.cache.write(self.now, role, sector, sectors);
+            FileAccess::Write => {
+                self.dirty_pages.write(self.now, role, sector, sectors);
                 self.wake_flusher();
                 true
             }
@@ -74,7 +80,7 @@ impl Simulation<'_> {
         sector: u64,
         sectors: u32,
     ) -> bool {
-        let job = self.send_for(Then::Sent(index), op, role, sector, sectors);
+        let job = self.send_for(OnDone::AsyncRequest(index), op, role, sector, sectors);
         let sent = Sent {
             job,
             role,
@@ -102,24 +108,24 @@ impl Simulation<'_> {
                 Part::Write
             },
         );
-        self.send_for(Then::Session(index), op, role, sector, sectors);
+        self.send_for(OnDone::Session(index), op, role, sector, sectors);
         self.block(index)
     }
 
     /// Whether what a session reads is there although it was not in the recording: where memory holds all files, pages
     /// are read for the first time, or since something else than this work drove them out. That goes with time, not
     /// with what sessions do: who begins anew reads no more of them in a time than were recorded.
-    fn has_been_read(&mut self, index: u32, role: Role) -> bool {
+    fn is_in_memory(&mut self, index: u32, role: Role) -> bool {
         let mut through_cache = self.program.work.read_ahead.iter();
-        if !self.memory.holds_all() || !through_cache.any(|known| known.0 == role) {
+        if !self.cache_hits.holds_all() || !through_cache.any(|known| known.0 == role) {
             return false;
         }
         let anew = self.sessions[index as usize].cycle > 0;
         let due = self.now as f64 * self.program.reads_per_ns();
-        if anew && self.memory.misses as f64 >= due {
+        if anew && self.cache_hits.misses as f64 >= due {
             return true;
         }
-        self.memory.misses += 1;
+        self.cache_hits.misses += 1;
         false
     }
 
@@ -127,8 +133,8 @@ impl Simulation<'_> {
         self.sessions[index as usize].reuse
     }
 
-    fn send_for(&mut self, then: Then, op: Op, role: Role, sector: u64, sectors: u32) -> u32 {
-        let job = self.send_job(then, op, role, sector, sectors);
+    fn send_for(&mut self, on_done: OnDone, op: Op, role: Role, sector: u64, sectors: u32) -> u32 {
+        let job = self.send_job(on_done, op, role, sector, sectors);
         if op == Op::Read {
             self.wake_flusher();
         }
@@ -138,23 +144,29 @@ impl Simulation<'_> {
     /// Sends a request as a job of its own; what is read comes into the page cache.
     pub(crate) fn send_job(
         &mut self,
-        then: Then,
+        on_done: OnDone,
         op: Op,
         role: Role,
         sector: u64,
         sectors: u32,
     ) -> u32 {
-        let job = self.jobs.add(Job::new(then, Writes::None, role));
+        let job = self.jobs.add(Job::new(on_done, SyncWrites::None, role));
         let sent = self.storage.send(self.now, job, role, op, sector, sectors);
         self.jobs.get(job).pending = sent;
         if op == Op::Read {
-            self.cache.read(sectors);
+            self.dirty_pages.read(sectors);
         }
         job
     }
 
     /// Whether a session must wait for what it sent before.
-    pub(crate) fn is_coming(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+    pub(crate) fn awaits_own_request(
+        &mut self,
+        index: u32,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> bool {
         let end = sector + u64::from(sectors);
         let overlaps = |sent: &&Sent| {
             sent.role == role && sent.sector < end && sector < sent.sector + u64::from(sent.sectors)
@@ -179,7 +191,7 @@ impl Simulation<'_> {
     }
 
     /// What a session sent was answered.
-    pub(crate) fn arrived(&mut self, index: u32, job: u32) {
+    pub(crate) fn async_request_done(&mut self, index: u32, job: u32) {
         let session = self.session(index);
         session.sent.retain(|sent| sent.job != job);
         let goes_on = match session.waits_for {

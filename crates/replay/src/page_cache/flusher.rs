@@ -20,7 +20,7 @@ pub(crate) struct Flusher {
     /// A write's job, and that of a sync that waits for it.
     awaited: Vec<(u32, u32)>,
     /// Sessions that have more to give to the device.
-    pub(crate) giving: VecDeque<u32>,
+    pub(crate) waiting_for_room: VecDeque<u32>,
     /// Writers that are held back because too much is dirty.
     pub(crate) throttled: VecDeque<u32>,
 }

@@ -9,7 +9,7 @@ use tierwise_device::Op;
 use tierwise_recording::Role;
 use tierwise_work::Part;
 
-use crate::block::jobs::Then;
+use crate::block::jobs::OnDone;
 use crate::block::storage::LONGEST_SECTORS;
 use crate::kernel::events::Event;
 use crate::kernel::simulation::Simulation;
@@ -20,7 +20,7 @@ const LONGEST: u64 = LONGEST_SECTORS as u64;
 
 impl Simulation<'_> {
     /// A recorded read, of a stream that goes on for so many sectors, where windows differ.
-    pub(crate) fn stream(&mut self, role: Role, sector: u64, sectors: u32, rest: u32) {
+    pub(crate) fn read_stream(&mut self, role: Role, sector: u64, sectors: u32, rest: u32) {
         let end = sector + u64::from(sectors);
         let limit = self.storage.layout().read_ahead(role);
         let stream_end = end + u64::from(rest);
@@ -29,33 +29,45 @@ impl Simulation<'_> {
             self.read_ahead
                 .keep_unsent(role, (asked_end, end), stream_end);
         }
-        self.fetch(role, (sector, asked_end), stream_end, Covered::Unread);
+        self.send_windows(role, (sector, asked_end), stream_end, Covered::Unread);
     }
 
     /// A reader comes to pages that one recorded request brought, of which not all were sent here.
-    pub(crate) fn read_on(&mut self, role: Role, sector: u64, sectors: u32) {
+    pub(crate) fn continue_stream(&mut self, role: Role, sector: u64, sectors: u32) {
         let range = (sector, sector + u64::from(sectors));
         if let Some((part, stream_end)) = self.read_ahead.take_unsent(role, range) {
-            self.fetch(role, part, stream_end, Covered::Whole);
+            self.send_windows(role, part, stream_end, Covered::Whole);
         }
     }
 
     /// A session reads what the page cache no longer holds; whether it can go on at once. Who goes on where it was has
     /// more read ahead.
-    pub(crate) fn read_anew(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+    pub(crate) fn read_evicted(
+        &mut self,
+        index: u32,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> bool {
         let until = Some((role, sector + u64::from(sectors)));
         let before = std::mem::replace(&mut self.session(index).read_until, until);
-        if self.is_coming(index, role, sector, sectors) {
+        if self.awaits_own_request(index, role, sector, sectors) {
             return self.block(index);
         }
         let goes_on = before == Some((role, sector));
         let ahead = self.storage.layout().read_ahead(role) as u32;
-        self.stream(role, sector, sectors, if goes_on { ahead } else { 0 });
-        self.has_come(index, role, sector, sectors)
+        self.read_stream(role, sector, sectors, if goes_on { ahead } else { 0 });
+        self.await_read_ahead(index, role, sector, sectors)
     }
 
     /// Whether pages are there; a session waits for those that are on their way.
-    pub(crate) fn has_come(&mut self, index: u32, role: Role, sector: u64, sectors: u32) -> bool {
+    pub(crate) fn await_read_ahead(
+        &mut self,
+        index: u32,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> bool {
         let range = (sector, sector + u64::from(sectors));
         if !self.read_ahead.wait_for(index, role, range) {
             return true;
@@ -65,7 +77,7 @@ impl Simulation<'_> {
     }
 
     /// Sends what the kernel would at a read of a range, of a stream that ends there.
-    fn fetch(&mut self, role: Role, range: Range, stream_end: u64, covered: Covered) {
+    fn send_windows(&mut self, role: Role, range: Range, stream_end: u64, covered: Covered) {
         let limit = self.storage.layout().read_ahead(role);
         let windows = self
             .read_ahead
@@ -80,7 +92,7 @@ impl Simulation<'_> {
         let mut from = first;
         while from < until {
             let end = until.min(from + limit.min(LONGEST));
-            let job = self.send_job(Then::Ahead, Op::Read, role, from, (end - from) as u32);
+            let job = self.send_job(OnDone::ReadAhead, Op::Read, role, from, (end - from) as u32);
             self.read_ahead.sent(job, role, (from, end));
             from = end;
         }
@@ -88,7 +100,7 @@ impl Simulation<'_> {
     }
 
     /// A request of a stream was answered.
-    pub(crate) fn came(&mut self, job: u32) {
+    pub(crate) fn read_ahead_done(&mut self, job: u32) {
         for session in self.read_ahead.done(job) {
             self.events.push(self.now, Event::Wake(session));
         }

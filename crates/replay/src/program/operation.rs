@@ -7,15 +7,15 @@ use crate::api::error::ReplayError;
 
 /// What is asked of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
-    Look,
+pub(crate) enum FileAccess {
+    CachedRead,
     Read,
     WriteThrough,
     Write,
-    SendRead,
-    SendWrite,
+    AsyncRead,
+    AsyncWrite,
     WriteBack,
-    Forget,
+    Discard,
 }
 
 /// What is done of a checkpoint, one after the other.
@@ -53,7 +53,7 @@ pub(crate) enum Op {
     Reuse(Reuse),
     /// A file is used.
     File {
-        ask: Ask,
+        access: FileAccess,
         role: Role,
         sectors: u32,
         sector: u64,
@@ -104,8 +104,8 @@ pub(crate) fn op(
     step: &Step,
     coldness: &mut Coldness,
 ) -> Result<Op, ReplayError> {
-    let file = |ask, role, sector, sectors| Op::File {
-        ask,
+    let file = |access, role, sector, sectors| Op::File {
+        access,
         role,
         sectors,
         sector,
@@ -136,34 +136,38 @@ pub(crate) fn op(
             role,
             sector,
             sectors,
-        } => file(Ask::Look, role, sector, sectors),
+        } => file(FileAccess::CachedRead, role, sector, sectors),
         Step::Read {
             role,
             sector,
             sectors,
-        } => file(Ask::Read, role, sector, sectors),
+        } => file(FileAccess::Read, role, sector, sectors),
         Step::WriteThrough {
             role,
             sector,
             sectors,
-        } => file(Ask::WriteThrough, role, sector, sectors),
+        } => file(FileAccess::WriteThrough, role, sector, sectors),
         Step::Write {
             role,
             sector,
             sectors,
-        } => file(Ask::Write, role, sector, sectors),
+        } => file(FileAccess::Write, role, sector, sectors),
         Step::WriteBack {
             role,
             sector,
             sectors,
-        } => file(Ask::WriteBack, role, sector, sectors),
+        } => file(FileAccess::WriteBack, role, sector, sectors),
         Step::Submit {
             role,
             sector,
             sectors,
             write,
         } => file(
-            if write { Ask::SendWrite } else { Ask::SendRead },
+            if write {
+                FileAccess::AsyncWrite
+            } else {
+                FileAccess::AsyncRead
+            },
             role,
             sector,
             sectors,
@@ -172,7 +176,7 @@ pub(crate) fn op(
             role,
             sector,
             sectors,
-        } => file(Ask::Forget, role, sector, sectors),
+        } => file(FileAccess::Discard, role, sector, sectors),
         Step::Stream { sectors } => Op::Stream { sectors },
         Step::Drain => Op::Drain,
         Step::Sync { role, script } if (script as usize) < work.scripts.len() => {

@@ -7,7 +7,7 @@ use tierwise_recording::ThreadClass;
 use tierwise_work::{Pace, RecordedDevice, Session, Work};
 
 use crate::api::error::ReplayError;
-use crate::program::operation::{Ask, Op};
+use crate::program::operation::{FileAccess, Op};
 use crate::program::session_program::{SessionProgram, compile};
 
 /// Work made ready.
@@ -176,10 +176,10 @@ fn ends_a_transaction(op: &Op) -> bool {
 }
 
 fn reads(op: &Op) -> bool {
-    let Op::File { ask, .. } = op else {
+    let Op::File { access, .. } = op else {
         return false;
     };
-    matches!(ask, Ask::Read | Ask::SendRead)
+    matches!(access, FileAccess::Read | FileAccess::AsyncRead)
 }
 
 /// How many of the clients' operations are such.

@@ -6,7 +6,7 @@
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
 
-use crate::block::in_flight::Paid;
+use crate::block::in_flight::CpuCharge;
 use crate::kernel::events::Event;
 use crate::kernel::session::{Resume, SessionState};
 use crate::kernel::simulation::Simulation;
@@ -14,18 +14,19 @@ use crate::kernel::simulation::Simulation;
 impl Simulation<'_> {
     /// Storage's threads want cores for what was sent and answered since this was last called.
     pub(crate) fn run_io_threads(&mut self) {
-        let spun_ns = self.storage.spun_ns();
+        let spun_ns = self.storage.take_spun_ns();
         if spun_ns > 0 {
             self.interrupt_for_spin(spun_ns);
         }
-        while let Some((paid, cost_ns)) = self.storage.unpaid() {
-            if let Paid::Passes(request) = paid {
-                self.events.push(self.now + cost_ns, Event::Passed(request));
+        while let Some((charge, cost_ns)) = self.storage.next_charge() {
+            if let CpuCharge::FixedDelay(request) = charge {
+                self.events
+                    .push(self.now + cost_ns, Event::PathDone(request));
                 continue;
             }
             let index = self.idle_io_thread();
             let session = self.session(index);
-            session.resume = Resume::IoThreadDone(paid);
+            session.resume = Resume::IoThreadDone(charge);
             session.pending_ns = cost_ns.max(1);
             session.warmup_pending = false;
             // An idle core's waking is part of the path's time.
@@ -57,18 +58,18 @@ impl Simulation<'_> {
     }
 
     /// Storage's threads have had a core for a request.
-    pub(crate) fn io_thread_done(&mut self, index: u32, paid: Paid) {
+    pub(crate) fn io_thread_done(&mut self, index: u32, charge: CpuCharge) {
         self.leave_core(index);
         self.idle_io_threads.push(index);
-        match paid {
-            Paid::Before(request) => self.storage.served(self.now, request),
-            Paid::Store(request) => self.storage.stored(self.now, request),
-            Paid::After(request) => {
+        match charge {
+            CpuCharge::BeforeDevice(request) => self.storage.cpu_spent(self.now, request),
+            CpuCharge::Store(request) => self.storage.store_done(self.now, request),
+            CpuCharge::AfterDevice(request) => {
                 self.progress.note_completions(self.now, 1);
-                let job = self.storage.answer(self.now, request);
-                self.answer(job);
+                let job = self.storage.complete(self.now, request);
+                self.request_done(job);
             }
-            Paid::Aside | Paid::Passes(_) => {}
+            CpuCharge::Concurrent | CpuCharge::FixedDelay(_) => {}
         }
     }
 }

@@ -7,15 +7,15 @@
 use tierwise_device::{Nanos, Request};
 use tierwise_recording::Role;
 
-use crate::block::in_flight::{InFlight, Paid};
-use crate::block::io_cpu_cost::Path;
+use crate::block::in_flight::{CpuCharge, InFlight};
+use crate::block::io_cpu_cost::RequestPath;
 use crate::block::storage::Storage;
 
 impl Storage<'_> {
     pub(crate) fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {
-        self.traffic[role as usize].sent(now, &request);
-        let toll = &mut self.slots[self.layout.device(role)].toll;
-        let (path, made_good_ns) = (toll.path, toll.made_good_ns);
+        self.traffic[role as usize].note_sent(now, &request);
+        let cpu_cost = &mut self.queues[self.layout.device(role)].cpu_cost;
+        let (path, path_credit_ns) = (cpu_cost.path, cpu_cost.path_credit_ns);
         let id = self.free.pop().unwrap_or(self.requests.len() as u32);
         let in_flight = InFlight {
             job,
@@ -24,7 +24,7 @@ impl Storage<'_> {
             sent_at: now,
             passed: false,
             came_at: now,
-            costs: toll.costs(now, &request),
+            costs: cpu_cost.costs(now, &request),
         };
         if id as usize == self.requests.len() {
             self.requests.push(in_flight);
@@ -32,60 +32,65 @@ impl Storage<'_> {
             self.requests[id as usize] = in_flight;
         }
         match path {
-            Path::None => self.comes(now, id),
-            Path::Served => self.pay(Paid::Before(id), in_flight.costs.before_ns.max(1)),
-            Path::Passed => self.pay(Paid::Passes(id), made_good_ns.max(1)),
+            RequestPath::Direct => self.arrive(now, id),
+            RequestPath::EmulatedThreads => self.charge(
+                CpuCharge::BeforeDevice(id),
+                in_flight.costs.before_ns.max(1),
+            ),
+            RequestPath::EmulatedDelay => {
+                self.charge(CpuCharge::FixedDelay(id), path_credit_ns.max(1))
+            }
         }
-        self.pay(Paid::Aside, in_flight.costs.aside_ns);
-        if path != Path::None {
+        self.charge(CpuCharge::Concurrent, in_flight.costs.aside_ns);
+        if path != RequestPath::Direct {
             self.arriving[role as usize].push_back(id);
         }
     }
 
-    pub(crate) fn pay(&mut self, what: Paid, cost_ns: Nanos) {
+    pub(crate) fn charge(&mut self, what: CpuCharge, cost_ns: Nanos) {
         if cost_ns > 0 {
-            self.unpaid.push_back((what, cost_ns));
+            self.charges.push_back((what, cost_ns));
         }
     }
 
     /// What costs time on a core, and how much; the first that was sent.
-    pub(crate) fn unpaid(&mut self) -> Option<(Paid, Nanos)> {
-        self.unpaid.pop_front()
+    pub(crate) fn next_charge(&mut self) -> Option<(CpuCharge, Nanos)> {
+        self.charges.pop_front()
     }
 
     /// Time that servers spun since this was last asked.
-    pub(crate) fn spun_ns(&mut self) -> Nanos {
+    pub(crate) fn take_spun_ns(&mut self) -> Nanos {
         std::mem::take(&mut self.spun_ns)
     }
 
     /// Storage's threads have spent on a request what they can spend on several at a time.
-    pub(crate) fn served(&mut self, now: Nanos, id: u32) {
+    pub(crate) fn cpu_spent(&mut self, now: Nanos, id: u32) {
         let in_flight = &self.requests[id as usize];
         let store_ns = in_flight.costs.store_ns;
         if store_ns == 0 {
-            return self.passed(now, id);
+            return self.path_done(now, id);
         }
-        let slot = &mut self.slots[self.layout.device(in_flight.role)];
-        slot.to_store.push_back(id);
-        if slot.to_store.len() == 1 {
-            self.pay(Paid::Store(id), store_ns);
+        let queue = &mut self.queues[self.layout.device(in_flight.role)];
+        queue.store_queue.push_back(id);
+        if queue.store_queue.len() == 1 {
+            self.charge(CpuCharge::Store(id), store_ns);
         }
     }
 
     /// A device's store has the bytes of a request.
-    pub(crate) fn stored(&mut self, now: Nanos, id: u32) {
+    pub(crate) fn store_done(&mut self, now: Nanos, id: u32) {
         let role = self.requests[id as usize].role;
-        let slot = &mut self.slots[self.layout.device(role)];
-        slot.to_store.pop_front();
-        if let Some(&next) = slot.to_store.front() {
+        let queue = &mut self.queues[self.layout.device(role)];
+        queue.store_queue.pop_front();
+        if let Some(&next) = queue.store_queue.front() {
             let store_ns = self.requests[next as usize].costs.store_ns;
-            self.pay(Paid::Store(next), store_ns);
+            self.charge(CpuCharge::Store(next), store_ns);
         }
-        self.passed(now, id);
+        self.path_done(now, id);
     }
 
     /// A request has had what its path costs, and comes to its device when those before it have.
-    pub(crate) fn passed(&mut self, now: Nanos, id: u32) {
+    pub(crate) fn path_done(&mut self, now: Nanos, id: u32) {
         self.requests[id as usize].passed = true;
         let role = self.requests[id as usize].role as usize;
         while let Some(&first) = self.arriving[role].front() {
@@ -93,14 +98,14 @@ impl Storage<'_> {
                 return;
             }
             self.arriving[role].pop_front();
-            self.comes(now, first);
+            self.arrive(now, first);
         }
     }
 
-    fn comes(&mut self, now: Nanos, id: u32) {
+    fn arrive(&mut self, now: Nanos, id: u32) {
         let in_flight = &mut self.requests[id as usize];
         in_flight.came_at = now;
         let (device, request) = (self.layout.device(in_flight.role), in_flight.request);
-        self.come(now, device, id, request);
+        self.submit_to_device(now, device, id, request);
     }
 }
