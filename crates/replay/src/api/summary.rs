@@ -8,7 +8,7 @@ use tierwise_work::{Grouping, PageCache};
 
 use crate::api::reproduction::recorded_mode;
 use crate::api::scenario::Mode;
-use crate::program::operation::{FileAccess, Op};
+use crate::program::operation::{FileAccess, Operation};
 use crate::program::prepared::Program;
 
 /// The work of a recording in short.
@@ -171,7 +171,7 @@ impl Program {
                 FileAccess::CachedRead | FileAccess::Read | FileAccess::AsyncRead
             )
         };
-        let reads = |op: &Op| matches!(op, Op::File { access, .. } if read(*access));
+        let reads = |op: &Operation| matches!(op, Operation::File { access, .. } if read(*access));
         let any = self
             .sessions
             .iter()

@@ -15,14 +15,14 @@ use tierwise_recording::Role;
 use tierwise_work::{Grouping, Part};
 
 use crate::block::jobs::{Job, OnDone, SyncWrites};
-use crate::engines::wal::WriteAhead;
+use crate::engines::wal::CheckpointedLog;
 use crate::kernel::events::Event;
 use crate::kernel::session::{NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 
 /// Processor time of one who is woken, sees that it was not covered, and asks for the lock again. A semaphore's
 /// wake-up and a compare-and-swap, by the measured 3 to 8 µs from a sync's end to its waiters' start.
-const LOOK_NS: Nanos = 2_000;
+const RECHECK_NS: Nanos = 2_000;
 
 impl Simulation<'_> {
     /// A session commits; whether it can go on at once.
@@ -33,7 +33,7 @@ impl Simulation<'_> {
             return true;
         };
         if log.flushed >= appended {
-            if self.awaits_copy(index) {
+            if self.awaits_replica(index) {
                 return false;
             }
             self.release_locks(index);
@@ -55,15 +55,15 @@ impl Simulation<'_> {
         if grouped {
             log.holder = index;
         }
-        let growing_ns = self.ahead.as_ref().map_or(0.0, WriteAhead::growing_ns);
+        let growing_ns = self.wal.as_ref().map_or(0.0, CheckpointedLog::growing_ns);
         let leader_ns = (log.leader_ns as f64 + growing_ns).max(0.0) as Nanos;
         let to = log.inserted;
-        self.lead(index, to, leader_ns);
+        self.lead_flush(index, to, leader_ns);
         false
     }
 
     /// A session flushes what the log holds up to there: what others append while it writes waits for the next flush.
-    fn lead(&mut self, index: u32, to: u64, leader_ns: Nanos) {
+    fn lead_flush(&mut self, index: u32, to: u64, leader_ns: Nanos) {
         self.session(index).flushes_to = to;
         if leader_ns == 0 {
             return self.send_flush(index);
@@ -82,7 +82,7 @@ impl Simulation<'_> {
     /// Flushes the log on behalf of a session, or of nobody's.
     pub(crate) fn start_flush(&mut self, leader: u32) {
         let Some(log) = &mut self.log else { return };
-        let grows = self.ahead.as_mut().map(WriteAhead::grows);
+        let grows = self.wal.as_mut().map(CheckpointedLog::grows);
         let scripts = log.scripts(grows);
         let script = scripts.0 + self.random.below(scripts.1.max(1) as usize) as u32;
         let to = match leader {
@@ -100,7 +100,7 @@ impl Simulation<'_> {
     }
 
     /// The device has done a flush; its leader sees that when it gets a core.
-    pub(crate) fn flushed(&mut self, job: Job) {
+    pub(crate) fn log_flushed(&mut self, job: Job) {
         let SyncWrites::Log { to, .. } = job.writes else {
             return;
         };
@@ -108,7 +108,7 @@ impl Simulation<'_> {
             if let Some(log) = &mut self.log {
                 log.flusher_at_work = false;
             }
-            return self.let_go(to);
+            return self.finish_flush(to);
         }
         self.session(job.leader).woken_by_kernel = true;
         let release_ns = self.log.as_ref().map_or(0, |log| log.release_ns);
@@ -121,27 +121,27 @@ impl Simulation<'_> {
         if let Some(log) = self.log.as_mut().filter(|log| log.holder == leader) {
             log.holder = NONE;
         }
-        self.let_go(to);
-        self.durable_in_log(leader);
+        self.finish_flush(to);
+        self.log_durable(leader);
     }
 
     /// The log is durable as far as a session's commit.
-    pub(crate) fn durable_in_log(&mut self, index: u32) {
-        if !self.awaits_copy(index) {
+    pub(crate) fn log_durable(&mut self, index: u32) {
+        if !self.awaits_replica(index) {
             self.committed(index);
             self.proceed(index);
         }
     }
 
     /// The log is durable up to there, and nobody flushes it.
-    fn let_go(&mut self, to: u64) {
+    fn finish_flush(&mut self, to: u64) {
         let Some(log) = &mut self.log else { return };
         log.flushed = log.flushed.max(to);
         if log.rules.grouping == Grouping::WriteGroup {
             self.name_next_leader();
         }
-        self.tell_copy();
-        self.wake_waiters();
+        self.wake_replica();
+        self.wake_log_waiters();
     }
 
     /// The first who waits and is not covered leads next, whoever comes meanwhile.
@@ -154,7 +154,7 @@ impl Simulation<'_> {
 
     /// Wakes those who wait, the last to come first (PostgreSQL's `LWLockQueueSelf` puts those who wait until a
     /// lock is free at the head of its list): the covered go on, the others look again.
-    fn wake_waiters(&mut self) {
+    fn wake_log_waiters(&mut self) {
         let Some(log) = &mut self.log else { return };
         let mut woken = std::mem::take(&mut log.waiting);
         if log.rules.grouping == Grouping::Relay {
@@ -179,19 +179,19 @@ impl Simulation<'_> {
     }
 
     /// One who was woken in vain needs a core to see that.
-    pub(crate) fn look_again(&mut self, index: u32) {
-        self.request_core(index, SERVER, LOOK_NS, Resume::Retry);
+    pub(crate) fn recheck_flush(&mut self, index: u32) {
+        self.request_core(index, SERVER, RECHECK_NS, Resume::Retry);
     }
 
     /// A session's commit is durable.
     pub(crate) fn committed(&mut self, index: u32) {
         self.metrics.commits += 1;
-        self.has_put_frames(index);
+        self.publish_frames(index);
         self.release_locks(index);
     }
 
     /// The engine's own thread flushes what is left, now and then.
-    pub(crate) fn look_at_log(&mut self) {
+    pub(crate) fn periodic_log_flush(&mut self) {
         let Some(log) = &mut self.log else { return };
         let Some(period_ns) = log.rules.flusher_period_ns else {
             return;

@@ -15,7 +15,7 @@ use crate::kernel::simulation::Simulation;
 
 impl Simulation<'_> {
     /// Lets whatever has to run before the next stage of a job's commit to the journal; whether anything has to.
-    pub(crate) fn journal_runs(&mut self, index: u32) -> bool {
+    pub(crate) fn start_journal_work(&mut self, index: u32) -> bool {
         let job = *self.jobs.get(index);
         let (script, flushes) = self.flushes_of(&job);
         let writes = script.map_or(0, |script| script.journal_writes.len());
@@ -32,7 +32,7 @@ impl Simulation<'_> {
             _ => return false,
         };
         let waits_since = match thread {
-            true => self.journals[job.role as usize],
+            true => self.journal_ran_at[job.role as usize],
             false => job.sent_at,
         };
         let cost = self.program.work.cpu;
@@ -40,14 +40,16 @@ impl Simulation<'_> {
         let ran_ns = (cost.run(f64::from(ran_ns), cold).0 / self.cpu_speed) as Nanos;
         match thread {
             _ if ran_ns == 0 => return false,
-            true => self.start_journal(index, ran_ns),
-            false => self.events.push(self.now + ran_ns, Event::Ready(index)),
+            true => self.run_journal_thread(index, ran_ns),
+            false => self
+                .events
+                .push(self.now + ran_ns, Event::StageReady(index)),
         }
         true
     }
 
     /// The journal's thread shall run so long for a job.
-    fn start_journal(&mut self, job: u32, ran_ns: Nanos) {
+    fn run_journal_thread(&mut self, job: u32, ran_ns: Nanos) {
         let index = self.idle_io_thread();
         let session = self.session(index);
         session.resume = Resume::JournalThreadDone(job);
@@ -62,16 +64,16 @@ impl Simulation<'_> {
     }
 
     /// The journal's thread has run for a job.
-    pub(crate) fn journal_ran(&mut self, index: u32, job: u32) {
+    pub(crate) fn journal_thread_done(&mut self, index: u32, job: u32) {
         self.leave_core(index);
         self.idle_io_threads.push(index);
         let role = self.jobs.get(job).role;
-        self.journals[role as usize] = self.now;
-        self.ready(job);
+        self.journal_ran_at[role as usize] = self.now;
+        self.stage_ready(job);
     }
 
     /// What had to run before the next stage of a job has.
-    pub(crate) fn ready(&mut self, index: u32) {
+    pub(crate) fn stage_ready(&mut self, index: u32) {
         self.jobs.get(index).is_ready = true;
         self.advance_job(index);
     }

@@ -12,15 +12,15 @@ const SECTOR_BYTES: u64 = 512;
 
 /// The state of a second copy of the log, if there is one.
 #[derive(Debug, Default)]
-pub(crate) struct SecondCopy {
+pub(crate) struct LogReplica {
     /// How far its maker has been told of the log.
     pub(crate) sent: u64,
     /// How far it is durable.
     pub(crate) durable: u64,
     /// Its maker, while it waits for more.
-    pub(crate) idle: Option<u32>,
+    pub(crate) idle_thread: Option<u32>,
     /// Whether commits wait for it, and who waits.
-    pub(crate) waited_for: bool,
+    pub(crate) is_synchronous: bool,
     pub(crate) waiting: Vec<u32>,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Log<'a> {
     pub(crate) holder: u32,
     pub(crate) waiting: VecDeque<u32>,
     /// Its second copy.
-    pub(crate) copy: SecondCopy,
+    pub(crate) replica: LogReplica,
     /// The engine's own thread flushes now; it is nobody's session.
     pub(crate) flusher_at_work: bool,
 }
@@ -54,7 +54,7 @@ impl<'a> Log<'a> {
         rules: &'a LogRules,
         cost: CpuCost,
         leader_ns: Option<f64>,
-        waits_for_copy: bool,
+        waits_for_replica: bool,
     ) -> Self {
         let after_ns = u64::from(rules.release_after_ns);
         let took_ns = f64::from(rules.release_cpu_ns);
@@ -70,9 +70,9 @@ impl<'a> Log<'a> {
             flushed: 0,
             holder: NONE,
             waiting: VecDeque::with_capacity(64),
-            copy: SecondCopy {
-                waited_for: waits_for_copy,
-                ..SecondCopy::default()
+            replica: LogReplica {
+                is_synchronous: waits_for_replica,
+                ..LogReplica::default()
             },
             flusher_at_work: false,
         }

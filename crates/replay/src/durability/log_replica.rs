@@ -17,35 +17,39 @@ impl Simulation<'_> {
         let Some(log) = &mut self.log else {
             return self.block(index);
         };
-        if log.flushed > log.copy.sent {
-            log.copy.sent = log.flushed;
+        if log.flushed > log.replica.sent {
+            log.replica.sent = log.flushed;
             return true;
         }
-        log.copy.idle = Some(index);
+        log.replica.idle_thread = Some(index);
         self.session(index).resume = Resume::Retry;
         self.set_activity(index, Part::Sleep);
         self.block(index)
     }
 
     /// The log is durable further than it was.
-    pub(crate) fn tell_copy(&mut self) {
+    pub(crate) fn wake_replica(&mut self) {
         let Some(log) = &mut self.log else { return };
-        if let Some(maker) = log.copy.idle.take_if(|_| log.flushed > log.copy.sent) {
+        if let Some(thread) = log
+            .replica
+            .idle_thread
+            .take_if(|_| log.flushed > log.replica.sent)
+        {
             let at = self.now + Nanos::from(log.rules.wake_ns);
-            self.events.push(at, Event::Wake(maker));
+            self.events.push(at, Event::Wake(thread));
         }
     }
 
     /// The copy is durable as far as its maker was told: lets those go on whom that covers. Always true.
-    pub(crate) fn acknowledge(&mut self) -> bool {
+    pub(crate) fn acknowledge_replica(&mut self) -> bool {
         let Some(log) = &mut self.log else {
             return true;
         };
-        log.copy.durable = log.copy.sent;
-        let (durable, sessions) = (log.copy.durable, &self.sessions);
+        log.replica.durable = log.replica.sent;
+        let (durable, sessions) = (log.replica.durable, &self.sessions);
         let covered = |waiter: &mut u32| sessions[*waiter as usize].appended <= durable;
         let mut at = self.now;
-        for waiter in log.copy.waiting.extract_if(.., covered) {
+        for waiter in log.replica.waiting.extract_if(.., covered) {
             at += Nanos::from(log.rules.wake_ns);
             self.events.push(at, Event::Wake(waiter));
         }
@@ -53,15 +57,15 @@ impl Simulation<'_> {
     }
 
     /// Whether a session whose commit is durable in the log has to wait until it is in the copy; then it does.
-    pub(crate) fn awaits_copy(&mut self, index: u32) -> bool {
+    pub(crate) fn awaits_replica(&mut self, index: u32) -> bool {
         let appended = self.session(index).appended;
         let Some(log) = &mut self.log else {
             return false;
         };
-        if !log.copy.waited_for || log.copy.durable >= appended {
+        if !log.replica.is_synchronous || log.replica.durable >= appended {
             return false;
         }
-        log.copy.waiting.push(index);
+        log.replica.waiting.push(index);
         self.session(index).resume = Resume::Committed;
         self.set_activity(index, Part::LogQueue);
         self.leave_core(index);

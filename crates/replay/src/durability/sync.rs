@@ -39,7 +39,7 @@ impl<'a> Simulation<'a> {
         if self.jobs.get(index).pending > 0 {
             return;
         }
-        match self.asks_for_more(index) {
+        match self.session_after_data(index) {
             Some(session) => {
                 self.session(session).woken_by_kernel = true;
                 self.request_core(session, SERVER, 1, Resume::DataWritten(index));
@@ -49,7 +49,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Who wakes when the data of a sync is written, to ask for what comes after it: the journal, or a flush.
-    fn asks_for_more(&mut self, index: u32) -> Option<u32> {
+    fn session_after_data(&mut self, index: u32) -> Option<u32> {
         let job = *self.jobs.get(index);
         let session = match job.on_done {
             OnDone::Session(session) => session,
@@ -74,7 +74,7 @@ impl<'a> Simulation<'a> {
     /// Sends a job's next stage, or ends it.
     pub(crate) fn advance_job(&mut self, index: u32) {
         loop {
-            if self.journal_runs(index) {
+            if self.start_journal_work(index) {
                 return;
             }
             let job = *self.jobs.get(index);
@@ -198,7 +198,7 @@ impl<'a> Simulation<'a> {
                 self.events.push(self.now, Event::Wake(session));
             }
             OnDone::AsyncRequest(session) => self.async_request_done(session, index),
-            OnDone::LogFlush => self.flushed(job),
+            OnDone::LogFlush => self.log_flushed(job),
             OnDone::ReadAhead => self.read_ahead_done(index),
             OnDone::WriteBack(role) => self.write_back_done(role, index),
         }

@@ -2,10 +2,10 @@
 
 use tierwise_work::CheckpointRules;
 
-use crate::kernel::session::{NO_MARK, NONE};
+use crate::kernel::session::{NO_SNAPSHOT, NONE};
 
 /// The flushes of about as many pages: half as many to twice as many, else the nearest.
-pub(crate) fn alike(scripts: &[(u32, u32)], pages: u32) -> &[(u32, u32)] {
+pub(crate) fn similar_flushes(scripts: &[(u32, u32)], pages: u32) -> &[(u32, u32)] {
     let from = scripts.partition_point(|script| script.0 < pages / 2);
     let to = scripts.partition_point(|script| script.0 <= pages.saturating_mul(2));
     if from < to {
@@ -17,7 +17,7 @@ pub(crate) fn alike(scripts: &[(u32, u32)], pages: u32) -> &[(u32, u32)] {
 
 /// What is in such a log.
 #[derive(Debug)]
-pub(crate) struct WriteAhead<'a> {
+pub(crate) struct CheckpointedLog<'a> {
     pub(crate) rules: &'a CheckpointRules,
     /// The page of each frame, as an index among those of the rules.
     pub(crate) frames: Vec<u32>,
@@ -27,18 +27,18 @@ pub(crate) struct WriteAhead<'a> {
     newest: u32,
     /// How many are of transactions that have committed.
     pub(crate) committed: u64,
-    /// How many of them have been moved.
-    pub(crate) moved: u64,
+    /// How many of them have been moved to their places.
+    pub(crate) checkpointed: u64,
     /// Who moves them now.
-    pub(crate) mover: u32,
+    pub(crate) checkpointer: u32,
     /// Up to where, and which pages.
-    pub(crate) safe: u64,
+    pub(crate) checkpoint_end: u64,
     pub(crate) pages: Vec<u64>,
     /// How long the file is.
-    pub(crate) room_bytes: u64,
+    pub(crate) file_bytes: u64,
 }
 
-impl<'a> WriteAhead<'a> {
+impl<'a> CheckpointedLog<'a> {
     pub(crate) fn new(rules: &'a CheckpointRules) -> Self {
         Self {
             rules,
@@ -46,11 +46,11 @@ impl<'a> WriteAhead<'a> {
             next: 0,
             newest: 0,
             committed: 0,
-            moved: 0,
-            mover: NONE,
-            safe: 0,
+            checkpointed: 0,
+            checkpointer: NONE,
+            checkpoint_end: 0,
             pages: Vec::new(),
-            room_bytes: rules.room_bytes,
+            file_bytes: rules.room_bytes,
         }
     }
 
@@ -59,16 +59,16 @@ impl<'a> WriteAhead<'a> {
     }
 
     /// What a transaction that begins now reads of the log: up to there, or nothing.
-    pub(crate) fn mark(&self) -> u64 {
-        if self.moved == self.committed {
-            NO_MARK
+    pub(crate) fn snapshot(&self) -> u64 {
+        if self.checkpointed == self.committed {
+            NO_SNAPSHOT
         } else {
             self.committed
         }
     }
 
     /// Puts the next pages into the log, as they followed each other in the recording, whoever put them there.
-    pub(crate) fn put(&mut self, count: u32) {
+    pub(crate) fn append(&mut self, count: u32) {
         self.newest = count;
         let all = self.rules.pages.len().max(1) as u32;
         for _ in 0..count {
@@ -80,12 +80,12 @@ impl<'a> WriteAhead<'a> {
     /// The log begins anew, in the file that it has.
     pub(crate) fn restart(&mut self) {
         self.frames.clear();
-        (self.committed, self.moved, self.safe) = (0, 0, 0);
+        (self.committed, self.checkpointed, self.checkpoint_end) = (0, 0, 0);
     }
 
     /// What a commit takes of a core beyond the mean of recorded ones, or less than that.
     pub(crate) fn growing_ns(&self) -> f64 {
-        let grows = f64::from(u8::from(self.bytes() > self.room_bytes));
+        let grows = f64::from(u8::from(self.bytes() > self.file_bytes));
         let frames_ns = f64::from(self.newest) * f64::from(self.rules.growing_frame_ns);
         (grows - self.rules.growing_share) * (f64::from(self.rules.growing_ns) + frames_ns)
     }
@@ -98,15 +98,15 @@ impl<'a> WriteAhead<'a> {
     /// Whether the file becomes longer as the last frames are written.
     pub(crate) fn grows(&mut self) -> bool {
         let bytes = self.bytes();
-        let grows = bytes > self.room_bytes;
-        self.room_bytes = self.room_bytes.max(bytes);
+        let grows = bytes > self.file_bytes;
+        self.file_bytes = self.file_bytes.max(bytes);
         grows
     }
 
-    /// Finds the pages to be moved, up to `safe`: those whose last frame is there.
-    pub(crate) fn choose(&mut self, safe: u64) {
-        let frames = &self.frames[self.moved as usize..self.committed as usize];
-        let frames = (self.moved..).zip(frames);
+    /// Finds the pages to be moved, up to `checkpoint_end`: those whose last frame is there.
+    pub(crate) fn choose_pages(&mut self, checkpoint_end: u64) {
+        let frames = &self.frames[self.checkpointed as usize..self.committed as usize];
+        let frames = (self.checkpointed..).zip(frames);
         let mut last: Vec<(u64, u64)> = frames
             .filter_map(|(frame, page)| Some((*self.rules.pages.get(*page as usize)?, frame)))
             .collect();
@@ -114,9 +114,9 @@ impl<'a> WriteAhead<'a> {
         let lasts = last.chunk_by(|one, next| one.0 == next.0);
         let pages = lasts
             .filter_map(|same| same.last())
-            .filter(|page| page.1 < safe);
+            .filter(|page| page.1 < checkpoint_end);
         self.pages.clear();
         self.pages.extend(pages.map(|page| page.0));
-        self.safe = safe;
+        self.checkpoint_end = checkpoint_end;
     }
 }

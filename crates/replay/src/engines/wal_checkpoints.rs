@@ -1,4 +1,4 @@
-//! A log from which pages are moved to their places by the work done (SQLite's write-ahead log).
+//! A log from which pages are moved to their places after so many commits (SQLite's write-ahead log).
 //!
 //! Source: sqlite3.c. `sqlite3WalDefaultHook`: whoever commits and finds so many pages in the log moves them, unless
 //! another does. `walCheckpoint`: the log is flushed; the last frame of each page is written to its place, up to where
@@ -11,58 +11,60 @@
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
 
-use crate::engines::wal::alike;
-use crate::kernel::session::{NO_MARK, NONE, Resume, SERVER};
+use crate::engines::wal::similar_flushes;
+use crate::kernel::session::{NO_SNAPSHOT, NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
-use crate::program::operation::Moving;
+use crate::program::operation::CheckpointPhase;
 
 impl Simulation<'_> {
     /// A session's transaction sees the database as it is now.
-    pub(crate) fn begins_to_read(&mut self, index: u32) {
-        if let Some(ahead) = &self.ahead {
-            self.sessions[index as usize].mark = ahead.mark();
+    pub(crate) fn take_snapshot(&mut self, index: u32) {
+        if let Some(wal) = &self.wal {
+            self.sessions[index as usize].snapshot = wal.snapshot();
         }
     }
 
     /// What a session put into the log counts from now on.
-    pub(crate) fn has_put_frames(&mut self, index: u32) {
-        self.reads_no_more(index);
-        if let Some(ahead) = &mut self.ahead {
-            ahead.committed = ahead.count();
+    pub(crate) fn publish_frames(&mut self, index: u32) {
+        self.drop_snapshot(index);
+        if let Some(wal) = &mut self.wal {
+            wal.committed = wal.count();
         }
     }
 
     /// A session's transaction is over, or it gave way and sleeps.
-    pub(crate) fn reads_no_more(&mut self, index: u32) {
-        self.session(index).mark = NO_MARK;
+    pub(crate) fn drop_snapshot(&mut self, index: u32) {
+        self.session(index).snapshot = NO_SNAPSHOT;
     }
 
     /// How far the oldest of the other transactions sees.
-    fn oldest_mark(&self, index: u32) -> u64 {
+    fn oldest_snapshot(&self, index: u32) -> u64 {
         let others = (0..)
             .zip(&self.sessions)
             .filter(|(other, _)| *other != index);
         others
-            .map(|(_, session)| session.mark)
+            .map(|(_, session)| session.snapshot)
             .min()
-            .unwrap_or(NO_MARK)
+            .unwrap_or(NO_SNAPSHOT)
     }
 
     /// A session puts pages into the log, from its start where nobody reads in it; whether it can go on at once.
-    pub(crate) fn put_frames(&mut self, index: u32, count: u32) -> bool {
-        let unread = self.oldest_mark(index) == NO_MARK;
-        let mark = self.sessions[index as usize].mark;
-        let Some(ahead) = &mut self.ahead else {
+    pub(crate) fn append_frames(&mut self, index: u32, count: u32) -> bool {
+        let unread = self.oldest_snapshot(index) == NO_SNAPSHOT;
+        let snapshot = self.sessions[index as usize].snapshot;
+        let Some(wal) = &mut self.wal else {
             return true;
         };
-        let restarts =
-            unread && mark == NO_MARK && ahead.moved > 0 && ahead.moved == ahead.committed;
+        let restarts = unread
+            && snapshot == NO_SNAPSHOT
+            && wal.checkpointed > 0
+            && wal.checkpointed == wal.committed;
         if restarts {
-            ahead.restart();
+            wal.restart();
         }
-        let begins = ahead.frames.is_empty();
-        ahead.put(count);
-        let script = ahead.rules.header_script;
+        let begins = wal.frames.is_empty();
+        wal.append(count);
+        let script = wal.rules.header_script;
         if !begins {
             return true;
         }
@@ -74,48 +76,48 @@ impl Simulation<'_> {
     }
 
     /// The log's file is a new one.
-    pub(crate) fn make_log_anew(&mut self) -> bool {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.restart();
-            ahead.room_bytes = 0;
+    pub(crate) fn recreate_log(&mut self) -> bool {
+        if let Some(wal) = &mut self.wal {
+            wal.restart();
+            wal.file_bytes = 0;
         }
         true
     }
 
     /// A session goes through a checkpoint; whether it can go on at once.
-    pub(crate) fn checkpoint(&mut self, index: u32, stage: Moving) -> bool {
+    pub(crate) fn checkpoint(&mut self, index: u32, stage: CheckpointPhase) -> bool {
         match stage {
-            Moving::Begin => self.begin_to_move(index),
-            Moving::Copy => self.copy_pages(index),
-            Moving::Flush => self.flush_pages(index),
-            Moving::End => self.end_move(),
+            CheckpointPhase::Begin => self.begin_checkpoint(index),
+            CheckpointPhase::Copy => self.copy_pages(index),
+            CheckpointPhase::Flush => self.flush_pages(index),
+            CheckpointPhase::End => self.end_checkpoint(),
         }
     }
 
-    fn begin_to_move(&mut self, index: u32) -> bool {
-        let oldest = self.oldest_mark(index);
-        let Some(ahead) = &mut self.ahead else {
+    fn begin_checkpoint(&mut self, index: u32) -> bool {
+        let oldest = self.oldest_snapshot(index);
+        let Some(wal) = &mut self.wal else {
             return true;
         };
-        let safe = ahead.committed.min(oldest);
-        let due = ahead.committed >= u64::from(ahead.rules.after_pages);
-        if !due || ahead.mover != NONE || safe <= ahead.moved {
-            self.session(index).position += Moving::AFTER_BEGIN;
+        let checkpoint_end = wal.committed.min(oldest);
+        let due = wal.committed >= u64::from(wal.rules.after_pages);
+        if !due || wal.checkpointer != NONE || checkpoint_end <= wal.checkpointed {
+            self.session(index).position += CheckpointPhase::COUNT_AFTER_BEGIN;
             return true;
         }
-        ahead.mover = index;
-        ahead.choose(safe);
-        let script = ahead.rules.log_script;
+        wal.checkpointer = index;
+        wal.choose_pages(checkpoint_end);
+        let script = wal.rules.log_script;
         self.sync(index, Role::Log, script);
         self.block(index)
     }
 
     fn copy_pages(&mut self, index: u32) -> bool {
-        let Some(ahead) = &self.ahead else {
+        let Some(wal) = &self.wal else {
             return true;
         };
-        let pages = ahead.pages.len() as u64;
-        let rules = ahead.rules;
+        let pages = wal.pages.len() as u64;
+        let rules = wal.rules;
         let traced_ns = pages * u64::from(rules.page_traced_ns);
         let base_ns = Nanos::from(rules.around_ns) + pages * Nanos::from(rules.page_ns);
         self.session(index).traced_ns = u32::try_from(traced_ns).unwrap_or(u32::MAX);
@@ -124,31 +126,31 @@ impl Simulation<'_> {
     }
 
     fn flush_pages(&mut self, index: u32) -> bool {
-        let Some(ahead) = &self.ahead else {
+        let Some(wal) = &self.wal else {
             return true;
         };
-        let sectors = ahead.rules.page_sectors;
-        for page in &ahead.pages {
+        let sectors = wal.rules.page_sectors;
+        for page in &wal.pages {
             self.dirty_pages.write(self.now, Role::Data, *page, sectors);
         }
         self.wake_flusher();
-        let Some(ahead) = self
-            .ahead
+        let Some(wal) = self
+            .wal
             .as_ref()
-            .filter(|ahead| ahead.safe == ahead.committed)
+            .filter(|wal| wal.checkpoint_end == wal.committed)
         else {
             return true;
         };
-        let alike = alike(&ahead.rules.scripts, ahead.pages.len() as u32);
-        let script = alike[self.random.below(alike.len())].1;
+        let similar = similar_flushes(&wal.rules.scripts, wal.pages.len() as u32);
+        let script = similar[self.random.below(similar.len())].1;
         self.sync(index, Role::Data, script);
         self.block(index)
     }
 
-    fn end_move(&mut self) -> bool {
-        if let Some(ahead) = &mut self.ahead {
-            ahead.moved = ahead.safe;
-            ahead.mover = NONE;
+    fn end_checkpoint(&mut self) -> bool {
+        if let Some(wal) = &mut self.wal {
+            wal.checkpointed = wal.checkpoint_end;
+            wal.checkpointer = NONE;
         }
         true
     }

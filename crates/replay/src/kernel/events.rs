@@ -21,7 +21,7 @@ pub(crate) enum Event {
     /// A request has passed the path to its device.
     PathDone(u32),
     /// What had to run before the next stage of a job has.
-    Ready(u32),
+    StageReady(u32),
     /// The engine's own thread looks at the log.
     Flusher,
     /// The kernel looks for pages to write back.
@@ -43,7 +43,7 @@ impl Event {
             Self::WriteBack => (5, 0),
             Self::Count => (6, 0),
             Self::End => (7, 0),
-            Self::Ready(index) => (8, index),
+            Self::StageReady(index) => (8, index),
         };
         debug_assert!(index < 1 << INDEX_BITS);
         (kind << INDEX_BITS) | u64::from(index)
@@ -59,7 +59,7 @@ impl Event {
             4 => Self::Flusher,
             5 => Self::WriteBack,
             6 => Self::Count,
-            8 => Self::Ready(index),
+            8 => Self::StageReady(index),
             _ => Self::End,
         }
     }

@@ -6,7 +6,7 @@ use tierwise_work::{Pace, Part, Reuse};
 use crate::kernel::events::Event;
 use crate::kernel::session::{CLIENT, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
-use crate::program::operation::Op;
+use crate::program::operation::Operation;
 
 impl Simulation<'_> {
     /// Goes on with a session until it waits.
@@ -28,7 +28,7 @@ impl Simulation<'_> {
         };
         session.position += 1;
         match op {
-            Op::Cpu {
+            Operation::Cpu {
                 base_ns,
                 traced_ns,
                 core,
@@ -44,40 +44,40 @@ impl Simulation<'_> {
                 }
                 false
             }
-            Op::Away { time_ns, timer } => self.away(index, time_ns, timer),
-            Op::Reuse(reuse) => {
+            Operation::Away { time_ns, timer } => self.away(index, time_ns, timer),
+            Operation::Reuse(reuse) => {
                 session.reuse = reuse;
                 true
             }
-            Op::File {
+            Operation::File {
                 access,
                 role,
                 sectors,
                 sector,
             } => self.access_file(index, access, role, sector, sectors),
-            Op::Sync { role, script } => {
+            Operation::Sync { role, script } => {
                 self.sync(index, role, script);
                 self.block(index)
             }
-            Op::Append { size_bytes } => self.append(index, size_bytes),
-            Op::Frames { count } => self.put_frames(index, count),
-            Op::LogAnew => self.make_log_anew(),
-            Op::Checkpoint(part) => self.checkpoint(index, part),
-            Op::Commit => self.commit(index),
-            Op::AwaitLog => self.await_log(index),
-            Op::Acknowledge => self.acknowledge(),
-            Op::Lock { lock } => self.take_lock(index, lock),
-            Op::Stream { sectors } => {
+            Operation::Append { size_bytes } => self.append(index, size_bytes),
+            Operation::Frames { count } => self.append_frames(index, count),
+            Operation::RecreateLog => self.recreate_log(),
+            Operation::Checkpoint(part) => self.checkpoint(index, part),
+            Operation::Commit => self.commit(index),
+            Operation::AwaitLog => self.await_log(index),
+            Operation::Acknowledge => self.acknowledge_replica(),
+            Operation::Lock { lock } => self.take_lock(index, lock),
+            Operation::Stream { sectors } => {
                 self.session(index).stream_sectors = sectors;
                 true
             }
-            Op::Signal { number } => {
+            Operation::Signal { number } => {
                 let (now, signal) = (self.now, (index, number));
                 self.dependencies
                     .signal(signal, &self.sessions, now, &mut self.events);
                 true
             }
-            Op::Await { number } => {
+            Operation::Await { number } => {
                 let signal = (index, number);
                 if self.dependencies.is_given(signal, &self.sessions) {
                     return true;
@@ -85,15 +85,15 @@ impl Simulation<'_> {
                 self.set_activity(index, Part::Other);
                 self.block(index)
             }
-            Op::BackgroundRun => {
+            Operation::BackgroundRun => {
                 self.block(index);
                 self.request_core_for_background(index, self.cores.slice_ns());
                 false
             }
-            Op::BackgroundRest => self.schedule_background_slice(index),
-            Op::Drain => self.drain(index),
-            Op::Reply { ends } => self.reply(index, ends),
-            Op::EndTurn { ends } => self.end_turn(index, ends),
+            Operation::BackgroundRest => self.schedule_background_slice(index),
+            Operation::Drain => self.drain(index),
+            Operation::Reply { ends } => self.reply(index, ends),
+            Operation::EndTurn { ends } => self.end_turn(index, ends),
         }
     }
 
@@ -143,7 +143,7 @@ impl Simulation<'_> {
         self.session(index).reuse = Reuse::UNKNOWN;
         if ends {
             self.release_locks(index);
-            self.begins_to_read(index);
+            self.take_snapshot(index);
         }
         if !self.session(index).counts {
             return self.end_background_turn(index);

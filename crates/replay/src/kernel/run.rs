@@ -14,13 +14,13 @@ use crate::block::jobs::Jobs;
 use crate::block::layout::Layout;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
-use crate::engines::wal::WriteAhead;
+use crate::engines::wal::CheckpointedLog;
 use crate::kernel::events::{Event, Events};
 use crate::kernel::metrics::Metrics;
 use crate::kernel::progress::Progress;
 use crate::kernel::session::{SERVER, SessionState};
 use crate::kernel::simulation::Simulation;
-use crate::locks::hot_locks::Locks;
+use crate::locks::hot_locks::HotLocks;
 use crate::locks::thread_dependencies::ThreadDependencies;
 use crate::page_cache::cache_hits::CacheHits;
 use crate::page_cache::dirty_pages::{DirtyPages, limit_bytes};
@@ -105,20 +105,20 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         storage: Storage::new(devices(program, scenario), layout),
         jobs: Jobs::default(),
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
-        locks: Locks::new(&work.locks, sessions.len()),
+        locks: HotLocks::new(&work.locks, sessions.len()),
         sessions,
         idle_io_threads: Vec::new(),
-        journals: [0; Role::ALL.len()],
+        journal_ran_at: [0; Role::ALL.len()],
         clients,
         log: work.log.as_ref().map(|rules| {
             Log::new(
                 rules,
                 work.cpu,
                 program.leader_ns(),
-                program.waits_for_copy(),
+                program.waits_for_replica(),
             )
         }),
-        ahead: work.checkpoints.as_ref().map(WriteAhead::new),
+        wal: work.checkpoints.as_ref().map(CheckpointedLog::new),
         flusher: Flusher::default(),
         read_ahead: ReadAhead::default(),
         dependencies: ThreadDependencies::new(program, sets),
@@ -162,7 +162,7 @@ fn sessions(program: &Program, clients: Option<u32>) -> Vec<SessionState> {
                 left -= 1;
                 sessions.push(SessionState::new(index as u32, set, true));
             } else if !routine.client
-                && (set == 0 || (routine.pace == Pace::Loop && !routine.copies_log))
+                && (set == 0 || (routine.pace == Pace::Loop && !routine.replicates_log))
             {
                 sessions.push(SessionState::new(index as u32, set, false));
             }

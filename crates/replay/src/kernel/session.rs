@@ -12,7 +12,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const SERVER: usize = 0;
 pub(crate) const CLIENT: usize = 1;
 /// A session that reads nothing of the log.
-pub(crate) const NO_MARK: u64 = u64::MAX;
+pub(crate) const NO_SNAPSHOT: u64 = u64::MAX;
 
 /// What a session does when what it waits for has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(crate) struct SessionState {
     /// How far its flush of the log reaches.
     pub(crate) flushes_to: u64,
     /// Keys of hot locks.
-    pub(crate) held: Vec<u32>,
+    pub(crate) held_keys: Vec<u32>,
     pub(crate) transaction_began: Nanos,
     /// Its client has its answer, and has not asked again.
     pub(crate) replied: bool,
@@ -109,16 +109,16 @@ pub(crate) struct SessionState {
     /// Where it last read what the page cache no longer held: role and end.
     pub(crate) read_until: Option<(Role, u64)>,
     /// The key of a hot lock that it asks for again and again, or [`NONE`].
-    pub(crate) key: u32,
+    pub(crate) awaited_key: u32,
     /// How often it has begun from the start.
     pub(crate) cycle: u32,
     pub(crate) cycle_began: Nanos,
     /// Of a paced session: its turn.
     pub(crate) turn: u32,
     /// How often it has found the database busy.
-    pub(crate) tries: u32,
-    /// How far its transaction reads in the log, or [`NO_MARK`].
-    pub(crate) mark: u64,
+    pub(crate) lock_attempts: u32,
+    /// How far its transaction reads in the log, or [`NO_SNAPSHOT`].
+    pub(crate) snapshot: u64,
     /// Whether its time counts.
     pub(crate) counts: bool,
     pub(crate) finished: bool,
@@ -146,7 +146,7 @@ impl SessionState {
             activity_since: 0,
             appended: 0,
             flushes_to: 0,
-            held: Vec::with_capacity(8),
+            held_keys: Vec::with_capacity(8),
             transaction_began: 0,
             replied: false,
             sent: Vec::new(),
@@ -154,12 +154,12 @@ impl SessionState {
             stream_sectors: 0,
             reuse: Reuse::UNKNOWN,
             read_until: None,
-            key: NONE,
+            awaited_key: NONE,
             cycle: 0,
             cycle_began: 0,
             turn: 0,
-            tries: 0,
-            mark: NO_MARK,
+            lock_attempts: 0,
+            snapshot: NO_SNAPSHOT,
             counts,
             finished: false,
         }

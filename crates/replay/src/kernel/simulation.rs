@@ -9,12 +9,12 @@ use crate::api::error::ReplayError;
 use crate::block::jobs::Jobs;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
-use crate::engines::wal::WriteAhead;
+use crate::engines::wal::CheckpointedLog;
 use crate::kernel::events::{Event, Events};
 use crate::kernel::metrics::Metrics;
 use crate::kernel::progress::Progress;
 use crate::kernel::session::{Resume, SessionState};
-use crate::locks::hot_locks::Locks;
+use crate::locks::hot_locks::HotLocks;
 use crate::locks::thread_dependencies::ThreadDependencies;
 use crate::page_cache::cache_hits::CacheHits;
 use crate::page_cache::dirty_pages::DirtyPages;
@@ -42,12 +42,12 @@ pub(crate) struct Simulation<'a> {
     /// Those among them that stand for storage's threads and have nothing to do.
     pub(crate) idle_io_threads: Vec<u32>,
     /// Of each role: when the thread of its file system's journal ran last.
-    pub(crate) journals: [Nanos; Role::ALL.len()],
+    pub(crate) journal_ran_at: [Nanos; Role::ALL.len()],
     pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
     /// What is in it, where its pages are moved by the work done.
-    pub(crate) ahead: Option<WriteAhead<'a>>,
-    pub(crate) locks: Locks<'a>,
+    pub(crate) wal: Option<CheckpointedLog<'a>>,
+    pub(crate) locks: HotLocks<'a>,
     pub(crate) dirty_pages: DirtyPages,
     pub(crate) cache_hits: CacheHits,
     pub(crate) flusher: Flusher,
@@ -104,8 +104,8 @@ impl Simulation<'_> {
             Event::Wake(session) => self.resume(session),
             Event::Begin(session) => self.begin_turn(session),
             Event::PathDone(request) => self.storage.path_done(self.now, request),
-            Event::Ready(job) => self.ready(job),
-            Event::Flusher => self.look_at_log(),
+            Event::StageReady(job) => self.stage_ready(job),
+            Event::Flusher => self.periodic_log_flush(),
             Event::WriteBack => self.periodic_write_back(),
             Event::Count => self.begin_counting(),
             Event::End => self.over = true,
@@ -153,13 +153,13 @@ impl Simulation<'_> {
                 self.proceed(session);
             }
             Resume::ClientDone => self.client_done(session),
-            Resume::RecheckFlush => self.look_again(session),
+            Resume::RecheckFlush => self.recheck_flush(session),
             Resume::SendFlush => self.send_flush(session),
             Resume::DataWritten(job) => self.data_written(session, job),
             Resume::ReleaseLog => self.release_log(session),
             Resume::IoThreadDone(charge) => self.io_thread_done(session, charge),
-            Resume::JournalThreadDone(job) => self.journal_ran(session, job),
-            Resume::Committed => self.durable_in_log(session),
+            Resume::JournalThreadDone(job) => self.journal_thread_done(session, job),
+            Resume::Committed => self.log_durable(session),
         }
     }
 
@@ -193,7 +193,7 @@ impl Simulation<'_> {
     /// A session has come to the end of its turns.
     pub(crate) fn restart_session(&mut self, index: u32) -> bool {
         let routine = self.session(index).program_index as usize;
-        let endless = self.steady || self.program.sessions[routine].copies_log;
+        let endless = self.steady || self.program.sessions[routine].replicates_log;
         let now = self.now;
         let session = self.session(index);
         session.position = 0;
@@ -202,7 +202,7 @@ impl Simulation<'_> {
         session.cycle_began = now;
         if !endless {
             session.finished = true;
-            self.reads_no_more(index);
+            self.drop_snapshot(index);
             self.release_locks(index);
             let session = self.session(index);
             if session.counts {

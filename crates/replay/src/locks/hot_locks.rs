@@ -16,21 +16,21 @@ struct Key {
 
 /// What came of asking for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum LockOutcome {
     /// It is held now, and was not before.
     Taken,
     /// It was held before, or waiting for it would never end: an engine ends one of such transactions; here it
     /// goes on without the key.
-    Nothing,
+    Skipped,
     /// Its holder must let go first.
-    Waits,
+    Queued,
     /// It is held; to be asked for again after a while.
     Busy,
 }
 
 /// The keys of all locks.
 #[derive(Debug)]
-pub(crate) struct Locks<'a> {
+pub(crate) struct HotLocks<'a> {
     locks: &'a [HotLock],
     keys: Vec<Key>,
     /// First key and number of keys of each lock.
@@ -39,7 +39,7 @@ pub(crate) struct Locks<'a> {
     waits_for: Vec<u32>,
 }
 
-impl<'a> Locks<'a> {
+impl<'a> HotLocks<'a> {
     pub(crate) fn new(locks: &'a [HotLock], sessions: usize) -> Self {
         let mut keys = Vec::new();
         let mut ranges = Vec::with_capacity(locks.len());
@@ -68,7 +68,7 @@ impl<'a> Locks<'a> {
     }
 
     /// What is known of a lock.
-    pub(crate) fn known(&self, lock: u16) -> &'a HotLock {
+    pub(crate) fn rules(&self, lock: u16) -> &'a HotLock {
         &self.locks[usize::from(lock)]
     }
 
@@ -78,24 +78,24 @@ impl<'a> Locks<'a> {
     }
 
     /// Asks for a key of a lock.
-    pub(crate) fn ask(&mut self, session: u32, lock: u16, key: u32) -> Asked {
+    pub(crate) fn request(&mut self, session: u32, lock: u16, key: u32) -> LockOutcome {
         match self.keys[key as usize].holder {
             NOBODY => {
                 self.keys[key as usize].holder = session;
-                Asked::Taken
+                LockOutcome::Taken
             }
-            holder if holder == session || self.leads_to(holder, session) => Asked::Nothing,
-            _ if !self.known(lock).retry_ns.is_empty() => Asked::Busy,
+            holder if holder == session || self.waits_on(holder, session) => LockOutcome::Skipped,
+            _ if !self.rules(lock).retry_ns.is_empty() => LockOutcome::Busy,
             _ => {
                 self.keys[key as usize].waiting.push_back(session);
                 self.waits_for[session as usize] = key;
-                Asked::Waits
+                LockOutcome::Queued
             }
         }
     }
 
     /// Whether what `from` waits for is, over any number of others, held by `session`.
-    fn leads_to(&self, from: u32, session: u32) -> bool {
+    fn waits_on(&self, from: u32, session: u32) -> bool {
         let mut at = from;
         for _ in 0..self.waits_for.len() {
             match self.waits_for[at as usize] {
@@ -139,11 +139,11 @@ mod tests {
     #[test]
     fn keys_pass_in_turn() {
         let lock = [two_keys()];
-        let mut locks = Locks::new(&lock, 3);
-        assert_eq!(locks.ask(0, 0, 1), Asked::Taken);
-        assert_eq!(locks.ask(0, 0, 1), Asked::Nothing);
-        assert_eq!(locks.ask(1, 0, 1), Asked::Waits);
-        assert_eq!(locks.ask(2, 0, 1), Asked::Waits);
+        let mut locks = HotLocks::new(&lock, 3);
+        assert_eq!(locks.request(0, 0, 1), LockOutcome::Taken);
+        assert_eq!(locks.request(0, 0, 1), LockOutcome::Skipped);
+        assert_eq!(locks.request(1, 0, 1), LockOutcome::Queued);
+        assert_eq!(locks.request(2, 0, 1), LockOutcome::Queued);
         assert_eq!(locks.release(1), Some(1));
         assert_eq!(locks.release(1), Some(2));
         assert_eq!(locks.release(1), None);
@@ -152,10 +152,10 @@ mod tests {
     #[test]
     fn nobody_waits_in_a_circle() {
         let lock = [two_keys()];
-        let mut locks = Locks::new(&lock, 3);
-        assert_eq!(locks.ask(0, 0, 0), Asked::Taken);
-        assert_eq!(locks.ask(1, 0, 1), Asked::Taken);
-        assert_eq!(locks.ask(0, 0, 1), Asked::Waits);
-        assert_eq!(locks.ask(1, 0, 0), Asked::Nothing);
+        let mut locks = HotLocks::new(&lock, 3);
+        assert_eq!(locks.request(0, 0, 0), LockOutcome::Taken);
+        assert_eq!(locks.request(1, 0, 1), LockOutcome::Taken);
+        assert_eq!(locks.request(0, 0, 1), LockOutcome::Queued);
+        assert_eq!(locks.request(1, 0, 0), LockOutcome::Skipped);
     }
 }

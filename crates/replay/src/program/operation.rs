@@ -20,7 +20,7 @@ pub(crate) enum FileAccess {
 
 /// What is done of a checkpoint, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Moving {
+pub(crate) enum CheckpointPhase {
     /// It begins, if it is due: the log is flushed.
     Begin,
     Copy,
@@ -28,16 +28,16 @@ pub(crate) enum Moving {
     End,
 }
 
-impl Moving {
+impl CheckpointPhase {
     /// All of it, in order.
     pub(crate) const ALL: [Self; 4] = [Self::Begin, Self::Copy, Self::Flush, Self::End];
     /// What is passed over where none is due.
-    pub(crate) const AFTER_BEGIN: u32 = Self::ALL.len() as u32 - 1;
+    pub(crate) const COUNT_AFTER_BEGIN: u32 = Self::ALL.len() as u32 - 1;
 }
 
 /// One thing that a session does; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Op {
+pub(crate) enum Operation {
     /// Runs; the time it would take right after it ran before, on the recorded processor.
     /// Recording it took so much longer, on this core.
     Cpu {
@@ -65,9 +65,9 @@ pub(crate) enum Op {
     /// Pages are put into the log.
     Frames { count: u32 },
     /// The log's file is a new one.
-    LogAnew,
+    RecreateLog,
     /// Part of moving pages from the log to their places.
-    Checkpoint(Moving),
+    Checkpoint(CheckpointPhase),
     /// The log becomes durable.
     Commit,
     /// More of the log must be durable than when this was last passed.
@@ -98,13 +98,13 @@ pub(crate) enum Op {
 ///
 /// # Errors
 /// An index that points nowhere.
-pub(crate) fn op(
+pub(crate) fn compile_step(
     work: &Work,
     session: &Session,
     step: &Step,
     coldness: &mut Coldness,
-) -> Result<Op, ReplayError> {
-    let file = |access, role, sector, sectors| Op::File {
+) -> Result<Operation, ReplayError> {
+    let file = |access, role, sector, sectors| Operation::File {
         access,
         role,
         sectors,
@@ -118,7 +118,7 @@ pub(crate) fn op(
             traced_ns,
             core,
             head_start_ns,
-        } => Op::Cpu {
+        } => Operation::Cpu {
             base_ns: coldness
                 .pass(&work.cpu, client, time_ns.into(), after_wait_ns.into())
                 .1 as u32,
@@ -127,11 +127,11 @@ pub(crate) fn op(
             head_start_ns,
             client,
         },
-        Step::Away(away) => Op::Away {
+        Step::Away(away) => Operation::Away {
             time_ns: away.time_ns,
             timer: away.timer,
         },
-        Step::Reuse(reuse) => Op::Reuse(reuse),
+        Step::Reuse(reuse) => Operation::Reuse(reuse),
         Step::Look {
             role,
             sector,
@@ -177,23 +177,23 @@ pub(crate) fn op(
             sector,
             sectors,
         } => file(FileAccess::Discard, role, sector, sectors),
-        Step::Stream { sectors } => Op::Stream { sectors },
-        Step::Drain => Op::Drain,
+        Step::Stream { sectors } => Operation::Stream { sectors },
+        Step::Drain => Operation::Drain,
         Step::Sync { role, script } if (script as usize) < work.scripts.len() => {
-            Op::Sync { role, script }
+            Operation::Sync { role, script }
         }
         Step::Sync { .. } => return Err(broken(session, "a sync without its script")),
-        Step::Append { size_bytes } => Op::Append { size_bytes },
-        Step::Frames { count } => Op::Frames { count },
-        Step::LogAnew => Op::LogAnew,
-        Step::Checkpoint => Op::Checkpoint(Moving::Begin),
-        Step::Commit => Op::Commit,
-        Step::AwaitLog => Op::AwaitLog,
-        Step::Acknowledge => Op::Acknowledge,
-        Step::Lock { lock } if usize::from(lock) < work.locks.len() => Op::Lock { lock },
+        Step::Append { size_bytes } => Operation::Append { size_bytes },
+        Step::Frames { count } => Operation::Frames { count },
+        Step::LogAnew => Operation::RecreateLog,
+        Step::Checkpoint => Operation::Checkpoint(CheckpointPhase::Begin),
+        Step::Commit => Operation::Commit,
+        Step::AwaitLog => Operation::AwaitLog,
+        Step::Acknowledge => Operation::Acknowledge,
+        Step::Lock { lock } if usize::from(lock) < work.locks.len() => Operation::Lock { lock },
         Step::Lock { .. } => return Err(broken(session, "a lock that is not listed")),
-        Step::Signal { number } => Op::Signal { number },
-        Step::Await { number } => Op::Await { number },
+        Step::Signal { number } => Operation::Signal { number },
+        Step::Await { number } => Operation::Await { number },
     })
 }
 

@@ -7,7 +7,7 @@ use tierwise_recording::ThreadClass;
 use tierwise_work::{Pace, RecordedDevice, Session, Work};
 
 use crate::api::error::ReplayError;
-use crate::program::operation::{FileAccess, Op};
+use crate::program::operation::{FileAccess, Operation};
 use crate::program::session_program::{SessionProgram, compile};
 
 /// Work made ready.
@@ -91,11 +91,14 @@ impl Program {
     }
 
     /// Whether commits wait for a second copy of the log.
-    pub(crate) fn waits_for_copy(&self) -> bool {
-        let copies = self.sessions.iter().filter(|session| session.copies_log);
+    pub(crate) fn waits_for_replica(&self) -> bool {
+        let copies = self
+            .sessions
+            .iter()
+            .filter(|session| session.replicates_log);
         copies
             .flat_map(|session| &session.ops)
-            .any(|op| *op == Op::Acknowledge)
+            .any(|op| *op == Operation::Acknowledge)
     }
 
     /// What the leader of a flush of the log runs before it, had it been warm, on the mean; none without commits.
@@ -171,19 +174,19 @@ fn is_session(session: &Session) -> bool {
     session.class == ThreadClass::Session && session.pace == Pace::Loop && !session.turns.is_empty()
 }
 
-fn ends_a_transaction(op: &Op) -> bool {
-    matches!(op, Op::EndTurn { ends: true })
+fn ends_a_transaction(op: &Operation) -> bool {
+    matches!(op, Operation::EndTurn { ends: true })
 }
 
-fn reads(op: &Op) -> bool {
-    let Op::File { access, .. } = op else {
+fn reads(op: &Operation) -> bool {
+    let Operation::File { access, .. } = op else {
         return false;
     };
     matches!(access, FileAccess::Read | FileAccess::AsyncRead)
 }
 
 /// How many of the clients' operations are such.
-fn count(sessions: &[SessionProgram], is_such: fn(&Op) -> bool) -> usize {
+fn count(sessions: &[SessionProgram], is_such: fn(&Operation) -> bool) -> usize {
     let clients = sessions.iter().filter(|session| session.client);
     let ops = clients.flat_map(|session| &session.ops);
     ops.filter(|op| is_such(op)).count()
@@ -193,10 +196,10 @@ fn signallers(sessions: &[SessionProgram]) -> Vec<Option<u32>> {
     let mut found = Vec::new();
     for (index, session) in sessions.iter().enumerate() {
         for op in &session.ops {
-            if let Op::Signal { number } | Op::Await { number } = *op {
+            if let Operation::Signal { number } | Operation::Await { number } = *op {
                 found.resize(found.len().max(number as usize + 1), None);
             }
-            if let Op::Signal { number } = *op {
+            if let Operation::Signal { number } = *op {
                 found[number as usize] = Some(index as u32);
             }
         }
@@ -205,9 +208,9 @@ fn signallers(sessions: &[SessionProgram]) -> Vec<Option<u32>> {
 }
 
 /// The longest time that a session is away.
-fn longest_away_ns<'a>(ops: impl Iterator<Item = &'a Op>) -> u64 {
+fn longest_away_ns<'a>(ops: impl Iterator<Item = &'a Operation>) -> u64 {
     let away = ops.filter_map(|op| match op {
-        Op::Away { time_ns, .. } => Some(*time_ns),
+        Operation::Away { time_ns, .. } => Some(*time_ns),
         _ => None,
     });
     away.max().unwrap_or(0)

@@ -3,12 +3,12 @@
 use tierwise_work::{Coldness, Pace, Session, Step, Turn, Work};
 
 use crate::api::error::ReplayError;
-use crate::program::operation::{Moving, Op, broken, op};
+use crate::program::operation::{CheckpointPhase, Operation, broken, compile_step};
 
 /// A session made ready.
 #[derive(Debug)]
 pub(crate) struct SessionProgram {
-    pub(crate) ops: Vec<Op>,
+    pub(crate) ops: Vec<Operation>,
     /// First operation of each turn.
     pub(crate) turns: Vec<u32>,
     /// Turns with which a transaction begins.
@@ -21,7 +21,7 @@ pub(crate) struct SessionProgram {
     /// been warm.
     pub(crate) leads: (u32, f64),
     /// Whether it makes a second copy of the log: as long as there is a log, whatever was recorded.
-    pub(crate) copies_log: bool,
+    pub(crate) replicates_log: bool,
     pub(crate) pace: Pace,
     /// As in the work.
     pub(crate) starts: Vec<u64>,
@@ -31,13 +31,13 @@ impl SessionProgram {
     /// What other programs do.
     pub(crate) fn background_load() -> Self {
         Self {
-            ops: vec![Op::BackgroundRun, Op::BackgroundRest],
+            ops: vec![Operation::BackgroundRun, Operation::BackgroundRest],
             turns: Vec::new(),
             beginnings: Vec::new(),
             client: false,
             thread: None,
             leads: (0, 0.0),
-            copies_log: false,
+            replicates_log: false,
             pace: Pace::Loop,
             starts: Vec::new(),
         }
@@ -60,7 +60,7 @@ pub(crate) fn compile(
         client,
         thread: session.client,
         leads: (0, 0.0),
-        copies_log: session.steps.contains(&Step::AwaitLog),
+        replicates_log: session.steps.contains(&Step::AwaitLog),
         pace: session.pace,
         starts: session.starts.clone(),
     };
@@ -79,12 +79,16 @@ pub(crate) fn compile(
         let reply = steps.len().saturating_sub(turn.tail_steps as usize);
         for (at, step) in steps.iter().enumerate() {
             if at == reply {
-                routine.ops.push(Op::Reply { ends: turn.ends });
+                routine.ops.push(Operation::Reply { ends: turn.ends });
             }
-            routine.ops.push(op(work, session, step, &mut coldness)?);
+            routine
+                .ops
+                .push(compile_step(work, session, step, &mut coldness)?);
             if *step == Step::Checkpoint {
-                let rest = Moving::ALL[1..].iter();
-                routine.ops.extend(rest.map(|part| Op::Checkpoint(*part)));
+                let rest = CheckpointPhase::ALL[1..].iter();
+                routine
+                    .ops
+                    .extend(rest.map(|part| Operation::Checkpoint(*part)));
             }
             if *step == Step::Commit {
                 routine.leads.0 += 1;
@@ -92,9 +96,9 @@ pub(crate) fn compile(
             }
         }
         if reply == steps.len() {
-            routine.ops.push(Op::Reply { ends: turn.ends });
+            routine.ops.push(Operation::Reply { ends: turn.ends });
         }
-        routine.ops.push(Op::EndTurn { ends: turn.ends });
+        routine.ops.push(Operation::EndTurn { ends: turn.ends });
     }
     Ok(routine)
 }
