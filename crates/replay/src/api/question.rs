@@ -8,13 +8,13 @@ use tierwise_recording::Role;
 use tierwise_work::PATH_NS;
 
 use crate::api::error::ReplayError;
-use crate::api::scenario::{LivePath, Misses, Mode, Scenario};
+use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
 use crate::program::prepared::Program;
 
 /// Where a role shall lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+pub enum PlacementTarget {
     /// On the device of a profile, by its place in the list that goes with the questions; roles with the same
     /// number share one device.
     Profile(usize),
@@ -25,17 +25,17 @@ pub enum Place {
 /// For how long.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Length {
+pub enum RunLength {
     /// Until every turn was done once.
     Once,
     /// For so many seconds of work that goes on.
     SteadyS(f64),
 }
 
-/// The path to an emulated live disk; see [`LivePath`].
+/// The path to an emulated live disk; see [`EmulatedPath`].
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Live {
+pub struct EmulationOptions {
     /// What the emulation makes good of its own time, in microseconds; none for what is usual.
     #[serde(default)]
     pub path_us: Option<f64>,
@@ -49,7 +49,7 @@ pub struct Live {
 pub struct Question {
     /// Places of the roles that are not to stay where they were recorded.
     #[serde(default)]
-    pub placement: BTreeMap<Role, Place>,
+    pub placement: BTreeMap<Role, PlacementTarget>,
     /// Cores; none as recorded.
     pub cores: Option<u32>,
     /// Speed of a core, 1 that of the recording.
@@ -58,14 +58,14 @@ pub struct Question {
     pub memory_bytes: Option<u64>,
     /// How reads are taken that the recording does not tell for another memory.
     #[serde(default)]
-    pub misses: Misses,
+    pub misses: MissAssumption,
     /// Share of the recorded machine's cores that other programs take; none as recorded.
     #[serde(default)]
     pub others_share: Option<f64>,
     /// Client sessions; none as recorded.
     pub clients: Option<u32>,
     /// For how long.
-    pub mode: Length,
+    pub mode: RunLength,
     /// Counted transactions that are enough, however little time that is; none to go on to the end.
     #[serde(default)]
     pub enough: Option<u64>,
@@ -73,11 +73,11 @@ pub struct Question {
     pub seed: u64,
     /// Whether the devices are emulated live.
     #[serde(default)]
-    pub live: Option<Live>,
+    pub live: Option<EmulationOptions>,
 }
 
 impl Question {
-    /// The scenario that is meant; `profiles` is the list that [`Place::Profile`] counts in.
+    /// The scenario that is meant; `profiles` is the list that [`PlacementTarget::Profile`] counts in.
     ///
     /// # Errors
     /// A number that no device has; a span or a path that is no time.
@@ -92,8 +92,8 @@ impl Question {
         let mut placement = Vec::with_capacity(self.placement.len());
         for (role, place) in &self.placement {
             let device = match *place {
-                Place::Recorded(index) if index < recorded => index,
-                Place::Profile(index) if index < profiles.len() => {
+                PlacementTarget::Recorded(index) if index < recorded => index,
+                PlacementTarget::Profile(index) if index < profiles.len() => {
                     *used.entry(index).or_insert_with(|| {
                         devices.push(Some(profiles[index].clone()));
                         devices.len() - 1
@@ -115,14 +115,14 @@ impl Question {
             mode: self.mode.mode()?,
             enough: self.enough,
             seed: self.seed,
-            as_observed: false,
+            empirical_devices: false,
             traced: false,
-            live: self.live.map(Live::path).transpose()?,
+            live: self.live.map(EmulationOptions::path).transpose()?,
         })
     }
 }
 
-impl Length {
+impl RunLength {
     pub(crate) fn mode(self) -> Result<Mode, ReplayError> {
         match self {
             Self::Once => Ok(Mode::Once),
@@ -133,9 +133,9 @@ impl Length {
     }
 }
 
-impl Live {
-    fn path(self) -> Result<LivePath, ReplayError> {
-        Ok(LivePath {
+impl EmulationOptions {
+    fn path(self) -> Result<EmulatedPath, ReplayError> {
+        Ok(EmulatedPath {
             path_ns: match self.path_us {
                 Some(path_us) => nanos(path_us, 1e3, "path_us")?,
                 None => PATH_NS,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::parallel::replay_all;
-use crate::api::question::Length;
+use crate::api::question::RunLength;
 use crate::api::scenario::{Mode, Scenario};
 use crate::program::prepared::Program;
 
@@ -19,14 +19,14 @@ const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
 /// How the recorded run shall be computed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Retrace {
+pub struct ReproductionRequest {
     /// A run for each seed; at least one.
     pub seeds: Vec<u64>,
     /// Time that is counted of work that goes on; none for the recorded time.
     pub span_s: Option<f64>,
 }
 
-impl Retrace {
+impl ReproductionRequest {
     /// Computes the recorded run, on `threads` threads; what comes out after `stop` was set is of no use.
     ///
     /// # Errors
@@ -38,14 +38,14 @@ impl Retrace {
         stop: &AtomicBool,
     ) -> Result<Reproduction, ReplayError> {
         let mode = match (recorded_mode(program), self.span_s) {
-            (Mode::Steady { .. }, Some(span_s)) => Length::SteadyS(span_s).mode()?,
+            (Mode::Steady { .. }, Some(span_s)) => RunLength::SteadyS(span_s).mode()?,
             (mode, _) => mode,
         };
         if self.seeds.is_empty() {
             return Err(ReplayError::new("no seeds are given", "give at least one"));
         }
         let seeds = self.seeds.iter();
-        let recorded = seeds.map(|seed| Scenario::retraced(program, mode, *seed));
+        let recorded = seeds.map(|seed| Scenario::as_recorded(program, mode, *seed));
         let recorded: Vec<_> = recorded.collect();
         let freed = recorded.iter().map(|scenario| Scenario {
             traced: false,

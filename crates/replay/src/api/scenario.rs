@@ -27,7 +27,7 @@ pub enum Mode {
 
 /// The path to an emulated live disk, for predictions that are to be compared with runs on one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LivePath {
+pub struct EmulatedPath {
     /// What the emulation makes good of the path's own time, in nanoseconds: a request that takes its device longer
     /// takes the device's time, as long as the path takes no longer than usual.
     pub path_ns: u64,
@@ -36,7 +36,7 @@ pub struct LivePath {
     pub serial_flush: bool,
 }
 
-impl LivePath {
+impl EmulatedPath {
     /// As disks are emulated.
     pub(crate) const USUAL: Self = Self {
         path_ns: PATH_NS,
@@ -47,7 +47,7 @@ impl LivePath {
 /// How reads are taken of which the recording does not tell whether another size of memory answers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Misses {
+pub enum MissAssumption {
     /// As they were recorded, and the page cache as large as it most likely was.
     #[default]
     Likely,
@@ -71,7 +71,7 @@ pub struct Scenario {
     /// Memory for pages, of the engine and of the system; none as recorded.
     pub memory_bytes: Option<u64>,
     /// How reads are taken that the recording does not tell for another size of memory.
-    pub misses: Misses,
+    pub misses: MissAssumption,
     /// Share of the recorded machine's cores that other programs take; none as recorded.
     pub background_share: Option<f64>,
     /// Number of client sessions; none as recorded.
@@ -84,11 +84,11 @@ pub struct Scenario {
     /// Seed of everything random.
     pub seed: u64,
     /// Whether recorded devices take the times that they were observed to take, rather than their profiles'.
-    pub as_observed: bool,
+    pub empirical_devices: bool,
     /// Whether it is recorded as well: with the processor time that recording takes.
     pub traced: bool,
     /// The path to emulated live disks, if that is what is predicted.
-    pub live: Option<LivePath>,
+    pub live: Option<EmulatedPath>,
 }
 
 impl Scenario {
@@ -101,13 +101,13 @@ impl Scenario {
             cores,
             cpu_speed: 1.0,
             memory_bytes: None,
-            misses: Misses::default(),
+            misses: MissAssumption::default(),
             background_share: None,
             clients: None,
             mode,
             enough: None,
             seed,
-            as_observed: false,
+            empirical_devices: false,
             traced: false,
             live: None,
         }
@@ -117,13 +117,13 @@ impl Scenario {
     /// times of their models, which know order and place; otherwise every device takes times that it was observed to
     /// take.
     #[must_use]
-    pub(crate) fn retraced(program: &Program, mode: Mode, seed: u64) -> Self {
+    pub(crate) fn as_recorded(program: &Program, mode: Mode, seed: u64) -> Self {
         let emulated = program.profiles.iter().any(Option::is_some);
         let exact = emulated && program.work.foreign_cpu_share <= QUIET_SHARE;
         Self {
-            as_observed: !exact,
+            empirical_devices: !exact,
             traced: true,
-            live: exact.then_some(LivePath::USUAL),
+            live: exact.then_some(EmulatedPath::USUAL),
             ..Self::recorded(program.devices.len(), program.work.cores.max(1), mode, seed)
         }
     }

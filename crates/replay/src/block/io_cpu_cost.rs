@@ -8,7 +8,7 @@
 use tierwise_device::{Nanos, Op, Request};
 use tierwise_work::{RequestCost, StorageCost, spin_ns};
 
-use crate::api::scenario::{LivePath, Scenario};
+use crate::api::scenario::{EmulatedPath, Scenario};
 use crate::program::prepared::Program;
 
 /// What a request to a real device costs beside its sender: the interrupt and what is done in it. Assumed: the kernel's
@@ -82,8 +82,8 @@ impl IoCpuCost {
             (false, false) => (cost.kernel, RequestCost::default()),
         };
         // What stays on its emulated disk keeps the path to it, also where others go to real devices.
-        let live =
-            (emulated && !scenario.as_observed).then(|| scenario.live.unwrap_or(LivePath::USUAL));
+        let live = (emulated && !scenario.empirical_devices)
+            .then(|| scenario.live.unwrap_or(EmulatedPath::USUAL));
         Self {
             cost,
             request: RequestCost {

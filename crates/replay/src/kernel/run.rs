@@ -62,7 +62,7 @@ fn devices<'a>(
             let seed = seeds.draw();
             let known = program.devices.get(index).is_some_and(is_known);
             let recorded = program.profiles.get(index).and_then(Option::as_ref);
-            let recorded = recorded.filter(|_| !(scenario.as_observed && known));
+            let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
             match (profile.as_ref().or(recorded), program.devices.get(index)) {
                 (Some(profile), _) => profile.build(seed),
                 (None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),

@@ -6,7 +6,7 @@
 
 use tierwise_work::Reuse;
 
-use crate::api::scenario::{Misses, Scenario};
+use crate::api::scenario::{MissAssumption, Scenario};
 use crate::program::prepared::Program;
 
 const PAGE_BYTES: u64 = 4096;
@@ -40,9 +40,9 @@ impl CacheHits {
         let asked = scenario.memory_bytes.unwrap_or(recorded);
         let cache = &program.work.page_cache;
         let held = match scenario.misses {
-            Misses::Likely => cache.likely_bytes,
-            Misses::Fewest => cache.most_bytes,
-            Misses::Most => cache.least_bytes,
+            MissAssumption::Likely => cache.likely_bytes,
+            MissAssumption::Fewest => cache.most_bytes,
+            MissAssumption::Most => cache.least_bytes,
         };
         let change = match asked.cmp(&recorded) {
             std::cmp::Ordering::Equal => None,
@@ -58,9 +58,9 @@ impl CacheHits {
             holds_all: used <= pages,
             misses: 0,
             unknown: match scenario.misses {
-                Misses::Likely => change == Some(Change::Less),
-                Misses::Fewest => true,
-                Misses::Most => false,
+                MissAssumption::Likely => change == Some(Change::Less),
+                MissAssumption::Fewest => true,
+                MissAssumption::Most => false,
             },
         }
     }

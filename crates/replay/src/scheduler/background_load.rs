@@ -51,7 +51,7 @@ fn runnable(program: &Program, share: f64) -> Option<f64> {
     let mode = Mode::Steady { span_ns: SPAN_NS };
     let scenario = Scenario {
         background_share: Some(share),
-        ..Scenario::retraced(program, mode, 0)
+        ..Scenario::as_recorded(program, mode, 0)
     };
     let outcome = run(program, &scenario).ok()?;
     outcome

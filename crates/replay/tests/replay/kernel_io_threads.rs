@@ -1,7 +1,7 @@
 //! Storage's own time on the cores.
 
 use tierwise_recording::Role;
-use tierwise_replay::{LivePath, Outcome, Scenario, replay};
+use tierwise_replay::{EmulatedPath, Outcome, Scenario, replay};
 use tierwise_work::{Grouping, RequestCost, Step, StorageCost, Work, spin_ns};
 
 use crate::support::{SECOND, all_on, cpu, memory, work};
@@ -37,7 +37,7 @@ fn reading(clients: u32, kernel_us: f64, server_us: f64) -> Work {
 fn on_one_core(latency_us: f64, live: bool) -> Scenario {
     Scenario {
         cores: 1,
-        live: live.then_some(LivePath {
+        live: live.then_some(EmulatedPath {
             path_ns: 8000,
             serial_flush: true,
         }),
