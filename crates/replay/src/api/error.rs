@@ -1,12 +1,12 @@
-//! What can be wrong with a question.
+//! Errors: why a question cannot be answered.
 
-/// A question that cannot be answered, in one line, and what to do about it.
+/// Why a question cannot be answered, in one line, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReplayError {
     /// What is wrong.
     pub message: String,
-    /// What to do about it, in the imperative.
+    /// How to correct it, in the imperative.
     pub fix: String,
 }
 

@@ -1,4 +1,4 @@
-//! What may be asked of a replay and what it answers. Nothing here knows how an answer comes about.
+//! Questions to a replay and its answers: scenarios, outcomes, refusals. Nothing here simulates anything.
 
 pub(crate) mod error;
 pub(crate) mod outcome;

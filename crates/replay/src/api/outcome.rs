@@ -1,4 +1,4 @@
-//! What is answered.
+//! The answer to a scenario.
 
 use serde::Serialize;
 use tierwise_recording::Role;
@@ -16,14 +16,14 @@ pub struct Latency {
     pub mean_us: f64,
 }
 
-/// What one role asked of its device.
+/// I/O of one role.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RoleIo {
     /// The role.
     pub role: Role,
-    /// Requests that read.
+    /// Read requests.
     pub reads: u64,
-    /// Requests that wrote.
+    /// Write requests.
     pub writes: u64,
     /// Flushes.
     pub flushes: u64,
@@ -31,14 +31,14 @@ pub struct RoleIo {
     pub read_bytes: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Time in which at least one request of the role was under way.
+    /// Time in which at least one request of the role was outstanding.
     pub busy_s: f64,
 }
 
 /// The answer to one scenario.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
-    /// Virtual time that was counted.
+    /// Measured virtual time.
     pub elapsed_s: f64,
     /// Turns of client sessions.
     pub turns: u64,
@@ -46,15 +46,15 @@ pub struct Outcome {
     pub transactions: u64,
     /// Latency of transactions.
     pub latency: Latency,
-    /// Share of the sessions' time by what it went to: cpu, runnable, log_device, log_queue, read, write,
-    /// lock, client, sleep, other; they sum to 1.
+    /// Share of the client sessions' time by category: cpu, runnable, log_device, log_queue, read, write, lock,
+    /// client, sleep, other. The shares sum to 1.
     pub shares: Vec<(String, f64)>,
     /// Commits per flush of the log.
     pub commits_per_flush: f64,
-    /// Share of the cores that were busy.
+    /// Mean utilisation of the cores.
     pub busy_share: f64,
     /// Requests by role.
     pub io: Vec<RoleIo>,
-    /// Why the answer is less sure than usual, as sentences.
+    /// Reasons why the answer is less certain than usual, as sentences.
     pub warnings: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! One scenario, or many on several threads.
+//! Replays one scenario, or many on several threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -16,10 +16,11 @@ use crate::api::scenario::Scenario;
 use crate::kernel::run::run;
 use crate::program::prepared::Program;
 
-/// Answers one scenario.
+/// Replays one scenario.
 ///
 /// # Errors
-/// Work that cannot be run; a scenario that cannot be.
+///
+/// Work that cannot be replayed, or an invalid scenario.
 pub fn replay(work: &Work, scenario: &Scenario) -> Result<Outcome, ReplayError> {
     run(&Program::new(work.clone(), &Library::default())?, scenario)
 }
@@ -28,20 +29,20 @@ pub fn replay(work: &Work, scenario: &Scenario) -> Result<Outcome, ReplayError> 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
-    /// What came out.
+    /// The outcome.
     Outcome(Box<Outcome>),
-    /// Why nothing did.
+    /// The question was refused.
     Refused {
         /// What is wrong.
         message: String,
-        /// What to do about it.
+        /// How to correct it.
         fix: String,
     },
 }
 
 impl Answer {
-    /// Answers questions on `threads` threads, in their order; one that cannot be answered does not spoil others.
-    /// Those that had not begun when `stop` was set are missing at the end.
+    /// Answers questions on `threads` threads, in their order. A refused question does not affect the others.
+    /// Questions not yet started when `stop` was set are missing at the end.
     #[must_use]
     pub fn all(
         program: &Program,
@@ -67,8 +68,8 @@ impl Answer {
     }
 }
 
-/// Answers scenarios on `threads` threads, each for itself, in their order; those that had not begun when `stop`
-/// was set are missing at the end.
+/// Replays scenarios on `threads` threads; results come in their order. Scenarios not yet started when `stop` was set
+/// are missing at the end.
 pub fn replay_all(
     program: &Program,
     scenarios: &[Scenario],
@@ -78,7 +79,7 @@ pub fn replay_all(
     on_threads(scenarios, threads, stop, |scenario| run(program, scenario))
 }
 
-/// Does something with each of `all` on threads; in their order, without those that had not begun at the stop.
+/// Applies `each` to `all` on threads. Results come in order, without items not yet started at the stop.
 fn on_threads<A: Sync, B: Send>(
     all: &[A],
     threads: usize,

@@ -1,4 +1,4 @@
-//! Questions as they come from outside, as JSON, and the scenarios that they mean.
+//! Questions as JSON, and the scenarios they stand for.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::api::error::ReplayError;
 use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
 use crate::program::prepared::Program;
 
-/// Where a role shall lie.
+/// The device a role is placed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PlacementTarget {
-    /// On the device of a profile, by its place in the list that goes with the questions; roles with the same
-    /// number share one device.
+    /// A device built from the profile with this index in the list that goes with the questions; roles with the same
+    /// index share one device.
     Profile(usize),
-    /// On the recorded device of that place in the work.
+    /// The recorded device with this index.
     Recorded(usize),
 }
 
@@ -28,59 +28,60 @@ pub enum PlacementTarget {
 pub enum RunLength {
     /// Until every turn was done once.
     Once,
-    /// For so many seconds of work that goes on.
+    /// For this many seconds of work that repeats.
     SteadyS(f64),
 }
 
-/// The path to an emulated live disk; see [`EmulatedPath`].
+/// Options of an emulated live disk; see [`EmulatedPath`].
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmulationOptions {
-    /// What the emulation makes good of its own time, in microseconds; none for what is usual.
+    /// Path latency that the emulation subtracts from device time, in microseconds; none for the default.
     #[serde(default)]
     pub path_us: Option<f64>,
-    /// Whether a flush holds up what the kernel writes.
+    /// Whether a flush delays the kernel's write-back.
     pub serial_flush: bool,
 }
 
-/// One question under one seed.
+/// One question with one seed.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// Places of the roles that are not to stay where they were recorded.
+    /// Devices of the roles that do not stay where they were recorded.
     #[serde(default)]
     pub placement: BTreeMap<Role, PlacementTarget>,
-    /// Cores; none as recorded.
+    /// Number of cores; none for as recorded.
     pub cores: Option<u32>,
-    /// Speed of a core, 1 that of the recording.
+    /// Speed of a core relative to the recording's.
     pub cpu_speed: f64,
-    /// Memory; none as recorded.
+    /// Memory in bytes; none for as recorded.
     pub memory_bytes: Option<u64>,
-    /// How reads are taken that the recording does not tell for another memory.
+    /// How reads count whose reuse the recording does not tell, with another size of memory.
     #[serde(default)]
     pub misses: MissAssumption,
-    /// Share of the recorded machine's cores that other programs take; none as recorded.
+    /// Share of the recorded machine's cores that other programs use; none for as recorded.
     #[serde(default)]
     pub others_share: Option<f64>,
-    /// Client sessions; none as recorded.
+    /// Number of client sessions; none for as recorded.
     pub clients: Option<u32>,
     /// For how long.
     pub mode: RunLength,
-    /// Counted transactions that are enough, however little time that is; none to go on to the end.
+    /// Ends the measurement after this many transactions; none to measure the whole span.
     #[serde(default)]
     pub enough: Option<u64>,
-    /// Seed of everything random.
+    /// Seed of the random number generator.
     pub seed: u64,
-    /// Whether the devices are emulated live.
+    /// Emulated live disks, if that is what is predicted.
     #[serde(default)]
     pub live: Option<EmulationOptions>,
 }
 
 impl Question {
-    /// The scenario that is meant; `profiles` is the list that [`PlacementTarget::Profile`] counts in.
+    /// The scenario this question stands for; [`PlacementTarget::Profile`] indexes `profiles`.
     ///
     /// # Errors
-    /// A number that no device has; a span or a path that is no time.
+    ///
+    /// An unknown device; a time that is negative or longer than a day.
     pub fn scenario(
         &self,
         program: &Program,
@@ -145,7 +146,7 @@ impl EmulationOptions {
     }
 }
 
-/// Longest time that may be asked for, in nanoseconds: a day.
+/// Longest time that may be asked for: a day.
 const LONGEST_NS: f64 = 86_400e9;
 
 fn nanos(time: f64, unit_ns: f64, field: &str) -> Result<u64, ReplayError> {

@@ -1,4 +1,4 @@
-//! The recorded run itself, to be got right before anything else is asked.
+//! The recorded run replayed, to validate a recording before anything else is predicted from it.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,26 +11,27 @@ use crate::api::question::RunLength;
 use crate::api::scenario::{Mode, Scenario};
 use crate::program::prepared::Program;
 
-/// Transactions of all clients from which on work is taken to go on rather than to end.
+/// From this many transactions on, work counts as steady rather than as done once.
 const STEADY_TRANSACTIONS: usize = 40;
-/// The least time that is counted of work that goes on, and the most, in nanoseconds.
+/// Least and most virtual time that is measured of steady work, in nanoseconds.
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
 
-/// How the recorded run shall be computed.
+/// How to replay the recorded run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReproductionRequest {
-    /// A run for each seed; at least one.
+    /// One run for each seed; at least one.
     pub seeds: Vec<u64>,
-    /// Time that is counted of work that goes on; none for the recorded time.
+    /// Measured time of steady work; none for the recorded time.
     pub span_s: Option<f64>,
 }
 
 impl ReproductionRequest {
-    /// Computes the recorded run, on `threads` threads; what comes out after `stop` was set is of no use.
+    /// Replays the recorded run on `threads` threads. The result is void once `stop` was set.
     ///
     /// # Errors
-    /// No seeds, or a span that is no time; as [`crate::replay`].
+    ///
+    /// No seeds, or an invalid time; as [`crate::replay`].
     pub fn run(
         &self,
         program: &Program,
@@ -59,20 +60,20 @@ impl ReproductionRequest {
     }
 }
 
-/// The recorded run as it was computed.
+/// The recorded run as replayed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reproduction {
-    /// What comes out where nothing is recorded, for each seed.
+    /// Outcomes without tracing overhead, one for each seed.
     pub outcomes: Vec<Outcome>,
-    /// Computed rate of transactions over the observed one, both with what recording costs, less 1; the mean of the
-    /// seeds. Of turns where the recording shows no whole transaction; of times, turned round, for work that ends.
+    /// Replayed rate of transactions over the observed one, both with tracing overhead, less 1; mean of the seeds. Of
+    /// turns where the recording has no complete transaction; for work done once, observed time over replayed time.
     pub error: f64,
-    /// The same of the median latency, if the recording has one.
+    /// The same for the median latency, if the recording has one.
     pub latency_error: Option<f64>,
 }
 
-/// Whether the recorded work goes on or ends, and for how long to count. One session that was recorded from its
-/// first step to its last did what it did in an order, each part of it once, however many transactions that were.
+/// Whether recorded work repeats or is done once, and how long to measure. A single session recorded from its first
+/// step to its last is done once, however many transactions it has: its steps have an order.
 #[must_use]
 pub fn recorded_mode(program: &Program) -> Mode {
     let in_order = program.work.observed.whole && program.clients() == 1;
@@ -84,7 +85,7 @@ pub fn recorded_mode(program: &Program) -> Mode {
 }
 
 impl Reproduction {
-    /// Of outcomes without recording, and with it.
+    /// From outcomes without tracing overhead, and with it.
     fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, traced: &[Outcome]) -> Self {
         let mean = |figure: &dyn Fn(&Outcome) -> f64| {
             traced.iter().map(figure).sum::<f64>() / traced.len() as f64
@@ -101,7 +102,7 @@ impl Reproduction {
     }
 }
 
-/// The rate of a run that is recorded over the observed one in bursts.
+/// Rate of a traced run over the rate observed in bursts.
 fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
     let observed = &program.work.observed;
     let slowed = observed.rate_ratio.unwrap_or(1.0);
@@ -115,7 +116,7 @@ fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
     outcome.turns as f64 / elapsed_s / (observed.turns_per_s * slowed).max(1e-9)
 }
 
-/// Of an even number the lower one of the two in the middle, as percentiles of outcomes are.
+/// The lower median, as in outcomes' percentiles.
 fn median(sorted_ns: &[u64]) -> Option<f64> {
     let middle = sorted_ns.len().checked_sub(1)? / 2;
     Some(sorted_ns[middle] as f64)

@@ -1,4 +1,4 @@
-//! What is asked.
+//! A scenario: devices, placement, cores, memory, clients and length of one replay.
 
 use serde::Deserialize;
 use tierwise_device::Profile;
@@ -8,91 +8,90 @@ use tierwise_work::PATH_NS;
 use crate::api::error::ReplayError;
 use crate::program::prepared::Program;
 
-/// Others that take more of the cores make emulated devices slower than their models.
+/// Up to this share of foreign processor time, emulated devices keep to their models' times.
 const QUIET_SHARE: f64 = 0.2;
-/// Most cores and clients.
+/// Largest number of cores, and of clients.
 const MOST: u32 = 100_000;
 
-/// Whether work goes on or ends.
+/// Whether work repeats or is done once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Mode {
-    /// Sessions start anew where their turns end; rates are taken after a first part that is not counted.
+    /// Sessions start again when their turns end; rates are measured after a warm-up.
     Steady {
-        /// Virtual time that is counted.
+        /// Measured virtual time.
         span_ns: u64,
     },
-    /// Every turn is done once; the time until the last one has ended.
+    /// Every turn is done once; the result is the time until the last one ended.
     Once,
 }
 
-/// The path to an emulated live disk, for predictions that are to be compared with runs on one.
+/// The path to an emulated live disk, for predictions that are compared with runs on one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EmulatedPath {
-    /// What the emulation makes good of the path's own time, in nanoseconds: a request that takes its device longer
-    /// takes the device's time, as long as the path takes no longer than usual.
+    /// Path latency that the emulation subtracts from a request's device time, in nanoseconds. A request whose device
+    /// is slower than that takes the device's time.
     pub path_ns: u64,
-    /// While a partition flushes, what the kernel writes there of its own accord waits: the loop device has one
-    /// worker for both.
+    /// While a partition flushes, its write-back waits: the loop device has one worker for both.
     pub serial_flush: bool,
 }
 
 impl EmulatedPath {
-    /// As disks are emulated.
+    /// The emulation's defaults.
     pub(crate) const USUAL: Self = Self {
         path_ns: PATH_NS,
         serial_flush: true,
     };
 }
 
-/// How reads are taken of which the recording does not tell whether another size of memory answers them.
+/// How reads count of which the recording does not tell whether another size of memory would answer them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MissAssumption {
-    /// As they were recorded, and the page cache as large as it most likely was.
+    /// As recorded; the page cache has its most likely size.
     #[default]
     Likely,
-    /// As answered, and the page cache as large as it may have been.
+    /// As hits; the page cache has its largest possible size.
     Fewest,
-    /// As not answered, and the page cache as small as it may have been.
+    /// As misses; the page cache has its smallest possible size.
     Most,
 }
 
-/// One question to a recording.
+/// What one replay assumes.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// Devices; none at an index stands for the recorded device of that index in the work.
+    /// Devices; none at an index stands for the recorded device with that index.
     pub devices: Vec<Option<Profile>>,
-    /// Index of each role's device; a role that is not named stays where it was recorded.
+    /// Device index of each role; a role not named stays where it was recorded.
     pub placement: Vec<(Role, usize)>,
-    /// Cores.
+    /// Number of cores.
     pub cores: u32,
-    /// Speed of a core, 1 that of the recording.
+    /// Speed of a core relative to the recording's.
     pub cpu_speed: f64,
-    /// Memory for pages, of the engine and of the system; none as recorded.
+    /// Memory for pages of the engine and of the system, in bytes; none for as recorded.
     pub memory_bytes: Option<u64>,
-    /// How reads are taken that the recording does not tell for another size of memory.
+    /// How reads count whose reuse the recording does not tell, with another size of memory.
     pub misses: MissAssumption,
-    /// Share of the recorded machine's cores that other programs take; none as recorded.
+    /// Share of the recorded machine's cores that other programs use; none for as recorded.
     pub background_share: Option<f64>,
-    /// Number of client sessions; none as recorded.
+    /// Number of client sessions; none for as recorded.
     pub clients: Option<u32>,
-    /// Whether work goes on or ends.
+    /// Whether work repeats or is done once.
     pub mode: Mode,
-    /// Counted transactions after which work that goes on has been seen enough of; none for all of the span. A
-    /// fifth as many pass before it counts.
+    /// Ends the measurement of steady work after this many transactions; none for the whole span. The warm-up lasts a
+    /// fifth as many.
     pub enough: Option<u64>,
-    /// Seed of everything random.
+    /// Seed of the random number generator.
     pub seed: u64,
-    /// Whether recorded devices take the times that they were observed to take, rather than their profiles'.
+    /// Whether recorded devices take their observed times instead of their profiles'.
     pub empirical_devices: bool,
-    /// Whether it is recorded as well: with the processor time that recording takes.
+    /// Whether tracing overhead is included.
     pub traced: bool,
-    /// The path to emulated live disks, if that is what is predicted.
+    /// The path to emulated live disks, if those are predicted.
     pub live: Option<EmulatedPath>,
 }
 
 impl Scenario {
-    /// The recorded run itself on `cores` cores: every role on its recorded device.
+    /// The recorded run on `cores` cores: every role on its recorded device.
     #[must_use]
     pub fn recorded(devices: usize, cores: u32, mode: Mode, seed: u64) -> Self {
         Self {
@@ -113,9 +112,8 @@ impl Scenario {
         }
     }
 
-    /// The recorded run as it was recorded, and as it is known best: on a quiet machine emulated devices take the
-    /// times of their models, which know order and place; otherwise every device takes times that it was observed to
-    /// take.
+    /// The recorded run as traced, on the best known devices: emulated ones by their models on a quiet machine,
+    /// because models know order and place; all others by their observed times.
     #[must_use]
     pub(crate) fn as_recorded(program: &Program, mode: Mode, seed: u64) -> Self {
         let emulated = program.profiles.iter().any(Option::is_some);
@@ -128,7 +126,7 @@ impl Scenario {
         }
     }
 
-    /// Whether it can be.
+    /// Checks that the scenario is possible.
     pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
         self.check_memory(program)?;
         let some = |count: u32| (1..=MOST).contains(&count);
@@ -182,7 +180,7 @@ impl Scenario {
         broken.map_or(Ok(()), |rule| Err(ReplayError::new(rule.1, rule.2)))
     }
 
-    /// Why another size of memory cannot be told, or cannot be.
+    /// Checks that this size of memory is possible and can be predicted.
     fn check_memory(&self, program: &Program) -> Result<(), ReplayError> {
         let recorded = program.work.memory_bytes;
         let Some(asked) = self.memory_bytes.filter(|bytes| *bytes != recorded) else {

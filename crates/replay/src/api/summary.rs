@@ -1,4 +1,4 @@
-//! What a recording's work is, in short.
+//! A recording's work in short.
 
 use std::collections::BTreeMap;
 
@@ -16,17 +16,17 @@ use crate::program::prepared::Program;
 pub struct Summary {
     /// Cores of the recorded machine.
     pub cores: u32,
-    /// Its memory.
+    /// Memory of the recorded machine, in bytes.
     pub memory_bytes: u64,
     /// Client sessions.
     pub sessions: usize,
-    /// Their turns.
+    /// Turns of client sessions.
     pub turns: usize,
-    /// Their transactions.
+    /// Transactions of client sessions.
     pub transactions: usize,
-    /// Time that was recorded.
+    /// Recorded time, in seconds.
     pub span_s: f64,
-    /// Whether the work is done once, not again and again.
+    /// Whether the work is done once, rather than repeated.
     pub once: bool,
     /// How commits share a flush, if there is a log.
     pub engine_log: Option<&'static str>,
@@ -40,9 +40,9 @@ pub struct Summary {
     pub locks: Vec<LockSummary>,
     /// Whether another size of memory can be asked for.
     pub can_change_memory: bool,
-    /// Why not.
+    /// Why not, if it cannot.
     pub memory_reason: String,
-    /// What of it held pages of files.
+    /// What part of memory held pages of files.
     pub page_cache: PageCache,
     /// What the recording cannot tell.
     pub limits: Vec<String>,
@@ -51,7 +51,7 @@ pub struct Summary {
 /// A device of the recording.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DeviceSummary {
-    /// What its profile says it is, if it was emulated.
+    /// Summary of its profile, if it was emulated.
     pub profile: Option<String>,
     /// Roles on it.
     pub roles: Vec<Role>,
@@ -163,7 +163,7 @@ impl Program {
         self.work.locks.iter().map(summary).collect()
     }
 
-    /// Why another size of memory cannot be asked for, if it cannot.
+    /// Why another size of memory cannot be predicted; none if it can.
     pub(crate) fn memory_reason(&self) -> Option<String> {
         let read = |access: FileAccess| {
             matches!(

@@ -1,8 +1,8 @@
-//! A device behind the path to it.
+//! A device behind its path.
 //!
-//! Source: crates/disk/src/pacer.rs. An answer that is due is given earlier by what the emulation makes good of the
-//! path, but never before the request came; so the model's clock runs ahead of virtual time by at most that, and only to
-//! an event that it is asked for.
+//! Source: crates/disk/src/pacer.rs. The emulation completes a request earlier by its path credit, but never before
+//! the request arrived. So the model's clock runs ahead of virtual time by at most that credit, and only to an event
+//! that is due.
 
 use std::collections::VecDeque;
 
@@ -10,13 +10,13 @@ use tierwise_device::{Completion, Device, Nanos, Request};
 
 use crate::block::io_cpu_cost::IoCpuCost;
 
-/// A device, its clock, and what its requests cost.
+/// A device, its clock and the processor time of its requests.
 pub(crate) struct DeviceQueue<'a> {
     device: Box<dyn Device + 'a>,
     clock: Nanos,
     next: Nanos,
     pub(crate) cpu_cost: IoCpuCost,
-    /// Requests whose bytes its store has yet to take; the first is at it.
+    /// Requests whose bytes the server's store has yet to copy; the first is being copied.
     pub(crate) store_queue: VecDeque<u32>,
 }
 
@@ -31,19 +31,19 @@ impl<'a> DeviceQueue<'a> {
         }
     }
 
-    /// When it has something to do.
+    /// Time of the device's next event.
     pub(crate) fn next(&self) -> Nanos {
         self.next
     }
 
-    /// A request comes to it.
+    /// Submits a request that has arrived.
     pub(crate) fn submit(&mut self, now: Nanos, id: u32, request: Request) {
         self.clock = self.clock.max(now);
         self.device.submit(self.clock, u64::from(id), request);
         self.look();
     }
 
-    /// Does what is due.
+    /// Completes requests that are due.
     pub(crate) fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
         let until = now + self.cpu_cost.path_credit_ns;
         while let Some(event) = self.device.next_event().filter(|event| *event <= until) {

@@ -1,8 +1,8 @@
-//! A device that is only known by the times it took: each request takes one of those of its kind and size.
+//! A device without a profile: each request takes the time of a random recorded one of its kind and size.
 //!
-//! Source: the recording's own block requests. Models: as many requests at a time as were seen under way
-//! together; the others wait. Not modelled: why a request was slow, so neither place nor order matter, and two
-//! roles together are not slower than their times were.
+//! Source: the recording's block requests. Models concurrency: as many requests at a time as were observed under way;
+//! others wait. Not modelled: why a request was slow; neither place nor order matters, and two roles on one device do
+//! not slow each other down.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,9 +11,9 @@ use tierwise_device::random::SplitMix;
 use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
 use tierwise_work::RecordedDevice;
 
-/// Sizes from this part of a request's to its inverse are of its kind.
+/// Requests of this part of a size to its inverse are of the same kind.
 const ALIKE: f64 = 0.6;
-/// What a request takes of which nothing was seen.
+/// Time of a request of a kind never observed.
 const UNSEEN_NS: Nanos = 100_000;
 
 /// The model.
@@ -28,7 +28,7 @@ pub(crate) struct EmpiricalDevice<'a> {
 }
 
 impl<'a> EmpiricalDevice<'a> {
-    /// The times must be sorted by size.
+    /// The device's times must be sorted by size.
     pub(crate) fn new(device: &'a RecordedDevice, seed: u64) -> Self {
         let [reads, writes] = [&device.reads, &device.writes];
         let either = |own: &'a [_], other: &'a [_]| if own.is_empty() { other } else { own };
@@ -59,7 +59,7 @@ impl<'a> EmpiricalDevice<'a> {
     }
 }
 
-/// The times of requests of about this size, or of the nearest size.
+/// Times of requests of a similar size, else of the nearest size.
 fn alike(times: &[(u32, u64)], sectors: u32) -> &[(u32, u64)] {
     let at = |size: f64| times.partition_point(|time| f64::from(time.0) < size);
     let size = f64::from(sectors);

@@ -1,35 +1,35 @@
-//! Requests under way, and what they cost on the way.
+//! Requests under way, and the processor time they cost.
 
 use tierwise_device::{Nanos, Request};
 use tierwise_recording::Role;
 
 use crate::block::io_cpu_cost::RequestCosts;
 
-/// A request on its way.
+/// A request under way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     pub(crate) job: u32,
     pub(crate) role: Role,
     pub(crate) request: Request,
     pub(crate) sent_at: Nanos,
-    /// Whether it has had what its path costs.
+    /// Whether it has passed the path.
     pub(crate) passed: bool,
-    /// When it came to its device.
+    /// When it arrived at its device.
     pub(crate) came_at: Nanos,
     pub(crate) costs: RequestCosts,
 }
 
-/// What is to be done with the time that a request costs.
+/// Processor time charged for a request, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CpuCharge {
-    /// A core is busy for it; the request is under way meanwhile.
+    /// Runs while the request is under way.
     Concurrent,
-    /// A core is busy for it, then the request comes to the store, or to its device.
+    /// Runs before the request arrives at the store or the device.
     BeforeDevice(u32),
-    /// A core is busy for it, then the store has the request's bytes.
+    /// Runs until the store has copied the request's bytes.
     Store(u32),
-    /// It passes, then the request comes to its device.
+    /// A delay without a core, before the request arrives at its device.
     FixedDelay(u32),
-    /// A core is busy for it, then the request is answered.
+    /// Runs before the request is completed.
     AfterDevice(u32),
 }

@@ -1,9 +1,9 @@
-//! What requests to a device cost the processors beside the session that asks: the kernel's threads for block
-//! devices and file systems, and the server of an emulated disk.
+//! Processor time of requests beside the requesting session: the kernel's threads for block devices and file systems,
+//! and an emulated disk's server.
 //!
-//! Sources: the recording's own figures (docs/work.md); crates/disk/src/service.rs: a thread with real-time
-//! priority gives the answers, and spins before each. Not modelled: which of storage's threads does what, so
-//! nothing but the cores limits how many requests they serve at a time.
+//! Sources: the recording's own figures (docs/work.md); crates/disk/src/service.rs: a thread with real-time priority
+//! completes requests, and spins before each. Not modelled: which thread does what, so only the cores limit how many
+//! requests are served at a time.
 
 use tierwise_device::{Nanos, Op, Request};
 use tierwise_work::{RequestCost, StorageCost, spin_ns};
@@ -11,55 +11,55 @@ use tierwise_work::{RequestCost, StorageCost, spin_ns};
 use crate::api::scenario::{EmulatedPath, Scenario};
 use crate::program::prepared::Program;
 
-/// What a request to a real device costs beside its sender: the interrupt and what is done in it. Assumed: the kernel's
-/// whole stack takes about as long as the quickest devices do, since it almost doubles their access times (Zhong and
-/// others, XRP, OSDI 2022), and next to all of it is the sender's own time. For recordings of emulated disks, whose
-/// kernel threads work for the emulation.
+/// Processor time of a request to a real device beside its sender's: the interrupt and its handling. Assumed: the
+/// kernel's whole stack takes about as long as the fastest devices, since it almost doubles their access times (Zhong
+/// et al., XRP, OSDI 2022), and nearly all of it is the sender's own time. Used for recordings of emulated disks,
+/// whose kernel threads work for the emulation.
 const PLAIN: RequestCost = RequestCost {
     request_ns: 2_000.0,
     kib_ns: 0.0,
     idle_ns: 0.0,
 };
 
-/// How much of what a write's bytes cost is spent where there can be one write at a time: in the store, not in reading
-/// them from the kernel. Measured: the server's 1.6 to 1.7 s for 246 MB took 1.2 s, on two quiet days.
+/// Share of a write's byte cost that only one write at a time can use: copying into the store, not reading from the
+/// kernel. Measured: of the server's 1.6 to 1.7 s for 246 MB, 1.2 s, on two quiet days.
 const STORE_SHARE: f64 = 0.7;
 
-/// What one request costs on a core.
+/// Processor time of one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestCosts {
-    /// Until it comes to the store, or to its device.
+    /// Before it arrives at the store or the device.
     pub(crate) before_ns: Nanos,
     /// Meanwhile, on another core.
     pub(crate) aside_ns: Nanos,
-    /// Then in the store, which takes one at a time.
+    /// In the store, which copies one request at a time.
     pub(crate) store_ns: Nanos,
-    /// Between its device's end and its answer.
+    /// Between the device's completion and the server's.
     pub(crate) after_ns: Nanos,
 }
 
-/// How a request comes to its device.
+/// The path of requests to a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestPath {
-    /// At once. What it costs the processors happens aside, or is contained in observed times.
+    /// No path: processor time is spent meanwhile, or is part of observed times.
     Direct,
-    /// To an emulated disk: when storage's threads have spent on it what it costs.
+    /// To an emulated disk, after the I/O threads' processor time.
     EmulatedThreads,
-    /// The same where that cost is not known: when the path has taken its time.
+    /// To an emulated disk whose processor time is unknown, after a fixed delay.
     EmulatedDelay,
 }
 
-/// The costs of one device.
+/// Processor time of one device's requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct IoCpuCost {
     cost: StorageCost,
     request: RequestCost,
-    /// Whether a server spins before its answers.
+    /// Whether a server spins before it completes requests.
     spins: bool,
     pub(crate) path: RequestPath,
-    /// What the emulation makes good of the path: answers are given so much earlier.
+    /// Path latency that the emulation subtracts: requests complete so much earlier.
     pub(crate) path_credit_ns: Nanos,
-    /// Whether what the kernel writes of its own accord waits for flushes.
+    /// Whether write-back waits for flushes.
     pub(crate) serial_flush: bool,
     cpu_speed: f64,
     last_sent: Nanos,
@@ -67,7 +67,7 @@ pub(crate) struct IoCpuCost {
 }
 
 impl IoCpuCost {
-    /// Of the device of an index in a scenario.
+    /// For the device with this index in a scenario.
     pub(crate) fn new(program: &Program, scenario: &Scenario, index: usize) -> Self {
         let cost = program.work.storage.unwrap_or_default();
         let emulated = match scenario.devices.get(index) {
@@ -81,7 +81,7 @@ impl IoCpuCost {
             (false, true) => (PLAIN, RequestCost::default()),
             (false, false) => (cost.kernel, RequestCost::default()),
         };
-        // What stays on its emulated disk keeps the path to it, also where others go to real devices.
+        // Roles that stay on their emulated disk keep its path, even if others move to real devices.
         let live = (emulated && !scenario.empirical_devices)
             .then(|| scenario.live.unwrap_or(EmulatedPath::USUAL));
         Self {
@@ -105,7 +105,7 @@ impl IoCpuCost {
         }
     }
 
-    /// What a request that is sent now costs on a core, on the way to its device and back.
+    /// Processor time of a request sent now, on its way to the device and back.
     pub(crate) fn costs(&mut self, now: Nanos, request: &Request) -> RequestCosts {
         let apart_ns = now - std::mem::replace(&mut self.last_sent, now);
         let request_ns = self.request.of(0, apart_ns) / self.cpu_speed;
@@ -128,7 +128,7 @@ impl IoCpuCost {
         }
     }
 
-    /// Time that the server spins before it answers a request that came to it at an instant.
+    /// Time that the server spins before it completes a request that arrived at `came_at`.
     pub(crate) fn spin_ns(&mut self, now: Nanos, came_at: Nanos) -> Nanos {
         let waits_from = self.last_answer.max(came_at);
         self.last_answer = now;

@@ -1,49 +1,49 @@
-//! What requests are for: a session that waits, a sync in its stages, write-back.
+//! Jobs: groups of requests, and what follows when they are complete.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
 
-/// Who is told when a job is done.
+/// What happens when a job is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnDone {
-    /// A session goes on.
+    /// A session continues.
     Session(u32),
-    /// A session may wait for it.
+    /// An asynchronous request of a session is complete.
     AsyncRequest(u32),
     /// The log is durable as far as this flush reaches.
     LogFlush,
-    /// Pages of a stream are there.
+    /// Pages were read ahead.
     ReadAhead,
-    /// The flusher of the page cache sends more of this role.
+    /// The flusher may write more of this role.
     WriteBack(Role),
 }
 
-/// Whose writes a sync makes.
+/// Which writes a sync sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SyncWrites {
-    /// None; the requests were sent at the start.
+    /// None: the requests were sent at the start.
     None,
-    /// Those of a script of the work.
+    /// Those of a recorded sync, and dirty pages in its range.
     Recorded(u32),
-    /// Those of the log from one byte to another, else as a script of the log says.
+    /// The log's bytes from one position to another; journal writes and flushes as in a recorded flush.
     Log { script: u32, from: u64, to: u64 },
 }
 
-/// Requests that are under way together, and what comes after them.
+/// Requests sent together, and what follows them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub(crate) on_done: OnDone,
     pub(crate) writes: SyncWrites,
     pub(crate) role: Role,
     pub(crate) stage: u32,
-    /// How far its writes were sent: by their number, or of dirty pages the next sector.
+    /// Progress of its writes: their number, then the next sector of dirty pages.
     pub(crate) cursor: u64,
     pub(crate) pending: u32,
     /// When its last stage was sent.
     pub(crate) sent_at: Nanos,
-    /// Whether what has to run before its next stage has.
+    /// Whether the processor work before its next stage is done.
     pub(crate) is_ready: bool,
-    /// Who leads the flush, or [`crate::kernel::session::NONE`].
+    /// Leader of the flush, or [`crate::kernel::session::NONE`].
     pub(crate) leader: u32,
 }
 

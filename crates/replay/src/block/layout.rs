@@ -1,4 +1,4 @@
-//! Where each role lies: which device, and from which sector on.
+//! Where each role lies: its device and its first sector there.
 
 use tierwise_device::Profile;
 use tierwise_recording::Role;
@@ -8,38 +8,38 @@ use crate::api::error::ReplayError;
 use crate::api::scenario::Scenario;
 use crate::program::prepared::Program;
 
-/// A role's place.
+/// Where a role lies.
 #[derive(Clone, Copy, Debug, Default)]
 struct Area {
     device: usize,
     first_sector: u64,
     sectors: u64,
-    /// Whether a flush means work on its device.
+    /// Whether its device has a volatile write cache, so that flushes do work.
     write_cache: bool,
-    /// Whether it did where it was recorded.
+    /// Whether the recorded device had one.
     recorded_cache: bool,
-    /// How far the kernel reads ahead, in sectors; 0 where that is not known.
+    /// Read-ahead size in sectors; 0 if unknown.
     read_ahead: u32,
-    /// Whether that is not as it was recorded.
+    /// Whether that differs from the recording.
     read_ahead_differs: bool,
 }
 
-/// The places of all roles.
+/// Where all roles lie.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     areas: [Area; Role::ALL.len()],
 }
 
-/// Space that a role gets on a device it was not recorded on, if nothing says how much it used: 128 MiB.
+/// Space of a role on a new device if its footprint is unknown: 128 MiB.
 const UNKNOWN_SECTORS: u64 = 1 << 18;
-/// How far a kernel reads ahead: 128 KiB (`read_ahead_kb`), in sectors.
+/// Default read-ahead (`read_ahead_kb`): 128 KiB, in sectors.
 const USUAL_AHEAD: u64 = 256;
-/// Sectors beyond which there is no device.
+/// No device has more sectors.
 pub(crate) const MOST_SECTORS: u64 = 1 << 50;
 
 impl Layout {
-    /// Lays roles out: one that stays keeps its place; one that moves is put behind those that are there, with the
-    /// whole of its partition if it had one of its own and the device holds that, in the order of partitions.
+    /// Lays out roles. A role that stays keeps its place. A role that moves lies behind those already there, in the
+    /// order of partitions; with its whole partition if it had one of its own and the device has room.
     pub(crate) fn new(program: &Program, scenario: &Scenario) -> Result<Self, ReplayError> {
         let mut layout = Self {
             areas: Default::default(),
@@ -74,7 +74,7 @@ impl Layout {
                 device,
                 first_sector: ends[device] + before,
                 sectors,
-                // A loop device passes flushes on, whatever is behind it.
+                // A loop device passes flushes on to whatever is behind it.
                 write_cache: scenario.live.is_some() || write_cache(program, scenario, device),
                 recorded_cache: recorded(role).is_some_and(|area| area.recorded_cache),
                 read_ahead: ahead,
@@ -108,12 +108,12 @@ impl Layout {
         self.areas[role as usize].device
     }
 
-    /// The size of a role's own space.
+    /// Size of a role, in sectors.
     pub(crate) fn sectors(&self, role: Role) -> u64 {
         self.areas[role as usize].sectors
     }
 
-    /// How far the kernel reads ahead, in sectors.
+    /// Read-ahead size in sectors.
     pub(crate) fn read_ahead(&self, role: Role) -> u64 {
         match self.areas[role as usize].read_ahead {
             0 => USUAL_AHEAD,
@@ -121,12 +121,12 @@ impl Layout {
         }
     }
 
-    /// Whether it reads further ahead than where the role was recorded, or less far.
+    /// Whether read-ahead differs from the recording.
     pub(crate) fn read_ahead_differs(&self, role: Role) -> bool {
         self.areas[role as usize].read_ahead_differs
     }
 
-    /// The sector of the device, and as many of the sectors as are in one piece with it.
+    /// Sector on the device, and how many of the sectors are contiguous from there.
     pub(crate) fn locate(&self, role: Role, sector: u64, sectors: u32) -> (u64, u32) {
         let area = &self.areas[role as usize];
         let offset = sector % area.sectors;
@@ -134,7 +134,7 @@ impl Layout {
         (area.first_sector + offset, part as u32)
     }
 
-    /// Flushes of a sync that did `recorded` where it was recorded.
+    /// Flushes of a sync that had `recorded` flushes on the recorded device.
     pub(crate) fn flushes(&self, role: Role, recorded: u32, journal: bool) -> u32 {
         let area = &self.areas[role as usize];
         match (area.write_cache, area.recorded_cache) {
@@ -154,7 +154,7 @@ fn target(scenario: &Scenario, role: Role) -> Option<usize> {
     named.map(|placed| placed.1)
 }
 
-/// Where a role lay; within its device, where that is known by its profile.
+/// Where a role lay; limited to its device's capacity where a profile tells it.
 fn recorded_area(program: &Program, role: Role) -> Option<Area> {
     program
         .devices
@@ -187,7 +187,7 @@ fn write_cache(program: &Program, scenario: &Scenario, device: usize) -> bool {
     }
 }
 
-/// Roles that do not stay, in the order in which they lay on their devices.
+/// Roles that move, in the order of their recorded partitions.
 fn moved(program: &Program, stays: impl Fn(Role) -> bool) -> Vec<Role> {
     let mut moved: Vec<Role> = Role::ALL.into_iter().filter(|role| !stays(*role)).collect();
     moved
@@ -200,7 +200,7 @@ fn partition(program: &Program, role: Role) -> Option<&Partition> {
     known.find(|found| found.role == role && found.sectors.max(found.before) <= MOST_SECTORS)
 }
 
-/// Whether roles that move can take their whole partitions with them.
+/// Whether the devices have room for the whole partitions of roles that move.
 fn fits(program: &Program, scenario: &Scenario, moved: &[Role], ends: &[u64]) -> bool {
     let mut ends = ends.to_vec();
     for role in moved {
@@ -215,7 +215,7 @@ fn fits(program: &Program, scenario: &Scenario, moved: &[Role], ends: &[u64]) ->
     })
 }
 
-/// How far the kernel reads a role ahead on its new device; as far as on the old one where that is not known.
+/// Read-ahead of a role on its new device; as recorded where unknown.
 fn read_ahead(program: &Program, scenario: &Scenario, role: Role, device: usize) -> u32 {
     let recorded = recorded_read_ahead(program, role);
     let Some(Some(profile)) = scenario.devices.get(device) else {
@@ -230,7 +230,7 @@ fn read_ahead(program: &Program, scenario: &Scenario, role: Role, device: usize)
     }
 }
 
-/// How far it was read ahead where it was recorded; 0 where the recording does not tell, or past the page cache.
+/// Recorded read-ahead; 0 if unknown or past the page cache.
 fn recorded_read_ahead(program: &Program, role: Role) -> u32 {
     let mut known = program.work.read_ahead.iter();
     known

@@ -1,4 +1,4 @@
-//! Devices, where each role lies on them, and the requests under way.
+//! Storage: devices, the layout of roles on them, and requests under way.
 
 use std::collections::VecDeque;
 
@@ -13,26 +13,26 @@ use crate::block::layout::Layout;
 use crate::block::traffic::Traffic;
 use crate::block::writeback_throttle::WritebackThrottle;
 
-/// The longest request that the block layer passes on whole, in sectors: 1 MiB, as loop devices have it.
+/// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
 pub(crate) const LONGEST_SECTORS: u32 = 2048;
 
 /// The storage of a scenario.
 pub(crate) struct Storage<'a> {
     pub(crate) queues: Vec<DeviceQueue<'a>>,
-    /// When the first of them has something to do.
+    /// Time of the first event of all devices.
     due: Nanos,
     pub(crate) layout: Layout,
     pub(crate) requests: Vec<InFlight>,
     pub(crate) free: Vec<u32>,
     pub(crate) traffic: [Traffic; Role::ALL.len()],
-    /// Of each role: requests on their way to the device, in the order in which they were sent.
+    /// Of each role: requests on the path to the device, in the order sent.
     pub(crate) arriving: [VecDeque<u32>; Role::ALL.len()],
     /// Of each role: writes that wait behind a flush.
     held: [VecDeque<(u32, Request)>; Role::ALL.len()],
     completions: Vec<Completion>,
-    /// What requests cost and nobody has given yet.
+    /// Processor time charged for requests and not yet run.
     pub(crate) charges: VecDeque<(CpuCharge, Nanos)>,
-    /// Time that servers of emulated disks spun and that no core has given yet.
+    /// Time that servers of emulated disks spun, not yet charged to a core.
     pub(crate) spun_ns: Nanos,
 }
 
@@ -60,18 +60,18 @@ impl<'a> Storage<'a> {
         &self.layout
     }
 
-    /// When the next device has something to do.
+    /// Time of the next event of any device.
     pub(crate) fn next(&self) -> Nanos {
         self.due
     }
 
-    /// Finds out when that is: asked for at every event, it changes only where a device does something.
+    /// Updates that time: it is read at every event, and changes only when a device does something.
     fn update_due(&mut self) {
         let due = self.queues.iter().map(DeviceQueue::next).min();
         self.due = due.unwrap_or(Nanos::MAX);
     }
 
-    /// A request comes to a device.
+    /// Submits a request that has arrived at its device.
     pub(crate) fn submit_to_device(
         &mut self,
         now: Nanos,
@@ -83,7 +83,7 @@ impl<'a> Storage<'a> {
         self.update_due();
     }
 
-    /// Sends what a role asks, in as many requests as it takes; gives their number.
+    /// Sends a role's request, split as needed; the number of requests.
     pub(crate) fn send(
         &mut self,
         now: Nanos,
@@ -110,7 +110,7 @@ impl<'a> Storage<'a> {
         sent
     }
 
-    /// Sends a write of the kernel's own accord, which may have to wait behind a flush; gives the number of requests.
+    /// Sends a write-back, which may wait behind a flush; the number of requests.
     pub(crate) fn send_write_back(
         &mut self,
         now: Nanos,
@@ -136,12 +136,12 @@ impl<'a> Storage<'a> {
         1
     }
 
-    /// How many writes of a role that nobody waits for at once may be under way.
+    /// Limit of a role's writes under way that nobody waits for at once.
     pub(crate) fn throttle(&mut self, role: Role) -> &mut WritebackThrottle {
         self.traffic[role as usize].throttle()
     }
 
-    /// Sends a flush of the device that holds a role.
+    /// Sends a flush to a role's device.
     pub(crate) fn flush(&mut self, now: Nanos, job: u32, role: Role) -> u32 {
         let request = Request {
             op: Op::Flush,
@@ -153,7 +153,7 @@ impl<'a> Storage<'a> {
         1
     }
 
-    /// Lets devices do what is due at `now`; the jobs of requests that are answered go to `completed`.
+    /// Advances the devices to `now`; jobs of completed requests go to `completed`.
     pub(crate) fn advance(&mut self, now: Nanos, completed: &mut Vec<u32>) {
         let mut completions = std::mem::take(&mut self.completions);
         for queue in self.queues.iter_mut().filter(|queue| queue.next() <= now) {
@@ -173,7 +173,7 @@ impl<'a> Storage<'a> {
         self.completions = completions;
     }
 
-    /// A request is answered; gives its job.
+    /// Completes a request; its job.
     pub(crate) fn complete(&mut self, now: Nanos, id: u32) -> u32 {
         let in_flight = self.requests[id as usize];
         let (role, op) = (in_flight.role, in_flight.request.op);
@@ -194,12 +194,12 @@ impl<'a> Storage<'a> {
         }
     }
 
-    /// Forgets what was asked until `now`.
+    /// Discards counts until `now`.
     pub(crate) fn reset_traffic(&mut self, now: Nanos) {
         self.traffic.iter_mut().for_each(|one| one.reset(now));
     }
 
-    /// What each role asked.
+    /// I/O of each role.
     pub(crate) fn io(&self, now: Nanos) -> Vec<RoleIo> {
         let roles = Role::ALL.iter().zip(&self.traffic);
         roles

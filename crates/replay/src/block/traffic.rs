@@ -1,4 +1,4 @@
-//! What each role asked of its device, and what it has under way.
+//! I/O counts of each role, and its requests under way.
 
 use tierwise_device::{Nanos, Op, Request};
 use tierwise_recording::Role;
@@ -24,7 +24,7 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// A request is sent.
+    /// Counts a request.
     pub(crate) fn note_sent(&mut self, now: Nanos, request: &Request) {
         match request.op {
             Op::Read => {
@@ -48,7 +48,7 @@ impl Traffic {
         self.under_way += 1;
     }
 
-    /// A request is answered that was sent at an instant.
+    /// Notes that a request sent at `sent_at` is complete.
     pub(crate) fn note_completed(&mut self, now: Nanos, op: Op, sent_at: Nanos) {
         match op {
             Op::Read => self.throttle.read_done(now, sent_at),
@@ -61,7 +61,7 @@ impl Traffic {
         }
     }
 
-    /// How many writes that nobody waits for at once may be under way.
+    /// Limit of writes under way that nobody waits for at once.
     pub(crate) fn throttle(&mut self) -> &mut WritebackThrottle {
         &mut self.throttle
     }
@@ -71,14 +71,14 @@ impl Traffic {
         self.flushing > 0
     }
 
-    /// Forgets what was asked until `now`.
+    /// Discards counts until `now`.
     pub(crate) fn reset(&mut self, now: Nanos) {
         (self.reads, self.writes, self.flushes) = (0, 0, 0);
         (self.read_sectors, self.written_sectors) = (0, 0);
         (self.busy_ns, self.busy_since) = (0, now);
     }
 
-    /// What was asked, if anything was.
+    /// The role's I/O, if there was any.
     pub(crate) fn io(&self, now: Nanos, role: Role) -> Option<RoleIo> {
         (self.reads + self.writes + self.flushes > 0).then(|| RoleIo {
             role,

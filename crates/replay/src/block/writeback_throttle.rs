@@ -1,42 +1,42 @@
-//! How many writes that nobody waits for at once may be under way on a partition.
+//! Write-back throttling: how many writes that nobody waits for at once may be under way on a partition.
 //!
-//! Source: Linux block/blk-wbt.c, block/blk-rq-qos.c. 16 at first; in windows of 100 ms the depth is halved while the
-//! quickest read takes longer than a target, doubled while there are writes alone, up to three quarters of the queue,
-//! and goes back to 16 when there is nothing. Half of it is for writes of syncs, a quarter for the flusher's, or for
-//! both within 100 ms of a read. Emulated disks are loop devices: their target is that of a disk without moving parts.
-//! Not modelled: that direct writes count as reads do, and that writers who were held back may use all of the depth.
+//! Source: Linux block/blk-wbt.c, block/blk-rq-qos.c. The depth is 16 at first. In windows of 100 ms it is halved
+//! while the fastest read takes longer than a target, doubled while there are only writes, up to three quarters of
+//! the queue, and returns to 16 when idle. Half of it is for writes of syncs, a quarter for the flusher's, or for
+//! both within 100 ms of a read. Emulated disks are loop devices: their target is that of a disk without moving
+//! parts. Not modelled: direct writes count as reads; blocked writers may use all of the depth.
 
 use tierwise_device::Nanos;
 
-/// The window in which reads are looked at.
+/// Length of a window.
 const WINDOW_NS: Nanos = 100_000_000;
-/// Depth at first, and the most: three quarters of a queue of 128 (`nr_requests`).
+/// Initial and largest depth: three quarters of a queue of 128 (`nr_requests`).
 const DEPTH: (u32, u32) = (16, 96);
-/// Writes in a window from which on reads tell something.
+/// Least writes in a window for its reads to count.
 const ENOUGH_WRITES: u32 = 3;
-/// Windows without anything after which the depth goes back by a step.
+/// Idle windows after which the depth returns by a step.
 const SILENT_WINDOWS: u32 = 5;
-/// What a read may take (`wbt_lat_usec`).
+/// Target latency of reads (`wbt_lat_usec`).
 const TARGET_NS: Nanos = 2_000_000;
 
-/// One partition's.
+/// The throttle of one partition.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WritebackThrottle {
-    /// How often the depth was halved; below 0, doubled.
+    /// Number of halvings; negative for doublings.
     step: i32,
-    /// End of the window, if one is open.
+    /// End of the open window, if there is one.
     window_ends: Option<Nanos>,
     least_read_ns: Option<Nanos>,
     writes: u32,
     silent: u32,
     under_way: u32,
-    /// When reads were sent that are under way.
+    /// Send times of reads under way.
     reads_sent: Vec<Nanos>,
     read_at: Option<Nanos>,
 }
 
 impl WritebackThrottle {
-    /// How many may be under way now; `gently`: for the flusher.
+    /// Limit of writes under way; `gently`: for the flusher.
     pub(crate) fn limit(&mut self, now: Nanos, gently: bool) -> u32 {
         self.close_windows(now);
         let depth = self.depth();
@@ -49,33 +49,33 @@ impl WritebackThrottle {
         }
     }
 
-    /// Whether fewer than that are under way.
+    /// Whether another write may be sent.
     pub(crate) fn has_room(&mut self, now: Nanos, gently: bool) -> bool {
         self.under_way < self.limit(now, gently)
     }
 
-    /// A write that nobody waits for at once was sent.
+    /// Notes a write.
     pub(crate) fn write_sent(&mut self, now: Nanos) {
         self.close_windows(now);
         self.under_way += 1;
         self.window_ends.get_or_insert(now + WINDOW_NS);
     }
 
-    /// It is done.
+    /// Notes a completed write.
     pub(crate) fn write_done(&mut self, now: Nanos) {
         self.close_windows(now);
         self.under_way -= 1;
         self.writes += 1;
     }
 
-    /// A read was sent.
+    /// Notes a read.
     pub(crate) fn read_sent(&mut self, now: Nanos) {
         self.close_windows(now);
         self.reads_sent.push(now);
         self.read_at = Some(now);
     }
 
-    /// It is done; it was sent then.
+    /// Notes a completed read.
     pub(crate) fn read_done(&mut self, now: Nanos, sent_at: Nanos) {
         self.close_windows(now);
         if let Some(at) = self.reads_sent.iter().position(|sent| *sent == sent_at) {
@@ -94,7 +94,7 @@ impl WritebackThrottle {
         }
     }
 
-    /// Judges the windows that have passed.
+    /// Closes windows that have ended.
     fn close_windows(&mut self, now: Nanos) {
         while let Some(ends) = self.window_ends.filter(|ends| *ends <= now) {
             self.adjust_depth(ends);
@@ -105,7 +105,7 @@ impl WritebackThrottle {
         }
     }
 
-    /// Windows are shorter where the depth is small.
+    /// Windows are shorter at a small depth.
     fn window_ns(&self) -> Nanos {
         let step = f64::from(self.step.max(0));
         (WINDOW_NS as f64 / (step + 1.0).sqrt()) as Nanos

@@ -1,12 +1,12 @@
-//! Commits: who flushes the log, who waits for whose flush, and what happens when one is done.
+//! Commits: who flushes the log, who waits for that flush, and what follows.
 //!
-//! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first to get WALWriteLock writes all that is inserted by then, not
-//! what comes while it writes; the others sleep until it is released, look whether they are covered, and else
-//! compete for it. InnoDB, `group_commit_lock` (log0sync.cc): the same, but `release` wakes one alone of those who
-//! are not covered, the last to come, who leads unless somebody else has come first. RocksDB, `WriteThread`
-//! (write_thread.cc): the leader takes those that have queued; the next leader is named when it is done. SQLite: one
-//! writer holds the database, which the work shows as a hot lock. Not modelled: delays that wait for others before a
-//! flush (`commit_delay`), a write and a flush of the log that overlap.
+//! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first session to get WALWriteLock writes all that is inserted by
+//! then, nothing that comes later; the others sleep until it is released, check whether they are covered, else
+//! compete for it. InnoDB, `group_commit_lock` (log0sync.cc): the same, but `release` wakes only the last of the
+//! uncovered sessions, which leads unless another came first. RocksDB, `WriteThread` (write_thread.cc): the leader
+//! takes the queued sessions; the next leader is named when it is done. SQLite: one writer holds the database, a hot
+//! lock in the work. Not modelled: delays before a flush to gather more commits (`commit_delay`), a write that
+//! overlaps a flush of the log.
 
 use std::collections::VecDeque;
 
@@ -20,12 +20,12 @@ use crate::kernel::events::Event;
 use crate::kernel::session::{NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 
-/// Processor time of one who is woken, sees that it was not covered, and asks for the lock again. A semaphore's
-/// wake-up and a compare-and-swap, by the measured 3 to 8 µs from a sync's end to its waiters' start.
+/// Processor time of a session that wakes, sees that it was not covered, and requests the lock again. A semaphore's
+/// wake-up and a compare-and-swap, from the measured 3 to 8 µs from a sync's end to its waiters' start.
 const RECHECK_NS: Nanos = 2_000;
 
 impl Simulation<'_> {
-    /// A session commits; whether it can go on at once.
+    /// Commits; whether the session can continue at once.
     pub(crate) fn commit(&mut self, index: u32) -> bool {
         let appended = self.session(index).appended;
         let Some(log) = &mut self.log else {
@@ -62,7 +62,7 @@ impl Simulation<'_> {
         false
     }
 
-    /// A session flushes what the log holds up to there: what others append while it writes waits for the next flush.
+    /// A session leads a flush up to `to`; what others append meanwhile waits for the next flush.
     fn lead_flush(&mut self, index: u32, to: u64, leader_ns: Nanos) {
         self.session(index).flushes_to = to;
         if leader_ns == 0 {
@@ -72,14 +72,14 @@ impl Simulation<'_> {
         self.request_core(index, SERVER, leader_ns, Resume::SendFlush);
     }
 
-    /// The leader has written what it flushes, and waits.
+    /// The leader has written the log's buffer; it sends the flush and waits.
     pub(crate) fn send_flush(&mut self, leader: u32) {
         self.set_activity(leader, Part::LogDevice);
         self.leave_core(leader);
         self.start_flush(leader);
     }
 
-    /// Flushes the log on behalf of a session, or of nobody's.
+    /// Starts a flush for a session, or for the engine's own thread.
     pub(crate) fn start_flush(&mut self, leader: u32) {
         let Some(log) = &mut self.log else { return };
         let grows = self.wal.as_mut().map(CheckpointedLog::grows);
@@ -99,7 +99,7 @@ impl Simulation<'_> {
         self.advance_job(job);
     }
 
-    /// The device has done a flush; its leader sees that when it gets a core.
+    /// The device has completed a flush; its leader notices when it gets a core.
     pub(crate) fn log_flushed(&mut self, job: Job) {
         let SyncWrites::Log { to, .. } = job.writes else {
             return;
@@ -115,7 +115,7 @@ impl Simulation<'_> {
         self.request_core(job.leader, SERVER, release_ns.max(1), Resume::ReleaseLog);
     }
 
-    /// The leader lets the others go on, and goes on itself.
+    /// The leader releases the log and continues.
     pub(crate) fn release_log(&mut self, leader: u32) {
         let to = self.session(leader).flushes_to;
         if let Some(log) = self.log.as_mut().filter(|log| log.holder == leader) {
@@ -125,7 +125,7 @@ impl Simulation<'_> {
         self.log_durable(leader);
     }
 
-    /// The log is durable as far as a session's commit.
+    /// A session's commit is durable in the log.
     pub(crate) fn log_durable(&mut self, index: u32) {
         if !self.awaits_replica(index) {
             self.committed(index);
@@ -133,7 +133,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The log is durable up to there, and nobody flushes it.
+    /// Ends a flush that reached `to`: wakes the replica's thread and waiting sessions.
     fn finish_flush(&mut self, to: u64) {
         let Some(log) = &mut self.log else { return };
         log.flushed = log.flushed.max(to);
@@ -144,7 +144,7 @@ impl Simulation<'_> {
         self.wake_log_waiters();
     }
 
-    /// The first who waits and is not covered leads next, whoever comes meanwhile.
+    /// Names the first uncovered session the next leader, whoever comes meanwhile.
     fn name_next_leader(&mut self) {
         let Some(log) = &mut self.log else { return };
         let sessions = &self.sessions;
@@ -152,8 +152,8 @@ impl Simulation<'_> {
         log.holder = log.waiting.iter().find(uncovered).copied().unwrap_or(NONE);
     }
 
-    /// Wakes those who wait, the last to come first (PostgreSQL's `LWLockQueueSelf` puts those who wait until a
-    /// lock is free at the head of its list): the covered go on, the others look again.
+    /// Wakes waiting sessions, the last one first: PostgreSQL's `LWLockQueueSelf` puts sessions that wait until a
+    /// lock is free at the head of its list. Covered sessions continue, the others check again.
     fn wake_log_waiters(&mut self) {
         let Some(log) = &mut self.log else { return };
         let mut woken = std::mem::take(&mut log.waiting);
@@ -178,19 +178,19 @@ impl Simulation<'_> {
         }
     }
 
-    /// One who was woken in vain needs a core to see that.
+    /// A session that was woken in vain needs a core to notice.
     pub(crate) fn recheck_flush(&mut self, index: u32) {
         self.request_core(index, SERVER, RECHECK_NS, Resume::Retry);
     }
 
-    /// A session's commit is durable.
+    /// Completes a session's commit.
     pub(crate) fn committed(&mut self, index: u32) {
         self.metrics.commits += 1;
         self.publish_frames(index);
         self.release_locks(index);
     }
 
-    /// The engine's own thread flushes what is left, now and then.
+    /// The engine's own thread periodically flushes what is left.
     pub(crate) fn periodic_log_flush(&mut self) {
         let Some(log) = &mut self.log else { return };
         let Some(period_ns) = log.rules.flusher_period_ns else {
@@ -205,8 +205,8 @@ impl Simulation<'_> {
     }
 }
 
-/// Of those who wait in a stack, its top last, leaves those asleep whom a flush did not cover: all but the last,
-/// who is put last, to be woken first; the covered follow in the order in which they came.
+/// Keeps uncovered sessions of a stack (top last) asleep, all but the last, which is woken first; the covered
+/// sessions follow in order of arrival.
 fn keep_asleep(
     woken: &mut VecDeque<u32>,
     asleep: &mut VecDeque<u32>,

@@ -1,8 +1,8 @@
-//! The threads of file systems' journals, on cores.
+//! The file system's journal thread, on cores.
 //!
-//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c), see docs/work.md: its thread is woken by who makes a file
-//! durable, when its blocks are written, and when its record is durable; then it wakes who asked. Each time it needs a
-//! core, which may have to be started, and is as cold as it waited. Not modelled: commits of one file system that wait
+//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c), see docs/work.md. Its thread is woken by the session
+//! that syncs, when its blocks are written, and when its commit record is durable; then it wakes that session. Each
+//! time it needs a core, with a wake-up latency and cold caches. Not modelled: commits of one file system that wait
 //! for each other.
 
 use tierwise_device::Nanos;
@@ -14,7 +14,7 @@ use crate::kernel::session::Resume;
 use crate::kernel::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// Lets whatever has to run before the next stage of a job's commit to the journal; whether anything has to.
+    /// Starts the processor work before a job's next stage; whether there is any.
     pub(crate) fn start_journal_work(&mut self, index: u32) -> bool {
         let job = *self.jobs.get(index);
         let (script, flushes) = self.flushes_of(&job);
@@ -48,7 +48,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// The journal's thread shall run so long for a job.
+    /// The journal thread needs a core for a job.
     fn run_journal_thread(&mut self, job: u32, ran_ns: Nanos) {
         let index = self.idle_io_thread();
         let session = self.session(index);
@@ -63,7 +63,7 @@ impl Simulation<'_> {
         self.dispatch(index, core, starts_ns);
     }
 
-    /// The journal's thread has run for a job.
+    /// The journal thread has run for a job.
     pub(crate) fn journal_thread_done(&mut self, index: u32, job: u32) {
         self.leave_core(index);
         self.idle_io_threads.push(index);
@@ -72,7 +72,7 @@ impl Simulation<'_> {
         self.stage_ready(job);
     }
 
-    /// What had to run before the next stage of a job has.
+    /// The processor work before a job's next stage is done.
     pub(crate) fn stage_ready(&mut self, index: u32) {
         self.jobs.get(index).is_ready = true;
         self.advance_job(index);

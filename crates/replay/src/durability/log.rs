@@ -1,4 +1,4 @@
-//! The log: how far it was appended, how far it is durable, who flushes and who waits.
+//! The log: appended and durable positions, the leader of a flush, waiting sessions.
 
 use std::collections::VecDeque;
 
@@ -10,16 +10,16 @@ use crate::kernel::session::NONE;
 
 const SECTOR_BYTES: u64 = 512;
 
-/// The state of a second copy of the log, if there is one.
+/// The log's replica, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct LogReplica {
-    /// How far its maker has been told of the log.
+    /// How far the log was sent to it.
     pub(crate) sent: u64,
-    /// How far it is durable.
+    /// How far the replica is durable.
     pub(crate) durable: u64,
-    /// Its maker, while it waits for more.
+    /// The session that writes it, while it waits for more.
     pub(crate) idle_thread: Option<u32>,
-    /// Whether commits wait for it, and who waits.
+    /// Whether commits wait for it, and which sessions do.
     pub(crate) is_synchronous: bool,
     pub(crate) waiting: Vec<u32>,
 }
@@ -28,28 +28,28 @@ pub(crate) struct LogReplica {
 #[derive(Debug)]
 pub(crate) struct Log<'a> {
     pub(crate) rules: &'a LogRules,
-    /// What the leader runs before its flush, had it been warm.
+    /// Processor time of a leader before its flush, with warm caches.
     pub(crate) leader_ns: Nanos,
-    /// What the leader runs when its flush is done, had it not waited.
+    /// Processor time of a leader after its flush, without the effect of the wait.
     pub(crate) release_ns: Nanos,
     pub(crate) inserted: u64,
-    /// Where the log that is written now begins.
+    /// Position at which the current file begins.
     begins: u64,
-    /// How many scripts are of logs that do not become longer: the first.
+    /// How many recorded flushes, the first ones, did not extend the file.
     plain: u32,
     pub(crate) flushed: u64,
-    /// Who flushes, or is about to.
+    /// The leader that flushes or is about to, or [`NONE`].
     pub(crate) holder: u32,
     pub(crate) waiting: VecDeque<u32>,
-    /// Its second copy.
+    /// Its replica.
     pub(crate) replica: LogReplica,
-    /// The engine's own thread flushes now; it is nobody's session.
+    /// Whether the engine's own thread, which is no session, flushes now.
     pub(crate) flusher_at_work: bool,
 }
 
 impl<'a> Log<'a> {
-    /// A log by its rules, with a second copy that commits wait for or not; `cost` is that of
-    /// idleness, `leader_ns` what its leaders run before a flush.
+    /// A log with these rules, and a replica that commits wait for or not. `cost` is that of cold caches, `leader_ns`
+    /// the processor time of a leader before its flush.
     pub(crate) fn new(
         rules: &'a LogRules,
         cost: CpuCost,
@@ -78,18 +78,18 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Whether somebody flushes.
+    /// Whether a flush is under way.
     pub(crate) fn is_busy(&self) -> bool {
         self.holder != NONE || self.flusher_at_work
     }
 
-    /// What is appended from now on is written from the start of the file on.
+    /// Appends from the beginning of the file from now on.
     pub(crate) fn restart_file(&mut self) {
         self.begins = self.inserted;
     }
 
-    /// The scripts of which one is drawn for a flush, first and number: where that is known, of those in which the file
-    /// becomes longer, or does not.
+    /// Recorded flushes of which one is drawn, as first and count: those that extend the file or not, where that is
+    /// known.
     pub(crate) fn scripts(&self, grows: Option<bool>) -> (u32, u32) {
         let all = self.rules.scripts.len() as u32;
         match grows {
@@ -99,8 +99,8 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// The device's writes for the bytes between two positions, whole pages: first sector and sectors, of the
-    /// role's own space. In two parts where the log begins anew.
+    /// Writes of whole pages for the bytes between two positions: first sector and sectors within the role. Two parts
+    /// where the log wraps.
     pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
         let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
         let all = (self.rules.sectors.min(MOST_SECTORS) * SECTOR_BYTES / page).max(1) * page;

@@ -1,8 +1,8 @@
-//! A second copy of the log, made durable by another thread: commits that wait for both.
+//! The log's replica, made durable by another thread; commits may wait for both.
 //!
-//! Sources: PostgreSQL, `SyncRepWaitForLSN` (syncrep.c): whoever has made its commit durable waits, locks held,
-//! until the sender hears that the copy is; `WalSndLoop` (walsender.c) sends all that was flushed meanwhile, and
-//! pg_receivewal flushes what came before it answers (receivelog.c).
+//! Sources: PostgreSQL, `SyncRepWaitForLSN` (syncrep.c): a session whose commit is durable waits, locks held, until
+//! the sender hears that the replica's is; `WalSndLoop` (walsender.c) sends all that was flushed meanwhile;
+//! pg_receivewal flushes what it got before it replies (receivelog.c).
 
 use tierwise_device::Nanos;
 use tierwise_work::Part;
@@ -12,7 +12,7 @@ use crate::kernel::session::Resume;
 use crate::kernel::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// The maker of the copy waits for more of the log; whether there is more already.
+    /// The replica's thread waits for more of the log; whether there is more already.
     pub(crate) fn await_log(&mut self, index: u32) -> bool {
         let Some(log) = &mut self.log else {
             return self.block(index);
@@ -27,7 +27,7 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// The log is durable further than it was.
+    /// Wakes the replica's thread if more of the log is durable.
     pub(crate) fn wake_replica(&mut self) {
         let Some(log) = &mut self.log else { return };
         if let Some(thread) = log
@@ -40,7 +40,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The copy is durable as far as its maker was told: lets those go on whom that covers. Always true.
+    /// The replica is durable as far as it was sent: wakes the commits that covers. Always true.
     pub(crate) fn acknowledge_replica(&mut self) -> bool {
         let Some(log) = &mut self.log else {
             return true;
@@ -56,7 +56,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// Whether a session whose commit is durable in the log has to wait until it is in the copy; then it does.
+    /// Whether a session whose commit is durable in the log must wait for the replica; if so, it waits.
     pub(crate) fn awaits_replica(&mut self, index: u32) -> bool {
         let appended = self.session(index).appended;
         let Some(log) = &mut self.log else {

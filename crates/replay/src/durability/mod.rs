@@ -1,4 +1,5 @@
-//! What makes a change durable: the log, commits, syncs, the file system's journal, the log's replica.
+//! How changes become durable: the log, commits, syncs, the file system's journal, the log's replica. No queues or
+//! devices.
 
 pub(crate) mod commit;
 pub(crate) mod journal;

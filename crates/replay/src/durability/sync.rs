@@ -1,7 +1,7 @@
-//! Jobs: syncs go through their stages, and whoever waited goes on.
+//! Syncs: jobs that pass through their stages, and what follows when they end.
 //!
-//! Source: `ext4_sync_file` (fs/ext4/fsync.c) waits until the data is written, then asks for the journal's commit or for
-//! a flush, and waits again: so its caller wakes in between, on its core. What runs for the journal: `journal.rs`.
+//! Source: `ext4_sync_file` (fs/ext4/fsync.c) waits until the data is written, requests the journal's commit or a
+//! flush, and waits again: so its caller wakes in between, on its core. The journal's thread: `journal.rs`.
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
@@ -13,11 +13,11 @@ use crate::kernel::events::Event;
 use crate::kernel::session::{NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 
-/// The stage of a job whose data is under way.
+/// Stage of a job whose data is being written.
 const AFTER_DATA: u32 = 1;
 
 impl<'a> Simulation<'a> {
-    /// A session makes files of a role durable, and waits.
+    /// A session syncs files of a role, and waits.
     pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
         self.set_activity(index, Part::Write);
         let job = self.jobs.add(Job::new(
@@ -28,7 +28,7 @@ impl<'a> Simulation<'a> {
         self.advance_job(job);
     }
 
-    /// One request of a job was answered.
+    /// One request of a job was completed.
     pub(crate) fn request_done(&mut self, index: u32) {
         let job = self.jobs.get(index);
         job.pending -= 1;
@@ -48,7 +48,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Who wakes when the data of a sync is written, to ask for what comes after it: the journal, or a flush.
+    /// The session that wakes when a sync's data is written, to request the journal's commit or a flush.
     fn session_after_data(&mut self, index: u32) -> Option<u32> {
         let job = *self.jobs.get(index);
         let session = match job.on_done {
@@ -63,7 +63,7 @@ impl<'a> Simulation<'a> {
         (job.stage == AFTER_DATA && session != NONE && more()).then_some(session)
     }
 
-    /// A session that makes files durable goes on with that, and waits.
+    /// The syncing session requests the next stage, and waits.
     pub(crate) fn data_written(&mut self, session: u32, job: u32) {
         let log = self.jobs.get(job).on_done == OnDone::LogFlush;
         self.set_activity(session, if log { Part::LogDevice } else { Part::Write });
@@ -71,7 +71,7 @@ impl<'a> Simulation<'a> {
         self.advance_job(job);
     }
 
-    /// Sends a job's next stage, or ends it.
+    /// Sends a job's next stage, or ends the job.
     pub(crate) fn advance_job(&mut self, index: u32) {
         loop {
             if self.start_journal_work(index) {
@@ -95,7 +95,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends what a sync's stage consists of; how many requests, or none if it was the last.
+    /// Sends the requests of a stage; their number, or none after the last stage.
     fn send_stage(&mut self, index: u32, job: &Job) -> Option<u32> {
         let (script, flushes) = self.flushes_of(job);
         let (now, role) = (self.now, job.role);
@@ -108,7 +108,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends what a sync writes to the file system's journal: all but its last write, or that alone.
+    /// Sends a sync's journal writes: the last one, which is the commit record, or all others.
     fn send_journal(
         &mut self,
         index: u32,
@@ -124,7 +124,7 @@ impl<'a> Simulation<'a> {
             .sum()
     }
 
-    /// The script of a sync, and its flushes on this device.
+    /// The recorded sync, and its number of flushes on this device.
     pub(crate) fn flushes_of(&self, job: &Job) -> (Option<&'a SyncScript>, u32) {
         let script = self.script_of(job);
         let recorded = script.map_or(1, |script| script.flushes);
@@ -142,7 +142,7 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Sends writes of a job until as many are under way as may be; how many requests.
+    /// Sends a job's writes up to the write-back limit; the number of requests.
     fn send_data(&mut self, index: u32) -> u32 {
         let mut sent = 0;
         loop {
@@ -161,8 +161,7 @@ impl<'a> Simulation<'a> {
         sent
     }
 
-    /// The next write of a job. A sync writes what the recording alone tells of, then the pages of its files that
-    /// are dirty now.
+    /// The next write of a job: those that only the recorded sync shows, then the dirty pages of its files.
     fn next_write(&mut self, index: u32, job: &Job) -> Option<(u64, u32)> {
         let cursor = job.cursor;
         let (write, next) = match job.writes {
@@ -192,7 +191,7 @@ impl<'a> Simulation<'a> {
     fn end_job(&mut self, index: u32) {
         let job = self.jobs.remove(index);
         match job.on_done {
-            // Not at once: it may be that nothing had to be sent, and the session is still at the step before.
+            // By an event: if nothing had to be sent, the session is still executing the step.
             OnDone::Session(session) => {
                 self.session(session).woken_by_kernel = true;
                 self.events.push(self.now, Event::Wake(session));

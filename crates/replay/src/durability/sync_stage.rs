@@ -1,22 +1,22 @@
-//! The stages of a sync, and which files' pages it is about.
+//! Stages of a sync, and the range of sectors it covers.
 
 use tierwise_work::SyncScript;
 
-/// One stage of a sync.
+/// A stage of a sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Data,
-    /// What the file system's journal holds of the change.
+    /// Blocks of the file system's journal.
     Journal,
     Flush,
-    /// The record that makes it valid: the journal's last write.
+    /// The journal's commit record.
     Record,
     Done,
 }
 
-/// The stage of a number. Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c) waits for the journal's
-/// blocks, then sends the commit record with `REQ_PREFLUSH | REQ_FUA`, which blk-flush.c makes a flush, the write
-/// and another flush. So the record, though it lies next to them, comes a revolution of a disk later.
+/// Stage by number. Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c) waits for the journal's blocks, then
+/// sends the commit record with `REQ_PREFLUSH | REQ_FUA`, which blk-flush.c turns into a flush, the write and another
+/// flush. So the record, though next to the blocks, comes a revolution of a disk later.
 pub(crate) fn stage(number: u32, flushes: u32) -> Stage {
     match (number, flushes) {
         (0, _) => Stage::Data,
@@ -28,7 +28,7 @@ pub(crate) fn stage(number: u32, flushes: u32) -> Stage {
     }
 }
 
-/// First sector and end of what a sync makes durable; all where the work does not say.
+/// First sector and end of what a sync covers; everything where the work does not say.
 pub(crate) fn range(script: &SyncScript) -> (u64, u64) {
     if script.range.1 == 0 {
         (0, u64::MAX)

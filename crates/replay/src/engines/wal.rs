@@ -1,10 +1,10 @@
-//! What a write-ahead log holds whose pages checkpoints move to their places (SQLite's).
+//! Content of a write-ahead log that checkpoints copy to the data file (SQLite's).
 
 use tierwise_work::CheckpointRules;
 
 use crate::kernel::session::{NO_SNAPSHOT, NONE};
 
-/// The flushes of about as many pages: half as many to twice as many, else the nearest.
+/// Recorded flushes of a similar number of pages: from half to twice as many, else the nearest.
 pub(crate) fn similar_flushes(scripts: &[(u32, u32)], pages: u32) -> &[(u32, u32)] {
     let from = scripts.partition_point(|script| script.0 < pages / 2);
     let to = scripts.partition_point(|script| script.0 <= pages.saturating_mul(2));
@@ -15,26 +15,26 @@ pub(crate) fn similar_flushes(scripts: &[(u32, u32)], pages: u32) -> &[(u32, u32
     &scripts[nearest..=nearest]
 }
 
-/// What is in such a log.
+/// The log's frames, snapshots and checkpoints.
 #[derive(Debug)]
 pub(crate) struct CheckpointedLog<'a> {
     pub(crate) rules: &'a CheckpointRules,
-    /// The page of each frame, as an index among those of the rules.
+    /// Page of each frame, as an index among those of the rules.
     pub(crate) frames: Vec<u32>,
-    /// The page of the next.
+    /// Page of the next frame.
     next: u32,
-    /// How many the last commit put there.
+    /// Frames of the last commit.
     newest: u32,
-    /// How many are of transactions that have committed.
+    /// Frames of committed transactions.
     pub(crate) committed: u64,
-    /// How many of them have been moved to their places.
+    /// Frames already copied to the data file.
     pub(crate) checkpointed: u64,
-    /// Who moves them now.
+    /// The session that runs a checkpoint, or [`NONE`].
     pub(crate) checkpointer: u32,
-    /// Up to where, and which pages.
+    /// Where that checkpoint ends, and the pages it copies.
     pub(crate) checkpoint_end: u64,
     pub(crate) pages: Vec<u64>,
-    /// How long the file is.
+    /// Length of the log's file.
     pub(crate) file_bytes: u64,
 }
 
@@ -58,7 +58,7 @@ impl<'a> CheckpointedLog<'a> {
         self.frames.len() as u64
     }
 
-    /// What a transaction that begins now reads of the log: up to there, or nothing.
+    /// Snapshot of a transaction that begins now: the last frame it sees, or none.
     pub(crate) fn snapshot(&self) -> u64 {
         if self.checkpointed == self.committed {
             NO_SNAPSHOT
@@ -67,7 +67,7 @@ impl<'a> CheckpointedLog<'a> {
         }
     }
 
-    /// Puts the next pages into the log, as they followed each other in the recording, whoever put them there.
+    /// Appends the next pages, in the recorded order of pages.
     pub(crate) fn append(&mut self, count: u32) {
         self.newest = count;
         let all = self.rules.pages.len().max(1) as u32;
@@ -77,13 +77,13 @@ impl<'a> CheckpointedLog<'a> {
         }
     }
 
-    /// The log begins anew, in the file that it has.
+    /// Restarts the log at the beginning of its file.
     pub(crate) fn restart(&mut self) {
         self.frames.clear();
         (self.committed, self.checkpointed, self.checkpoint_end) = (0, 0, 0);
     }
 
-    /// What a commit takes of a core beyond the mean of recorded ones, or less than that.
+    /// Processor time of a commit above (or below) the mean of recorded ones, because the file grows (or does not).
     pub(crate) fn growing_ns(&self) -> f64 {
         let grows = f64::from(u8::from(self.bytes() > self.file_bytes));
         let frames_ns = f64::from(self.newest) * f64::from(self.rules.growing_frame_ns);
@@ -95,7 +95,7 @@ impl<'a> CheckpointedLog<'a> {
         u64::from(self.rules.header_bytes) + frames
     }
 
-    /// Whether the file becomes longer as the last frames are written.
+    /// Whether the last frames extend the file; notes its new length.
     pub(crate) fn grows(&mut self) -> bool {
         let bytes = self.bytes();
         let grows = bytes > self.file_bytes;
@@ -103,7 +103,7 @@ impl<'a> CheckpointedLog<'a> {
         grows
     }
 
-    /// Finds the pages to be moved, up to `checkpoint_end`: those whose last frame is there.
+    /// Chooses the pages to copy: those whose last frame lies before `checkpoint_end`.
     pub(crate) fn choose_pages(&mut self, checkpoint_end: u64) {
         let frames = &self.frames[self.checkpointed as usize..self.committed as usize];
         let frames = (self.checkpointed..).zip(frames);

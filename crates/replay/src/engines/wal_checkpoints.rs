@@ -1,12 +1,12 @@
-//! A log from which pages are moved to their places after so many commits (SQLite's write-ahead log).
+//! Checkpoints of a write-ahead log, run by the committing session (SQLite).
 //!
-//! Source: sqlite3.c. `sqlite3WalDefaultHook`: whoever commits and finds so many pages in the log moves them, unless
-//! another does. `walCheckpoint`: the log is flushed; the last frame of each page is written to its place, up to where
-//! the oldest transaction still reads; those are flushed, unless somebody has committed meanwhile. `walRestartLog`: a
-//! transaction that began when all had been moved writes the log from its start again, if no other reads in it. So on
-//! a slow device, where others commit during every checkpoint, the log never begins anew: its file becomes longer,
-//! which costs each commit a write of the file system's journal and a second flush (fs/jbd2/commit.c). Not modelled:
-//! readers that hold off a checkpoint altogether (lock 0), transactions that are rolled back.
+//! Source: sqlite3.c. `sqlite3WalDefaultHook`: a session that commits and finds enough pages in the log runs a
+//! checkpoint, unless another does. `walCheckpoint`: flush the log; write the last frame of each page to its place,
+//! up to where the oldest transaction reads; flush the data file, unless somebody has committed meanwhile.
+//! `walRestartLog`: a transaction that began when all frames had been copied restarts the log, if no other reads in
+//! it. So on a slow device, where others commit during every checkpoint, the log never restarts: its file grows,
+//! which costs each commit a journal write and a second flush (fs/jbd2/commit.c). Not modelled: readers that block a
+//! checkpoint altogether (lock 0), rollbacks.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -17,14 +17,14 @@ use crate::kernel::simulation::Simulation;
 use crate::program::operation::CheckpointPhase;
 
 impl Simulation<'_> {
-    /// A session's transaction sees the database as it is now.
+    /// Takes a snapshot for a session's transaction.
     pub(crate) fn take_snapshot(&mut self, index: u32) {
         if let Some(wal) = &self.wal {
             self.sessions[index as usize].snapshot = wal.snapshot();
         }
     }
 
-    /// What a session put into the log counts from now on.
+    /// Commits a session's frames.
     pub(crate) fn publish_frames(&mut self, index: u32) {
         self.drop_snapshot(index);
         if let Some(wal) = &mut self.wal {
@@ -32,12 +32,12 @@ impl Simulation<'_> {
         }
     }
 
-    /// A session's transaction is over, or it gave way and sleeps.
+    /// Drops a session's snapshot: its transaction ended, or it yielded and sleeps.
     pub(crate) fn drop_snapshot(&mut self, index: u32) {
         self.session(index).snapshot = NO_SNAPSHOT;
     }
 
-    /// How far the oldest of the other transactions sees.
+    /// The oldest snapshot of the other sessions.
     fn oldest_snapshot(&self, index: u32) -> u64 {
         let others = (0..)
             .zip(&self.sessions)
@@ -48,7 +48,7 @@ impl Simulation<'_> {
             .unwrap_or(NO_SNAPSHOT)
     }
 
-    /// A session puts pages into the log, from its start where nobody reads in it; whether it can go on at once.
+    /// Appends a session's pages; restarts the log where nobody reads it. Whether the session can continue at once.
     pub(crate) fn append_frames(&mut self, index: u32, count: u32) -> bool {
         let unread = self.oldest_snapshot(index) == NO_SNAPSHOT;
         let snapshot = self.sessions[index as usize].snapshot;
@@ -75,7 +75,7 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// The log's file is a new one.
+    /// Replaces the log's file by a new one.
     pub(crate) fn recreate_log(&mut self) -> bool {
         if let Some(wal) = &mut self.wal {
             wal.restart();
@@ -84,7 +84,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// A session goes through a checkpoint; whether it can go on at once.
+    /// Executes a phase of a checkpoint; whether the session can continue at once.
     pub(crate) fn checkpoint(&mut self, index: u32, stage: CheckpointPhase) -> bool {
         match stage {
             CheckpointPhase::Begin => self.begin_checkpoint(index),

@@ -1,34 +1,34 @@
-//! What will happen, in order of time; of events at the same time the first that was added comes first.
+//! Pending events by time; events at the same time keep the order in which they were added.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use tierwise_device::Nanos;
 
-/// Bits of an event's index; the rest of a word holds its kind and the order in which it was added.
+/// Bits of an event's index; the upper bits hold its kind and the order in which it was added.
 const INDEX_BITS: u32 = 24;
 const KIND_BITS: u32 = 4;
 
-/// Something that happens at a known time. The number is an index of what the variant says.
+/// An event; the number is an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// What runs on a core is done, or has had its slice.
+    /// A burst or a slice on this core ends.
     Core(u32),
-    /// A session goes on with what it waited to do.
+    /// This session continues.
     Wake(u32),
-    /// A paced session's turn begins.
+    /// A turn of this paced session begins.
     Begin(u32),
-    /// A request has passed the path to its device.
+    /// This request has passed the path to its device.
     PathDone(u32),
-    /// What had to run before the next stage of a job has.
+    /// The processor work before the next stage of this job is done.
     StageReady(u32),
-    /// The engine's own thread looks at the log.
+    /// The engine's log flusher wakes.
     Flusher,
-    /// The kernel looks for pages to write back.
+    /// The kernel's periodic write-back.
     WriteBack,
-    /// From here on it counts.
+    /// The warm-up ends.
     Count,
-    /// The end.
+    /// The run ends.
     End,
 }
 
@@ -65,10 +65,10 @@ impl Event {
     }
 }
 
-/// Events in order.
+/// The event queue.
 #[derive(Debug)]
 pub(crate) struct Events {
-    /// Time, then the word that says what happens: as one number, which is compared at once.
+    /// Time and encoded event in one number, so that one comparison orders them.
     heap: BinaryHeap<Reverse<u128>>,
     added: u64,
 }

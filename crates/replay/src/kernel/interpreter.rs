@@ -1,4 +1,4 @@
-//! What sessions do, operation by operation.
+//! Executes the operations of sessions.
 
 use tierwise_device::Nanos;
 use tierwise_work::{Pace, Part, Reuse};
@@ -9,12 +9,12 @@ use crate::kernel::simulation::Simulation;
 use crate::program::operation::Operation;
 
 impl Simulation<'_> {
-    /// Goes on with a session until it waits.
+    /// Executes operations of a session until it blocks.
     pub(crate) fn proceed(&mut self, index: u32) {
         while self.step(index) {}
     }
 
-    /// Does a session's next operation; whether it can go on at once.
+    /// Executes a session's next operation; whether it can continue at once.
     fn step(&mut self, index: u32) -> bool {
         let program = self.program;
         if self.sessions[index as usize].program_index != program.background_load {
@@ -97,7 +97,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A session waits for something other than a core; always false.
+    /// Blocks a session, which leaves its core. Always false: it cannot continue at once.
     pub(crate) fn block(&mut self, index: u32) -> bool {
         self.leave_core(index);
         false
@@ -125,7 +125,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// The client has its answer.
+    /// Replies to the client.
     fn reply(&mut self, index: u32, ends: bool) -> bool {
         let now = self.now;
         let session = self.session(index);
@@ -162,7 +162,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// Other programs want their share of a core at even distances of time; they make good what they missed.
+    /// Background load wants slices at regular intervals and catches up on missed ones.
     fn schedule_background_slice(&mut self, index: u32) -> bool {
         let (now, period_ns) = (self.now, self.background_period_ns);
         let session = self.session(index);

@@ -1,4 +1,4 @@
-//! What sessions spent their time on, and how long transactions took.
+//! Metrics: the sessions' time by category, latencies and counts of transactions.
 
 use tierwise_device::Nanos;
 use tierwise_latency::Times;
@@ -6,7 +6,7 @@ use tierwise_work::Part;
 
 use crate::api::outcome::Latency;
 
-/// Counted from [`Metrics::start`] on; before that everything is forgotten.
+/// Measured from [`Metrics::start`] on; what came before is discarded.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     counted_from: Option<Nanos>,
@@ -31,12 +31,12 @@ impl Metrics {
         }
     }
 
-    /// Whether it has begun to count.
+    /// Whether the warm-up is over.
     pub(crate) fn is_counting(&self) -> bool {
         self.counted_from.is_some()
     }
 
-    /// Forgets what was and counts from `now`.
+    /// Discards everything so far and measures from `now`.
     pub(crate) fn start(&mut self, now: Nanos) {
         self.counted_from = Some(now);
         self.latency = Times::new();
@@ -44,14 +44,14 @@ impl Metrics {
         (self.commits, self.log_flushes) = (0, 0);
     }
 
-    /// A session did one thing from `since` until `now`, or will have begun to by `since`.
+    /// Adds a session's time from `since` until `now`; `since` may lie in the future, then it adds none.
     pub(crate) fn add_time(&mut self, part: Part, since: Nanos, now: Nanos) {
         if let Some(from) = self.counted_from {
             self.spent_ns[part as usize] += now.saturating_sub(since.max(from));
         }
     }
 
-    /// A transaction ended that took so long.
+    /// Adds a transaction with its latency.
     pub(crate) fn add_transaction(&mut self, latency_ns: Nanos) {
         self.transactions += 1;
         self.latency.record(latency_ns.max(1));

@@ -1,4 +1,4 @@
-//! Work that no client waits for: sessions that begin their turns at a pace.
+//! Background sessions: they start their turns at recorded times or after as many transactions.
 
 use tierwise_work::Pace;
 
@@ -7,7 +7,7 @@ use crate::kernel::session::Resume;
 use crate::kernel::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// A paced session has done a turn, or is new: waits for its next.
+    /// Schedules the next turn of a paced session.
     pub(crate) fn await_next_turn(&mut self, index: u32) {
         let program = self.program;
         let session = self.session(index);
@@ -29,7 +29,7 @@ impl Simulation<'_> {
         self.events.push(self.now.max(at), Event::Begin(index));
     }
 
-    /// Begins the turns that are due after so many transactions.
+    /// Starts the turns that are due after so many transactions.
     pub(crate) fn begin_due_by_work(&mut self) {
         let mut at = 0;
         while let Some(&(due, session)) = self.due_by_work.get(at) {
@@ -42,7 +42,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A paced session's turn begins.
+    /// Starts a turn of a paced session.
     pub(crate) fn begin_turn(&mut self, index: u32) {
         self.session(index).resume = Resume::Next;
         self.proceed(index);

@@ -1,7 +1,7 @@
-//! Whether a run gets anywhere. One that does not is given up, with what it hangs on.
+//! Stops a run that makes no progress, and says what it hangs on.
 //!
-//! Rows that no check refuses can still say what no database does: turns that take no time, a wait for what never
-//! comes. Whoever asks shall be told so, and not wait.
+//! Rows that pass every check can still describe what no database does: turns that take no time, a wait for something
+//! that never comes.
 
 use tierwise_device::Nanos;
 use tierwise_work::Part;
@@ -10,27 +10,27 @@ use crate::api::error::ReplayError;
 use crate::kernel::session::SessionState;
 use crate::program::prepared::Program;
 
-/// So long after the last thing that a session did or a device answered, and the longest time that any is away,
-/// nothing will come any more: the slowest of devices answers within an hour.
+/// Longest virtual time without an action of a session or a completion, beyond the longest recorded absence: even the
+/// slowest device answers within an hour.
 const STALL_NS: Nanos = 3_600_000_000_000;
-/// Events and answers of devices for each core of the recorded speed in a second: 100 ns each. A switch from one
-/// thread to another takes several times as long.
+/// Most events and completions in a second of virtual time for each core at the recorded speed: 100 ns each. A
+/// context switch takes several times as long.
 const EVENTS_PER_S: f64 = 1e7;
-/// Events that are none too many, however little time they take.
+/// Events that are always allowed, however little time they take.
 const FREE_EVENTS: u64 = 2_000_000;
 const FIX: &str = "record again; if it recurs, it is a defect of tierwise";
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Debug)]
 pub(crate) struct Progress {
     events: u64,
-    /// When a session did something last, or a device answered.
+    /// Time of the last action of a session or completion of a request.
     last_action_at: Nanos,
     stall_ns: Nanos,
     events_per_ns: f64,
 }
 
-/// Why a run is given up.
+/// Why a run is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Halt {
     Stalled,
@@ -47,18 +47,22 @@ impl Progress {
         }
     }
 
-    /// A session does something.
+    /// Notes that a session did something.
     pub(crate) fn note_action(&mut self, now: Nanos) {
         self.last_action_at = now;
     }
 
-    /// A device answers so many requests.
+    /// Notes completed requests.
     pub(crate) fn note_completions(&mut self, now: Nanos, requests: usize) {
         self.events += requests as u64;
         self.last_action_at = now;
     }
 
-    /// Something happens now; why the run is given up, if it is.
+    /// Counts an event.
+    ///
+    /// # Errors
+    ///
+    /// The run makes no progress.
     pub(crate) fn check_progress(
         &mut self,
         now: Nanos,
@@ -68,7 +72,7 @@ impl Progress {
         halted.map_err(|halt| ReplayError::new(describe(halt, now, sessions), FIX))
     }
 
-    /// Something happens; whether that gets anywhere.
+    /// Counts an event; whether the run still makes progress.
     fn count_event(&mut self, now: Nanos) -> Result<(), Halt> {
         self.events += 1;
         if now > self.last_action_at.saturating_add(self.stall_ns) {
@@ -82,7 +86,7 @@ impl Progress {
     }
 }
 
-/// What a run hangs on.
+/// What the stopped run hangs on.
 fn describe(halt: Halt, now: Nanos, sessions: &[SessionState]) -> String {
     let after_s = now as f64 / 1e9;
     if halt == Halt::TooManyEvents {

@@ -1,4 +1,4 @@
-//! From a scenario to a run, and from a run to its outcome.
+//! Builds a run from a scenario, and an outcome from a run.
 
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Device, Nanos};
@@ -31,18 +31,19 @@ use crate::scheduler::background_load::calibrated_share;
 use crate::scheduler::client_threads;
 use crate::scheduler::cores::Cores;
 
-/// Part of a steady span that passes before it counts.
+/// Warm-up, as a share of the measured span.
 const WARM_UP: f64 = 0.2;
-/// Observed times that stand for a device.
+/// Least number of observed times that may stand for a device.
 const ENOUGH_TIMES: usize = 30;
-/// Shares of a core taken by others that are left out, and that are as much as others are thought to take.
+/// Background load of a core below the least share is left out; above the most it is capped.
 const LEAST_SHARE: f64 = 0.002;
 const MOST_SHARE: f64 = 0.97;
 
 /// Runs a scenario.
 ///
 /// # Errors
-/// A scenario that cannot be: no cores, a device that is not there, one too small; a run that gets nowhere.
+///
+/// An impossible scenario: no cores, an unknown device, a device that is too small; a run without progress.
 pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
     scenario.check(program)?;
     let layout = Layout::new(program, scenario)?;
@@ -138,7 +139,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
     }
 }
 
-/// What may be dirty at once, as far as was seen: a group that was full, with more memory, holds so much more.
+/// Most bytes that may be dirty at once: what was observed. If that filled a control group, more memory adds as much.
 fn most_dirty_bytes(work: &Work, memory_bytes: u64) -> u64 {
     if work.most_dirty_bytes <= limit_bytes(work.memory_bytes) {
         return work.most_dirty_bytes;
@@ -148,7 +149,7 @@ fn most_dirty_bytes(work: &Work, memory_bytes: u64) -> u64 {
     (work.most_dirty_bytes + more).saturating_sub(less)
 }
 
-/// All recorded sessions; with more clients, further sets of those that loop; with fewer, not all clients.
+/// The sessions of a scenario. More clients repeat the set of all looping sessions; fewer clients leave some out.
 fn sessions(program: &Program, clients: Option<u32>) -> Vec<SessionState> {
     let wanted = clients.map_or(program.clients, |clients| clients as usize);
     let mut sessions = Vec::new();
@@ -174,7 +175,8 @@ fn sessions(program: &Program, clients: Option<u32>) -> Vec<SessionState> {
     sessions
 }
 
-/// The other programs of the machine: on each core one that takes its part of what they took in the recording.
+/// Starts the background load: one session on each core that uses its share of what other programs used in the
+/// recording.
 fn start_background_load(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     let work = &simulation.program.work;
     let share = scenario

@@ -1,4 +1,4 @@
-//! Where each session stands.
+//! The state of each session.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -6,40 +6,40 @@ use tierwise_work::{Part, Reuse};
 
 use crate::block::in_flight::CpuCharge;
 
-/// No core, no key.
+/// No session, core or key.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Index of the server's thread, and of the client's.
+/// Index of a session's server thread, and of its client thread.
 pub(crate) const SERVER: usize = 0;
 pub(crate) const CLIENT: usize = 1;
-/// A session that reads nothing of the log.
+/// No snapshot: the session reads nothing from the write-ahead log.
 pub(crate) const NO_SNAPSHOT: u64 = u64::MAX;
 
-/// What a session does when what it waits for has come.
+/// What a session does when its wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
-    /// Its next operation.
+    /// Executes its next operation.
     Next,
-    /// The same operation once more.
+    /// Executes the same operation again.
     Retry,
-    /// Looks whether a flush that it waited for covered it, on a core.
+    /// Takes a core to check whether the flush it waited for covered its commit.
     RecheckFlush,
-    /// As the leader of a flush, sends it.
+    /// As leader: sends the flush.
     SendFlush,
-    /// As the leader of a flush that is done, lets the others go on.
+    /// As leader: releases the log and its waiters.
     ReleaseLog,
-    /// Its commit is durable.
+    /// Continues: its commit is durable in the log.
     Committed,
-    /// The data of a sync of its, this job, is written: asks for what comes after it.
+    /// The data of this sync job is written: requests the next stage.
     DataWritten(u32),
-    /// As one of storage's threads, has served a request.
+    /// As an I/O thread of the kernel: has run for a request.
     IoThreadDone(CpuCharge),
-    /// As the thread of a file system's journal, has run for this job.
+    /// As a file system's journal thread: has run for this job.
     JournalThreadDone(u32),
     /// Its client's thread has served it.
     ClientDone,
 }
 
-/// A request that a session sent without waiting for it.
+/// An asynchronous request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sent {
     pub(crate) job: u32,
@@ -48,7 +48,7 @@ pub(crate) struct Sent {
     pub(crate) sectors: u32,
 }
 
-/// Which of them a session waits for.
+/// Which asynchronous requests a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
     Nothing,
@@ -61,65 +61,65 @@ pub(crate) enum WaitsFor {
 pub(crate) struct SessionState {
     /// Index of its program.
     pub(crate) program_index: u32,
-    /// Number of the set of all recorded sessions that it is of.
+    /// Which copy of the recorded sessions it belongs to.
     pub(crate) set: u32,
-    /// Its client's thread among those known, or [`NONE`].
+    /// Index of its client's thread, or [`NONE`].
     pub(crate) client: u32,
-    /// The next operation.
+    /// Index of the next operation.
     pub(crate) position: u32,
     pub(crate) resume: Resume,
     /// The core it is on, or [`NONE`].
     pub(crate) core: u32,
-    /// Which of its two threads ran last or runs: the server's or the client's.
+    /// Which of its two threads runs or ran last: [`SERVER`] or [`CLIENT`].
     pub(crate) thread: usize,
-    /// Since when each of them has been off its core.
+    /// When each of its threads last left a core.
     pub(crate) off_since: [Nanos; 2],
-    /// The core that each of them stays on, or [`NONE`]: any.
+    /// Home core of each of its threads, or [`NONE`].
     pub(crate) home: [u32; 2],
-    /// What it has to run.
+    /// Processor time that it still needs.
     pub(crate) pending_ns: Nanos,
-    /// What recording it takes on top of that.
+    /// Tracing overhead of that.
     pub(crate) traced_ns: u32,
-    /// How long before now its thread was woken, if it is a client's that shall run.
+    /// How long ago its client's thread was woken.
     pub(crate) head_start_ns: u32,
-    /// Whether a device's answer or a timer wakes its thread next.
+    /// Whether a completion or a timer wakes its thread next.
     pub(crate) woken_by_kernel: bool,
-    /// Whether that is yet to be scaled by how long it waited.
+    /// Whether the cost of cold caches is yet to be added.
     pub(crate) warmup_pending: bool,
-    /// How cold each of them was when it last left its core; see [`tierwise_work::CpuCost`].
+    /// How cold each thread's caches were when it last left its core; see [`tierwise_work::CpuCost`].
     pub(crate) coldness: [f64; 2],
     pub(crate) activity: Part,
     pub(crate) activity_since: Nanos,
-    /// The log's end after its last append.
+    /// End of the log after its last append.
     pub(crate) appended: u64,
     /// How far its flush of the log reaches.
     pub(crate) flushes_to: u64,
-    /// Keys of hot locks.
+    /// Keys of hot locks that it holds.
     pub(crate) held_keys: Vec<u32>,
     pub(crate) transaction_began: Nanos,
-    /// Its client has its answer, and has not asked again.
+    /// Whether its client has the reply and has not sent the next request.
     pub(crate) replied: bool,
-    /// Requests that it sent without waiting.
+    /// Its asynchronous requests.
     pub(crate) sent: Vec<Sent>,
     pub(crate) waits_for: WaitsFor,
-    /// Sectors of its stream that are read after the next read.
+    /// How many sectors its stream continues after the next read.
     pub(crate) stream_sectors: u32,
-    /// Reuse of what it reads next.
+    /// Reuse distance of its next reads.
     pub(crate) reuse: Reuse,
-    /// Where it last read what the page cache no longer held: role and end.
+    /// Where its last read of evicted pages ended.
     pub(crate) read_until: Option<(Role, u64)>,
-    /// The key of a hot lock that it asks for again and again, or [`NONE`].
+    /// The key that it tries to get, or [`NONE`].
     pub(crate) awaited_key: u32,
-    /// How often it has begun from the start.
+    /// How often it has started its program again.
     pub(crate) cycle: u32,
     pub(crate) cycle_began: Nanos,
-    /// Of a paced session: its turn.
+    /// Of a paced session: the number of turns scheduled.
     pub(crate) turn: u32,
-    /// How often it has found the database busy.
+    /// Failed attempts to get the key.
     pub(crate) lock_attempts: u32,
-    /// How far its transaction reads in the log, or [`NO_SNAPSHOT`].
+    /// How far its transaction reads the write-ahead log, or [`NO_SNAPSHOT`].
     pub(crate) snapshot: u64,
-    /// Whether its time counts.
+    /// Whether it is a client session, which metrics measure.
     pub(crate) counts: bool,
     pub(crate) finished: bool,
 }

@@ -1,4 +1,4 @@
-//! The loop that owns virtual time, and what each event means.
+//! The event loop: it owns virtual time and passes each event to its room.
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
@@ -24,13 +24,13 @@ use crate::program::prepared::Program;
 use crate::scheduler::client_threads::ClientThread;
 use crate::scheduler::cores::Cores;
 
-/// How long a session waits before it turns round once more, where all its turns took no time.
+/// Pause of a session whose whole program took no time.
 const LEAST_CYCLE_NS: Nanos = 1_000_000;
 
-/// So many times fewer transactions than are counted pass before that.
+/// Warm-up of a run that ends after a number of transactions: one in this many of them.
 const WARM_UP_PART: u64 = 5;
 
-/// A run under way.
+/// A run.
 pub(crate) struct Simulation<'a> {
     pub(crate) program: &'a Program,
     pub(crate) now: Nanos,
@@ -39,13 +39,13 @@ pub(crate) struct Simulation<'a> {
     pub(crate) storage: Storage<'a>,
     pub(crate) jobs: Jobs,
     pub(crate) sessions: Vec<SessionState>,
-    /// Those among them that stand for storage's threads and have nothing to do.
+    /// Idle I/O threads of the kernel, as indexes of `sessions`.
     pub(crate) idle_io_threads: Vec<u32>,
-    /// Of each role: when the thread of its file system's journal ran last.
+    /// When each role's journal thread last ran.
     pub(crate) journal_ran_at: [Nanos; Role::ALL.len()],
     pub(crate) clients: Vec<ClientThread>,
     pub(crate) log: Option<Log<'a>>,
-    /// What is in it, where its pages are moved by the work done.
+    /// Its content, where checkpoints follow the number of commits.
     pub(crate) wal: Option<CheckpointedLog<'a>>,
     pub(crate) locks: HotLocks<'a>,
     pub(crate) dirty_pages: DirtyPages,
@@ -56,32 +56,33 @@ pub(crate) struct Simulation<'a> {
     pub(crate) metrics: Metrics,
     pub(crate) random: SplitMix,
     pub(crate) cpu_speed: f64,
-    /// Whether what is done is recorded too.
+    /// Whether tracing overhead is included.
     pub(crate) traced: bool,
-    /// How often each core's share of other programs wants a slice.
+    /// Interval at which background load wants a slice of each core.
     pub(crate) background_period_ns: Nanos,
-    /// Whether sessions begin anew at their end.
+    /// Whether sessions start their program again at its end.
     pub(crate) steady: bool,
     /// Client sessions that have not finished.
     pub(crate) unfinished: u32,
-    /// Transactions of clients since the run began.
+    /// Client transactions since the run began.
     pub(crate) transactions: u64,
-    /// Counted transactions after which the run is over.
+    /// Measured transactions after which the run ends.
     pub(crate) enough: u64,
-    /// Paced sessions that wait for so many transactions.
+    /// Number of transactions at which each paced session starts its turn.
     pub(crate) due_by_work: Vec<(u64, u32)>,
     pub(crate) counted_from: Nanos,
     pub(crate) over: bool,
     pub(crate) progress: Progress,
-    /// Jobs whose requests were answered; empty between events.
+    /// Jobs of completed requests; empty between events.
     pub(crate) completed_jobs: Vec<u32>,
 }
 
 impl Simulation<'_> {
-    /// Runs until the end.
+    /// Runs to the end.
     ///
     /// # Errors
-    /// If it gets nowhere.
+    ///
+    /// The run makes no progress.
     pub(crate) fn run(&mut self) -> Result<(), ReplayError> {
         while !self.over {
             let (event_at, device_at) = (self.events.next(), self.storage.next());
@@ -123,7 +124,7 @@ impl Simulation<'_> {
         self.completed_jobs = completed_jobs;
     }
 
-    /// A transaction of a client has ended, which may be the last that has to pass before it counts, or the last.
+    /// Counts a client's transaction; may end the warm-up or the run.
     pub(crate) fn end_transaction(&mut self) {
         self.transactions += 1;
         if self.metrics.is_counting() {
@@ -143,7 +144,7 @@ impl Simulation<'_> {
         self.storage.reset_traffic(self.now);
     }
 
-    /// Goes on with a session whose wait is over.
+    /// Continues a session whose wait is over.
     pub(crate) fn resume(&mut self, session: u32) {
         let resume = std::mem::replace(&mut self.session(session).resume, Resume::Next);
         match resume {
@@ -167,12 +168,12 @@ impl Simulation<'_> {
         &mut self.sessions[session as usize]
     }
 
-    /// Notes that a session does something else from now on.
+    /// Sets what a session spends its time on from now on.
     pub(crate) fn set_activity(&mut self, session: u32, activity: Part) {
         self.set_activity_from(session, activity, self.now);
     }
 
-    /// Notes that a session will do something else from then on.
+    /// Sets what a session spends its time on from then on.
     pub(crate) fn set_activity_from(&mut self, session: u32, activity: Part, from: Nanos) {
         let state = &mut self.sessions[session as usize];
         let activity = if state.replied {
@@ -190,7 +191,7 @@ impl Simulation<'_> {
         (state.activity, state.activity_since) = (activity, from);
     }
 
-    /// A session has come to the end of its turns.
+    /// Starts a session's program again, or finishes the session; whether it can continue at once.
     pub(crate) fn restart_session(&mut self, index: u32) -> bool {
         let routine = self.session(index).program_index as usize;
         let endless = self.steady || self.program.sessions[routine].replicates_log;

@@ -1,4 +1,4 @@
-//! Hot locks: each is some keys, all alike; a key is held by one session at a time, and waited for in turn.
+//! Hot locks: each has a number of equal keys; one session holds a key, others wait in order of arrival.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Sessions and hot locks.
+//! How sessions take, wait for and release keys of hot locks.
 
 use tierwise_device::Nanos;
 use tierwise_work::{HotLock, Part};
@@ -8,11 +8,11 @@ use crate::kernel::session::{NONE, Resume};
 use crate::kernel::simulation::Simulation;
 use crate::locks::hot_locks::LockOutcome;
 
-/// After so many tries one goes on without the key, as after a time-out.
+/// After this many attempts a session continues without the key, as after a time-out.
 const MOST_ATTEMPTS: u32 = 100;
 
 impl Simulation<'_> {
-    /// Tries the same once more, after a sleep that takes as much longer as one that was seen.
+    /// Retries after the next delay of the engine plus a recorded lateness.
     fn retry_after(&mut self, index: u32, lock: &HotLock) -> bool {
         let late_ns = match lock.late_ns.len() {
             0 => 0,
@@ -30,7 +30,7 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// The key that a session asks for: the one it has asked for before, or any.
+    /// The key that a session wants: the one it waits for, or a random one.
     fn choose_key(&mut self, index: u32, lock: u16) -> u32 {
         let awaited = self.session(index).awaited_key;
         if awaited != NONE {
@@ -40,7 +40,7 @@ impl Simulation<'_> {
         first + self.random.below(count as usize) as u32
     }
 
-    /// A session takes a key of a lock; whether it can go on at once.
+    /// A session takes a key of a lock; whether it can continue at once.
     pub(crate) fn take_lock(&mut self, index: u32, lock: u16) -> bool {
         let key = self.choose_key(index, lock);
         let outcome = self.locks.request(index, lock, key);
@@ -82,7 +82,7 @@ impl Simulation<'_> {
             .push(self.now + Nanos::from(wake_ns), Event::Wake(next));
     }
 
-    /// Lets go of the keys that are not kept over a commit.
+    /// Releases the keys that are not held over a commit.
     pub(crate) fn release_before_commit(&mut self, index: u32) {
         let mut at = 0;
         while let Some(&key) = self.session(index).held_keys.get(at) {
@@ -95,7 +95,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets go of all keys that a session holds; those who waited go on.
+    /// Releases all keys of a session; waiting sessions continue.
     pub(crate) fn release_locks(&mut self, index: u32) {
         while let Some(key) = self.session(index).held_keys.pop() {
             self.release_key(key);

@@ -1,5 +1,5 @@
-//! Waits of one session for another that no rule explains: one signals, the other waits until as many signals were
-//! given as it has begun rounds.
+//! Waits of one session for another that no rule explains. A wait ends when the signal was given more often than the
+//! waiting session has completed rounds of its program.
 
 use tierwise_device::Nanos;
 
@@ -7,10 +7,10 @@ use crate::kernel::events::{Event, Events};
 use crate::kernel::session::SessionState;
 use crate::program::prepared::Program;
 
-/// Given to those who wait for sessions that do not run: more than any session has rounds.
+/// Signals given in advance where the signalling session does not run: more than any session has rounds.
 const FOR_EVER: u32 = u32::MAX / 2;
 
-/// A session that waits.
+/// A waiting session.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     signal: usize,
@@ -19,19 +19,19 @@ struct Waiting {
     long: bool,
 }
 
-/// Who waits for which signal, and how often each was given. Each set of sessions has signals of its own.
+/// Signals and who waits for them. Each copy of the recorded sessions has signals of its own.
 #[derive(Debug)]
 pub(crate) struct ThreadDependencies {
-    /// How many signals a set of sessions has.
+    /// Signals of one copy of the sessions.
     in_a_set: usize,
     given: Vec<u32>,
     waiting: Vec<Waiting>,
-    /// How many were let go on without their signal.
+    /// Waits that ended without their signal.
     given_up: u64,
 }
 
 impl ThreadDependencies {
-    /// Of so many sets of a program's sessions.
+    /// Signals for so many copies of a program's sessions.
     pub(crate) fn new(program: &Program, sets: u32) -> Self {
         let in_a_set = program.signallers.len();
         Self {
@@ -42,12 +42,12 @@ impl ThreadDependencies {
         }
     }
 
-    /// How many waits were given up.
+    /// Waits that ended without their signal.
     pub(crate) fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// Gives for ever the signals of sessions that do not run.
+    /// Gives the signals of sessions that do not run in advance.
     pub(crate) fn pre_signal_missing(&mut self, program: &Program, sessions: &[SessionState]) {
         for (at, given) in self.given.iter_mut().enumerate() {
             let (set, signaller) = (at / self.in_a_set, program.signallers[at % self.in_a_set]);
@@ -62,7 +62,7 @@ impl ThreadDependencies {
         }
     }
 
-    /// A session gives the signal of a number: wakes those who waited for it.
+    /// A session signals: wakes the sessions that waited for it.
     pub(crate) fn signal(
         &mut self,
         (index, number): (u32, u32),
@@ -85,7 +85,7 @@ impl ThreadDependencies {
         }
     }
 
-    /// Whether a session finds the signal of a number given; else it is among those who wait.
+    /// Whether a signal was given to a session; else the session is put among those waiting.
     pub(crate) fn is_given(
         &mut self,
         (index, number): (u32, u32),
@@ -104,7 +104,7 @@ impl ThreadDependencies {
         false
     }
 
-    /// Lets those go on who have waited since before this was last called: no wait may last for ever.
+    /// Ends waits that began before the previous call: no wait may last for ever.
     pub(crate) fn give_up_waits(&mut self, now: Nanos, events: &mut Events) {
         let mut at = 0;
         while let Some(waiting) = self.waiting.get_mut(at) {
@@ -118,7 +118,7 @@ impl ThreadDependencies {
         }
     }
 
-    /// A signal among those of a session's set of sessions.
+    /// Index of a signal among those of a session's copy.
     fn signal_of(&self, session: &SessionState, number: u32) -> usize {
         session.set as usize * self.in_a_set + number as usize
     }

@@ -1,8 +1,8 @@
-//! Reads under another size of memory: which the page cache answers that it did not, and the other way round.
+//! Hits and misses of the page cache with another size of memory.
 //!
-//! The engine keeps its own buffer, so its calls stay the same; what is more or less goes to the page cache, which
-//! drops what was not used for longest. Only what changes is decided here: a larger cache answers all that the
-//! recorded one did, a smaller one nothing else.
+//! The engine keeps its own buffer, so its calls stay the same; the difference goes to the page cache, which evicts
+//! the least recently used pages. A larger cache answers all reads that the recorded one did, a smaller one no
+//! others.
 
 use tierwise_work::Reuse;
 
@@ -13,18 +13,18 @@ const PAGE_BYTES: u64 = 4096;
 /// Sectors of a page.
 const SECTORS: u64 = 8;
 
-/// Which recorded reads the page cache answers.
+/// Decides which recorded reads the page cache answers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CacheHits {
-    /// Whether it is larger or smaller than recorded, if it is another.
+    /// Whether it is larger or smaller than recorded, if it differs.
     change: Option<Change>,
-    /// Pages that it holds.
+    /// Its size in pages.
     pages: u64,
-    /// Whether it answers reads of unknown reuse.
+    /// Whether reads of unknown reuse distance are hits.
     unknown: bool,
-    /// Whether it holds all files: what was read once is never read again.
+    /// Whether it holds all files, so that nothing is read twice.
     holds_all: bool,
-    /// Reads that it did not answer although it does.
+    /// Misses although it holds all files.
     pub(crate) misses: u64,
 }
 
@@ -65,12 +65,12 @@ impl CacheHits {
         }
     }
 
-    /// Whether what was read once stays.
+    /// Whether it holds all files.
     pub(crate) fn holds_all(&self) -> bool {
         self.holds_all
     }
 
-    /// Whether a read that was recorded as found, or else as not, is answered.
+    /// Whether a read is a hit that was recorded as one (`found`), or not.
     pub(crate) fn is_hit(&self, found: bool, reuse: Reuse) -> bool {
         let held = || {
             reuse

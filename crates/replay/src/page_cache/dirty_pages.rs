@@ -1,13 +1,12 @@
-//! Pages that were written into the page cache and are not on their device yet.
+//! Dirty pages: written into the page cache, not yet on their device.
 //!
-//! Source: Linux's write-back (Documentation/admin-guide/sysctl/vm.rst): the flusher looks every 5 s and writes
-//! back files that have been dirty for 30 s; above 10 % of memory it writes at once; writers are held back so
-//! that dirty pages stay below 20 %, those on their way included (mm/page-writeback.c: about midway between the
-//! limit and the mean of both). In a control group of version 1 those shares are of the machine, not of the group:
-//! pages stay dirty until they are the oldest of those that the group's memory holds, then the flusher is woken and
-//! writes all (mm/vmscan.c); who needs a page where all are dirty waits. Which holds, the recording tells: where more
-//! was dirty than the shares allow, they were no limit, and what was dirty at most is what the memory holds.
-//! Files are written back in order of their pages. Not modelled: limits by device.
+//! Source: Linux's write-back (Documentation/admin-guide/sysctl/vm.rst). The flusher wakes every 5 s and writes files
+//! that have been dirty for 30 s; above 10 % of memory it writes at once. Writers are blocked so that dirty pages,
+//! with those under way, stay below 20 % (mm/page-writeback.c: about midway between the limit and the mean of both).
+//! In a control group of version 1 those shares are of the machine, not of the group: pages stay dirty until they are
+//! the oldest in the group's memory, then the flusher writes all (mm/vmscan.c), and a writer waits where all pages
+//! are dirty. The recording tells which holds: where more was dirty than the shares allow, the most that was dirty is
+//! what the memory holds. Files are written in order of their pages. Not modelled: limits by device.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -21,7 +20,7 @@ const PAGE_BYTES: u64 = 4096;
 const EXPIRES_NS: Nanos = 30_000_000_000;
 const BACKGROUND_SHARE: f64 = 0.10;
 const LIMIT_SHARE: f64 = 0.20;
-/// The longest write of the flusher, in pages: 1 MiB.
+/// Longest write of the flusher: 1 MiB.
 const LONGEST_PAGES: u64 = 256;
 
 /// The dirty pages of one role.
@@ -30,9 +29,9 @@ struct RoleDirtyPages {
     pages: PageSet,
     count: u64,
     since: Nanos,
-    /// Pages that had come into the cache by then.
+    /// Pages inserted into the cache by then.
     inserted: u64,
-    /// Where the flusher goes on; none if it is not at work.
+    /// Where the flusher continues; none if it does not write this role.
     sweep: Option<u64>,
     sweep_began_at: Nanos,
     sweep_inserted: u64,
@@ -43,18 +42,18 @@ struct RoleDirtyPages {
 pub(crate) struct DirtyPages {
     roles: [RoleDirtyPages; Role::ALL.len()],
     count: u64,
-    /// Pages on their way to the device.
+    /// Pages being written.
     under_way: u64,
-    /// Pages that have come into the cache.
+    /// Pages inserted into the cache so far.
     inserted: u64,
-    /// Pages that it holds, where that is what limits those that are dirty.
+    /// Size of the cache in pages, where that limits dirty pages.
     capacity: Option<u64>,
     background: u64,
     limit: u64,
 }
 
 impl DirtyPages {
-    /// `most_dirty_bytes`: what was seen to be dirty at once; `sectors`: the size of each role's own space.
+    /// `most_dirty_bytes`: most that was observed to be dirty; `sectors`: size of each role.
     pub(crate) fn new(
         memory_bytes: u64,
         most_dirty_bytes: u64,
@@ -78,22 +77,22 @@ impl DirtyPages {
         }
     }
 
-    /// Whether writers are held back.
+    /// Whether writers must wait.
     pub(crate) fn is_full(&self) -> bool {
         self.count + self.under_way >= self.limit
     }
 
-    /// Pages were sent to the device.
+    /// Notes pages sent to the device.
     pub(crate) fn sent(&mut self, sectors: u32) {
         self.under_way += pages(sectors);
     }
 
-    /// Pages that were sent are there.
+    /// Notes pages written by the device.
     pub(crate) fn written(&mut self, sectors: u32) {
         self.under_way -= pages(sectors);
     }
 
-    /// Dirties the pages of a write.
+    /// Marks the pages of a write as dirty.
     pub(crate) fn write(&mut self, now: Nanos, role: Role, sector: u64, sectors: u32) {
         let dirty = &mut self.roles[role as usize];
         if dirty.count == 0 {
@@ -105,12 +104,12 @@ impl DirtyPages {
         self.inserted += added;
     }
 
-    /// Pages were read into the cache.
+    /// Notes pages read into the cache.
     pub(crate) fn read(&mut self, sectors: u32) {
         self.inserted += pages(sectors);
     }
 
-    /// Those pages are on their way to the device.
+    /// Marks pages as clean: they are being written, or discarded.
     pub(crate) fn clean(&mut self, role: Role, sector: u64, sectors: u32) {
         let dirty = &mut self.roles[role as usize];
         let removed = dirty.change(sector, sectors, false);
@@ -118,7 +117,7 @@ impl DirtyPages {
         self.count -= removed;
     }
 
-    /// Lets the flusher begin with what is too old, or too much.
+    /// Starts write-back of files whose pages are too old, or of all files where too many are dirty.
     pub(crate) fn begin_write_back(&mut self, now: Nanos) {
         let much = self.over_background_limit() || self.is_full();
         for dirty in &mut self.roles {
@@ -130,7 +129,7 @@ impl DirtyPages {
         }
     }
 
-    /// The first run of dirty pages of a role between two sectors; its pages are clean from now on.
+    /// The first run of a role's dirty pages between two sectors; marks it clean.
     pub(crate) fn next_dirty(&mut self, role: Role, from: u64, end: u64) -> Option<(u64, u32)> {
         let dirty = &self.roles[role as usize];
         let (page, pages) = dirty.run(from.div_ceil(PAGE_SECTORS))?;
@@ -144,7 +143,7 @@ impl DirtyPages {
         Some(run)
     }
 
-    /// Whether there is more than the flusher leaves alone.
+    /// Whether more is dirty than the background limit.
     pub(crate) fn over_background_limit(&self) -> bool {
         let Some(capacity) = self.capacity else {
             return self.count > self.background;
@@ -153,7 +152,7 @@ impl DirtyPages {
         dirty.any(|dirty| dirty.sweep.is_none() && self.inserted >= dirty.inserted + capacity)
     }
 
-    /// The next write of the flusher for a role, as sector and sectors; its pages are clean from now on.
+    /// The flusher's next write of a role, as sector and sectors; marks it clean.
     pub(crate) fn next_write_back(&mut self, role: Role) -> Option<(u64, u32)> {
         let dirty = &mut self.roles[role as usize];
         let from = dirty.sweep?;
@@ -169,7 +168,7 @@ impl DirtyPages {
     }
 }
 
-/// What may be dirty, where shares of memory are the limit.
+/// Limit of dirty bytes, where shares of memory are the limit.
 pub(crate) fn limit_bytes(memory_bytes: u64) -> u64 {
     let midway = (BACKGROUND_SHARE + 3.0 * LIMIT_SHARE) / 4.0;
     (memory_bytes as f64 * midway) as u64
@@ -180,14 +179,14 @@ fn pages(sectors: u32) -> u64 {
 }
 
 impl RoleDirtyPages {
-    /// Takes the pages of a range in or out; how many changed.
+    /// Marks the pages of a range dirty or clean; how many changed.
     fn change(&mut self, sector: u64, sectors: u32, set: bool) -> u64 {
         let first = sector / PAGE_SECTORS;
         let last = (sector + u64::from(sectors.max(1)) - 1) / PAGE_SECTORS;
         self.pages.change(first, last - first + 1, set)
     }
 
-    /// The first run of dirty pages at or after a page: its first and its length.
+    /// The first run of dirty pages at or after a page: first page and length.
     fn run(&self, from: u64) -> Option<(u64, u64)> {
         self.pages.run(from, LONGEST_PAGES)
     }

@@ -1,4 +1,4 @@
-//! Sessions and files.
+//! File accesses of sessions: hits, buffered writes, synchronous and asynchronous requests.
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
@@ -10,7 +10,7 @@ use crate::kernel::simulation::Simulation;
 use crate::program::operation::FileAccess;
 
 impl Simulation<'_> {
-    /// A session uses a file; whether it can go on at once.
+    /// A session accesses a file; whether it can continue at once.
     pub(crate) fn access_file(
         &mut self,
         index: u32,
@@ -71,7 +71,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Sends a request and goes on.
+    /// Sends an asynchronous request.
     pub(crate) fn send(
         &mut self,
         index: u32,
@@ -91,7 +91,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// Sends a request and waits.
+    /// Sends a request and waits for it.
     pub(crate) fn request(
         &mut self,
         index: u32,
@@ -112,9 +112,9 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// Whether what a session reads is there although it was not in the recording: where memory holds all files, pages
-    /// are read for the first time, or since something else than this work drove them out. That goes with time, not
-    /// with what sessions do: who begins anew reads no more of them in a time than were recorded.
+    /// Whether a recorded miss is a hit now. Where memory holds all files, pages are read the first time, or after
+    /// something outside this work evicted them. That goes with time, not with work: sessions that have started again
+    /// read no more of them in a time than was recorded.
     fn is_in_memory(&mut self, index: u32, role: Role) -> bool {
         let mut through_cache = self.program.work.read_ahead.iter();
         if !self.cache_hits.holds_all() || !through_cache.any(|known| known.0 == role) {
@@ -141,7 +141,7 @@ impl Simulation<'_> {
         job
     }
 
-    /// Sends a request as a job of its own; what is read comes into the page cache.
+    /// Sends a request as a job of its own; a read inserts pages into the page cache.
     pub(crate) fn send_job(
         &mut self,
         on_done: OnDone,
@@ -159,7 +159,7 @@ impl Simulation<'_> {
         job
     }
 
-    /// Whether a session must wait for what it sent before.
+    /// Whether a session must wait for an asynchronous request of its own.
     pub(crate) fn awaits_own_request(
         &mut self,
         index: u32,
@@ -180,7 +180,7 @@ impl Simulation<'_> {
         true
     }
 
-    /// A session waits until all that it sent was answered; whether it was.
+    /// Waits for all asynchronous requests of a session; whether there were none.
     pub(crate) fn drain(&mut self, index: u32) -> bool {
         if self.session(index).sent.is_empty() {
             return true;
@@ -190,7 +190,7 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// What a session sent was answered.
+    /// An asynchronous request of a session was completed.
     pub(crate) fn async_request_done(&mut self, index: u32, job: u32) {
         let session = self.session(index);
         session.sent.retain(|sent| sent.job != job);

@@ -1,10 +1,10 @@
-//! The kernel's flusher: its writes under way, and who waits for them. Sends nothing itself.
+//! The kernel's flusher: its writes under way and who waits for them. It sends nothing itself.
 
 use std::collections::VecDeque;
 
 use tierwise_recording::Role;
 
-/// A write of the kernel's own accord under way.
+/// A write-back under way.
 #[derive(Clone, Copy, Debug)]
 struct Writing {
     job: u32,
@@ -13,26 +13,26 @@ struct Writing {
     sectors: u32,
 }
 
-/// All of them.
+/// Writes under way and waiting sessions.
 #[derive(Debug, Default)]
 pub(crate) struct Flusher {
     writing: Vec<Writing>,
-    /// A write's job, and that of a sync that waits for it.
+    /// Jobs of write-backs and of the syncs that wait for them.
     awaited: Vec<(u32, u32)>,
-    /// Sessions that have more to give to the device.
+    /// Sessions that wait to start more write-back.
     pub(crate) waiting_for_room: VecDeque<u32>,
-    /// Writers that are held back because too much is dirty.
+    /// Writers blocked because too much is dirty.
     pub(crate) throttled: VecDeque<u32>,
 }
 
 impl Flusher {
-    /// Writes of a role under way.
+    /// Number of a role's writes under way.
     pub(crate) fn under_way(&self, role: Role) -> u32 {
         let writing = self.writing.iter();
         writing.filter(|writing| writing.role == role).count() as u32
     }
 
-    /// A write was sent.
+    /// Adds a write.
     pub(crate) fn sent(&mut self, job: u32, role: Role, sector: u64, sectors: u32) {
         self.writing.push(Writing {
             job,
@@ -42,13 +42,13 @@ impl Flusher {
         });
     }
 
-    /// A write is done: how many sectors it was.
+    /// Removes a completed write; its sectors.
     pub(crate) fn done(&mut self, job: u32) -> Option<u32> {
         let at = self.writing.iter().position(|writing| writing.job == job)?;
         Some(self.writing.swap_remove(at).sectors)
     }
 
-    /// Lets a sync wait for the writes of a role under way between two sectors; how many.
+    /// Lets a sync wait for a role's writes under way between two sectors; their number.
     pub(crate) fn wait_for(&mut self, sync: u32, role: Role, (first, end): (u64, u64)) -> u32 {
         let before = self.awaited.len();
         let ours = self.writing.iter().filter(|writing| {
@@ -59,7 +59,7 @@ impl Flusher {
         (self.awaited.len() - before) as u32
     }
 
-    /// A sync that waits for a write that is done, no longer from now on.
+    /// Removes and returns a sync that waits for a completed write.
     pub(crate) fn next_waiting(&mut self, job: u32) -> Option<u32> {
         let at = self.awaited.iter().position(|waits| waits.0 == job)?;
         Some(self.awaited.swap_remove(at).1)

@@ -1,4 +1,4 @@
-//! The operating system's page cache: hits, read-ahead, dirty pages, write-back. Requests go to `block`.
+//! The operating system's page cache: hits, read-ahead, dirty pages, write-back. Its requests go through `block`.
 
 pub(crate) mod cache_hits;
 pub(crate) mod dirty_pages;

@@ -1,4 +1,4 @@
-//! A set of pages of a large space, of which few are in it: only where there are some does it take memory.
+//! A sparse set of pages of a large space; memory is used only where pages are.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ const BITS: u64 = u64::BITS as u64;
 const WORDS: usize = 64;
 const CHUNK: u64 = BITS * WORDS as u64;
 
-/// Pages side by side, at least one of them in the set.
+/// Consecutive pages, at least one of them in the set.
 #[derive(Debug)]
 struct Chunk {
     words: [u64; WORDS],
@@ -21,7 +21,7 @@ pub(crate) struct PageSet {
 }
 
 impl PageSet {
-    /// No page of a space of so many.
+    /// An empty set below `space` pages.
     pub(crate) fn new(space: u64) -> Self {
         Self {
             space: space.max(1),
@@ -37,7 +37,7 @@ impl PageSet {
         let mut page = first;
         while page < end {
             if !set {
-                // Nothing is taken out where nothing is.
+                // Skip to the next chunk: nothing to remove here.
                 let there = self.chunks.range(page / CHUNK..).next();
                 page = there.map_or(end, |(key, _)| page.max(key * CHUNK));
             }

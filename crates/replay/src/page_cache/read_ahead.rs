@@ -1,9 +1,9 @@
-//! What the kernel reads ahead where that is not as it was recorded: on a device where it reads further, or less far,
-//! and where a smaller memory no longer holds what was found.
+//! Read-ahead where it differs from the recording: on a device with another read-ahead size, and where a smaller
+//! memory evicted what was found.
 //!
-//! Source: Linux mm/readahead.c. A window is sent when its stream begins, and the next when a reader comes to the last
-//! one sent: four times as long, then twice, up to what the device is given. A reader waits for the request that brings
-//! its page. Not modelled: pages that are read ahead and never used.
+//! Source: Linux mm/readahead.c. A window is sent when its stream begins, the next when a reader comes to the last
+//! one sent: four times as long, then twice, up to the device's limit. A reader waits for the request that brings its
+//! page. Not modelled: pages read ahead and never used.
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
@@ -15,11 +15,11 @@ use crate::kernel::events::Event;
 use crate::kernel::simulation::Simulation;
 use crate::page_cache::read_ahead_windows::{Covered, Range};
 
-/// The longest request, in sectors.
+/// Longest request, in sectors.
 const LONGEST: u64 = LONGEST_SECTORS as u64;
 
 impl Simulation<'_> {
-    /// A recorded read, of a stream that goes on for so many sectors, where windows differ.
+    /// Reads a range of a stream that continues for `rest` sectors, with this device's windows.
     pub(crate) fn read_stream(&mut self, role: Role, sector: u64, sectors: u32, rest: u32) {
         let end = sector + u64::from(sectors);
         let limit = self.storage.layout().read_ahead(role);
@@ -32,7 +32,7 @@ impl Simulation<'_> {
         self.send_windows(role, (sector, asked_end), stream_end, Covered::Unread);
     }
 
-    /// A reader comes to pages that one recorded request brought, of which not all were sent here.
+    /// A reader comes to pages that one recorded request brought and that were not all sent here.
     pub(crate) fn continue_stream(&mut self, role: Role, sector: u64, sectors: u32) {
         let range = (sector, sector + u64::from(sectors));
         if let Some((part, stream_end)) = self.read_ahead.take_unsent(role, range) {
@@ -40,8 +40,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// A session reads what the page cache no longer holds; whether it can go on at once. Who goes on where it was has
-    /// more read ahead.
+    /// A session reads pages that were evicted; whether it can continue at once. A session that reads on where it was
+    /// gets read-ahead.
     pub(crate) fn read_evicted(
         &mut self,
         index: u32,
@@ -60,7 +60,7 @@ impl Simulation<'_> {
         self.await_read_ahead(index, role, sector, sectors)
     }
 
-    /// Whether pages are there; a session waits for those that are on their way.
+    /// Whether pages are there; else the session waits for those under way.
     pub(crate) fn await_read_ahead(
         &mut self,
         index: u32,
@@ -76,7 +76,7 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// Sends what the kernel would at a read of a range, of a stream that ends there.
+    /// Sends the windows that the kernel would at this read of a stream.
     fn send_windows(&mut self, role: Role, range: Range, stream_end: u64, covered: Covered) {
         let limit = self.storage.layout().read_ahead(role);
         let windows = self
@@ -87,7 +87,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Sends a window, in requests of their own.
+    /// Sends a window in requests of its own.
     fn send_window(&mut self, role: Role, (first, until): Range, limit: u64) {
         let mut from = first;
         while from < until {
@@ -99,7 +99,7 @@ impl Simulation<'_> {
         self.wake_flusher();
     }
 
-    /// A request of a stream was answered.
+    /// A read-ahead request was completed.
     pub(crate) fn read_ahead_done(&mut self, job: u32) {
         for session in self.read_ahead.done(job) {
             self.events.push(self.now, Event::Wake(session));

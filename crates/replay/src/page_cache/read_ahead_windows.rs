@@ -1,22 +1,22 @@
-//! Read-ahead windows: what of a stream was sent, what is under way and what is left to send. Sends nothing itself.
+//! Read-ahead windows: what of each stream was sent, is under way, or is left to send. It sends nothing itself.
 
 use tierwise_recording::Role;
 
-/// Windows that are remembered.
+/// Windows kept in memory.
 const MOST_WINDOWS: usize = 256;
 
 /// First sector and end of a range.
 pub(crate) type Range = (u64, u64);
 
-/// What was sent of a stream at a time.
+/// A window: what was sent of a stream at a time.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     role: Role,
     first: u64,
-    /// The first sector that no recorded read has come to.
+    /// First sector that no recorded read has reached.
     unread: u64,
     end: u64,
-    /// Its nominal size, from which the next one's follows.
+    /// Nominal size, from which the next one's follows.
     sectors: u64,
     /// Whether the next one was sent.
     followed: bool,
@@ -32,8 +32,7 @@ struct Coming {
     waiting: Vec<u32>,
 }
 
-/// What one recorded request, longer than any is here, brought and readers have not come to: it is sent window by window
-/// as they do.
+/// The rest of a recorded request that is longer than any here; it is sent by windows as readers reach it.
 #[derive(Clone, Copy, Debug)]
 struct Unsent {
     role: Role,
@@ -42,10 +41,10 @@ struct Unsent {
     stream_end: u64,
 }
 
-/// From where on a window counts as read.
+/// From where on a window covers a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Covered {
-    /// From the first sector that no recorded read has come to.
+    /// From the first sector that no recorded read has reached.
     Unread,
     /// All of it.
     Whole,
@@ -60,7 +59,7 @@ pub(crate) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// A recorded request brought this range of a stream, which is sent as readers come to it.
+    /// Keeps a range of a stream to be sent as readers reach it.
     pub(crate) fn keep_unsent(&mut self, role: Role, (from, end): Range, stream_end: u64) {
         if self.unsent.len() >= MOST_WINDOWS {
             self.unsent.remove(0);
@@ -73,7 +72,7 @@ impl ReadAhead {
         });
     }
 
-    /// A reader comes to a range: what of it is to be sent now, and where its stream ends.
+    /// A reader reaches a range: what of it to send now, and where its stream ends.
     pub(crate) fn take_unsent(&mut self, role: Role, (sector, end): Range) -> Option<(Range, u64)> {
         let ours = |one: &Unsent| one.role == role && one.from < end && sector < one.end;
         let at = self.unsent.iter().rposition(ours)?;
@@ -86,7 +85,7 @@ impl ReadAhead {
         Some((part, one.stream_end))
     }
 
-    /// The windows that the kernel sends at a read of a range, of a stream that ends there, in order.
+    /// The windows to send at a read of a range of a stream that ends at `stream_end`, in order.
     pub(crate) fn next_windows(
         &mut self,
         role: Role,
@@ -124,7 +123,7 @@ impl ReadAhead {
         if let Some(window) = self.windows.last_mut() {
             window.unread = end;
         }
-        // Who goes on and asks for all of a window has come to its last page.
+        // A reader that asks for all of a window has reached its last page.
         let follows = goes_on && until == end && end < stream_end;
         let next = follows.then(|| {
             let next = (end, next_size(sectors, limit));
@@ -133,7 +132,7 @@ impl ReadAhead {
         [Some(one), next]
     }
 
-    /// Remembers a window of a nominal size that reaches as far as its stream goes.
+    /// Adds a window of a nominal size that ends at `until`.
     fn open(&mut self, role: Role, (first, sectors): (u64, u64), until: u64) -> Range {
         if self.windows.len() >= MOST_WINDOWS {
             self.windows.remove(0);
@@ -149,7 +148,7 @@ impl ReadAhead {
         (first, until)
     }
 
-    /// A request for a range was sent.
+    /// Adds a request for a range.
     pub(crate) fn sent(&mut self, job: u32, role: Role, (first, end): Range) {
         self.coming.push(Coming {
             job,
@@ -160,7 +159,7 @@ impl ReadAhead {
         });
     }
 
-    /// Lets a session wait for the last request under way that overlaps a range, if there is one; whether there is.
+    /// Lets a session wait for the last request under way that overlaps a range; whether there is one.
     pub(crate) fn wait_for(&mut self, session: u32, role: Role, (sector, end): Range) -> bool {
         let coming = self.coming.iter_mut();
         let ours = coming.filter(|one| one.role == role && one.first < end && sector < one.end);
@@ -168,14 +167,14 @@ impl ReadAhead {
         last.map(|one| one.waiting.push(session)).is_some()
     }
 
-    /// A request was answered: who waited for it.
+    /// Removes a completed request; the sessions that waited for it.
     pub(crate) fn done(&mut self, job: u32) -> Vec<u32> {
         let at = self.coming.iter().position(|one| one.job == job);
         at.map_or(Vec::new(), |at| self.coming.swap_remove(at).waiting)
     }
 }
 
-/// The window after one of so many sectors (`get_next_ra_size`).
+/// Size of the window after one of so many sectors (`get_next_ra_size`).
 fn next_size(sectors: u64, limit: u64) -> u64 {
     let next = if sectors < limit / 16 {
         4 * sectors

@@ -1,9 +1,8 @@
-//! The kernel's write-back: what is sent when, and who waits for that.
+//! Write-back: when the kernel writes dirty pages, and who waits.
 //!
-//! Source: Linux. The flusher looks every 5 s (`dirty_writeback_centisecs`) or is woken; `sync_file_range` starts the
-//! same writes at once; a sync waits for those of its files that are under way already
-//! (`filemap_write_and_wait_range`). Only so many of such writes may be under way (`block/writeback_throttle.rs`): who
-//! has more waits.
+//! Source: Linux. The flusher wakes every 5 s (`dirty_writeback_centisecs`) or is woken; `sync_file_range` starts the
+//! same writes at once; a sync waits for writes of its files under way (`filemap_write_and_wait_range`). The number
+//! of writes under way is limited (`block/writeback_throttle.rs`).
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -15,18 +14,18 @@ use crate::kernel::events::Event;
 use crate::kernel::session::Resume;
 use crate::kernel::simulation::Simulation;
 
-/// How often the kernel looks for old pages (`dirty_writeback_centisecs`).
+/// Interval of periodic write-back (`dirty_writeback_centisecs`).
 const LOOKS_NS: Nanos = 5_000_000_000;
 
 impl Simulation<'_> {
-    /// The kernel looks for old pages.
+    /// Periodic write-back.
     pub(crate) fn periodic_write_back(&mut self) {
         self.events.push(self.now + LOOKS_NS, Event::WriteBack);
         self.dependencies.give_up_waits(self.now, &mut self.events);
         self.start_write_back();
     }
 
-    /// The same, woken because there are too many dirty ones.
+    /// Starts write-back of what is too old or too much.
     pub(crate) fn start_write_back(&mut self) {
         self.dirty_pages.begin_write_back(self.now);
         for role in Role::ALL {
@@ -34,21 +33,21 @@ impl Simulation<'_> {
         }
     }
 
-    /// Lets the flusher begin if there is too much for it to wait.
+    /// Starts write-back above the background limit.
     pub(crate) fn wake_flusher(&mut self) {
         if self.dirty_pages.over_background_limit() {
             self.start_write_back();
         }
     }
 
-    /// Whether one more write of the kernel's own accord may be under way; one may always be.
+    /// Whether one more write may be under way; one always may. `gently`: for the flusher.
     fn may_write_back(&mut self, role: Role, gently: bool) -> bool {
         let under_way = self.flusher.under_way(role);
         let (now, throttle) = (self.now, self.storage.throttle(role));
         under_way == 0 || under_way < throttle.limit(now, gently) && throttle.has_room(now, gently)
     }
 
-    /// Keeps as many writes of a role under way as the flusher does.
+    /// Sends a role's writes up to the flusher's limit.
     fn write_back_role(&mut self, role: Role) {
         while self.may_write_back(role, true) {
             let Some((sector, sectors)) = self.dirty_pages.next_write_back(role) else {
@@ -58,7 +57,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A session gives dirty pages to the device; whether it can go on at once.
+    /// A session starts write-back of a range (`sync_file_range`); whether it can continue at once.
     pub(crate) fn start_writing_back(
         &mut self,
         index: u32,
@@ -91,7 +90,7 @@ impl Simulation<'_> {
         self.flusher.sent(job, role, sector, sectors);
     }
 
-    /// Lets a sync wait for those writes of its files that are under way; how many.
+    /// Lets a sync wait for writes of its files under way; their number.
     pub(crate) fn await_write_back(&mut self, sync: u32) -> u32 {
         let job = *self.jobs.get(sync);
         let SyncWrites::Recorded(script) = job.writes else {
@@ -101,7 +100,7 @@ impl Simulation<'_> {
         self.flusher.wait_for(sync, job.role, sectors)
     }
 
-    /// A write of the kernel's own accord is done.
+    /// A write-back was completed.
     pub(crate) fn write_back_done(&mut self, role: Role, job: u32) {
         if let Some(sectors) = self.flusher.done(job) {
             self.dirty_pages.written(sectors);

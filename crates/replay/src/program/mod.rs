@@ -1,4 +1,4 @@
-//! Recorded work compiled once, before any run: operations in a flat list for each session. No state of a run.
+//! Recorded work, compiled once for many replays. It holds no state of a run.
 
 pub(crate) mod operation;
 pub(crate) mod prepared;

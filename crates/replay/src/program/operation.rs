@@ -1,11 +1,11 @@
-//! What sessions do, and how it follows from the steps of the work.
+//! Operations of a session, compiled from the steps of the work.
 
 use tierwise_recording::Role;
 use tierwise_work::{Coldness, Reuse, Session, Step, Work};
 
 use crate::api::error::ReplayError;
 
-/// What is asked of a file.
+/// How a file is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileAccess {
     CachedRead,
@@ -18,10 +18,10 @@ pub(crate) enum FileAccess {
     Discard,
 }
 
-/// What is done of a checkpoint, one after the other.
+/// Phases of a checkpoint, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckpointPhase {
-    /// It begins, if it is due: the log is flushed.
+    /// Starts the checkpoint if it is due, and flushes the log.
     Begin,
     Copy,
     Flush,
@@ -29,17 +29,16 @@ pub(crate) enum CheckpointPhase {
 }
 
 impl CheckpointPhase {
-    /// All of it, in order.
+    /// All phases, in order.
     pub(crate) const ALL: [Self; 4] = [Self::Begin, Self::Copy, Self::Flush, Self::End];
-    /// What is passed over where none is due.
+    /// Phases to skip where no checkpoint is due.
     pub(crate) const COUNT_AFTER_BEGIN: u32 = Self::ALL.len() as u32 - 1;
 }
 
-/// One thing that a session does; 16 bytes.
+/// One operation of a session; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operation {
-    /// Runs; the time it would take right after it ran before, on the recorded processor.
-    /// Recording it took so much longer, on this core.
+    /// Runs for `base_ns` with warm caches on the recorded processor, on this core. Tracing took `traced_ns` more.
     Cpu {
         base_ns: u32,
         traced_ns: u32,
@@ -47,56 +46,57 @@ pub(crate) enum Operation {
         head_start_ns: u32,
         client: bool,
     },
-    /// Time passes; `timer`: the engine's own.
+    /// Waits for a time; `timer`: on the engine's own timer, else for the client.
     Away { time_ns: u64, timer: bool },
-    /// Reuse of what is read from here on in the turn.
+    /// Reuse distance of the turn's next reads.
     Reuse(Reuse),
-    /// A file is used.
+    /// Accesses a file.
     File {
         access: FileAccess,
         role: Role,
         sectors: u32,
         sector: u64,
     },
-    /// Files of a role become durable.
+    /// Makes files of a role durable.
     Sync { role: Role, script: u32 },
-    /// The log's buffer grows.
+    /// Appends to the log's buffer.
     Append { size_bytes: u32 },
-    /// Pages are put into the log.
+    /// Appends pages to the write-ahead log.
     Frames { count: u32 },
-    /// The log's file is a new one.
+    /// Replaces the log's file by a new one.
     RecreateLog,
-    /// Part of moving pages from the log to their places.
+    /// A phase of a checkpoint.
     Checkpoint(CheckpointPhase),
-    /// The log becomes durable.
+    /// Commits: makes the log durable.
     Commit,
-    /// More of the log must be durable than when this was last passed.
+    /// Waits until more of the log is durable than when this was last passed.
     AwaitLog,
-    /// The second copy of the log is durable up to there.
+    /// The log's replica is durable as far as it was sent.
     Acknowledge,
-    /// A key of a hot lock is taken.
+    /// Takes a key of a hot lock.
     Lock { lock: u16 },
-    /// The next read is of a stream that goes on for so long.
+    /// The next read belongs to a stream that continues for this many sectors.
     Stream { sectors: u32 },
-    /// Others may go on.
+    /// Signals sessions that wait for this number.
     Signal { number: u32 },
-    /// Another must have signalled.
+    /// Waits for the signal of this number.
     Await { number: u32 },
-    /// All that was sent must have been answered.
+    /// Waits for all asynchronous requests.
     Drain,
-    /// The client has its answer; what follows is its own time. `ends` a transaction.
+    /// Replies to the client; what follows is client time. `ends`: a transaction.
     Reply { ends: bool },
-    /// Another program has a slice of a core.
+    /// Background load uses one slice of a core.
     BackgroundRun,
-    /// Until its next.
+    /// Background load waits for its next slice.
     BackgroundRest,
-    /// A turn is done; `ends` a transaction.
+    /// Ends a turn; `ends`: a transaction.
     EndTurn { ends: bool },
 }
 
-/// The operation that a step means, where the session's threads were so cold before.
+/// Compiles a step; `coldness` is the state of the session's threads before it.
 ///
 /// # Errors
+///
 /// An index that points nowhere.
 pub(crate) fn compile_step(
     work: &Work,

@@ -1,4 +1,4 @@
-//! Work made ready to be run many times: steps in one flat list a session, with what never changes worked out.
+//! A recording's work, compiled: operations of each session, devices, and figures that no scenario changes.
 
 use std::sync::OnceLock;
 
@@ -10,14 +10,14 @@ use crate::api::error::ReplayError;
 use crate::program::operation::{FileAccess, Operation};
 use crate::program::session_program::{SessionProgram, compile};
 
-/// Work made ready.
+/// Work compiled for replays.
 #[derive(Debug)]
 pub struct Program {
     pub(crate) work: Work,
     pub(crate) sessions: Vec<SessionProgram>,
-    /// What stands in `sessions` for the other programs of the machine.
+    /// Index in `sessions` of the background load: what other programs of the machine ran.
     pub(crate) background_load: u32,
-    /// The share of the cores that other programs took to the sessions' loss; worked out when first asked for.
+    /// Share of the cores that the background load uses; calibrated when first asked for.
     pub(crate) background_share: OnceLock<f64>,
     /// Client sessions in `sessions`, and their transactions.
     pub(crate) clients: usize,

@@ -1,21 +1,21 @@
-//! How much of the cores other programs took to the loss of the recorded sessions.
+//! Background load: how much processor time other programs took from the recorded sessions.
 //!
-//! The recording says how long others ran, not whether they would have given way: a build with a low priority
-//! does, another server does not. So their share is scaled until the sessions wait for a core as long as they
-//! were observed to; at most it is what others were observed to take.
+//! A recording says how long other programs ran, not whether they would have yielded: a build at low priority does,
+//! another server does not. So their share is scaled until the sessions are runnable as long as observed. It never
+//! exceeds the observed share.
 
 use crate::api::scenario::{Mode, Scenario};
 use crate::kernel::run::run;
 use crate::program::prepared::Program;
 
-/// A share of others below which there is nothing to work out.
+/// Observed share below which nothing is calibrated.
 const LEAST: f64 = 0.02;
-/// Halvings of the interval: to 1.6 % of the observed share.
+/// Steps of the bisection: to 1.6 % of the observed share.
 const STEPS: u32 = 6;
-/// Virtual time of each try, in nanoseconds.
+/// Virtual time of each step, in nanoseconds.
 const SPAN_NS: u64 = 1_000_000_000;
 
-/// The share of the recorded cores that others take in replays.
+/// Share of the recorded cores that background load uses in replays.
 pub(crate) fn calibrated_share(program: &Program) -> f64 {
     *program.background_share.get_or_init(|| calibrate(program))
 }
@@ -46,7 +46,7 @@ fn calibrate(program: &Program) -> f64 {
     (low + high) / 2.0
 }
 
-/// The share of their time that sessions wait for a core while others take a share.
+/// Share of their time that sessions are runnable while background load uses `share`.
 fn runnable(program: &Program, share: f64) -> Option<f64> {
     let mode = Mode::Steady { span_ns: SPAN_NS };
     let scenario = Scenario {

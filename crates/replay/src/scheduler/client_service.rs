@@ -1,4 +1,4 @@
-//! Sessions whose clients' threads serve others too: who is served, who waits.
+//! Client threads at work: which session a thread serves and which ones wait for it.
 
 use tierwise_device::Nanos;
 use tierwise_work::Part;
@@ -7,8 +7,7 @@ use crate::kernel::session::{CLIENT, NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// A session's client has so much to do, if it has a thread that is known: once it has served the others
-    /// that came before.
+    /// A session's client needs a core. Where its thread is known, it first serves the sessions that came before.
     pub(crate) fn request_client(&mut self, index: u32, base_ns: Nanos) {
         let client = self.session(index).client;
         let Some(thread) = self.clients.get_mut(client as usize) else {
@@ -24,7 +23,7 @@ impl Simulation<'_> {
         self.leave_core(index);
     }
 
-    /// A client's thread has done what one session asked for; it goes on with the next, on the core that it has.
+    /// A client's thread has served a session; it continues with the next one on the same core.
     pub(crate) fn client_done(&mut self, index: u32) {
         let client = self.session(index).client;
         let thread = &mut self.clients[client as usize];
@@ -39,7 +38,7 @@ impl Simulation<'_> {
         self.resume(next);
     }
 
-    /// Since when the thread of a session that is to run has been off its core.
+    /// When the session's current thread last left a core.
     pub(crate) fn off_since(&mut self, index: u32) -> Nanos {
         let session = self.session(index);
         let (thread, client, own) = (session.thread, session.client, session.off_since);
@@ -49,7 +48,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// How cold the thread of a session is that is to run.
+    /// How cold the caches of the session's current thread are.
     pub(crate) fn coldness(&mut self, index: u32) -> &mut f64 {
         let session = &mut self.sessions[index as usize];
         match self.clients.get_mut(session.client as usize) {
@@ -58,7 +57,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The thread of a session leaves its core now.
+    /// Notes that a session's thread leaves its core now.
     pub(crate) fn note_off_core(&mut self, index: u32) {
         let now = self.now;
         let session = self.session(index);

@@ -1,8 +1,7 @@
-//! Threads of client programs: each serves its sessions one after the other, in the order in which they ask.
+//! Threads of client programs: each serves its sessions one at a time, in the order of their requests.
 //!
-//! A program of many connections waits for all of them in one thread (`epoll_wait`), then does what each answer
-//! asks for in turn; while it serves one, the others' answers lie in their sockets. Between two that wait it
-//! keeps its core, as any thread does that has more to do.
+//! A program with many connections waits for all of them in one thread (`epoll_wait`) and handles the replies in
+//! turn; other replies stay in their sockets meanwhile. The thread keeps its core as long as a session waits for it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,17 +13,17 @@ use crate::program::prepared::Program;
 /// One thread of a client program.
 #[derive(Debug, Default)]
 pub(crate) struct ClientThread {
-    /// Whom it serves.
+    /// The session it serves.
     pub(crate) serves: Option<u32>,
     pub(crate) waiting: VecDeque<u32>,
-    /// Since when it has been off its core.
+    /// When it last left a core.
     pub(crate) off_since: Nanos,
-    /// How cold it was when it last left its core; see [`tierwise_work::CpuCost`].
+    /// How cold its caches were when it last left a core; see [`tierwise_work::CpuCost`].
     pub(crate) coldness: f64,
 }
 
-/// The threads of all sessions' clients; tells each session its own. Further sets of sessions are further
-/// connections of the same threads, but where each session has a thread of its own.
+/// The client threads of all sessions; sets each session's own. Further copies of the sessions are further
+/// connections of the same threads, unless each session has a thread of its own.
 pub(crate) fn threads(program: &Program, sessions: &mut [SessionState]) -> Vec<ClientThread> {
     let mut served: BTreeMap<u32, u32> = BTreeMap::new();
     for client in program.sessions.iter().filter_map(|routine| routine.thread) {

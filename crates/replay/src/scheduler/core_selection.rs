@@ -1,9 +1,9 @@
-//! On which core a thread runs that wakes.
+//! Core selection: where a woken thread runs.
 //!
-//! Source: the recording (`WakeRules`). A thread wakes on the core where it ran in the recording, for kernels leave it
-//! where its caches are; whether it goes elsewhere where others run there, and whether a core that has nothing to do
-//! takes over who waits for another one, differs between kernels and machines, so they are shares as recorded. Not
-//! modelled: balancing that takes its time, hardware threads of one core, caches that cores share.
+//! Source: the recording (`WakeRules`). A thread wakes on the core where it ran in the recording, since kernels keep
+//! a thread near its caches. Whether it moves when that core is busy, and whether an idle core steals waiting
+//! threads, differs between kernels and machines; both are probabilities from the recording. Not modelled: periodic
+//! load balancing, hardware threads of one core, caches shared by cores.
 
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
@@ -14,12 +14,12 @@ use crate::kernel::simulation::Simulation;
 use crate::scheduler::run_queue::is_drawn;
 
 impl Simulation<'_> {
-    /// A thread of a session ran on this core in the recording, and is at home there from now on. On a machine of more
-    /// cores, and of further sets of sessions, others than in the recording are shared.
+    /// Sets a thread's home core to the recorded one. On a machine with more cores, and for further copies of the
+    /// sessions, home cores are spread.
     pub(crate) fn set_home_core(&mut self, index: u32, thread: usize, recorded: u16) {
         let (of, cores) = (self.program.work.cores.max(1), self.cores.count() as u32);
         let session = self.session(index);
-        // Every burst comes here: no division where there is nothing to divide.
+        // Each burst calls this: avoid divisions where possible.
         let moved = match cores < 2 * of {
             true => 0,
             false => of * (index % (cores / of)),
@@ -28,7 +28,7 @@ impl Simulation<'_> {
         session.home[thread] = if core < cores { core } else { core % cores };
     }
 
-    /// The core for a session's thread that wakes.
+    /// Selects the core for a waking thread.
     pub(crate) fn select_core(&mut self, index: u32, thread: usize) -> u32 {
         let home = self.session(index).home[thread];
         if home == NONE {
@@ -41,13 +41,13 @@ impl Simulation<'_> {
         if self.is_drawn(stays) { home } else { core }
     }
 
-    /// A core that idles, or the one for which fewest wait.
+    /// An idle core, else the one with the shortest run queue.
     pub(crate) fn any_core(&self) -> u32 {
         let idle = self.cores.last_idle();
         idle.unwrap_or_else(|| self.cores.shortest_queue())
     }
 
-    /// Whoever waits for another core, for one that has nothing to do, unless that leaves him there.
+    /// Steals a waiting thread for an idle core, unless the kernel leaves it where it is.
     pub(crate) fn steal_waiting(&mut self) -> Option<u32> {
         let leaves = self.program.work.wakes.leaves_share();
         if !self.cores.any_waiting() || self.is_drawn(leaves) {
@@ -56,13 +56,13 @@ impl Simulation<'_> {
         self.cores.steal()
     }
 
-    /// How long a core that has idled for so long takes to start a thread.
+    /// Latency of a wake-up on a core that has idled for so long.
     pub(crate) fn wakeup_ns(&self, idle_ns: Nanos) -> Nanos {
         self.program.work.wakes.starts_ns(idle_ns)
     }
 
-    /// A thread that woke waits for its core, where another runs, or takes that. Woken by who ran there is a server's
-    /// thread that its client wakes there, or a client's, though who runs now may be the next already.
+    /// Puts a woken thread into a busy core's run queue; it may preempt the running one. The waker counts as the
+    /// runner where the waking thread still holds the core between two bursts.
     pub(crate) fn enqueue_or_preempt(&mut self, index: u32, core: u32, by: Waker) {
         self.cores.enqueue(core, index, false);
         let by = match by {

@@ -1,7 +1,7 @@
-//! Cores, each with a run queue, in slices. Who is put where: `core_selection.rs`. Who is next: `run_queue.rs`.
+//! Cores, each with a run queue and time slices. `core_selection.rs` chooses the core, `run_queue.rs` who is next.
 //!
-//! Source of the slice: Linux's EEVDF, `base_slice_ns` 0.75 ms × (1 + log2(cores)), at most 3 ms for 8 cores or
-//! more (kernel/sched/fair.c). Not modelled: nice values, simultaneous multithreading, clock frequencies.
+//! Source of the slice: Linux's EEVDF, `base_slice_ns` 0.75 ms × (1 + log2(cores)), at most 3 ms for 8 cores or more
+//! (kernel/sched/fair.c). Not modelled: nice values, simultaneous multithreading, clock frequencies.
 
 use std::collections::BTreeSet;
 
@@ -14,42 +14,42 @@ use crate::scheduler::run_queue::RunQueue;
 const SLICE_NS: Nanos = 750_000;
 const MOST_DOUBLINGS: u32 = 3;
 
-/// What runs on a core.
+/// The session running on a core.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     session: u32,
     left_ns: Nanos,
     since: Nanos,
-    /// Of the present burst.
+    /// Length of the current burst.
     burst_ns: Nanos,
-    /// When its end is due: the core's event of that instant.
+    /// When the burst ends: the core's event at that time is the valid one.
     ends: Nanos,
-    /// What an interrupt took of the core meanwhile: the burst ends so much later.
+    /// Time lost to interrupts; it delays the burst's end.
     interrupted_ns: Nanos,
 }
 
-/// What a core's event means.
+/// How a burst ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BurstEnd {
-    /// The session has done what it had to.
+    /// The session has finished its work.
     Done(u32),
-    /// Its slice is over and others wait.
+    /// The slice is over and others wait.
     Preempted { session: u32, left_ns: Nanos },
-    /// Its slice is over and nobody waits, or it was interrupted; the core's next event.
+    /// The session continues until the core's next event: nobody waits, or it was interrupted.
     Continues(Nanos),
-    /// The burst was cut short before.
+    /// The event is stale: the burst was shortened before.
     Stale,
 }
 
-/// One of them.
+/// One core.
 #[derive(Debug, Default)]
 struct Core {
     running: Option<Running>,
-    /// What is left of the slice of who runs there.
+    /// Rest of the running session's slice.
     slice_left_ns: Nanos,
-    /// Since when it has had nothing to do; none while it has.
+    /// Since when it has been idle; none while it is busy.
     idle_since: Option<Nanos>,
-    /// When the last thread left it of those that recordings show.
+    /// When a recorded thread last left it.
     left_at: Nanos,
     queue: RunQueue,
 }
@@ -58,9 +58,9 @@ struct Core {
 #[derive(Debug)]
 pub(crate) struct Cores {
     cores: Vec<Core>,
-    /// Those that have nothing to do, by when they came to that.
+    /// Idle cores by the time they became idle.
     idle: BTreeSet<(Nanos, u32)>,
-    /// How many wait for a core.
+    /// Number of waiting sessions.
     waiting: usize,
     slice_ns: Nanos,
     busy_ns: u64,
@@ -81,8 +81,8 @@ impl Cores {
         }
     }
 
-    /// A thread of a session leaves a core. Storage's threads and other programs are not recorded, so in recordings a
-    /// core idles although they run there.
+    /// Notes that a recorded thread leaves a core. I/O threads and background load do not count: recordings do not
+    /// show them, so a core idles there although they run.
     pub(crate) fn note_left(&mut self, now: Nanos, core: u32) {
         self.cores[core as usize].left_at = now;
     }
@@ -92,7 +92,7 @@ impl Cores {
         self.cores[core as usize].left_at
     }
 
-    /// Gives a core to somebody, if it is idle; whether it was.
+    /// Claims an idle core; whether it was idle.
     pub(crate) fn claim(&mut self, core: u32) -> bool {
         let since = self.cores[core as usize].idle_since.take();
         since.is_some_and(|since| self.idle.remove(&(since, core)))
@@ -108,7 +108,7 @@ impl Cores {
         self.idle.last().map(|&(_, core)| core)
     }
 
-    /// The core for which fewest wait.
+    /// The core with the shortest run queue.
     pub(crate) fn shortest_queue(&self) -> u32 {
         let length = |&index: &u32| self.cores[index as usize].queue.len();
         (0..self.cores.len() as u32).min_by_key(length).unwrap_or(0)
@@ -119,37 +119,37 @@ impl Cores {
         !self.idle.is_empty()
     }
 
-    /// How many there are.
+    /// Number of cores.
     pub(crate) fn count(&self) -> usize {
         self.cores.len()
     }
 
-    /// Something of higher priority takes a core for so long from whoever runs there.
+    /// A thread with higher priority takes a core for so long.
     pub(crate) fn interrupt(&mut self, core: u32, taken_ns: Nanos) {
         if let Some(running) = &mut self.cores[core as usize].running {
             running.interrupted_ns += taken_ns;
         }
     }
 
-    /// How long a thread runs before another gets its turn.
+    /// The time slice.
     pub(crate) fn slice_ns(&self) -> Nanos {
         self.slice_ns
     }
 
-    /// A session's thread woke, or `lost` its core, and waits for that.
+    /// Enqueues a session that woke, or `lost` the core.
     pub(crate) fn enqueue(&mut self, core: u32, session: u32, lost: bool) {
         self.waiting += 1;
         self.cores[core as usize].queue.push(session, lost);
     }
 
-    /// Who waits for a core takes it from whoever runs there at an instant, if that does not leave it before; when the
-    /// core's event is due then.
+    /// A waiting session preempts the running one at `at`, unless that leaves before; the time of the core's new
+    /// event.
     pub(crate) fn preempt_at(&mut self, core: u32, session: u32, at: Nanos) -> Option<Nanos> {
         let core = &mut self.cores[core as usize];
         core.queue.set_preemptor(session);
         let running = core.running.as_mut()?;
         let at = at.max(running.since);
-        // What an interrupt or another that wakes has changed already stays.
+        // An earlier interrupt or preemption stays in force.
         if at >= running.ends || running.ends != running.since + running.burst_ns {
             return None;
         }
@@ -159,12 +159,12 @@ impl Cores {
         Some(at)
     }
 
-    /// Whether who had a core is between two stretches there.
+    /// Whether the core's owner is between two bursts.
     pub(crate) fn is_between_bursts(&self, core: u32) -> bool {
         self.cores[core as usize].running.is_none()
     }
 
-    /// The next of its queue for a core that is free, if there is one.
+    /// Takes the next session from a free core's run queue.
     pub(crate) fn next_for(
         &mut self,
         core: u32,
@@ -176,12 +176,12 @@ impl Cores {
         next
     }
 
-    /// Whether anybody waits, for whichever core.
+    /// Whether any session waits for a core.
     pub(crate) fn any_waiting(&self) -> bool {
         self.waiting > 0
     }
 
-    /// Takes whoever has waited first in the longest queue.
+    /// Takes the session that has waited longest from the longest queue.
     pub(crate) fn steal(&mut self) -> Option<u32> {
         let longest = self.cores.iter_mut().max_by_key(|core| core.queue.len());
         let next = longest.and_then(|core| core.queue.pop_first());
@@ -189,24 +189,24 @@ impl Cores {
         next
     }
 
-    /// A core has nothing to do from now on.
+    /// Makes a core idle.
     pub(crate) fn idle(&mut self, now: Nanos, core: u32) {
         self.cores[core as usize].idle_since = Some(now);
         self.idle.insert((now, core));
     }
 
-    /// Begins a slice on a core.
+    /// Starts a new slice.
     pub(crate) fn begin_slice(&mut self, core: u32) {
         self.cores[core as usize].slice_left_ns = self.slice_ns;
     }
 
-    /// Whether who runs on a core has had its slice, and others wait.
+    /// Whether the running session must yield: a waiting session preempts it, or its slice is over and others wait.
     pub(crate) fn must_yield(&self, core: u32) -> bool {
         let core = &self.cores[core as usize];
         core.queue.has_preemptor() || (core.slice_left_ns == 0 && core.queue.len() > 0)
     }
 
-    /// Lets a session run on a core that it has, from then on; when the core's event is due.
+    /// Runs a session on its core from `starts` on; the time of the core's event.
     pub(crate) fn run(&mut self, starts: Nanos, core: u32, session: u32, left_ns: Nanos) -> Nanos {
         let core = &mut self.cores[core as usize];
         if core.slice_left_ns == 0 {
@@ -225,7 +225,7 @@ impl Cores {
         starts + burst_ns
     }
 
-    /// The core's event has come.
+    /// Handles a core's event.
     pub(crate) fn end_cpu_burst(&mut self, now: Nanos, core: u32) -> BurstEnd {
         let place = &mut self.cores[core as usize];
         let due = place.running.take_if(|running| running.ends == now);
@@ -252,7 +252,7 @@ impl Cores {
         BurstEnd::Continues(self.run(now, core, running.session, running.left_ns))
     }
 
-    /// Forgets how busy the cores were until `now`.
+    /// Discards busy time until `now`.
     pub(crate) fn reset_busy_time(&mut self, now: Nanos) {
         self.busy_ns = 0;
         for running in self
@@ -268,7 +268,7 @@ impl Cores {
         }
     }
 
-    /// Share of the cores that was busy since it was forgotten, `elapsed_ns` ago.
+    /// Utilisation of the cores during the last `elapsed_ns`.
     pub(crate) fn busy_share(&self, now: Nanos, elapsed_ns: Nanos) -> f64 {
         let running = self.cores.iter().filter_map(|core| core.running);
         let busy_ns = self.busy_ns

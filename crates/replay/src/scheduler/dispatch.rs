@@ -1,4 +1,4 @@
-//! Sessions on cores.
+//! Dispatches threads of sessions to cores: wake-ups, slices, preemption, cost of cold caches.
 
 use tierwise_device::Nanos;
 use tierwise_work::{Part, Waker};
@@ -9,7 +9,7 @@ use crate::kernel::simulation::Simulation;
 use crate::scheduler::cores::BurstEnd;
 
 impl Simulation<'_> {
-    /// A thread of a session shall run so long, on the recorded processor and right after it ran before.
+    /// A session's thread needs a core for `base_ns`, with warm caches at the recorded speed.
     pub(crate) fn request_core(&mut self, index: u32, thread: usize, base_ns: Nanos, then: Resume) {
         let session = self.session(index);
         session.resume = then;
@@ -28,7 +28,7 @@ impl Simulation<'_> {
         self.leave_core(index);
     }
 
-    /// A thread of a session can run from now on, woken by the other one if that is on a core, which then leaves it.
+    /// Wakes a session's thread. If the session's other thread is on a core, it is the waker and leaves that core.
     fn wake(&mut self, index: u32, thread: usize) {
         let by = self.session(index).core;
         let core = self.select_core(index, thread);
@@ -53,7 +53,7 @@ impl Simulation<'_> {
         self.dispatch(index, core, wakes_ns.saturating_sub(awake_ns.into()));
     }
 
-    /// Another program's thread wants a core for so long, whatever the processor.
+    /// Background load needs a core for `busy_ns`, whatever the processor's speed.
     pub(crate) fn request_core_for_background(&mut self, index: u32, busy_ns: Nanos) {
         let session = self.session(index);
         session.pending_ns = busy_ns;
@@ -61,13 +61,13 @@ impl Simulation<'_> {
         self.wake(index, SERVER);
     }
 
-    /// Notes that a session's thread waits for a core.
+    /// Marks a session as waiting for a core.
     fn set_queued(&mut self, index: u32) {
         let client = self.session(index).thread == CLIENT;
         self.set_activity(index, if client { Part::Client } else { Part::Runnable });
     }
 
-    /// Lets a session run on a core that is its own, once the core is awake.
+    /// Runs a session on a core that it owns, after the core's wake-up latency.
     pub(crate) fn dispatch(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
         self.apply_cache_warmup(index, core, wakes_ns);
         if self.session(index).core != core {
@@ -85,7 +85,7 @@ impl Simulation<'_> {
         self.events.push(ends, Event::Core(core));
     }
 
-    /// Works out what a session has to run, from how long its thread did not until the core is awake.
+    /// Adds to the session's processor time what its cold caches cost, by how long its thread has been off the core.
     fn apply_cache_warmup(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
         if !std::mem::replace(&mut self.session(index).warmup_pending, false) {
             return;
@@ -107,7 +107,7 @@ impl Simulation<'_> {
         session.pending_ns = ((all_ns / speed) as Nanos).max(1);
     }
 
-    /// A session's core is for others, if it has one.
+    /// Takes a session off its core, if it has one.
     pub(crate) fn leave_core(&mut self, index: u32) {
         let core = std::mem::replace(&mut self.session(index).core, NONE);
         if core == NONE {
@@ -120,7 +120,7 @@ impl Simulation<'_> {
         self.dispatch_next(core);
     }
 
-    /// A core is free: for whoever waits for it, or for another.
+    /// Gives a free core to a waiting session, else makes it idle.
     fn dispatch_next(&mut self, core: u32) {
         let picks = &self.program.work.picks;
         let next = self.cores.next_for(core, picks, &mut self.random);
@@ -131,7 +131,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// What ran on a core is done, or has had its slice.
+    /// A burst or a slice on a core ends.
     pub(crate) fn end_cpu_burst(&mut self, core: u32) {
         match self.cores.end_cpu_burst(self.now, core) {
             BurstEnd::Continues(until) => self.events.push(until, Event::Core(core)),

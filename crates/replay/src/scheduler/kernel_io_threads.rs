@@ -1,7 +1,7 @@
-//! Storage's own threads on cores.
+//! I/O threads of the kernel and of an emulated disk's server, on cores.
 //!
-//! Sources: crates/disk (readers and the loop device's workers are ordinary threads, who gives the answers has
-//! real-time priority); the time that requests cost, see `block/io_cpu_cost.rs`.
+//! Sources: crates/disk (readers and the loop device's workers are ordinary threads; the thread that completes
+//! requests has real-time priority). Cost of requests: `block/io_cpu_cost.rs`.
 
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
@@ -12,7 +12,7 @@ use crate::kernel::session::{Resume, SessionState};
 use crate::kernel::simulation::Simulation;
 
 impl Simulation<'_> {
-    /// Storage's threads want cores for what was sent and answered since this was last called.
+    /// Runs I/O threads for all processor time charged since the last call.
     pub(crate) fn run_io_threads(&mut self) {
         let spun_ns = self.storage.take_spun_ns();
         if spun_ns > 0 {
@@ -29,7 +29,7 @@ impl Simulation<'_> {
             session.resume = Resume::IoThreadDone(charge);
             session.pending_ns = cost_ns.max(1);
             session.warmup_pending = false;
-            // An idle core's waking is part of the path's time.
+            // The wake-up latency of an idle core is part of the path's time.
             let core = self.any_core();
             if self.cores.claim(core) {
                 self.dispatch(index, core, 0);
@@ -39,7 +39,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A thread that has nothing to do, if need be a new one.
+    /// An idle I/O thread, or a new one.
     pub(crate) fn idle_io_thread(&mut self) -> u32 {
         self.idle_io_threads.pop().unwrap_or_else(|| {
             let program_index = self.program.background_load;
@@ -49,7 +49,7 @@ impl Simulation<'_> {
         })
     }
 
-    /// Who gives the answers runs on an idle core, or takes one from whoever is there.
+    /// The completing thread spins on an idle core, else it interrupts a busy one.
     fn interrupt_for_spin(&mut self, spun_ns: Nanos) {
         if !self.cores.any_idle() {
             let core = self.random.below(self.cores.count()) as u32;
@@ -57,7 +57,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Storage's threads have had a core for a request.
+    /// An I/O thread has run for a request.
     pub(crate) fn io_thread_done(&mut self, index: u32, charge: CpuCharge) {
         self.leave_core(index);
         self.idle_io_threads.push(index);

@@ -1,4 +1,4 @@
-//! Cores and run queues: which thread runs where, for how long, and what a wake-up costs. No I/O.
+//! Cores and run queues: which thread runs where, for how long, and what a wake-up costs. It sends no I/O.
 
 pub(crate) mod background_load;
 pub(crate) mod client_service;

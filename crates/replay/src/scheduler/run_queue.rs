@@ -1,29 +1,29 @@
-//! Who waits for a core, and who gets it next.
+//! A core's run queue: who waits and who is next.
 //!
-//! Source: the recording (`PickRules`): who woke takes the core from whoever runs there in the recorded share of such
-//! wakings; of the others, those who woke and those who lost the core are next by their recorded weight.
+//! Source: the recording (`PickRules`). A woken thread preempts the running one with the recorded probability.
+//! Otherwise woken and preempted threads are next by their recorded weights.
 
 use tierwise_device::random::SplitMix;
 use tierwise_work::PickRules;
 
-/// Parts of one in which a share is drawn.
+/// Resolution of a drawn probability.
 const PARTS: usize = 1 << 20;
 
-/// One of those who wait.
+/// A waiting session.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     session: u32,
-    /// Whether it ran there and lost the core; else it woke.
+    /// Whether it was preempted; else it woke.
     lost: bool,
 }
 
-/// Those who wait for a core, in the order in which they began to.
+/// Waiting sessions, in the order of their arrival.
 #[derive(Debug, Default)]
 pub(crate) struct RunQueue {
     waiting: Vec<Waiter>,
-    /// How many of them lost the core.
+    /// How many of them were preempted.
     lost: usize,
-    /// Who of them takes it from whoever runs there.
+    /// The session that preempts the running one.
     preemptor: Option<u32>,
 }
 
@@ -32,23 +32,23 @@ impl RunQueue {
         self.waiting.len()
     }
 
-    /// A session waits, which woke or has `lost` the core.
+    /// Enqueues a session that woke, or `lost` the core.
     pub(crate) fn push(&mut self, session: u32, lost: bool) {
         self.waiting.push(Waiter { session, lost });
         self.lost += usize::from(lost);
     }
 
-    /// One of those who wait takes the core as soon as that is possible.
+    /// Lets a waiting session preempt the running one as soon as possible.
     pub(crate) fn set_preemptor(&mut self, session: u32) {
         self.preemptor = Some(session);
     }
 
-    /// Whether one of them takes the core.
+    /// Whether a session preempts the running one.
     pub(crate) fn has_preemptor(&self) -> bool {
         self.preemptor.is_some()
     }
 
-    /// Takes out who is next.
+    /// Removes the next session.
     pub(crate) fn pop_next(&mut self, rules: &PickRules, random: &mut SplitMix) -> Option<u32> {
         let place =
             |session| (self.waiting.iter()).position(|waits: &Waiter| waits.session == session);
@@ -61,7 +61,7 @@ impl RunQueue {
         Some(self.remove(at))
     }
 
-    /// Takes out who has waited longest.
+    /// Removes the session that has waited longest.
     pub(crate) fn pop_first(&mut self) -> Option<u32> {
         self.preemptor = None;
         let some = !self.waiting.is_empty();
@@ -88,7 +88,7 @@ impl RunQueue {
     }
 }
 
-/// Whether something happens that does in such a share of all cases.
+/// Draws whether an event with this probability happens.
 pub(crate) fn is_drawn(random: &mut SplitMix, share: f64) -> bool {
     share > 0.0 && (random.below(PARTS) as f64) < share * PARTS as f64
 }

@@ -1,8 +1,9 @@
-//! The path of requests to their devices.
+//! The path of requests to an emulated disk.
 //!
-//! Source: crates/disk. A request to an emulated disk comes to it when storage's threads have spent on it what it costs
-//! (`block/io_cpu_cost.rs`). A loop device has one worker for all that one process sends, so none overtakes another; the server's
-//! readers work side by side, but its store takes the bytes of one write at a time (`VolatileStore::write`).
+//! Source: crates/disk. A request arrives at the device when I/O threads have spent its processor time
+//! (`block/io_cpu_cost.rs`). A loop device has one worker for all that one process sends, so requests stay in order.
+//! The server's readers run in parallel, but its store copies the bytes of one write at a time
+//! (`VolatileStore::write`).
 
 use tierwise_device::{Nanos, Request};
 use tierwise_recording::Role;
@@ -53,17 +54,17 @@ impl Storage<'_> {
         }
     }
 
-    /// What costs time on a core, and how much; the first that was sent.
+    /// The next processor time to run, in the order charged.
     pub(crate) fn next_charge(&mut self) -> Option<(CpuCharge, Nanos)> {
         self.charges.pop_front()
     }
 
-    /// Time that servers spun since this was last asked.
+    /// Time that servers spun since the last call.
     pub(crate) fn take_spun_ns(&mut self) -> Nanos {
         std::mem::take(&mut self.spun_ns)
     }
 
-    /// Storage's threads have spent on a request what they can spend on several at a time.
+    /// I/O threads have spent a request's parallel processor time; the store copies its bytes next.
     pub(crate) fn cpu_spent(&mut self, now: Nanos, id: u32) {
         let in_flight = &self.requests[id as usize];
         let store_ns = in_flight.costs.store_ns;
@@ -77,7 +78,7 @@ impl Storage<'_> {
         }
     }
 
-    /// A device's store has the bytes of a request.
+    /// The store has copied a request's bytes.
     pub(crate) fn store_done(&mut self, now: Nanos, id: u32) {
         let role = self.requests[id as usize].role;
         let queue = &mut self.queues[self.layout.device(role)];
@@ -89,7 +90,7 @@ impl Storage<'_> {
         self.path_done(now, id);
     }
 
-    /// A request has had what its path costs, and comes to its device when those before it have.
+    /// A request has passed the path; it arrives at its device after the requests before it.
     pub(crate) fn path_done(&mut self, now: Nanos, id: u32) {
         self.requests[id as usize].passed = true;
         let role = self.requests[id as usize].role as usize;
