@@ -9,9 +9,9 @@ use crate::api::error::ReplayError;
 use crate::program::prepared::Program;
 
 /// Up to this share of foreign processor time, emulated devices keep to their models' times.
-const QUIET_SHARE: f64 = 0.2;
+const MAX_FOREIGN_SHARE: f64 = 0.2;
 /// Largest number of cores, and of clients.
-const MOST: u32 = 100_000;
+const MAX_COUNT: u32 = 100_000;
 
 /// Whether work repeats or is done once.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +37,7 @@ pub struct EmulatedPath {
 
 impl EmulatedPath {
     /// The emulation's defaults.
-    pub(crate) const USUAL: Self = Self {
+    pub(crate) const DEFAULT: Self = Self {
         path_ns: PATH_NS,
         serial_flush: true,
     };
@@ -117,11 +117,11 @@ impl Scenario {
     #[must_use]
     pub(crate) fn as_recorded(program: &Program, mode: Mode, seed: u64) -> Self {
         let emulated = program.profiles.iter().any(Option::is_some);
-        let exact = emulated && program.work.foreign_cpu_share <= QUIET_SHARE;
+        let exact = emulated && program.work.foreign_cpu_share <= MAX_FOREIGN_SHARE;
         Self {
             empirical_devices: !exact,
             traced: true,
-            live: exact.then_some(EmulatedPath::USUAL),
+            live: exact.then_some(EmulatedPath::DEFAULT),
             ..Self::recorded(program.devices.len(), program.work.cores.max(1), mode, seed)
         }
     }
@@ -129,11 +129,11 @@ impl Scenario {
     /// Checks that the scenario is possible.
     pub(crate) fn check(&self, program: &Program) -> Result<(), ReplayError> {
         self.check_memory(program)?;
-        let some = |count: u32| (1..=MOST).contains(&count);
+        let is_count = |count: u32| (1..=MAX_COUNT).contains(&count);
         let recorded = program.devices.len();
         let rules = [
             (
-                some(self.cores),
+                is_count(self.cores),
                 "cores are not from 1 to 100,000",
                 "give another number of cores",
             ),
@@ -143,7 +143,7 @@ impl Scenario {
                 "give 2 for one twice as fast",
             ),
             (
-                self.clients.is_none_or(some),
+                self.clients.is_none_or(is_count),
                 "clients are not from 1 to 100,000",
                 "give another number of clients",
             ),

@@ -12,9 +12,9 @@ use tierwise_device::{Completion, Device, Nanos, Op, Request, RequestId};
 use tierwise_work::RecordedDevice;
 
 /// Requests of this part of a size to its inverse are of the same kind.
-const ALIKE: f64 = 0.6;
+const SIMILAR_SIZE: f64 = 0.6;
 /// Time of a request of a kind never observed.
-const UNSEEN_NS: Nanos = 100_000;
+const UNOBSERVED_NS: Nanos = 100_000;
 
 /// The model.
 #[derive(Debug)]
@@ -49,21 +49,26 @@ impl<'a> EmpiricalDevice<'a> {
             Op::Flush if self.flushes.is_empty() => return 0,
             Op::Flush => return self.flushes[self.random.below(self.flushes.len())],
         };
-        let alike = alike(times, request.sectors);
-        if alike.is_empty() {
-            return UNSEEN_NS;
+        let similar = similar(times, request.sectors);
+        if similar.is_empty() {
+            return UNOBSERVED_NS;
         }
-        let (sectors, ns) = alike[self.random.below(alike.len())];
+        let (sectors, ns) = similar[self.random.below(similar.len())];
         let longer = f64::from(request.sectors) / f64::from(sectors.max(1));
-        (ns as f64 * if longer > 1.0 / ALIKE { longer } else { 1.0 }) as Nanos
+        (ns as f64
+            * if longer > 1.0 / SIMILAR_SIZE {
+                longer
+            } else {
+                1.0
+            }) as Nanos
     }
 }
 
 /// Times of requests of a similar size, else of the nearest size.
-fn alike(times: &[(u32, u64)], sectors: u32) -> &[(u32, u64)] {
+fn similar(times: &[(u32, u64)], sectors: u32) -> &[(u32, u64)] {
     let at = |size: f64| times.partition_point(|time| f64::from(time.0) < size);
     let size = f64::from(sectors);
-    let (from, to) = (at(size * ALIKE), at(size / ALIKE));
+    let (from, to) = (at(size * SIMILAR_SIZE), at(size / SIMILAR_SIZE));
     if from < to {
         return &times[from..to];
     }

@@ -83,7 +83,7 @@ impl IoCpuCost {
         };
         // Roles that stay on their emulated disk keep its path, even if others move to real devices.
         let live = (emulated && !scenario.empirical_devices)
-            .then(|| scenario.live.unwrap_or(EmulatedPath::USUAL));
+            .then(|| scenario.live.unwrap_or(EmulatedPath::DEFAULT));
         Self {
             cost,
             request: RequestCost {

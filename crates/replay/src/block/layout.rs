@@ -31,11 +31,11 @@ pub(crate) struct Layout {
 }
 
 /// Space of a role on a new device if its footprint is unknown: 128 MiB.
-const UNKNOWN_SECTORS: u64 = 1 << 18;
+const DEFAULT_SECTORS: u64 = 1 << 18;
 /// Default read-ahead (`read_ahead_kb`): 128 KiB, in sectors.
-const USUAL_AHEAD: u64 = 256;
+const DEFAULT_READ_AHEAD: u64 = 256;
 /// No device has more sectors.
-pub(crate) const MOST_SECTORS: u64 = 1 << 50;
+pub(crate) const MAX_SECTORS: u64 = 1 << 50;
 
 impl Layout {
     /// Lays out roles. A role that stays keeps its place. A role that moves lies behind those already there, in the
@@ -58,14 +58,14 @@ impl Layout {
             layout.areas[role as usize] = area;
             ends[area.device] = ends[area.device].max(area.first_sector + area.sectors);
         }
-        let moved = moved(program, |role| stays(role) && recorded(role).is_some());
-        let with_partitions = fits(program, scenario, &moved, &ends);
+        let moved = moving_roles(program, |role| stays(role) && recorded(role).is_some());
+        let with_partitions = partitions_fit(program, scenario, &moved, &ends);
         for role in moved {
             let device = target(scenario, role).unwrap_or(0);
             let (before, sectors, room) = match partition(program, role) {
                 Some(found) if with_partitions => {
                     let own = recorded(role).map_or(0, |area| area.sectors);
-                    (found.before, own.clamp(8, MOST_SECTORS), found.sectors)
+                    (found.before, own.clamp(8, MAX_SECTORS), found.sectors)
                 }
                 _ => (0, footprint(program, role), footprint(program, role)),
             };
@@ -116,7 +116,7 @@ impl Layout {
     /// Read-ahead size in sectors.
     pub(crate) fn read_ahead(&self, role: Role) -> u64 {
         match self.areas[role as usize].read_ahead {
-            0 => USUAL_AHEAD,
+            0 => DEFAULT_READ_AHEAD,
             sectors => sectors.into(),
         }
     }
@@ -163,12 +163,12 @@ fn recorded_area(program: &Program, role: Role) -> Option<Area> {
         .find_map(|(device, recorded)| {
             let found = recorded.roles.iter().find(|place| place.0 == role)?;
             let profile = program.profiles.get(device).and_then(Option::as_ref);
-            let end = profile.map_or(2 * MOST_SECTORS, |known| known.capacity_bytes() / 512);
-            let first_sector = found.1.min(MOST_SECTORS).min(end.saturating_sub(8));
+            let end = profile.map_or(2 * MAX_SECTORS, |known| known.capacity_bytes() / 512);
+            let first_sector = found.1.min(MAX_SECTORS).min(end.saturating_sub(8));
             Some(Area {
                 device,
                 first_sector,
-                sectors: found.2.clamp(8, MOST_SECTORS).min(end - first_sector),
+                sectors: found.2.clamp(8, MAX_SECTORS).min(end - first_sector),
                 write_cache: recorded.write_cache,
                 recorded_cache: recorded.write_cache,
                 read_ahead: recorded_read_ahead(program, role),
@@ -188,7 +188,7 @@ fn write_cache(program: &Program, scenario: &Scenario, device: usize) -> bool {
 }
 
 /// Roles that move, in the order of their recorded partitions.
-fn moved(program: &Program, stays: impl Fn(Role) -> bool) -> Vec<Role> {
+fn moving_roles(program: &Program, stays: impl Fn(Role) -> bool) -> Vec<Role> {
     let mut moved: Vec<Role> = Role::ALL.into_iter().filter(|role| !stays(*role)).collect();
     moved
         .sort_by_key(|role| partition(program, *role).map_or(u64::MAX, |found| found.first_sector));
@@ -197,14 +197,14 @@ fn moved(program: &Program, stays: impl Fn(Role) -> bool) -> Vec<Role> {
 
 fn partition(program: &Program, role: Role) -> Option<&Partition> {
     let mut known = program.work.partitions.iter();
-    known.find(|found| found.role == role && found.sectors.max(found.before) <= MOST_SECTORS)
+    known.find(|found| found.role == role && found.sectors.max(found.before) <= MAX_SECTORS)
 }
 
 /// Whether the devices have room for the whole partitions of roles that move.
-fn fits(program: &Program, scenario: &Scenario, moved: &[Role], ends: &[u64]) -> bool {
+fn partitions_fit(program: &Program, scenario: &Scenario, moved: &[Role], ends: &[u64]) -> bool {
     let mut ends = ends.to_vec();
     for role in moved {
-        let room = partition(program, *role).map_or(UNKNOWN_SECTORS, |found| found.sectors);
+        let room = partition(program, *role).map_or(DEFAULT_SECTORS, |found| found.sectors);
         ends[target(scenario, *role).unwrap_or(0)] += room;
     }
     let mut devices = scenario.devices.iter().zip(ends);
@@ -240,6 +240,6 @@ fn recorded_read_ahead(program: &Program, role: Role) -> u32 {
 
 fn footprint(program: &Program, role: Role) -> u64 {
     let known = program.work.footprints.iter().find(|known| known.0 == role);
-    let sectors = known.map_or(UNKNOWN_SECTORS, |known| known.1);
-    sectors.clamp(8, MOST_SECTORS).next_multiple_of(8)
+    let sectors = known.map_or(DEFAULT_SECTORS, |known| known.1);
+    sectors.clamp(8, MAX_SECTORS).next_multiple_of(8)
 }

@@ -14,7 +14,7 @@ use crate::block::traffic::Traffic;
 use crate::block::writeback_throttle::WritebackThrottle;
 
 /// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
-pub(crate) const LONGEST_SECTORS: u32 = 2048;
+pub(crate) const MAX_REQUEST_SECTORS: u32 = 2048;
 
 /// The storage of a scenario.
 pub(crate) struct Storage<'a> {
@@ -97,7 +97,7 @@ impl<'a> Storage<'a> {
         let mut left = sectors.max(1);
         let mut at = sector;
         while left > 0 {
-            let (place, part) = self.layout.locate(role, at, left.min(LONGEST_SECTORS));
+            let (place, part) = self.layout.locate(role, at, left.min(MAX_REQUEST_SECTORS));
             let request = Request {
                 op,
                 sector: place,
@@ -125,7 +125,7 @@ impl<'a> Storage<'a> {
         }
         let (place, part) = self
             .layout
-            .locate(role, sector, sectors.min(LONGEST_SECTORS));
+            .locate(role, sector, sectors.min(MAX_REQUEST_SECTORS));
         let request = Request {
             op: Op::Write,
             sector: place,

@@ -64,7 +64,7 @@ impl Simulation<'_> {
 
     /// A session leads a flush up to `to`; what others append meanwhile waits for the next flush.
     fn lead_flush(&mut self, index: u32, to: u64, leader_ns: Nanos) {
-        self.session(index).flushes_to = to;
+        self.session(index).flush_end = to;
         if leader_ns == 0 {
             return self.send_flush(index);
         }
@@ -87,7 +87,7 @@ impl Simulation<'_> {
         let script = scripts.0 + self.random.below(scripts.1.max(1) as usize) as u32;
         let to = match leader {
             NONE => log.inserted,
-            leader => self.sessions[leader as usize].flushes_to,
+            leader => self.sessions[leader as usize].flush_end,
         };
         let from = log.flushed;
         let writes = SyncWrites::Log { script, from, to };
@@ -117,7 +117,7 @@ impl Simulation<'_> {
 
     /// The leader releases the log and continues.
     pub(crate) fn release_log(&mut self, leader: u32) {
-        let to = self.session(leader).flushes_to;
+        let to = self.session(leader).flush_end;
         if let Some(log) = self.log.as_mut().filter(|log| log.holder == leader) {
             log.holder = NONE;
         }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tierwise_device::Nanos;
 use tierwise_work::{CpuCost, LogRules};
 
-use crate::block::layout::MOST_SECTORS;
+use crate::block::layout::MAX_SECTORS;
 use crate::kernel::session::NONE;
 
 const SECTOR_BYTES: u64 = 512;
@@ -103,7 +103,7 @@ impl<'a> Log<'a> {
     /// where the log wraps.
     pub(crate) fn writes(&self, from: u64, to: u64) -> [(u64, u32); 2] {
         let page = u64::from(self.rules.page_bytes.max(512)) / SECTOR_BYTES * SECTOR_BYTES;
-        let all = (self.rules.sectors.min(MOST_SECTORS) * SECTOR_BYTES / page).max(1) * page;
+        let all = (self.rules.sectors.min(MAX_SECTORS) * SECTOR_BYTES / page).max(1) * page;
         let (from, to) = (
             from.saturating_sub(self.begins),
             to.saturating_sub(self.begins),

@@ -34,10 +34,10 @@ use crate::scheduler::cores::Cores;
 /// Warm-up, as a share of the measured span.
 const WARM_UP: f64 = 0.2;
 /// Least number of observed times that may stand for a device.
-const ENOUGH_TIMES: usize = 30;
+const MIN_OBSERVED_TIMES: usize = 30;
 /// Background load of a core below the least share is left out; above the most it is capped.
-const LEAST_SHARE: f64 = 0.002;
-const MOST_SHARE: f64 = 0.97;
+const MIN_SHARE: f64 = 0.002;
+const MAX_SHARE: f64 = 0.97;
 
 /// Runs a scenario.
 ///
@@ -67,7 +67,7 @@ fn devices<'a>(
             match (profile.as_ref().or(recorded), program.devices.get(index)) {
                 (Some(profile), _) => profile.build(seed),
                 (None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),
-                (None, None) => Box::new(EmpiricalDevice::new(&program.nowhere, seed)),
+                (None, None) => Box::new(EmpiricalDevice::new(&program.unknown_device_times, seed)),
             }
         };
     let devices = scenario.devices.iter().enumerate().map(device);
@@ -77,7 +77,7 @@ fn devices<'a>(
 
 /// Whether enough times of a device were observed to stand for it.
 fn is_known(device: &tierwise_work::RecordedDevice) -> bool {
-    device.reads.len() + device.writes.len() >= ENOUGH_TIMES
+    device.reads.len() + device.writes.len() >= MIN_OBSERVED_TIMES
 }
 
 fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
@@ -184,11 +184,11 @@ fn start_background_load(simulation: &mut Simulation<'_>, scenario: &Scenario) {
         .unwrap_or_else(|| calibrated_share(simulation.program))
         * f64::from(work.cores)
         / f64::from(scenario.cores);
-    if share <= LEAST_SHARE {
+    if share <= MIN_SHARE {
         return;
     }
     let slice_ns = simulation.cores.slice_ns();
-    simulation.background_period_ns = (slice_ns as f64 / share.min(MOST_SHARE)) as Nanos;
+    simulation.background_period_ns = (slice_ns as f64 / share.min(MAX_SHARE)) as Nanos;
     for core in 0..scenario.cores {
         let index = simulation.sessions.len() as u32;
         let mut session = SessionState::new(simulation.program.background_load, 0, false);
@@ -220,9 +220,9 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
             continue;
         }
         let anywhere = simulation.steady && simulation.program.signallers.is_empty();
-        if anywhere && !routine.beginnings.is_empty() {
-            let drawn = simulation.random.below(routine.beginnings.len());
-            let turn = routine.beginnings[drawn];
+        if anywhere && !routine.transaction_starts.is_empty() {
+            let drawn = simulation.random.below(routine.transaction_starts.len());
+            let turn = routine.transaction_starts[drawn];
             simulation.sessions[index as usize].position = routine.turns[turn as usize];
         }
         simulation.events.push(0, Event::Wake(index));

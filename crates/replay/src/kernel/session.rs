@@ -93,7 +93,7 @@ pub(crate) struct SessionState {
     /// End of the log after its last append.
     pub(crate) appended: u64,
     /// How far its flush of the log reaches.
-    pub(crate) flushes_to: u64,
+    pub(crate) flush_end: u64,
     /// Keys of hot locks that it holds.
     pub(crate) held_keys: Vec<u32>,
     pub(crate) transaction_began: Nanos,
@@ -145,7 +145,7 @@ impl SessionState {
             activity: Part::Other,
             activity_since: 0,
             appended: 0,
-            flushes_to: 0,
+            flush_end: 0,
             held_keys: Vec::with_capacity(8),
             transaction_began: 0,
             replied: false,

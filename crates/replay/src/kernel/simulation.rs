@@ -25,10 +25,10 @@ use crate::scheduler::client_threads::ClientThread;
 use crate::scheduler::cores::Cores;
 
 /// Pause of a session whose whole program took no time.
-const LEAST_CYCLE_NS: Nanos = 1_000_000;
+const EMPTY_CYCLE_PAUSE_NS: Nanos = 1_000_000;
 
 /// Warm-up of a run that ends after a number of transactions: one in this many of them.
-const WARM_UP_PART: u64 = 5;
+const WARM_UP_DIVISOR: u64 = 5;
 
 /// A run.
 pub(crate) struct Simulation<'a> {
@@ -129,7 +129,7 @@ impl Simulation<'_> {
         self.transactions += 1;
         if self.metrics.is_counting() {
             self.over |= self.metrics.transactions >= self.enough;
-        } else if self.transactions >= self.enough / WARM_UP_PART {
+        } else if self.transactions >= self.enough / WARM_UP_DIVISOR {
             self.begin_counting();
         }
     }
@@ -214,7 +214,8 @@ impl Simulation<'_> {
             return false;
         }
         if took_no_time {
-            self.events.push(now + LEAST_CYCLE_NS, Event::Wake(index));
+            self.events
+                .push(now + EMPTY_CYCLE_PAUSE_NS, Event::Wake(index));
         }
         !took_no_time
     }

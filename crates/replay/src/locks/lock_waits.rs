@@ -9,7 +9,7 @@ use crate::kernel::simulation::Simulation;
 use crate::locks::hot_locks::LockOutcome;
 
 /// After this many attempts a session continues without the key, as after a time-out.
-const MOST_ATTEMPTS: u32 = 100;
+const MAX_ATTEMPTS: u32 = 100;
 
 impl Simulation<'_> {
     /// Retries after the next delay of the engine plus a recorded lateness.
@@ -55,7 +55,7 @@ impl Simulation<'_> {
                 self.take_snapshot(index);
                 true
             }
-            LockOutcome::Busy if self.session(index).lock_attempts > MOST_ATTEMPTS => {
+            LockOutcome::Busy if self.session(index).lock_attempts > MAX_ATTEMPTS => {
                 self.session(index).awaited_key = NONE;
                 self.session(index).lock_attempts = 0;
                 true

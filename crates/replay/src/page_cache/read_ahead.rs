@@ -10,13 +10,13 @@ use tierwise_recording::Role;
 use tierwise_work::Part;
 
 use crate::block::jobs::OnDone;
-use crate::block::storage::LONGEST_SECTORS;
+use crate::block::storage::MAX_REQUEST_SECTORS;
 use crate::kernel::events::Event;
 use crate::kernel::simulation::Simulation;
 use crate::page_cache::read_ahead_windows::{Covered, Range};
 
 /// Longest request, in sectors.
-const LONGEST: u64 = LONGEST_SECTORS as u64;
+const MAX_REQUEST: u64 = MAX_REQUEST_SECTORS as u64;
 
 impl Simulation<'_> {
     /// Reads a range of a stream that continues for `rest` sectors, with this device's windows.
@@ -91,7 +91,7 @@ impl Simulation<'_> {
     fn send_window(&mut self, role: Role, (first, until): Range, limit: u64) {
         let mut from = first;
         while from < until {
-            let end = until.min(from + limit.min(LONGEST));
+            let end = until.min(from + limit.min(MAX_REQUEST));
             let job = self.send_job(OnDone::ReadAhead, Op::Read, role, from, (end - from) as u32);
             self.read_ahead.sent(job, role, (from, end));
             from = end;

@@ -3,7 +3,7 @@
 use tierwise_recording::Role;
 
 /// Windows kept in memory.
-const MOST_WINDOWS: usize = 256;
+const MAX_WINDOWS: usize = 256;
 
 /// First sector and end of a range.
 pub(crate) type Range = (u64, u64);
@@ -61,7 +61,7 @@ pub(crate) struct ReadAhead {
 impl ReadAhead {
     /// Keeps a range of a stream to be sent as readers reach it.
     pub(crate) fn keep_unsent(&mut self, role: Role, (from, end): Range, stream_end: u64) {
-        if self.unsent.len() >= MOST_WINDOWS {
+        if self.unsent.len() >= MAX_WINDOWS {
             self.unsent.remove(0);
         }
         self.unsent.push(Unsent {
@@ -134,7 +134,7 @@ impl ReadAhead {
 
     /// Adds a window of a nominal size that ends at `until`.
     fn open(&mut self, role: Role, (first, sectors): (u64, u64), until: u64) -> Range {
-        if self.windows.len() >= MOST_WINDOWS {
+        if self.windows.len() >= MAX_WINDOWS {
             self.windows.remove(0);
         }
         self.windows.push(Window {

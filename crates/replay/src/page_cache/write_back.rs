@@ -15,12 +15,13 @@ use crate::kernel::session::Resume;
 use crate::kernel::simulation::Simulation;
 
 /// Interval of periodic write-back (`dirty_writeback_centisecs`).
-const LOOKS_NS: Nanos = 5_000_000_000;
+const WRITE_BACK_INTERVAL_NS: Nanos = 5_000_000_000;
 
 impl Simulation<'_> {
     /// Periodic write-back.
     pub(crate) fn periodic_write_back(&mut self) {
-        self.events.push(self.now + LOOKS_NS, Event::WriteBack);
+        self.events
+            .push(self.now + WRITE_BACK_INTERVAL_NS, Event::WriteBack);
         self.dependencies.give_up_waits(self.now, &mut self.events);
         self.start_write_back();
     }

@@ -97,7 +97,7 @@ pub(crate) enum Operation {
 ///
 /// # Errors
 ///
-/// An index that points nowhere.
+/// An index that is out of range.
 pub(crate) fn compile_step(
     work: &Work,
     session: &Session,

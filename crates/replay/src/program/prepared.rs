@@ -28,7 +28,7 @@ pub struct Program {
     /// Their profiles, of those that were emulated.
     pub(crate) profiles: Vec<Option<Profile>>,
     /// What stands for a device of which nothing is known.
-    pub(crate) nowhere: RecordedDevice,
+    pub(crate) unknown_device_times: RecordedDevice,
     /// The session that gives each signal.
     pub(crate) signallers: Vec<Option<u32>>,
     /// The longest time that any session is away.
@@ -39,7 +39,7 @@ impl Program {
     /// Makes work ready; `library` has the texts of profiles that those of recorded devices refer to.
     ///
     /// # Errors
-    /// Work without a client's session, or with an index that points nowhere.
+    /// Work without a client's session, or with an index that is out of range.
     pub fn new(work: Work, library: &Library) -> Result<Self, ReplayError> {
         if !are_sound(&work) {
             return Err(ReplayError::new(
@@ -79,7 +79,7 @@ impl Program {
             clients,
             devices,
             profiles,
-            nowhere: RecordedDevice::default(),
+            unknown_device_times: RecordedDevice::default(),
             signallers,
             longest_away_ns,
         })
@@ -103,8 +103,8 @@ impl Program {
 
     /// What the leader of a flush of the log runs before it, had it been warm, on the mean; none without commits.
     pub(crate) fn leader_ns(&self) -> Option<f64> {
-        let leads = self.sessions.iter().map(|session| session.leads);
-        let (count, ns) = leads.fold((0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let leader_work = self.sessions.iter().map(|session| session.leader_work);
+        let (count, ns) = leader_work.fold((0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         (count > 0).then(|| ns / f64::from(count))
     }
 

@@ -12,14 +12,14 @@ pub(crate) struct SessionProgram {
     /// First operation of each turn.
     pub(crate) turns: Vec<u32>,
     /// Turns with which a transaction begins.
-    pub(crate) beginnings: Vec<u32>,
+    pub(crate) transaction_starts: Vec<u32>,
     /// Whether it is a client's session, so that its turns count.
     pub(crate) client: bool,
     /// The thread of its client, as in the work.
     pub(crate) thread: Option<u32>,
     /// Commits, and what all of them would take of a core before their flushes if they led them, had their threads
     /// been warm.
-    pub(crate) leads: (u32, f64),
+    pub(crate) leader_work: (u32, f64),
     /// Whether it makes a second copy of the log: as long as there is a log, whatever was recorded.
     pub(crate) replicates_log: bool,
     pub(crate) pace: Pace,
@@ -33,10 +33,10 @@ impl SessionProgram {
         Self {
             ops: vec![Operation::BackgroundRun, Operation::BackgroundRest],
             turns: Vec::new(),
-            beginnings: Vec::new(),
+            transaction_starts: Vec::new(),
             client: false,
             thread: None,
-            leads: (0, 0.0),
+            leader_work: (0, 0.0),
             replicates_log: false,
             pace: Pace::Loop,
             starts: Vec::new(),
@@ -47,7 +47,7 @@ impl SessionProgram {
 /// Makes a session ready.
 ///
 /// # Errors
-/// Turns without their steps or starts, steps whose index points nowhere.
+/// Turns without their steps or starts, steps whose index is out of range.
 pub(crate) fn compile(
     work: &Work,
     session: &Session,
@@ -56,10 +56,10 @@ pub(crate) fn compile(
     let mut routine = SessionProgram {
         ops: Vec::with_capacity(session.steps.len() + session.turns.len()),
         turns: Vec::with_capacity(session.turns.len()),
-        beginnings: Vec::new(),
+        transaction_starts: Vec::new(),
         client,
         thread: session.client,
-        leads: (0, 0.0),
+        leader_work: (0, 0.0),
         replicates_log: session.steps.contains(&Step::AwaitLog),
         pace: session.pace,
         starts: session.starts.clone(),
@@ -72,7 +72,7 @@ pub(crate) fn compile(
     for (index, turn) in session.turns.iter().enumerate() {
         routine.turns.push(routine.ops.len() as u32);
         if begins {
-            routine.beginnings.push(index as u32);
+            routine.transaction_starts.push(index as u32);
         }
         begins = turn.ends;
         let steps = steps(session, turn)?;
@@ -91,8 +91,8 @@ pub(crate) fn compile(
                     .extend(rest.map(|part| Operation::Checkpoint(*part)));
             }
             if *step == Step::Commit {
-                routine.leads.0 += 1;
-                routine.leads.1 += flush(work, &mut coldness);
+                routine.leader_work.0 += 1;
+                routine.leader_work.1 += flush(work, &mut coldness);
             }
         }
         if reply == steps.len() {

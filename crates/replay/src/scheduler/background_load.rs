@@ -9,7 +9,7 @@ use crate::kernel::run::run;
 use crate::program::prepared::Program;
 
 /// Observed share below which nothing is calibrated.
-const LEAST: f64 = 0.02;
+const MIN_SHARE: f64 = 0.02;
 /// Steps of the bisection: to 1.6 % of the observed share.
 const STEPS: u32 = 6;
 /// Virtual time of each step, in nanoseconds.
@@ -27,7 +27,7 @@ fn calibrate(program: &Program) -> f64 {
         .iter()
         .find(|share| share.0 == "runnable")
         .map(|share| share.1);
-    let Some(waited) = waited.filter(|_| observed >= LEAST) else {
+    let Some(waited) = waited.filter(|_| observed >= MIN_SHARE) else {
         return observed;
     };
     let waits_longer = |share: f64| runnable(program, share).is_some_and(|found| found > waited);

@@ -12,7 +12,7 @@ use tierwise_work::PickRules;
 use crate::scheduler::run_queue::RunQueue;
 
 const SLICE_NS: Nanos = 750_000;
-const MOST_DOUBLINGS: u32 = 3;
+const MAX_DOUBLINGS: u32 = 3;
 
 /// The session running on a core.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ impl Cores {
             cores: (0..count).map(|_| idle()).collect(),
             idle: (0..count).map(|core| (0, core)).collect(),
             waiting: 0,
-            slice_ns: SLICE_NS * Nanos::from(1 + count.ilog2().min(MOST_DOUBLINGS)),
+            slice_ns: SLICE_NS * Nanos::from(1 + count.ilog2().min(MAX_DOUBLINGS)),
             busy_ns: 0,
         }
     }
