@@ -6,10 +6,26 @@ use tierwise_work::Part;
 
 use crate::api::outcome::Latency;
 
+/// Warm-up of a run that ends after a number of transactions: one in this many of them.
+const WARM_UP_DIVISOR: u64 = 5;
+
+/// What follows from the number of transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Milestone {
+    /// The warm-up ends.
+    WarmUpOver,
+    /// The run ends.
+    Enough,
+}
+
 /// Measured from [`Metrics::start`] on; what came before is discarded.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     counted_from: Option<Nanos>,
+    /// Client transactions since the run began.
+    all_transactions: u64,
+    /// Measured transactions after which the run ends.
+    enough: u64,
     spent_ns: [u64; Part::ALL.len()],
     latency: Times,
     pub(crate) turns: u64,
@@ -19,9 +35,12 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    /// A run ends after `enough` measured transactions.
+    pub(crate) fn new(enough: u64) -> Self {
         Self {
             counted_from: None,
+            all_transactions: 0,
+            enough,
             spent_ns: [0; Part::ALL.len()],
             latency: Times::new(),
             turns: 0,
@@ -44,6 +63,28 @@ impl Metrics {
         (self.commits, self.log_flushes) = (0, 0);
     }
 
+    /// Measured time, in nanoseconds.
+    pub(crate) fn elapsed_ns(&self, now: Nanos) -> Nanos {
+        now - self.counted_from.unwrap_or(0)
+    }
+
+    /// Client transactions since the run began.
+    pub(crate) fn all_transactions(&self) -> u64 {
+        self.all_transactions
+    }
+
+    /// Counts a client's transaction; what follows from their number.
+    pub(crate) fn count_transaction(&mut self) -> Option<Milestone> {
+        self.all_transactions += 1;
+        let (reached, milestone) = if self.is_counting() {
+            (self.transactions >= self.enough, Milestone::Enough)
+        } else {
+            let warm_up = self.enough / WARM_UP_DIVISOR;
+            (self.all_transactions >= warm_up, Milestone::WarmUpOver)
+        };
+        reached.then_some(milestone)
+    }
+
     /// Adds a session's time from `since` until `now`; `since` may lie in the future, then it adds none.
     pub(crate) fn add_time(&mut self, part: Part, since: Nanos, now: Nanos) {
         if let Some(from) = self.counted_from {
@@ -51,7 +92,7 @@ impl Metrics {
         }
     }
 
-    /// Adds a transaction with its latency.
+    /// Adds a transaction's latency.
     pub(crate) fn add_transaction(&mut self, latency_ns: Nanos) {
         self.transactions += 1;
         self.latency.record(latency_ns.max(1));

@@ -33,7 +33,7 @@ impl Simulation<'_> {
     pub(crate) fn begin_due_by_work(&mut self) {
         let mut at = 0;
         while let Some(&(due, session)) = self.due_by_work.get(at) {
-            if due <= self.transactions {
+            if due <= self.metrics.all_transactions() {
                 self.due_by_work.swap_remove(at);
                 self.events.push(self.now, Event::Begin(session));
             } else {

@@ -92,6 +92,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         + 1;
     let sectors = |role| layout.sectors(role);
     let steady = matches!(scenario.mode, Mode::Steady { .. });
+    let enough = scenario.enough.filter(|_| steady).unwrap_or(u64::MAX);
     let memory = scenario
         .memory_bytes
         .unwrap_or(work.memory_bytes)
@@ -123,16 +124,13 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         flusher: Flusher::default(),
         read_ahead: ReadAhead::default(),
         dependencies: ThreadDependencies::new(program, sets),
-        metrics: Metrics::new(),
+        metrics: Metrics::new(enough),
         random: SplitMix::new(scenario.seed),
         cpu_speed: scenario.cpu_speed,
         traced: scenario.traced,
         background_period_ns: 0,
         steady,
-        transactions: 0,
-        enough: scenario.enough.filter(|_| steady).unwrap_or(u64::MAX),
         due_by_work: Vec::new(),
-        counted_from: 0,
         over: false,
         progress: Progress::new(program, scenario.cores, scenario.cpu_speed),
         completed_jobs: Vec::with_capacity(1024),
@@ -262,8 +260,8 @@ fn outcome(mut simulation: Simulation<'_>) -> Outcome {
             simulation.set_activity(index, other);
         }
     }
-    let elapsed_ns = simulation.now - simulation.counted_from;
     let metrics = &simulation.metrics;
+    let elapsed_ns = metrics.elapsed_ns(simulation.now);
     Outcome {
         elapsed_s: elapsed_ns as f64 / 1e9,
         turns: metrics.turns,

@@ -11,7 +11,7 @@ use crate::block::storage::Storage;
 use crate::durability::log::Log;
 use crate::engines::wal::CheckpointedLog;
 use crate::kernel::events::{Event, Events};
-use crate::kernel::metrics::Metrics;
+use crate::kernel::metrics::{Metrics, Milestone};
 use crate::kernel::progress::Progress;
 use crate::kernel::session::{Resume, SessionState};
 use crate::locks::hot_locks::HotLocks;
@@ -26,9 +26,6 @@ use crate::scheduler::cores::Cores;
 
 /// Pause of a session whose whole program took no time.
 const EMPTY_CYCLE_PAUSE_NS: Nanos = 1_000_000;
-
-/// Warm-up of a run that ends after a number of transactions: one in this many of them.
-const WARM_UP_DIVISOR: u64 = 5;
 
 /// A run.
 pub(crate) struct Simulation<'a> {
@@ -64,13 +61,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) steady: bool,
     /// Client sessions that have not finished.
     pub(crate) unfinished: u32,
-    /// Client transactions since the run began.
-    pub(crate) transactions: u64,
-    /// Measured transactions after which the run ends.
-    pub(crate) enough: u64,
     /// Number of transactions at which each paced session starts its turn.
     pub(crate) due_by_work: Vec<(u64, u32)>,
-    pub(crate) counted_from: Nanos,
     pub(crate) over: bool,
     pub(crate) progress: Progress,
     /// Jobs of completed requests; empty between events.
@@ -126,11 +118,10 @@ impl Simulation<'_> {
 
     /// Counts a client's transaction; may end the warm-up or the run.
     pub(crate) fn end_transaction(&mut self) {
-        self.transactions += 1;
-        if self.metrics.is_counting() {
-            self.over |= self.metrics.transactions >= self.enough;
-        } else if self.transactions >= self.enough / WARM_UP_DIVISOR {
-            self.begin_counting();
+        match self.metrics.count_transaction() {
+            Some(Milestone::WarmUpOver) => self.begin_counting(),
+            Some(Milestone::Enough) => self.over = true,
+            None => {}
         }
     }
 
@@ -138,7 +129,6 @@ impl Simulation<'_> {
         if self.metrics.is_counting() {
             return;
         }
-        self.counted_from = self.now;
         self.metrics.start(self.now);
         self.cores.reset_busy_time(self.now);
         self.storage.reset_traffic(self.now);
