@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::{Grouping, Part};
+use tierwise_work::{Grouping, TimeCategory};
 
 use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::engines::wal::CheckpointedLog;
@@ -49,7 +49,7 @@ impl Simulation<'_> {
         );
         if grouped && log.is_busy() && log.holder != index {
             log.waiting.push_back(index);
-            self.set_activity(index, Part::LogQueue);
+            self.set_activity(index, TimeCategory::LogQueue);
             return self.block(index);
         }
         if grouped {
@@ -74,7 +74,7 @@ impl Simulation<'_> {
 
     /// The leader has written the log's buffer; it sends the flush and waits.
     pub(crate) fn send_flush(&mut self, leader: u32) {
-        self.set_activity(leader, Part::LogDevice);
+        self.set_activity(leader, TimeCategory::LogDevice);
         self.leave_core(leader);
         self.start_flush(leader);
     }

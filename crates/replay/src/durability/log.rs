@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
-use tierwise_work::{CpuCost, LogRules};
+use tierwise_work::{LogRules, WarmupCost};
 
 use crate::block::layout::MAX_SECTORS;
 use crate::kernel::session::NONE;
@@ -52,7 +52,7 @@ impl<'a> Log<'a> {
     /// the processor time of a leader before its flush.
     pub(crate) fn new(
         rules: &'a LogRules,
-        cost: CpuCost,
+        cost: WarmupCost,
         leader_ns: Option<f64>,
         waits_for_replica: bool,
     ) -> Self {
@@ -142,7 +142,7 @@ mod tests {
             wake_ns: 0,
             flusher_period_ns: None,
         };
-        let log = Log::new(&rules, CpuCost::default(), None, false);
+        let log = Log::new(&rules, WarmupCost::default(), None, false);
         assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);
         assert_eq!(log.writes(8191, 8193), [(100, 32), (100, 0)]);
         assert_eq!(log.writes(3 * 8192, 5 * 8192), [(148, 16), (100, 16)]);

@@ -5,7 +5,7 @@
 //! pg_receivewal flushes what it got before it replies (receivelog.c).
 
 use tierwise_device::Nanos;
-use tierwise_work::Part;
+use tierwise_work::TimeCategory;
 
 use crate::kernel::events::Event;
 use crate::kernel::session::Resume;
@@ -23,7 +23,7 @@ impl Simulation<'_> {
         }
         log.replica.idle_thread = Some(index);
         self.session(index).resume = Resume::Retry;
-        self.set_activity(index, Part::Sleep);
+        self.set_activity(index, TimeCategory::Sleep);
         self.block(index)
     }
 
@@ -67,7 +67,7 @@ impl Simulation<'_> {
         }
         log.replica.waiting.push(index);
         self.session(index).resume = Resume::Committed;
-        self.set_activity(index, Part::LogQueue);
+        self.set_activity(index, TimeCategory::LogQueue);
         self.leave_core(index);
         true
     }

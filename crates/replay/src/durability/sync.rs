@@ -5,7 +5,7 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
-use tierwise_work::{Part, SyncScript};
+use tierwise_work::{SyncScript, TimeCategory};
 
 use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::durability::sync_stage::{Stage, range, stage};
@@ -19,7 +19,7 @@ const AFTER_DATA: u32 = 1;
 impl<'a> Simulation<'a> {
     /// A session syncs files of a role, and waits.
     pub(crate) fn sync(&mut self, index: u32, role: Role, script: u32) {
-        self.set_activity(index, Part::Write);
+        self.set_activity(index, TimeCategory::Write);
         let job = self.jobs.add(Job::new(
             OnDone::Session(index),
             SyncWrites::Recorded(script),
@@ -66,7 +66,14 @@ impl<'a> Simulation<'a> {
     /// The syncing session requests the next stage, and waits.
     pub(crate) fn data_written(&mut self, session: u32, job: u32) {
         let log = self.jobs.get(job).on_done == OnDone::LogFlush;
-        self.set_activity(session, if log { Part::LogDevice } else { Part::Write });
+        self.set_activity(
+            session,
+            if log {
+                TimeCategory::LogDevice
+            } else {
+                TimeCategory::Write
+            },
+        );
         self.leave_core(session);
         self.advance_job(job);
     }

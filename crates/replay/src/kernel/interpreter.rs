@@ -1,7 +1,7 @@
 //! Executes the operations of sessions.
 
 use tierwise_device::Nanos;
-use tierwise_work::{Pace, Part, Reuse};
+use tierwise_work::{Pace, Reuse, TimeCategory};
 
 use crate::kernel::events::Event;
 use crate::kernel::session::{CLIENT, Resume, SERVER};
@@ -44,7 +44,7 @@ impl Simulation<'_> {
                 }
                 false
             }
-            Operation::Away { time_ns, timer } => self.away(index, time_ns, timer),
+            Operation::Delay { time_ns, timer } => self.away(index, time_ns, timer),
             Operation::Reuse(reuse) => {
                 session.reuse = reuse;
                 true
@@ -82,7 +82,7 @@ impl Simulation<'_> {
                 if self.dependencies.is_given(signal, &self.sessions) {
                     return true;
                 }
-                self.set_activity(index, Part::Other);
+                self.set_activity(index, TimeCategory::Other);
                 self.block(index)
             }
             Operation::BackgroundRun => {
@@ -104,7 +104,14 @@ impl Simulation<'_> {
     }
 
     fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
-        self.set_activity(index, if timer { Part::Sleep } else { Part::Client });
+        self.set_activity(
+            index,
+            if timer {
+                TimeCategory::Sleep
+            } else {
+                TimeCategory::Client
+            },
+        );
         let now = self.now;
         let session = self.session(index);
         session.woken_by_kernel = timer;
@@ -134,7 +141,7 @@ impl Simulation<'_> {
         if ends && session.counts {
             self.metrics.add_transaction(latency_ns);
         }
-        self.set_activity(index, Part::Client);
+        self.set_activity(index, TimeCategory::Client);
         true
     }
 
@@ -153,7 +160,7 @@ impl Simulation<'_> {
             self.end_transaction();
             self.begin_due_by_work();
         }
-        self.set_activity(index, Part::Runnable);
+        self.set_activity(index, TimeCategory::Runnable);
         let session = self.session(index);
         session.replied = false;
         if ends {

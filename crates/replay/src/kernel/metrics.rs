@@ -2,7 +2,7 @@
 
 use tierwise_device::Nanos;
 use tierwise_latency::Times;
-use tierwise_work::Part;
+use tierwise_work::TimeCategory;
 
 use crate::api::outcome::Latency;
 
@@ -26,7 +26,7 @@ pub(crate) struct Metrics {
     all_transactions: u64,
     /// Measured transactions after which the run ends.
     enough: u64,
-    spent_ns: [u64; Part::ALL.len()],
+    spent_ns: [u64; TimeCategory::ALL.len()],
     latency: Times,
     pub(crate) turns: u64,
     pub(crate) transactions: u64,
@@ -41,7 +41,7 @@ impl Metrics {
             counted_from: None,
             all_transactions: 0,
             enough,
-            spent_ns: [0; Part::ALL.len()],
+            spent_ns: [0; TimeCategory::ALL.len()],
             latency: Times::new(),
             turns: 0,
             transactions: 0,
@@ -86,7 +86,7 @@ impl Metrics {
     }
 
     /// Adds a session's time from `since` until `now`; `since` may lie in the future, then it adds none.
-    pub(crate) fn add_time(&mut self, part: Part, since: Nanos, now: Nanos) {
+    pub(crate) fn add_time(&mut self, part: TimeCategory, since: Nanos, now: Nanos) {
         if let Some(from) = self.counted_from {
             self.spent_ns[part as usize] += now.saturating_sub(since.max(from));
         }
@@ -100,7 +100,7 @@ impl Metrics {
 
     pub(crate) fn shares(&self) -> Vec<(String, f64)> {
         let all = self.spent_ns.iter().sum::<u64>().max(1) as f64;
-        let parts = Part::ALL.iter().zip(self.spent_ns);
+        let parts = TimeCategory::ALL.iter().zip(self.spent_ns);
         parts
             .map(|(part, ns)| (part.name().to_owned(), ns as f64 / all))
             .collect()

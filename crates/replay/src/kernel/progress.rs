@@ -4,7 +4,7 @@
 //! that never comes.
 
 use tierwise_device::Nanos;
-use tierwise_work::Part;
+use tierwise_work::TimeCategory;
 
 use crate::api::error::ReplayError;
 use crate::kernel::session::SessionState;
@@ -99,7 +99,7 @@ fn describe(halt: Halt, now: Nanos, sessions: &[SessionState]) -> String {
     let waiting: Vec<_> = sessions.iter().filter(waits).collect();
     let part = waiting
         .first()
-        .map_or(Part::Other, |session| session.activity);
+        .map_or(TimeCategory::Other, |session| session.activity);
     format!(
         "the replay stands still: {} of its sessions never ended, the first of them in \"{}\"",
         waiting.len(),

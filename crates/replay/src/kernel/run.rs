@@ -3,7 +3,7 @@
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Device, Nanos};
 use tierwise_recording::Role;
-use tierwise_work::{Pace, Part, Work};
+use tierwise_work::{Pace, TimeCategory, Work};
 
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
@@ -252,10 +252,10 @@ fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     for index in 0..simulation.sessions.len() as u32 {
         if !simulation.sessions[index as usize].finished {
             let activity = simulation.sessions[index as usize].activity;
-            let other = if activity == Part::Other {
-                Part::Sleep
+            let other = if activity == TimeCategory::Other {
+                TimeCategory::Sleep
             } else {
-                Part::Other
+                TimeCategory::Other
             };
             simulation.set_activity(index, other);
         }

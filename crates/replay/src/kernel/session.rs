@@ -2,7 +2,7 @@
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::{Part, Reuse};
+use tierwise_work::{Reuse, TimeCategory};
 
 use crate::block::in_flight::CpuCharge;
 
@@ -86,9 +86,9 @@ pub(crate) struct SessionState {
     pub(crate) woken_by_kernel: bool,
     /// Whether the cost of cold caches is yet to be added.
     pub(crate) warmup_pending: bool,
-    /// How cold each thread's caches were when it last left its core; see [`tierwise_work::CpuCost`].
+    /// How cold each thread's caches were when it last left its core; see [`tierwise_work::WarmupCost`].
     pub(crate) coldness: [f64; 2],
-    pub(crate) activity: Part,
+    pub(crate) activity: TimeCategory,
     pub(crate) activity_since: Nanos,
     /// End of the log after its last append.
     pub(crate) appended: u64,
@@ -142,7 +142,7 @@ impl SessionState {
             woken_by_kernel: false,
             warmup_pending: false,
             coldness: [0.0; 2],
-            activity: Part::Other,
+            activity: TimeCategory::Other,
             activity_since: 0,
             appended: 0,
             flush_end: 0,

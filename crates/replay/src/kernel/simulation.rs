@@ -3,7 +3,7 @@
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
 use tierwise_recording::Role;
-use tierwise_work::Part;
+use tierwise_work::TimeCategory;
 
 use crate::api::error::ReplayError;
 use crate::block::jobs::Jobs;
@@ -159,15 +159,15 @@ impl Simulation<'_> {
     }
 
     /// Sets what a session spends its time on from now on.
-    pub(crate) fn set_activity(&mut self, session: u32, activity: Part) {
+    pub(crate) fn set_activity(&mut self, session: u32, activity: TimeCategory) {
         self.set_activity_from(session, activity, self.now);
     }
 
     /// Sets what a session spends its time on from then on.
-    pub(crate) fn set_activity_from(&mut self, session: u32, activity: Part, from: Nanos) {
+    pub(crate) fn set_activity_from(&mut self, session: u32, activity: TimeCategory, from: Nanos) {
         let state = &mut self.sessions[session as usize];
         let activity = if state.replied {
-            Part::Client
+            TimeCategory::Client
         } else {
             activity
         };
@@ -200,7 +200,7 @@ impl Simulation<'_> {
                 self.unfinished -= 1;
                 self.over = self.unfinished == 0;
             }
-            self.set_activity(index, Part::Other);
+            self.set_activity(index, TimeCategory::Other);
             return false;
         }
         if took_no_time {

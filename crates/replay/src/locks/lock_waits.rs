@@ -1,7 +1,7 @@
 //! How sessions take, wait for and release keys of hot locks.
 
 use tierwise_device::Nanos;
-use tierwise_work::{HotLock, Part};
+use tierwise_work::{HotLock, TimeCategory};
 
 use crate::kernel::events::Event;
 use crate::kernel::session::{NONE, Resume};
@@ -24,7 +24,7 @@ impl Simulation<'_> {
         session.lock_attempts += 1;
         session.resume = Resume::Retry;
         self.drop_snapshot(index);
-        self.set_activity(index, Part::Lock);
+        self.set_activity(index, TimeCategory::Lock);
         self.events
             .push(self.now + sleep_ns.max(1), Event::Wake(index));
         self.block(index)
@@ -66,7 +66,7 @@ impl Simulation<'_> {
                 self.retry_after(index, rules)
             }
             LockOutcome::Queued => {
-                self.set_activity(index, Part::Lock);
+                self.set_activity(index, TimeCategory::Lock);
                 self.block(index)
             }
         }

@@ -24,7 +24,7 @@ pub(crate) struct CacheHits {
     unknown: bool,
     /// Whether it holds all files, so that nothing is read twice.
     holds_all: bool,
-    /// Misses although it holds all files.
+    /// MissAssumption although it holds all files.
     pub(crate) misses: u64,
 }
 

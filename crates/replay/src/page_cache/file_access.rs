@@ -2,7 +2,7 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
-use tierwise_work::{Part, Reuse};
+use tierwise_work::{Reuse, TimeCategory};
 
 use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::kernel::session::{Resume, Sent, WaitsFor};
@@ -58,7 +58,7 @@ impl Simulation<'_> {
             FileAccess::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
             FileAccess::Write if self.dirty_pages.is_full() => {
                 self.session(index).resume = Resume::Retry;
-                self.set_activity(index, Part::Write);
+                self.set_activity(index, TimeCategory::Write);
                 self.flusher.throttled.push_back(index);
                 self.start_write_back();
                 self.block(index)
@@ -103,9 +103,9 @@ impl Simulation<'_> {
         self.set_activity(
             index,
             if op == Op::Read {
-                Part::Read
+                TimeCategory::Read
             } else {
-                Part::Write
+                TimeCategory::Write
             },
         );
         self.send_for(OnDone::Session(index), op, role, sector, sectors);
@@ -176,7 +176,7 @@ impl Simulation<'_> {
             return false;
         };
         session.waits_for = WaitsFor::Job(job);
-        self.set_activity(index, Part::Read);
+        self.set_activity(index, TimeCategory::Read);
         true
     }
 
@@ -186,7 +186,7 @@ impl Simulation<'_> {
             return true;
         }
         self.session(index).waits_for = WaitsFor::All;
-        self.set_activity(index, Part::Write);
+        self.set_activity(index, TimeCategory::Write);
         self.block(index)
     }
 

@@ -7,7 +7,7 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
-use tierwise_work::Part;
+use tierwise_work::TimeCategory;
 
 use crate::block::jobs::OnDone;
 use crate::block::storage::MAX_REQUEST_SECTORS;
@@ -72,7 +72,7 @@ impl Simulation<'_> {
         if !self.read_ahead.wait_for(index, role, range) {
             return true;
         }
-        self.set_activity(index, Part::Read);
+        self.set_activity(index, TimeCategory::Read);
         self.block(index)
     }
 

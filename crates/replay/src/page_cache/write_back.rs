@@ -6,7 +6,7 @@
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
-use tierwise_work::Part;
+use tierwise_work::TimeCategory;
 
 use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::durability::sync_stage::range;
@@ -74,7 +74,7 @@ impl Simulation<'_> {
             self.send_write_back(role, sector, sectors);
         }
         self.session(index).resume = Resume::Retry;
-        self.set_activity(index, Part::Write);
+        self.set_activity(index, TimeCategory::Write);
         self.flusher.waiting_for_room.push_back(index);
         self.block(index)
     }

@@ -1,7 +1,7 @@
 //! Operations of a session, compiled from the steps of the work.
 
 use tierwise_recording::Role;
-use tierwise_work::{Coldness, Reuse, Session, Step, Work};
+use tierwise_work::{CacheWarmup, Reuse, Session, Step, Work};
 
 use crate::api::error::ReplayError;
 
@@ -47,7 +47,7 @@ pub(crate) enum Operation {
         client: bool,
     },
     /// Waits for a time; `timer`: on the engine's own timer, else for the client.
-    Away { time_ns: u64, timer: bool },
+    Delay { time_ns: u64, timer: bool },
     /// Reuse distance of the turn's next reads.
     Reuse(Reuse),
     /// Accesses a file.
@@ -102,7 +102,7 @@ pub(crate) fn compile_step(
     work: &Work,
     session: &Session,
     step: &Step,
-    coldness: &mut Coldness,
+    coldness: &mut CacheWarmup,
 ) -> Result<Operation, ReplayError> {
     let file = |access, role, sector, sectors| Operation::File {
         access,
@@ -127,12 +127,12 @@ pub(crate) fn compile_step(
             head_start_ns,
             client,
         },
-        Step::Away(away) => Operation::Away {
+        Step::Delay(away) => Operation::Delay {
             time_ns: away.time_ns,
             timer: away.timer,
         },
         Step::Reuse(reuse) => Operation::Reuse(reuse),
-        Step::Look {
+        Step::CachedRead {
             role,
             sector,
             sectors,
@@ -185,7 +185,7 @@ pub(crate) fn compile_step(
         Step::Sync { .. } => return Err(broken(session, "a sync without its script")),
         Step::Append { size_bytes } => Operation::Append { size_bytes },
         Step::Frames { count } => Operation::Frames { count },
-        Step::LogAnew => Operation::RecreateLog,
+        Step::NewLogFile => Operation::RecreateLog,
         Step::Checkpoint => Operation::Checkpoint(CheckpointPhase::Begin),
         Step::Commit => Operation::Commit,
         Step::AwaitLog => Operation::AwaitLog,

@@ -210,7 +210,7 @@ fn signallers(sessions: &[SessionProgram]) -> Vec<Option<u32>> {
 /// The longest time that a session is away.
 fn longest_away_ns<'a>(ops: impl Iterator<Item = &'a Operation>) -> u64 {
     let away = ops.filter_map(|op| match op {
-        Operation::Away { time_ns, .. } => Some(*time_ns),
+        Operation::Delay { time_ns, .. } => Some(*time_ns),
         _ => None,
     });
     away.max().unwrap_or(0)

@@ -1,6 +1,6 @@
 //! Sessions made ready to be run: operations in one flat list.
 
-use tierwise_work::{Coldness, Pace, Session, Step, Turn, Work};
+use tierwise_work::{CacheWarmup, Pace, Session, Step, Turn, Work};
 
 use crate::api::error::ReplayError;
 use crate::program::operation::{CheckpointPhase, Operation, broken, compile_step};
@@ -68,7 +68,7 @@ pub(crate) fn compile(
         return Err(broken(session, "turns without a start"));
     }
     let mut begins = true;
-    let mut coldness = Coldness::default();
+    let mut coldness = CacheWarmup::default();
     for (index, turn) in session.turns.iter().enumerate() {
         routine.turns.push(routine.ops.len() as u32);
         if begins {
@@ -104,7 +104,7 @@ pub(crate) fn compile(
 }
 
 /// A recorded flush of the log: what its leader runs before it, had it been warm.
-fn flush(work: &Work, coldness: &mut Coldness) -> f64 {
+fn flush(work: &Work, coldness: &mut CacheWarmup) -> f64 {
     let Some(rules) = &work.log else { return 0.0 };
     let leader_ns = f64::from(rules.leader_cpu_ns);
     let (_, warm_ns) = coldness.pass(&work.cpu, false, leader_ns, 0);

@@ -1,7 +1,7 @@
 //! Client threads at work: which session a thread serves and which ones wait for it.
 
 use tierwise_device::Nanos;
-use tierwise_work::Part;
+use tierwise_work::TimeCategory;
 
 use crate::kernel::session::{CLIENT, NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
@@ -19,7 +19,7 @@ impl Simulation<'_> {
         }
         thread.waiting.push_back(index);
         self.session(index).resume = Resume::Retry;
-        self.set_activity(index, Part::Client);
+        self.set_activity(index, TimeCategory::Client);
         self.leave_core(index);
     }
 

@@ -18,7 +18,7 @@ pub(crate) struct ClientThread {
     pub(crate) waiting: VecDeque<u32>,
     /// When it last left a core.
     pub(crate) off_since: Nanos,
-    /// How cold its caches were when it last left a core; see [`tierwise_work::CpuCost`].
+    /// How cold its caches were when it last left a core; see [`tierwise_work::WarmupCost`].
     pub(crate) coldness: f64,
 }
 

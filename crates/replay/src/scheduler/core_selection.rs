@@ -1,6 +1,6 @@
 //! Core selection: where a woken thread runs.
 //!
-//! Source: the recording (`WakeRules`). A thread wakes on the core where it ran in the recording, since kernels keep
+//! Source: the recording (`WakeupRules`). A thread wakes on the core where it ran in the recording, since kernels keep
 //! a thread near its caches. Whether it moves when that core is busy, and whether an idle core steals waiting
 //! threads, differs between kernels and machines; both are probabilities from the recording. Not modelled: periodic
 //! load balancing, hardware threads of one core, caches shared by cores.
@@ -37,7 +37,7 @@ impl Simulation<'_> {
         let idle = self.cores.last_idle().filter(|_| !self.cores.is_idle(home));
         let Some(core) = idle else { return home };
         let idle_ns = self.now - self.cores.left_at(core);
-        let stays = self.program.work.wakes.stays_share(idle_ns);
+        let stays = self.program.work.wakeups.same_core_share(idle_ns);
         if self.is_drawn(stays) { home } else { core }
     }
 
@@ -49,7 +49,7 @@ impl Simulation<'_> {
 
     /// Steals a waiting thread for an idle core, unless the kernel leaves it where it is.
     pub(crate) fn steal_waiting(&mut self) -> Option<u32> {
-        let leaves = self.program.work.wakes.leaves_share();
+        let leaves = self.program.work.wakeups.no_pull_share();
         if !self.cores.any_waiting() || self.is_drawn(leaves) {
             return None;
         }
@@ -58,7 +58,7 @@ impl Simulation<'_> {
 
     /// Latency of a wake-up on a core that has idled for so long.
     pub(crate) fn wakeup_ns(&self, idle_ns: Nanos) -> Nanos {
-        self.program.work.wakes.starts_ns(idle_ns)
+        self.program.work.wakeups.start_latency_ns(idle_ns)
     }
 
     /// Puts a woken thread into a busy core's run queue; it may preempt the running one. The waker counts as the
@@ -70,15 +70,18 @@ impl Simulation<'_> {
             _ => by,
         };
         let client = usize::from(self.session(index).thread == CLIENT);
-        let picks = &self.program.work.picks;
-        let (share, takes_ns) = (
-            picks.takes[by as usize][client],
-            picks.takes_ns[by as usize],
+        let picks = &self.program.work.preemption;
+        let (share, preempt_after_ns) = (
+            picks.preempt_share[by as usize][client],
+            picks.preempt_after_ns[by as usize],
         );
         if !self.is_drawn(share) {
             return;
         }
-        if let Some(at) = self.cores.preempt_at(core, index, self.now + takes_ns) {
+        if let Some(at) = self
+            .cores
+            .preempt_at(core, index, self.now + preempt_after_ns)
+        {
             self.events.push(at, Event::Core(core));
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_work::PickRules;
+use tierwise_work::PreemptionRules;
 
 use crate::scheduler::run_queue::RunQueue;
 
@@ -168,7 +168,7 @@ impl Cores {
     pub(crate) fn next_for(
         &mut self,
         core: u32,
-        rules: &PickRules,
+        rules: &PreemptionRules,
         random: &mut SplitMix,
     ) -> Option<u32> {
         let next = self.cores[core as usize].queue.pop_next(rules, random);

@@ -1,7 +1,7 @@
 //! Dispatches threads of sessions to cores: wake-ups, slices, preemption, cost of cold caches.
 
 use tierwise_device::Nanos;
-use tierwise_work::{Part, Waker};
+use tierwise_work::{TimeCategory, Waker};
 
 use crate::kernel::events::Event;
 use crate::kernel::session::{CLIENT, NONE, Resume, SERVER};
@@ -64,7 +64,14 @@ impl Simulation<'_> {
     /// Marks a session as waiting for a core.
     fn set_queued(&mut self, index: u32) {
         let client = self.session(index).thread == CLIENT;
-        self.set_activity(index, if client { Part::Client } else { Part::Runnable });
+        self.set_activity(
+            index,
+            if client {
+                TimeCategory::Client
+            } else {
+                TimeCategory::Runnable
+            },
+        );
     }
 
     /// Runs a session on a core that it owns, after the core's wake-up latency.
@@ -80,7 +87,15 @@ impl Simulation<'_> {
         session.core = core;
         let (pending_ns, client) = (session.pending_ns, session.thread == CLIENT);
         let starts = self.now + wakes_ns;
-        self.set_activity_from(index, if client { Part::Client } else { Part::Cpu }, starts);
+        self.set_activity_from(
+            index,
+            if client {
+                TimeCategory::Client
+            } else {
+                TimeCategory::Cpu
+            },
+            starts,
+        );
         let ends = self.cores.run(starts, core, index, pending_ns);
         self.events.push(ends, Event::Core(core));
     }
@@ -122,7 +137,7 @@ impl Simulation<'_> {
 
     /// Gives a free core to a waiting session, else makes it idle.
     fn dispatch_next(&mut self, core: u32) {
-        let picks = &self.program.work.picks;
+        let picks = &self.program.work.preemption;
         let next = self.cores.next_for(core, picks, &mut self.random);
         let next = next.or_else(|| self.steal_waiting());
         match next {

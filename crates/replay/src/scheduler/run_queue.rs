@@ -1,10 +1,10 @@
 //! A core's run queue: who waits and who is next.
 //!
-//! Source: the recording (`PickRules`). A woken thread preempts the running one with the recorded probability.
+//! Source: the recording (`PreemptionRules`). A woken thread preempts the running one with the recorded probability.
 //! Otherwise woken and preempted threads are next by their recorded weights.
 
 use tierwise_device::random::SplitMix;
-use tierwise_work::PickRules;
+use tierwise_work::PreemptionRules;
 
 /// Resolution of a drawn probability.
 const PARTS: usize = 1 << 20;
@@ -49,7 +49,11 @@ impl RunQueue {
     }
 
     /// Removes the next session.
-    pub(crate) fn pop_next(&mut self, rules: &PickRules, random: &mut SplitMix) -> Option<u32> {
+    pub(crate) fn pop_next(
+        &mut self,
+        rules: &PreemptionRules,
+        random: &mut SplitMix,
+    ) -> Option<u32> {
         let place =
             |session| (self.waiting.iter()).position(|waits: &Waiter| waits.session == session);
         let at = match (self.preemptor.take().and_then(place), self.waiting.len()) {
@@ -74,13 +78,13 @@ impl RunQueue {
         waits.session
     }
 
-    fn draw_next(&self, rules: &PickRules, random: &mut SplitMix) -> usize {
+    fn draw_next(&self, rules: &PreemptionRules, random: &mut SplitMix) -> usize {
         let queue = &self.waiting;
         let woke = queue.len() - self.lost;
-        let weight = self.lost as f64 * rules.lost_weight;
+        let weight = self.lost as f64 * rules.preempted_weight;
         let takes_preempted = is_drawn(random, weight / (weight + woke as f64));
         let mut among = (0..queue.len()).filter(|&at| queue[at].lost == takes_preempted);
-        let later = match takes_preempted || is_drawn(random, rules.first_share) {
+        let later = match takes_preempted || is_drawn(random, rules.fifo_share) {
             true => 0,
             false => random.below(woke),
         };

@@ -2,7 +2,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_replay::{EmulatedPath, Outcome, Scenario, replay};
-use tierwise_work::{Away, Grouping, Pace, Session, Step, SyncScript, Work};
+use tierwise_work::{Delay, Grouping, Pace, Session, Step, SyncScript, Work};
 
 use crate::support::{MS, SECOND, all_on, cpu, memory, session, shipped, update, work};
 
@@ -147,7 +147,7 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
 
 #[test]
 fn other_programs_take_their_part_of_the_cores() {
-    let pause = Step::Away(Away {
+    let pause = Step::Delay(Delay {
         time_ns: 1000,
         timer: false,
     });

@@ -20,7 +20,7 @@ fn reader(uses: &[Use]) -> Work {
         let (role, sector, sectors) = (Role::Data, place * 4096, 8);
         steps.push(Step::Reuse(pages.map_or(Reuse::UNKNOWN, Reuse::after)));
         steps.push(if found {
-            Step::Look {
+            Step::CachedRead {
                 role,
                 sector,
                 sectors,
@@ -122,7 +122,7 @@ fn a_page_is_read_from_the_device_once_the_cache_is_too_small_for_it() {
 #[test]
 fn a_reader_that_goes_on_finds_what_was_read_ahead() {
     let far = Step::Reuse(Reuse::after(1 << 20));
-    let look = |place: u64| Step::Look {
+    let look = |place: u64| Step::CachedRead {
         role: Role::Data,
         sector: place * 256,
         sectors: 256,

@@ -1,7 +1,7 @@
 //! Threads that wake take cores from those that run there, as often as recorded.
 
 use tierwise_replay::replay;
-use tierwise_work::{Away, Grouping, PickRules, Step, Waker, Work};
+use tierwise_work::{Delay, Grouping, PreemptionRules, Step, Waker, Work};
 
 use crate::support::{SECOND, all_on, cpu, memory, session, work};
 
@@ -13,16 +13,16 @@ fn turns(takes: f64, takes_us: u64) -> f64 {
 
 /// The same, by who wakes it.
 fn turns_by(takes: [[f64; 2]; 3], takes_us: u64) -> f64 {
-    let pause = Step::Away(Away {
+    let pause = Step::Delay(Delay {
         time_ns: 90_000,
         timer: true,
     });
     let mut work = Work {
         cores: 1,
-        picks: PickRules {
-            takes,
-            takes_ns: [takes_us * 1000; 3],
-            ..PickRules::default()
+        preemption: PreemptionRules {
+            preempt_share: takes,
+            preempt_after_ns: [takes_us * 1000; 3],
+            ..PreemptionRules::default()
         },
         ..work(1, &[cpu(10), pause], Grouping::Alone)
     };
@@ -58,16 +58,16 @@ fn whom_a_timer_wakes_takes_the_core_as_whom_the_kernel_wakes() {
 
 #[test]
 fn who_lost_a_core_has_it_again_by_its_weight() {
-    let turns = |lost_weight: f64| {
-        let picks = PickRules {
-            takes: [[0.5; 2]; 3],
-            lost_weight,
-            first_share: 0.0,
-            ..PickRules::default()
+    let turns = |preempted_weight: f64| {
+        let picks = PreemptionRules {
+            preempt_share: [[0.5; 2]; 3],
+            preempted_weight,
+            fifo_share: 0.0,
+            ..PreemptionRules::default()
         };
         let work = Work {
             cores: 1,
-            picks,
+            preemption: picks,
             ..work(6, &[cpu(200)], Grouping::Alone)
         };
         let mut scenario = all_on(memory(0.0), SECOND, 1);
@@ -76,11 +76,11 @@ fn who_lost_a_core_has_it_again_by_its_weight() {
         outcome.turns
     };
     // However they share it, a core does no more than it can.
-    for lost_weight in [0.01, 1.0, 100.0] {
+    for preempted_weight in [0.01, 1.0, 100.0] {
         assert!(
-            turns(lost_weight).abs_diff(5000) < 60,
+            turns(preempted_weight).abs_diff(5000) < 60,
             "{}",
-            turns(lost_weight)
+            turns(preempted_weight)
         );
     }
 }
