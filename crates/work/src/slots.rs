@@ -10,7 +10,7 @@ use crate::wait::Why;
 
 /// A session that does less than this share of the mean of all is somebody looking on; one that commits nothing, less
 /// than this share of the busiest.
-const LEAST_SHARE: f64 = 0.02;
+pub(crate) const LEAST_SHARE: f64 = 0.02;
 
 /// One session before it becomes steps.
 #[derive(Clone, Debug)]
