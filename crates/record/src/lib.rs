@@ -1,10 +1,12 @@
 //! Kernel tracepoints become a recording.
 
+mod calibration;
 pub mod capture;
 mod decoding;
 mod event;
 mod recorder;
 pub mod timeline;
 
+pub use calibration::measure_host;
 pub use event::{Event, EventKind, Opened, SwitchState};
 pub use recorder::{BurstSummary, Recorder, RecorderError};

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.predict import estimates, memory
+from tierwise.predict import counting, estimates, memory
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.doubts import Doubts, doubts, refusal
 from tierwise.predict.model_error import ModelError, What
@@ -57,18 +57,25 @@ class Predictor:
         *,
         seeds: int = SEEDS,
         model_error: ModelError | None = None,
+        unit: counting.Unit | None = None,
     ) -> None:
-        """Replay the recorded run. ``warnings`` are those of the recording: every answer repeats them."""
-        self.replayer = replayer
+        """Replay the recorded run. ``warnings`` are those of the recording: every answer repeats them.
+
+        Rates count ``unit``; transactions, if the recording shows them, where it is not given.
+        """
+        self.about, self.replayer = about, replayer
         self.work = replayer.work
         self._error = ModelError.read() if model_error is None else model_error
         self._seeds = range(seeds)
         reproduced = replayer.reproduce(self._seeds)
         self._base = reproduced.outcomes
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
-        self._counts_transactions = self.work.transactions > 0
+        unit = counting.unit_of(self.work, unit)
+        self._counts_transactions = unit == "transactions"
+        self._correction = counting.correction(about, self.work) if self._counts_transactions else 1.0
         observed = self.work.observed
         rate = observed.transactions_per_s if self._counts_transactions else observed.turns_per_s
+        rate *= self._correction
         self.run = RecordedRun(
             engine=about.engine,
             engine_version=about.engine_version,
@@ -77,7 +84,7 @@ class Predictor:
             clients=self.work.sessions,
             duration_s=self.work.span_s if self.work.once else about.duration_s,
             once=self.work.once,
-            unit="transactions" if self._counts_transactions else "requests",
+            unit=unit,
             rate_per_s=rate,
             reproduced_rate_per_s=rate * (1 + reproduced.error),
             error=reproduced.error,
@@ -87,7 +94,14 @@ class Predictor:
         )
 
     @classmethod
-    def open(cls, path: Path, *, seeds: int = SEEDS, model_error: ModelError | None = None) -> Predictor:
+    def open(
+        cls,
+        path: Path,
+        *,
+        seeds: int = SEEDS,
+        model_error: ModelError | None = None,
+        unit: counting.Unit | None = None,
+    ) -> Predictor:
         """Open a recording and reproduce its run.
 
         Raises:
@@ -95,7 +109,9 @@ class Predictor:
         """
         recording = Recording.open(path)
         replayer = Replayer.open(path)
-        return cls(recording.about, recording.warnings, replayer, seeds=seeds, model_error=model_error)
+        return cls(
+            recording.about, recording.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit
+        )
 
     @property
     def as_recorded(self) -> Prediction:
@@ -221,7 +237,7 @@ class Predictor:
 
     def rate_of(self, outcome: Outcome) -> float:
         """Transactions or requests a second of one outcome."""
-        done = outcome.transactions if self._counts_transactions else outcome.turns
+        done = outcome.transactions * self._correction if self._counts_transactions else outcome.turns
         return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
 
     def _recorded_devices(self) -> dict[Role, str]:

@@ -155,6 +155,24 @@ fn parts_sum_to_the_time_of_every_class() {
 }
 
 #[test]
+fn a_session_that_only_looks_on_is_no_part_of_the_load() {
+    let mut made = Builder {
+        recording: recorded(),
+    };
+    let idle = made.thread(ThreadClass::Session);
+    let wait = made.call(idle, CallKind::Receive, NONE, (0, 1000));
+    made.waits(idle, wait, (1, 999), NONE);
+    let found = breakdown(&made.recording);
+    let counts: Vec<_> = found
+        .classes
+        .iter()
+        .map(|one| (one.class, one.threads))
+        .collect();
+    assert_eq!(counts, [("session", 5), ("other", 1)]);
+    assert_eq!(time_us(&found, Part::Client, None), 0);
+}
+
+#[test]
 fn a_gap_in_a_thread_s_states_is_an_error_of_its_sum() {
     let mut recording = recorded();
     recording.states.remove(1);
