@@ -3,6 +3,7 @@
 pub mod capture;
 mod decoding;
 mod event;
+mod protocol;
 mod recorder;
 pub mod timeline;
 

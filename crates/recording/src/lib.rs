@@ -23,7 +23,8 @@ pub use about::{About, Burst, Check, Cost, Device, Losses, Machine, StorageCpu};
 pub use error::RecordingError;
 pub use role::Role;
 pub use rows::{
-    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass, UNKNOWN,
+    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass,
+    TransactionStatus, UNKNOWN,
 };
 pub use rules::{Rules, RulesError};
 pub use writer::{BurstRows, Writer};

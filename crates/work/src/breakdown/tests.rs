@@ -49,6 +49,7 @@ impl Builder {
             size_bytes: 0,
             asynchronous: false,
             failed: false,
+            transaction_status: None,
         });
         self.recording.calls.len() as u32 - 1
     }
