@@ -1,6 +1,6 @@
 //! A thread's pieces cut into turns: at requests for a server's session, after commits for a library's caller.
 
-use tierwise_recording::{CallKind, Role};
+use tierwise_recording::{Call, CallKind, Role, TransactionStatus};
 
 use crate::commits::{SeenCommit, commits};
 use crate::flushes::LogFlushes;
@@ -19,6 +19,8 @@ pub(crate) struct RawTurn {
     pub(crate) pieces: Vec<Piece>,
     /// Bytes received and sent: what the turn looks like from outside.
     pub(crate) shape: (u64, u64),
+    /// What the last reply says of the session's transaction; none if it was not looked at.
+    pub(crate) status: Option<TransactionStatus>,
     /// When the reply was handed over.
     pub(crate) reply_ns: Option<u64>,
     /// Whether both its ends lie in the burst, or its client was awaited when the burst ended.
@@ -67,9 +69,13 @@ pub(crate) fn cut(
         after_commits(view, flushes, pieces)
     };
     let commits = commits(view, flushes, &pieces);
+    let asked = (starts.iter()).map(|&start| received_in(view, &pieces, start));
+    let mut asked: Vec<u64> = asked.collect();
+    asked.insert(0, 0);
     let mut turns = split(pieces, &starts);
     let last = turns.len() - 1;
-    for (number, turn) in turns.iter_mut().enumerate() {
+    for ((number, turn), asked) in turns.iter_mut().enumerate().zip(asked) {
+        turn.shape.0 = asked;
         turn.thread = thread;
         turn.burst = burst;
         turn.served = served;
@@ -87,17 +93,25 @@ fn waits_for_request(turn: &RawTurn) -> bool {
     turn.reply_ns.is_some() && last.is_some_and(|piece| waits(piece, Why::Client))
 }
 
+/// Index of the first piece after a call that begins with one; the next call's at the latest.
+fn after_call(pieces: &[Piece], index: usize, end_ns: u64) -> usize {
+    let within = |piece: &&Piece| piece.start_ns < end_ns;
+    index + 1 + pieces[index + 1..].iter().take_while(within).count()
+}
+
 fn waits(piece: &Piece, for_what: Why) -> bool {
     matches!(piece.kind, PieceKind::Wait { why, .. } if why == for_what)
 }
 
 /// Indexes of the pieces with which turns begin: after the last wait before a request that follows a reply, which
-/// was given before the recording began where that finds the session waiting for its client.
+/// was given before the recording began where that finds the session waiting for its client. Of requests that came
+/// together, those that follow the end of a transaction are a turn of their own.
 fn at_requests(view: &View<'_>, pieces: &[Piece]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut times = pieces.iter().filter(|piece| piece.time_ns() > 0);
     let mut replied = times.next().is_some_and(|piece| waits(piece, Why::Client));
     let mut waited = None;
+    let mut ended = None;
     for (index, piece) in pieces.iter().enumerate() {
         if waits(piece, Why::Client) && replied {
             waited = Some(index + 1);
@@ -109,6 +123,9 @@ fn at_requests(view: &View<'_>, pieces: &[Piece]) -> Vec<usize> {
             continue;
         };
         if sent(call) {
+            starts.extend(ended.take());
+            let idle = call.transaction_status == Some(TransactionStatus::Idle);
+            ended = idle.then(|| after_call(pieces, index, call.end_ns));
             replied = true;
             waited = None;
         } else if received(call) && replied {
@@ -127,6 +144,7 @@ fn at_requests(view: &View<'_>, pieces: &[Piece]) -> Vec<usize> {
                 starts.push(start);
             }
             replied = false;
+            ended = None;
             waited = None;
         }
     }
@@ -215,7 +233,19 @@ fn deal(turns: &mut [RawTurn], starts: &[usize], commits: Vec<SeenCommit>) {
     }
 }
 
-/// What the turn looks like from outside.
+/// Bytes that were received in a call which was under way when a turn began: it waited for the request.
+fn received_in(view: &View<'_>, pieces: &[Piece], start: usize) -> u64 {
+    let mut before = pieces[..start].iter().rev();
+    let call = before.find_map(|piece| match piece.kind {
+        PieceKind::Call { call } => view.call(call),
+        _ => None,
+    });
+    let begins_ns = pieces.get(start).map_or(u64::MAX, |piece| piece.start_ns);
+    let under_way = |call: &&Call| received(call) && call.end_ns > begins_ns;
+    call.filter(under_way).map_or(0, |call| call.size_bytes)
+}
+
+/// What the turn looks like from outside, beside what was received in a call that began before.
 fn describe(view: &View<'_>, turn: &mut RawTurn) {
     for piece in &turn.pieces {
         let PieceKind::Call { call } = piece.kind else {
@@ -228,6 +258,7 @@ fn describe(view: &View<'_>, turn: &mut RawTurn) {
             turn.shape.0 += call.size_bytes;
         } else if sent(call) {
             turn.shape.1 += call.size_bytes;
+            turn.status = call.transaction_status;
             turn.reply_ns = Some(call.end_ns);
         }
     }

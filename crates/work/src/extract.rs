@@ -5,6 +5,7 @@ use tierwise_recording::{Recording, StorageCpu, ThreadClass};
 use crate::background;
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
+use crate::context::Boundaries;
 use crate::cut::RawTurn;
 use crate::emit::{Appending, Emitter};
 use crate::flushes::LogFlushes;
@@ -15,7 +16,8 @@ use crate::slots::{Slot, slots};
 use crate::view::View;
 use crate::{
     CpuCost, Grouping, Pace, PickRules, Session, Work, WorkError, client, context, database_lock,
-    devices, dirtied, journal, limits, locks, observed, rules, storage_cost, streams, switches,
+    devices, dirtied, journal, limits, locks, observed, previous, rules, status, storage_cost,
+    streams, switches,
 };
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -52,9 +54,9 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         .into_iter()
         .map(|slot| (slot.name, slot.turns))
         .unzip();
-    let explicit = context::mark_inside(&mut turns);
+    let boundaries = boundaries(&mut turns);
     let expected = expected(view);
-    let mut meanings = meanings(&turns, explicit, expected);
+    let mut meanings = meanings(&turns, boundaries, expected);
     let peers = Peers::new(view, flushes);
     let checkpoints = Checkpoints::find(view, flushes);
     let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
@@ -114,6 +116,15 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
     };
     work.limits = limits::limits(view, &work, unexplained);
     work
+}
+
+/// Finds where transactions begin and end; changes the shapes of turns accordingly.
+fn boundaries(turns: &mut [Vec<RawTurn>]) -> Boundaries {
+    if let Some(said) = status::mark_inside(turns) {
+        return said;
+    }
+    previous::tell_apart(turns);
+    context::mark_inside(turns).unwrap_or(Boundaries::Unsaid)
 }
 
 fn client_session(

@@ -19,6 +19,10 @@ const LEAST_RATIO: f64 = 0.6;
 /// The upper end of the interval of that over the lower, where it says anything.
 const MOST_WIDTH: f64 = 1.5;
 
+/// Transactions that were counted otherwise are the truth where they differ by more than this from those that show, and
+/// by more than chance.
+const MOST_OFF: f64 = 0.05;
+
 /// What was observed of all sessions.
 pub(crate) fn observed(
     view: &View<'_>,
@@ -58,11 +62,16 @@ pub(crate) fn observed(
     }
 }
 
-/// Where calls do not tell requests apart, transactions that only read are known by their number alone.
+/// Where calls do not tell requests apart, transactions that only read are known by their number alone; else those that
+/// were counted are the truth.
 fn counted_per_shown(sessions: &[Vec<RawTurn>], ends: usize, expected: Option<f64>) -> Option<f64> {
-    let served = sessions.iter().flatten().any(|turn| turn.served);
-    let expected = expected.filter(|_| !served && ends > 0)?;
-    Some((expected / ends as f64).max(1.0))
+    let expected = expected.filter(|&expected| ends > 0 && expected > 0.0)?;
+    let each = expected / ends as f64;
+    if !sessions.iter().flatten().any(|turn| turn.served) {
+        return Some(each.max(1.0));
+    }
+    let by_chance = 2.0 / (ends as f64).sqrt();
+    ((each - 1.0).abs() > MOST_OFF.max(by_chance)).then_some(each)
 }
 
 /// Rate with recording over the rate without, if that is known.
