@@ -6,6 +6,7 @@ use crate::background;
 use crate::checkpoints::Checkpoints;
 use crate::clock::Clock;
 use crate::context::Boundaries;
+use crate::counted::Counted;
 use crate::cut::RawTurn;
 use crate::emit::{Appending, Emitter};
 use crate::flushes::LogFlushes;
@@ -55,7 +56,8 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
         .map(|slot| (slot.name, slot.turns))
         .unzip();
     let boundaries = boundaries(&mut turns);
-    let expected = expected(view);
+    let counted = Counted::of(view);
+    let expected = counted.map(|counted| counted.in_bursts());
     let mut meanings = meanings(&turns, boundaries, expected);
     let peers = Peers::new(view, flushes);
     let checkpoints = Checkpoints::find(view, flushes);
@@ -65,7 +67,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
     } else {
         locks::find(view, &peers, &turns, &mut meanings)
     };
-    let observed = observed::observed(view, flushes, &turns, &meanings, expected);
+    let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(view, flushes, &peers, appending, checkpoints.as_ref());
@@ -146,19 +148,6 @@ fn client_session(
         emitter.turn(turn, meaning, &mut session);
     }
     session
-}
-
-/// Transactions that others counted, as far as they fall into bursts.
-fn expected(view: &View<'_>) -> Option<f64> {
-    let about = &view.recording.about;
-    let slowed = observed::rate_ratio(view).unwrap_or(1.0);
-    // Bursts are slower than the time between them, and so than the mean of both.
-    let bursts = (view.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
-    let share = bursts * slowed / (1.0 - bursts * (1.0 - slowed));
-    about
-        .transactions
-        .map(|count| count as f64 * share)
-        .filter(|count| count.is_finite())
 }
 
 /// What is appended with each commit, or all along where commits are few and large.

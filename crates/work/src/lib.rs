@@ -9,6 +9,7 @@ mod coldness;
 mod commits;
 mod context;
 mod core_events;
+mod counted;
 mod cut;
 mod database_lock;
 mod devices;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Cost, StateKind};
+use tierwise_recording::StateKind;
 
+use crate::counted::{Counted, rate_ratio};
 use crate::cut::RawTurn;
 use crate::devices::sample;
 use crate::flushes::LogFlushes;
@@ -14,22 +15,13 @@ use crate::view::View;
 use crate::wait::Why;
 use crate::{Observed, storage_cost};
 
-/// Recording is believed to slow its target by no more than this.
-const LEAST_RATIO: f64 = 0.6;
-/// The upper end of the interval of that over the lower, where it says anything.
-const MOST_WIDTH: f64 = 1.5;
-
-/// Transactions that were counted otherwise are the truth where they differ by more than this from those that show, and
-/// by more than chance.
-const MOST_OFF: f64 = 0.05;
-
 /// What was observed of all sessions.
 pub(crate) fn observed(
     view: &View<'_>,
     flushes: &LogFlushes,
     sessions: &[Vec<RawTurn>],
     meanings: &[Vec<Meaning>],
-    expected: Option<f64>,
+    counted: Option<Counted>,
 ) -> Observed {
     let span_ns = view.span_ns();
     let measured = rate_ratio(view);
@@ -40,7 +32,7 @@ pub(crate) fn observed(
         .flatten()
         .filter(|meaning| meaning.ends)
         .count();
-    let counted_per_shown = counted_per_shown(sessions, ends, expected);
+    let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions, meanings));
     let turns = sessions.iter().map(Vec::len).sum();
     let mut latencies = latencies(sessions, meanings);
     for latency in &mut latencies {
@@ -60,27 +52,6 @@ pub(crate) fn observed(
         rate_ratio: measured,
         shares: shares(sessions),
     }
-}
-
-/// Where calls do not tell requests apart, transactions that only read are known by their number alone; else those that
-/// were counted are the truth.
-fn counted_per_shown(sessions: &[Vec<RawTurn>], ends: usize, expected: Option<f64>) -> Option<f64> {
-    let expected = expected.filter(|&expected| ends > 0 && expected > 0.0)?;
-    let each = expected / ends as f64;
-    if !sessions.iter().flatten().any(|turn| turn.served) {
-        return Some(each.max(1.0));
-    }
-    let by_chance = 2.0 / (ends as f64).sqrt();
-    ((each - 1.0).abs() > MOST_OFF.max(by_chance)).then_some(each)
-}
-
-/// Rate with recording over the rate without, if that is known.
-pub(crate) fn rate_ratio(view: &View<'_>) -> Option<f64> {
-    let known = |cost: &&Cost| {
-        cost.rate_ratio_low > 0.0 && cost.rate_ratio_high <= MOST_WIDTH * cost.rate_ratio_low
-    };
-    let cost = view.recording.about.cost.as_ref().filter(known);
-    cost.map(|cost| cost.rate_ratio.clamp(LEAST_RATIO, 1.0))
 }
 
 /// Commits of all sessions, seen and unseen.
