@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import threading
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -145,6 +147,29 @@ def test_postgres(
     with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
         seen = record(postgres, tmp_path / "r", lambda: round_(connection))
     assert_transactions(seen, each)
+
+
+def forget_statuses(out: Path) -> None:
+    """Make it a recording of before replies were looked at."""
+    calls, about = out / "calls.parquet", json.loads((out / "about.json").read_text())
+    older = out / "older.parquet"
+    with duckdb.connect() as data:
+        data.sql(f"COPY (SELECT * EXCLUDE transaction_status FROM '{calls}') TO '{older}' (COMPRESSION zstd)")
+    older.rename(calls)
+    content = calls.read_bytes()
+    about["tables"]["calls"] |= {"size_bytes": len(content), "crc32": zlib.crc32(content)}
+    (out / "about.json").write_text(json.dumps(about))
+
+
+@pytest.mark.parametrize("round_", [explicit, prepared])
+def test_without_statuses_transactions_are_told_by_their_requests(
+    postgres: PostgresEngine, tmp_path: Path, round_: Callable[[Postgres], None]
+) -> None:
+    out = tmp_path / "r"
+    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+        record(postgres, out, lambda: round_(connection))
+    forget_statuses(out)
+    assert abs(Replayer.open(out).work.transactions - ROUNDS) <= 2
 
 
 @pytest.fixture(scope="module")
