@@ -4,6 +4,7 @@ mod calibration;
 pub mod capture;
 mod decoding;
 mod event;
+mod protocol;
 mod recorder;
 pub mod timeline;
 

@@ -25,7 +25,8 @@ pub use error::RecordingError;
 pub use host::{CacheWarmup, ColdRun, Host, WakeupLatency};
 pub use role::Role;
 pub use rows::{
-    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass, UNKNOWN,
+    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass,
+    TransactionStatus, UNKNOWN,
 };
 pub use rules::{Rules, RulesError};
 pub use writer::{BurstRows, Writer};

@@ -88,8 +88,8 @@ impl Sum {
         busy.filter(|((category, _), _)| {
             !matches!(category, TimeCategory::Client | TimeCategory::Sleep)
         })
-            .map(|(_, time_ns)| time_ns)
-            .sum()
+        .map(|(_, time_ns)| time_ns)
+        .sum()
     }
 }
 

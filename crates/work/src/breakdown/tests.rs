@@ -49,6 +49,7 @@ impl Builder {
             size_bytes: 0,
             asynchronous: false,
             failed: false,
+            transaction_status: None,
         });
         self.recording.calls.len() as u32 - 1
     }
@@ -169,7 +170,7 @@ fn a_session_that_only_looks_on_is_no_part_of_the_load() {
         .map(|one| (one.class, one.threads))
         .collect();
     assert_eq!(counts, [("session", 5), ("other", 1)]);
-    assert_eq!(time_us(&found, Part::Client, None), 0);
+    assert_eq!(time_us(&found, TimeCategory::Client, None), 0);
 }
 
 #[test]
