@@ -7,6 +7,7 @@ mod cache;
 mod clients;
 mod commit;
 mod cores;
+mod demands;
 mod error;
 mod events;
 mod files;
@@ -52,6 +53,7 @@ mod traffic;
 mod write_ahead;
 mod write_back;
 
+pub use demands::{Demands, WaitSummary};
 pub use error::ReplayError;
 pub use many::{Answer, replay, replay_all};
 pub use memory::Misses;

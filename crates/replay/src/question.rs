@@ -73,6 +73,9 @@ pub struct Question {
     /// Whether the devices are emulated live.
     #[serde(default)]
     pub live: Option<Live>,
+    /// Whether devices that were not recorded are as long use leaves them.
+    #[serde(default)]
+    pub worn: bool,
 }
 
 impl Question {
@@ -117,6 +120,7 @@ impl Question {
             as_observed: false,
             traced: false,
             live: self.live.map(Live::path).transpose()?,
+            worn: self.worn,
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Device, Nanos};
+use tierwise_device::{Device, Nanos, Precondition, Profile};
 use tierwise_recording::Role;
 use tierwise_work::{Pace, Part, Work};
 
@@ -54,21 +54,28 @@ pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayErro
 
 fn devices<'a>(program: &'a Program, scenario: &Scenario) -> Vec<(Box<dyn Device + 'a>, Toll)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
-    let device =
-        |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
-            let seed = seeds.draw();
-            let known = program.devices.get(index).is_some_and(is_known);
-            let recorded = program.profiles.get(index).and_then(Option::as_ref);
-            let recorded = recorded.filter(|_| !(scenario.as_observed && known));
-            match (profile.as_ref().or(recorded), program.devices.get(index)) {
-                (Some(profile), _) => profile.build(seed),
-                (None, Some(recorded)) => Box::new(Observed::new(recorded, seed)),
-                (None, None) => Box::new(Observed::new(&program.nowhere, seed)),
-            }
-        };
+    let device = |(index, profile): (usize, &'_ Option<Profile>)| -> Box<dyn Device + 'a> {
+        let seed = seeds.draw();
+        let known = program.devices.get(index).is_some_and(is_known);
+        let recorded = program.profiles.get(index).and_then(Option::as_ref);
+        let recorded = recorded.filter(|_| !(scenario.as_observed && known));
+        match (profile, recorded, program.devices.get(index)) {
+            (Some(profile), ..) if scenario.worn => worn(profile, seed),
+            (Some(profile), ..) | (None, Some(profile), _) => profile.build(seed),
+            (None, None, Some(recorded)) => Box::new(Observed::new(recorded, seed)),
+            (None, None, None) => Box::new(Observed::new(&program.nowhere, seed)),
+        }
+    };
     let devices = scenario.devices.iter().enumerate().map(device);
     let tolls = (0..).map(|index| Toll::new(program, scenario, index));
     devices.zip(tolls).collect()
+}
+
+/// A device as long use leaves it.
+fn worn(profile: &Profile, seed: u64) -> Box<dyn Device> {
+    let mut device = profile.build(seed);
+    device.precondition(Precondition::Random { active_share: 1.0 });
+    device
 }
 
 /// Whether enough times of a device were observed to stand for it.

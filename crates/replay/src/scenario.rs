@@ -75,6 +75,9 @@ pub struct Scenario {
     pub traced: bool,
     /// The path to emulated live disks, if that is what is predicted.
     pub live: Option<LivePath>,
+    /// Whether devices that were not recorded are as long use leaves them: SSDs overwritten at random, volumes out of
+    /// credit. Recorded ones are as they were emulated.
+    pub worn: bool,
 }
 
 impl Scenario {
@@ -96,6 +99,7 @@ impl Scenario {
             as_observed: false,
             traced: false,
             live: None,
+            worn: false,
         }
     }
 

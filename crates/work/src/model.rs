@@ -4,7 +4,7 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{CpuCost, JournalRules, PageCache, PickRules, Step, StorageCost, WakeRules};
+use crate::{CpuCost, JournalRules, PageCache, Part, PickRules, Step, StorageCost, WakeRules};
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a stretch of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -221,6 +221,8 @@ pub struct Observed {
     pub rate_ratio: Option<f64>,
     /// Share of the sessions' time by what it went to, by the names of profiles.
     pub shares: Vec<(String, f64)>,
+    /// What of it was no time on a core: by what it went to, and the role of the file waited for; in nanoseconds.
+    pub waits: Vec<(Part, Option<Role>, u64)>,
 }
 
 /// All that replay needs.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Cost, StateKind};
+use tierwise_recording::{Cost, Role, StateKind};
 
 use crate::cut::RawTurn;
 use crate::devices::sample;
@@ -55,6 +55,7 @@ pub(crate) fn observed(
         busy_share: busy_share(view),
         rate_ratio: measured,
         shares: shares(sessions),
+        waits: waits(view, sessions),
     }
 }
 
@@ -148,6 +149,32 @@ fn shares(sessions: &[Vec<RawTurn>]) -> Vec<(String, f64)> {
     Part::ALL
         .iter()
         .map(|part| (part.name().to_owned(), share(*part)))
+        .collect()
+}
+
+/// What of the sessions' time was no time on a core, by the role of the file where one was waited for.
+fn waits(view: &View<'_>, sessions: &[Vec<RawTurn>]) -> Vec<(Part, Option<Role>, u64)> {
+    let mut times: BTreeMap<(Part, Option<Role>), u64> = BTreeMap::new();
+    for turn in sessions.iter().flatten() {
+        let states = view.states(turn.thread);
+        for piece in &turn.pieces {
+            let what = part(piece.kind);
+            let role = match (what, piece.kind) {
+                (Part::Cpu, _) => continue,
+                (Part::LogDevice | Part::LogQueue, _) => Some(Role::Log),
+                (Part::Read | Part::Write, PieceKind::Wait { state, .. }) => {
+                    let call = states.get(state as usize);
+                    let call = call.and_then(|state| view.call(state.call));
+                    call.and_then(|call| view.role(call.file))
+                }
+                _ => None,
+            };
+            *times.entry((what, role)).or_default() += piece.time_ns();
+        }
+    }
+    let times = times.into_iter().filter(|(_, time_ns)| *time_ns > 0);
+    times
+        .map(|((what, role), time_ns)| (what, role, time_ns))
         .collect()
 }
 

@@ -17,5 +17,6 @@ mod refusals;
 mod serving;
 mod support;
 mod tracing;
+mod worn;
 mod write_ahead;
 mod write_back;
