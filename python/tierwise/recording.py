@@ -103,6 +103,8 @@ class About(_Part):
     foreign_cpu_share: float
     checks: list[Check]
     warnings: list[str]
+    data_directory_bytes: int | None = None
+    """Of all files of the database, touched or not."""
 
 
 @dataclass(frozen=True)
