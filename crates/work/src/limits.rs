@@ -2,7 +2,7 @@
 
 use tierwise_recording::ThreadClass;
 
-use crate::view::View;
+use crate::index::view::View;
 use crate::{Pace, Work};
 
 /// Sentences for every use of the work.

@@ -50,7 +50,7 @@ fn demands_are_what_a_transaction_asks() {
             core: 0,
             head_start_ns: 10_000,
         },
-        Step::Away(tierwise_work::Away {
+        Step::Delay(tierwise_work::Delay {
             time_ns: 2_000_000,
             timer: false,
         }),

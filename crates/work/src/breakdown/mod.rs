@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
 
-use crate::Part;
+use crate::TimeCategory;
 
 use cause::Causes;
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
@@ -22,7 +22,8 @@ pub use traffic::{FileTraffic, Requests, RoleTraffic};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slice {
     /// To what.
-    pub part: Part,
+    #[serde(rename = "part")]
+    pub category: TimeCategory,
     /// Of the file, where it was one and has one.
     pub role: Option<Role>,
     /// How long, summed over threads.
@@ -40,7 +41,7 @@ pub struct ClassTime {
     pub threads: u32,
     /// Time that they lived in bursts, summed.
     pub lived_s: f64,
-    /// What it went to, in the order of [`Part`] and of roles.
+    /// What it went to, in the order of [`TimeCategory`] and of roles.
     pub slices: Vec<Slice>,
 }
 
@@ -69,7 +70,7 @@ pub struct Breakdown {
 #[derive(Default)]
 struct Sum {
     lived_ns: u64,
-    parts: BTreeMap<(Part, Option<Role>), u64>,
+    categories: BTreeMap<(TimeCategory, Option<Role>), u64>,
 }
 
 /// Says where the time went.
@@ -113,7 +114,9 @@ fn add_thread(
     for state in states {
         let time_ns = state.end_ns - state.start_ns;
         let cause = causes.of(state);
-        *sum.parts.entry((cause.part, cause.role)).or_default() += time_ns;
+        *sum.categories
+            .entry((cause.category, cause.role))
+            .or_default() += time_ns;
         if let Some(waited) = waited.get_mut(cause.file as usize) {
             *waited += time_ns;
         }
@@ -145,10 +148,10 @@ fn class_time(recording: &Recording, class: ThreadClass, sum: &Sum) -> ClassTime
         threads: threads.filter(|thread| thread.class == class).count() as u32,
         lived_s: seconds(sum.lived_ns),
         slices: sum
-            .parts
+            .categories
             .iter()
-            .map(|(&(part, role), &time_ns)| Slice {
-                part,
+            .map(|(&(category, role), &time_ns)| Slice {
+                category,
                 role,
                 time_s: seconds(time_ns),
                 share: share(time_ns, sum.lived_ns),

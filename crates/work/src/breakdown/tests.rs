@@ -5,7 +5,7 @@ use tierwise_recording::{
     ThreadClass, UNKNOWN,
 };
 
-use super::{Breakdown, Part, breakdown};
+use super::{Breakdown, TimeCategory, breakdown};
 
 const LEADER: u32 = 0;
 const LOG: u32 = 0;
@@ -117,22 +117,28 @@ fn recorded() -> Recording {
     made.recording
 }
 
-fn time_us(found: &Breakdown, part: Part, role: Option<Role>) -> u64 {
+fn time_us(found: &Breakdown, category: TimeCategory, role: Option<Role>) -> u64 {
     let slices = &found.classes[0].slices;
     let slice = slices
         .iter()
-        .find(|slice| (slice.part, slice.role) == (part, role));
+        .find(|slice| (slice.category, slice.role) == (category, role));
     slice.map_or(0, |slice| (slice.time_s * 1e6).round() as u64)
 }
 
 #[test]
 fn waits_go_to_what_ended_them() {
     let found = breakdown(&recorded());
-    assert_eq!(time_us(&found, Part::LogDevice, Some(Role::Log)), 380);
+    assert_eq!(
+        time_us(&found, TimeCategory::LogDevice, Some(Role::Log)),
+        380
+    );
     let followers = (505 - 205) + (508 - 205);
-    assert_eq!(time_us(&found, Part::LogQueue, Some(Role::Log)), followers);
-    assert_eq!(time_us(&found, Part::Lock, None), 541 - 205);
-    assert_eq!(time_us(&found, Part::Read, Some(Role::Data)), 400);
+    assert_eq!(
+        time_us(&found, TimeCategory::LogQueue, Some(Role::Log)),
+        followers
+    );
+    assert_eq!(time_us(&found, TimeCategory::Lock, None), 541 - 205);
+    assert_eq!(time_us(&found, TimeCategory::Read, Some(Role::Data)), 400);
 }
 
 #[test]
@@ -179,7 +185,7 @@ fn a_wait_for_asynchronous_calls_is_for_the_first_to_be_done() {
     }
     made.waits(session, wait, (100, 300), NONE);
     let found = breakdown(&made.recording);
-    assert_eq!(time_us(&found, Part::Read, Some(Role::Data)), 200);
+    assert_eq!(time_us(&found, TimeCategory::Read, Some(Role::Data)), 200);
 }
 
 #[test]
@@ -188,7 +194,7 @@ fn a_client_whose_calls_are_not_traced_waits_for_its_server() {
     let client = made.thread(ThreadClass::Client);
     made.waits(client, NONE, (100, 300), NONE);
     assert_eq!(
-        time_us(&breakdown(&made.recording), Part::Client, None),
+        time_us(&breakdown(&made.recording), TimeCategory::Client, None),
         200
     );
 }

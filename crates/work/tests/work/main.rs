@@ -3,8 +3,8 @@
 mod any;
 mod checkpoints;
 mod files;
+mod log_replica;
 mod made;
-mod member;
 mod memory;
 mod one_writer;
 mod steps;
