@@ -200,7 +200,7 @@ def test_intervals_know_the_errors_of_other_workloads(
         assert pair.error == pytest.approx(expected - 1, abs=0.005)
         # Errors of 4 % are covered where one of 10 % is known, and not the other way round.
         assert pair.covered == (pair.workload == "order_entry")
-    widest = learnt.find("postgres", "rate")
+    widest = learnt.find("postgres", "emulated→emulated", "rate")
     assert widest is not None
     assert widest.half_width == pytest.approx(-math.log(0.9), abs=0.005)
 
@@ -213,7 +213,7 @@ def test_what_is_learnt_is_what_predictions_read(
     file.write_text(validate.to_toml(learnt), "utf-8")
     read = ModelError.read(file)
     assert [one.cases for one in read.errors] == [one.cases for one in learnt.errors]
-    assert {one.what for one in read.errors} == {"rate", "latency"}
+    assert {one.what for one in read.errors} == {"rate", "p50", "p95", "p99"}
 
 
 def test_the_page_says_what_was_found(spec: validate.ValidationSpec, tmp_path: Path, faked: None) -> None:
@@ -265,7 +265,7 @@ def test_errors_that_grow_with_the_distance_are_learnt_so() -> None:
         for error in (0.02 + 0.2 * max(far, 0.0), -0.02 - 0.2 * max(far, 0.0))
         for _ in range(4)
     ]
-    learnt = validate.learn(pairs, "2026-11-21").find("postgres", "rate")
+    learnt = validate.learn(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
     assert learnt is not None
     assert [learnt.at(math.exp(far)) for far in (-3, 0, 2)] == pytest.approx([0.02, 0.02, 0.42], rel=0.02)
 

@@ -15,16 +15,25 @@ _SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)")
 
 
-def parse_size_bytes(text: str, what: str) -> int:
+def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
     """Bytes in a size such as ``4G``, ``512M`` or ``8192``; K, M, G and T are powers of 1024.
 
+    Args:
+        text: the size.
+        what: the option or field, for errors.
+        least_bytes: less is refused: most likely the unit was left out.
+
     Raises:
-        TierwiseError: naming ``what`` (an option or a field), if the size is not positive or not a size.
+        TierwiseError: if the size is not positive, too small or not a size.
     """
     match = _PATTERN.fullmatch(text.strip())
     size_bytes = int(match[1]) * _FACTORS[match[2].upper()] if match else 0
-    if size_bytes == 0:
+    if not match or size_bytes == 0:
         raise TierwiseError(f"{what}: {text!r} is not a size above 0", "write for example 4G or 512M")
+    if size_bytes < least_bytes:
+        raise TierwiseError(
+            f"{what}: {text.strip()} is {size_bytes:,} bytes", f"write the unit, for example {match[1]}G"
+        )
     return size_bytes
 
 

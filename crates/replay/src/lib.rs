@@ -12,6 +12,7 @@ mod page_cache;
 mod program;
 mod scheduler;
 
+pub use api::demands::{Demands, WaitSummary};
 pub use api::error::ReplayError;
 pub use api::outcome::{Latency, Outcome, RoleIo};
 pub use api::parallel::{Answer, replay, replay_all};

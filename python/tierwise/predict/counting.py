@@ -12,8 +12,6 @@ from tierwise.spelling import one_of
 Unit = Literal["transactions", "requests"]
 
 _UNITS: tuple[Unit, ...] = ("transactions", "requests")
-_MOST_DIFFERENCE = 0.05
-"""A count that differs by no more from what the events show is explained by chance."""
 
 
 def parse_unit(text: str) -> Unit:
@@ -46,9 +44,3 @@ def counted_over_shown(about: About, work: WorkSummary) -> float | None:
     if about.transactions == 0 or undisturbed_s <= 0:
         return None
     return about.transactions / undisturbed_s / work.observed.transactions_per_s
-
-
-def correction(about: About, work: WorkSummary) -> float:
-    """Factor of every rate in transactions: 1 where the count agrees with the events, or there is none."""
-    factor = counted_over_shown(about, work)
-    return 1.0 if factor is None or abs(factor - 1.0) <= _MOST_DIFFERENCE else factor

@@ -10,23 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tierwise.predict import LearntError, ModelError
-from tierwise.predict.model_error import ANY_ENGINE, What
+from tierwise.predict.model_error import What, path_between
 from tierwise.validate.accuracy import Pair, by
 
 _LEVEL = 0.95
 _LEAST_SPREAD = 0.01
-_FEWEST = 20
-"""With fewer pairs of an engine, a 95 % bound of its error is not learnt, and that of all engines holds."""
+_PATH = path_between("emulated", "emulated")
+"""What is recorded and measured here."""
+_WHATS: tuple[What, ...] = ("rate", "p50", "p95", "p99")
 
 
 def learn(pairs: Sequence[Pair], day: str) -> ModelError:
-    """Errors of rates and latencies, over all engines and of each that has enough pairs."""
-    groups = {ANY_ENGINE: list(pairs)} | {
-        engine: own
-        for engine, own in by(pairs, "engine").items()
-        if sum(pair.speedup is not None for pair in own) >= _FEWEST
-    }
-    found = [_learnt(engine, what, own, day) for engine, own in groups.items() for what in _figures()]
+    """Errors of rates and of each percentile of latency, of each engine."""
+    groups = by(pairs, "engine").items()
+    found = [_learnt(engine, what, own, day) for engine, own in groups for what in _WHATS]
     return ModelError(errors=[one for one in found if one is not None])
 
 
@@ -43,20 +40,17 @@ def to_toml(learnt: ModelError) -> str:
     for one in learnt.errors:
         changes = ", ".join(f'"{change}"' for change in one.changes)
         parts.append(
-            f'[[errors]]\nengine = "{one.engine}"\nwhat = "{one.what}"\nchanges = [{changes}]\n'
-            f"cases = {one.cases}\nhalf_width = {one.half_width:.4f}\nper_faster = {one.per_faster:.4f}\n"
+            f'[[errors]]\nengine = "{one.engine}"\npath = "{one.path}"\nwhat = "{one.what}"\n'
+            f"changes = [{changes}]\ncases = {one.cases}\nfamilies = {one.families}\n"
+            f"half_width = {one.half_width:.4f}\nper_faster = {one.per_faster:.4f}\n"
             f"per_slower = {one.per_slower:.4f}\nbias = {one.bias:.4f}\n"
             f'learnt = "{one.learnt}"\n'
         )
     return "\n".join(parts)
 
 
-def _figures() -> tuple[What, What]:
-    return "rate", "latency"
-
-
 def _learnt(engine: str, what: What, pairs: Sequence[Pair], day: str) -> LearntError | None:
-    found = list(_rate_errors(pairs) if what == "rate" else _latency_errors(pairs))
+    found = list(_rate_errors(pairs) if what == "rate" else _latency_errors(pairs, what))
     if not found:
         return None
     far, errors = (np.array(column) for column in zip(*found, strict=True))
@@ -66,6 +60,7 @@ def _learnt(engine: str, what: What, pairs: Sequence[Pair], day: str) -> LearntE
     half_width, per_faster, per_slower = (float(bound * one) for one in spread)
     return LearntError(
         engine=engine,
+        path=_PATH,
         what=what,
         changes=["placement"],
         cases=len(errors),
@@ -84,13 +79,11 @@ def _rate_errors(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
             yield math.log(pair.speedup), pair.log_error
 
 
-def _latency_errors(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
+def _latency_errors(pairs: Sequence[Pair], what: What) -> Iterator[tuple[float, float]]:
     for pair in pairs:
-        if pair.speedup:
-            far = math.log(pair.speedup)
-            yield from (
-                (far, math.log(predicted / measured)) for predicted, measured in pair.latency_us.values()
-            )
+        if pair.speedup and f"{what}_us" in pair.latency_us:
+            predicted, measured = pair.latency_us[f"{what}_us"]
+            yield math.log(pair.speedup), math.log(predicted / measured)
 
 
 def _spread(columns: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -71,7 +71,6 @@ def _from_recording(
     found = {
         "error": predictor.run.error,
         "latency_error": predictor.run.latency_error,
-        "refused": _words(predictor.run.refused),
     }
     units = _units(run, predictor)
     return reproduction.model_copy(update=found), list(_pairs(case, recorded, asked, runs.results, units))

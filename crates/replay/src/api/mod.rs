@@ -1,5 +1,6 @@
 //! Questions to a replay and its answers: scenarios, outcomes, refusals. Nothing here simulates anything.
 
+pub(crate) mod demands;
 pub(crate) mod error;
 pub(crate) mod outcome;
 pub(crate) mod parallel;

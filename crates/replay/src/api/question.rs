@@ -74,6 +74,9 @@ pub struct Question {
     /// Emulated live disks, if that is what is predicted.
     #[serde(default)]
     pub live: Option<EmulationOptions>,
+    /// Whether devices that were not recorded are in the state of long use.
+    #[serde(default)]
+    pub worn: bool,
 }
 
 impl Question {
@@ -119,6 +122,7 @@ impl Question {
             empirical_devices: false,
             traced: false,
             live: self.live.map(EmulationOptions::path).transpose()?,
+            worn: self.worn,
         })
     }
 }

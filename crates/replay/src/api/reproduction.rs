@@ -70,6 +70,10 @@ pub struct Reproduction {
     pub error: f64,
     /// The same for the median latency, if the recording has one.
     pub latency_error: Option<f64>,
+    /// The same of the 95th percentile.
+    pub p95_error: Option<f64>,
+    /// The same of the 99th.
+    pub p99_error: Option<f64>,
 }
 
 /// Whether recorded work repeats or is done once, and how long to measure. A single session recorded from its first
@@ -92,11 +96,15 @@ impl Reproduction {
         };
         let observed = &program.work.observed;
         let slowed = observed.rate_ratio.unwrap_or(1.0);
-        let latency = median(&observed.latencies_ns).map(|ns| ns / slowed);
+        let latency_error = |share: f64, figure: fn(&Outcome) -> f64| {
+            let observed_us = program.observed_latency_us(share)? / slowed;
+            Some(mean(&figure) / observed_us - 1.0)
+        };
         Self {
             error: mean(&|outcome| rate_over_observed(program, outcome, mode)) - 1.0,
-            latency_error: latency
-                .map(|ns| mean(&|outcome| outcome.latency.p50_us * 1e3 / ns) - 1.0),
+            latency_error: latency_error(0.5, |outcome| outcome.latency.p50_us),
+            p95_error: latency_error(0.95, |outcome| outcome.latency.p95_us),
+            p99_error: latency_error(0.99, |outcome| outcome.latency.p99_us),
             outcomes,
         }
     }
@@ -114,10 +122,4 @@ fn rate_over_observed(program: &Program, outcome: &Outcome, mode: Mode) -> f64 {
         return outcome.transactions as f64 / elapsed_s / (observed.transactions_per_s * slowed);
     }
     outcome.turns as f64 / elapsed_s / (observed.turns_per_s * slowed).max(1e-9)
-}
-
-/// The lower median, as in outcomes' percentiles.
-fn median(sorted_ns: &[u64]) -> Option<f64> {
-    let middle = sorted_ns.len().checked_sub(1)? / 2;
-    Some(sorted_ns[middle] as f64)
 }

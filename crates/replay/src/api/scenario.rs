@@ -88,6 +88,9 @@ pub struct Scenario {
     pub traced: bool,
     /// The path to emulated live disks, if those are predicted.
     pub live: Option<EmulatedPath>,
+    /// Whether devices that were not recorded are in the state of long use: SSDs overwritten at random, volumes out
+    /// of credit. Recorded ones are as they were emulated.
+    pub worn: bool,
 }
 
 impl Scenario {
@@ -109,6 +112,7 @@ impl Scenario {
             empirical_devices: false,
             traced: false,
             live: None,
+            worn: false,
         }
     }
 

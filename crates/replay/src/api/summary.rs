@@ -6,6 +6,7 @@ use serde::Serialize;
 use tierwise_recording::Role;
 use tierwise_work::{Grouping, PageCache};
 
+use crate::api::demands::Demands;
 use crate::api::reproduction::recorded_mode;
 use crate::api::scenario::Mode;
 use crate::program::operation::{FileAccess, Operation};
@@ -36,6 +37,8 @@ pub struct Summary {
     pub devices: Vec<DeviceSummary>,
     /// What was observed.
     pub observed: ObservedSummary,
+    /// What a transaction asks and waits for.
+    pub demands: Demands,
     /// Locks held over commits.
     pub locks: Vec<LockSummary>,
     /// Whether another size of memory can be asked for.
@@ -94,13 +97,12 @@ impl Program {
     #[must_use]
     pub fn summary(&self) -> Summary {
         let work = &self.work;
-        let clients = self.sessions.iter().filter(|session| session.client);
         let memory = self.memory_reason();
         Summary {
             cores: work.cores,
             memory_bytes: work.memory_bytes,
             sessions: self.clients,
-            turns: clients.map(|session| session.turns.len()).sum(),
+            turns: self.client_turns(),
             transactions: self.counted(self.transactions() as u64) as usize,
             span_s: work.observed.span_ns as f64 / 1e9,
             once: recorded_mode(self) == Mode::Once,
@@ -108,6 +110,7 @@ impl Program {
             footprints: self.footprints(),
             devices: self.device_summaries(),
             observed: self.observed_summary(),
+            demands: self.demands(),
             locks: self.lock_summaries(),
             can_change_memory: memory.is_none(),
             memory_reason: memory.unwrap_or_default(),
@@ -137,21 +140,23 @@ impl Program {
 
     fn observed_summary(&self) -> ObservedSummary {
         let observed = &self.work.observed;
-        let sorted = &observed.latencies_ns;
-        let quantile = |quantile: f64| {
-            let at = (sorted.len() as f64 * quantile).ceil().max(1.0) as usize - 1;
-            sorted.get(at).map(|ns| *ns as f64 / 1e3)
-        };
         ObservedSummary {
             turns_per_s: observed.turns_per_s,
             transactions_per_s: observed.transactions_per_s,
-            p50_us: quantile(0.5),
-            p95_us: quantile(0.95),
-            p99_us: quantile(0.99),
+            p50_us: self.observed_latency_us(0.5),
+            p95_us: self.observed_latency_us(0.95),
+            p99_us: self.observed_latency_us(0.99),
             commits_per_flush: observed.commits_per_flush,
             busy_share: observed.busy_share,
             shares: observed.shares.iter().cloned().collect(),
         }
+    }
+
+    /// A percentile of the latencies that were observed; of an even number the lower one of two, as in outcomes.
+    pub(crate) fn observed_latency_us(&self, share: f64) -> Option<f64> {
+        let sorted = &self.work.observed.latencies_ns;
+        let at = (sorted.len() as f64 * share).ceil().max(1.0) as usize - 1;
+        sorted.get(at).map(|ns| *ns as f64 / 1e3)
     }
 
     fn lock_summaries(&self) -> Vec<LockSummary> {

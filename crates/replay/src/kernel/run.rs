@@ -1,7 +1,7 @@
 //! Builds a run from a scenario, and an outcome from a run.
 
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Device, Nanos};
+use tierwise_device::{Device, Nanos, Precondition, Profile};
 use tierwise_recording::Role;
 use tierwise_work::{Pace, TimeCategory, Work};
 
@@ -58,21 +58,30 @@ fn devices<'a>(
     scenario: &Scenario,
 ) -> Vec<(Box<dyn Device + 'a>, IoCpuCost)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
-    let device =
-        |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
-            let seed = seeds.draw();
-            let known = program.devices.get(index).is_some_and(is_known);
-            let recorded = program.profiles.get(index).and_then(Option::as_ref);
-            let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
-            match (profile.as_ref().or(recorded), program.devices.get(index)) {
-                (Some(profile), _) => profile.build(seed),
-                (None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),
-                (None, None) => Box::new(EmpiricalDevice::new(&program.unknown_device_times, seed)),
+    let device = |(index, profile): (usize, &'_ Option<Profile>)| -> Box<dyn Device + 'a> {
+        let seed = seeds.draw();
+        let known = program.devices.get(index).is_some_and(is_known);
+        let recorded = program.profiles.get(index).and_then(Option::as_ref);
+        let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
+        match (profile, recorded, program.devices.get(index)) {
+            (Some(profile), ..) if scenario.worn => worn(profile, seed),
+            (Some(profile), ..) | (None, Some(profile), _) => profile.build(seed),
+            (None, None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),
+            (None, None, None) => {
+                Box::new(EmpiricalDevice::new(&program.unknown_device_times, seed))
             }
-        };
+        }
+    };
     let devices = scenario.devices.iter().enumerate().map(device);
     let cpu_costs = (0..).map(|index| IoCpuCost::new(program, scenario, index));
     devices.zip(cpu_costs).collect()
+}
+
+/// A device in the state of long use.
+fn worn(profile: &Profile, seed: u64) -> Box<dyn Device> {
+    let mut device = profile.build(seed);
+    device.precondition(Precondition::Random { active_share: 1.0 });
+    device
 }
 
 /// Whether enough times of a device were observed to stand for it.

@@ -48,8 +48,7 @@ impl Program {
             ));
         }
         let any = work.sessions.iter().any(is_session);
-        let client =
-            |session: &Session| session.pace == Pace::Loop && (is_session(session) || !any);
+        let client = |session: &Session| is_client(session, any);
         let scripts = work
             .sessions
             .iter()
@@ -114,6 +113,17 @@ impl Program {
         self.transactions
     }
 
+    /// Turns of client sessions, each done once.
+    pub(crate) fn client_turns(&self) -> usize {
+        let clients = self.sessions.iter().filter(|session| session.client);
+        clients.map(|session| session.turns.len()).sum()
+    }
+
+    /// Whether a session of the work is a client's.
+    pub(crate) fn is_client(&self, session: &Session) -> bool {
+        !session.turns.is_empty() && is_client(session, self.work.sessions.iter().any(is_session))
+    }
+
     /// Transactions as their clients counted them, of so many that the work shows.
     pub(crate) fn counted(&self, shown: u64) -> u64 {
         let each = self.work.observed.counted_per_shown.unwrap_or(1.0);
@@ -168,6 +178,11 @@ fn devices(
         );
     }
     Ok((devices, profiles))
+}
+
+/// Whether a session is a client's; without `any` thread that serves one, every loop is taken for it.
+fn is_client(session: &Session, any: bool) -> bool {
+    session.pace == Pace::Loop && (is_session(session) || !any)
 }
 
 fn is_session(session: &Session) -> bool {

@@ -17,5 +17,6 @@ mod properties;
 mod refusals;
 mod support;
 mod tracing;
+mod worn;
 mod write_ahead;
 mod write_back;

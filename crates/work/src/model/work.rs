@@ -4,7 +4,10 @@
 
 use tierwise_recording::{Role, ThreadClass};
 
-use crate::{JournalRules, PageCache, PreemptionRules, Step, StorageCost, WakeupRules, WarmupCost};
+use crate::{
+    JournalRules, PageCache, PreemptionRules, Step, StorageCost, TimeCategory, WakeupRules,
+    WarmupCost,
+};
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a part of a loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -221,6 +224,8 @@ pub struct Observed {
     pub rate_ratio: Option<f64>,
     /// Share of the sessions' time by what it went to, by the names of profiles.
     pub shares: Vec<(String, f64)>,
+    /// What of it was no time on a core: by what it went to, and the role of the file waited for; in nanoseconds.
+    pub waits: Vec<(TimeCategory, Option<Role>, u64)>,
 }
 
 /// All that replay needs.

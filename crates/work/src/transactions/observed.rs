@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::StateKind;
+use tierwise_recording::{Role, StateKind};
 
 use crate::Observed;
 use crate::index::view::View;
@@ -52,6 +52,7 @@ pub(crate) fn observed(
         busy_share: busy_share(view),
         rate_ratio: measured,
         shares: shares(sessions),
+        waits: waits(view, sessions),
     }
 }
 
@@ -129,6 +130,32 @@ fn shares(sessions: &[Vec<RawTurn>]) -> Vec<(String, f64)> {
     TimeCategory::ALL
         .iter()
         .map(|category| (category.name().to_owned(), share(*category)))
+        .collect()
+}
+
+/// What of the sessions' time was no time on a core, by the role of the file where one was waited for.
+fn waits(view: &View<'_>, sessions: &[Vec<RawTurn>]) -> Vec<(TimeCategory, Option<Role>, u64)> {
+    let mut times: BTreeMap<(TimeCategory, Option<Role>), u64> = BTreeMap::new();
+    for turn in sessions.iter().flatten() {
+        let states = view.states(turn.thread);
+        for segment in &turn.segments {
+            let what = category(segment.kind);
+            let role = match (what, segment.kind) {
+                (TimeCategory::Cpu, _) => continue,
+                (TimeCategory::LogDevice | TimeCategory::LogQueue, _) => Some(Role::Log),
+                (TimeCategory::Read | TimeCategory::Write, SegmentKind::Wait { state, .. }) => {
+                    let call = states.get(state as usize);
+                    let call = call.and_then(|state| view.call(state.call));
+                    call.and_then(|call| view.role(call.file))
+                }
+                _ => None,
+            };
+            *times.entry((what, role)).or_default() += segment.time_ns();
+        }
+    }
+    let times = times.into_iter().filter(|(_, time_ns)| *time_ns > 0);
+    times
+        .map(|((what, role), time_ns)| (what, role, time_ns))
         .collect()
 }
 
