@@ -61,16 +61,6 @@ def test_transactions_that_are_not_told_make_rates_requests() -> None:
     assert "rates count requests" in found.reasons[0]
 
 
-def test_rates_are_corrected_by_the_count() -> None:
-    counted = round(60 * shown_rate() / 2)
-    predictor = of(transactions=counted)
-    assert predictor.run.rate_per_s == pytest.approx(shown_rate() / 2, rel=0.01)
-    assert predictor.rate_of(predictor._base[0]) == pytest.approx(shown_rate() / 2, rel=0.02)
-    found = verdict(predictor)
-    assert found.usable
-    assert "2.00 times the transactions that were counted" in found.reasons[0]
-
-
 def test_a_count_that_agrees_changes_nothing() -> None:
     predictor = of(transactions=round(60 * shown_rate() * 1.02))
     assert predictor.run.rate_per_s == shown_rate()
