@@ -16,14 +16,15 @@ LEARNT = ModelError.model_validate(
     {
         "errors": [
             {
-                "engine": engine,
+                "engine": "postgres",
+                "path": path,
                 "what": "rate",
                 "changes": ["placement"],
                 "cases": 50,
-                "half_width": width,
+                "half_width": 0.1,
                 "learnt": "2026-11-21",
             }
-            for engine, width in (("any", 0.3), ("postgres", 0.1))
+            for path in ("emulated→real", "emulated→emulated")
         ]
     }
 )

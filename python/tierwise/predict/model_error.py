@@ -14,20 +14,28 @@ from tierwise.errors import TierwiseError
 from tierwise.results.measurements import Record
 
 FILE = Path(__file__).parents[1] / "data" / "model_error.toml"
-ANY_ENGINE = "any"
 
-What = Literal["rate", "latency"]
+What = Literal["rate", "p50", "p95", "p99"]
+Storage = Literal["emulated", "real"]
+
+
+def path_between(recorded: Storage, target: Storage) -> str:
+    """What kind of storage was recorded and what kind is asked for, as ``real→emulated``."""
+    return f"{recorded}→{target}"
 
 
 class LearntError(Record):
     """The error of one figure on one engine, for questions as fast as what was recorded, and for others."""
 
     engine: str
-    """Name of the engine, or ``any``."""
+    path: str
+    """As :func:`path_between`."""
     what: What
     changes: list[str]
     """What the questions changed: ``placement``, ``clients``, …"""
     cases: int = Field(ge=1)
+    families: int = Field(default=1, ge=1)
+    """Client programs that the cases are of."""
     half_width: float = Field(ge=0.0, allow_inf_nan=False)
     """What |ln(predicted / measured)| exceeds one time in twenty, where the rate is as recorded."""
     per_faster: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
@@ -67,12 +75,12 @@ class ModelError(Record):
                 f"{file}: {first}", "run tierwise validate again, or remove the file"
             ) from None
 
-    def find(self, engine: str, what: What) -> LearntError | None:
-        """The error of an engine, else that of any."""
-        fitting = [one for one in self.errors if one.what == what and one.engine in (engine, ANY_ENGINE)]
-        return min(fitting, key=lambda one: one.engine == ANY_ENGINE, default=None)
+    def find(self, engine: str, path: str, what: What) -> LearntError | None:
+        """The error that was learnt of an engine on a path, if any was; that of another says nothing."""
+        known = (one for one in self.errors if (one.engine, one.path, one.what) == (engine, path, what))
+        return next(known, None)
 
-    def unlearnt(self, engine: str, changes: Iterable[str]) -> list[str]:
+    def unlearnt(self, engine: str, path: str, changes: Iterable[str]) -> list[str]:
         """Which of these changes no validation has tried."""
-        known = self.find(engine, "rate")
+        known = self.find(engine, path, "rate")
         return [change for change in changes if known is None or change not in known.changes]

@@ -8,7 +8,7 @@ from pathlib import Path
 from tierwise.predict import estimates, memory
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.doubts import Doubts, doubts, refusal
-from tierwise.predict.model_error import ModelError, What
+from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Estimate, Prediction, RecordedRun, Refusal, RoleLoad
 from tierwise.predict.question import Question
 from tierwise.predict.replayed import Outcome
@@ -18,6 +18,7 @@ from tierwise.roles import Role
 
 SEEDS = 5
 """Runs of the simulator behind an interval."""
+_PERCENTILES: tuple[What, ...] = ("p50", "p95", "p99")
 UNVALIDATED_HALF_WIDTH = 0.2
 """Half width of the logarithm for a model that was never measured: what published replay gets at worst."""
 NOT_VALIDATED = (
@@ -155,7 +156,10 @@ class Predictor:
         rates = [self.rate_of(outcome) for outcome in outcomes]
         speedup = self._speedup_of(rates)
         widths = [*found.half_widths, self._model_half_width(question, "rate", speedup)]
-        slow = [*found.half_widths, self._model_half_width(question, "latency", speedup)]
+        slow = {
+            what: [*found.half_widths, self._model_half_width(question, what, speedup)]
+            for what in _PERCENTILES
+        }
         rate = estimates.estimate(rates, widths)
         latencies = [outcome.latency for outcome in outcomes]
         first = outcomes[0]
@@ -167,9 +171,9 @@ class Predictor:
             seed_rates_per_s=rates,
             elapsed_s=rate and estimates.inverse(rate, self._recorded_units),
             speedup=self._speedup(rates, widths if question.changes else None),
-            p50_us=estimates.estimate([one.p50_us for one in latencies], slow),
-            p95_us=estimates.estimate([one.p95_us for one in latencies], slow),
-            p99_us=estimates.estimate([one.p99_us for one in latencies], slow),
+            p50_us=estimates.estimate([one.p50_us for one in latencies], slow["p50"]),
+            p95_us=estimates.estimate([one.p95_us for one in latencies], slow["p95"]),
+            p99_us=estimates.estimate([one.p99_us for one in latencies], slow["p99"]),
             shares={
                 name: sum(outcome.shares.get(name, 0.0) for outcome in outcomes) / len(outcomes)
                 for name in first.shares
@@ -178,7 +182,7 @@ class Predictor:
             cpu_busy_share=sum(outcome.busy_share for outcome in outcomes) / len(outcomes),
             io=self._io(question, first),
             seeds=len(outcomes),
-            validated=self._error.find(self.run.engine, "rate") is not None,
+            validated=self._error.find(self.run.engine, self._path(question), "rate") is not None,
             warnings=self._said(question, [*found.warnings, *first.warnings]),
         )
 
@@ -197,17 +201,24 @@ class Predictor:
         own = abs(self.run.error if what == "rate" else self.run.latency_error or self.run.error)
         if not question.changes:
             return own
-        learnt = self._error.find(self.run.engine, what)
+        learnt = self._error.find(self.run.engine, self._path(question), what)
         return max(learnt.at(speedup) if learnt else UNVALIDATED_HALF_WIDTH, own)
+
+    def _path(self, question: Question) -> str:
+        """From the kind of storage that was recorded to the kind that is asked for."""
+        emulated = any(device != RECORDED for device in self.run.devices.values())
+        recorded: Storage = "emulated" if emulated else "real"
+        asked: Storage = "emulated" if question.emulated else "real"
+        return path_between(recorded, asked if "placement" in question.changes else recorded)
 
     def _said(self, question: Question, own: Sequence[str]) -> list[str]:
         """Warnings of the recording, of the question and of the error that was learnt, each once."""
         warnings = [*self._warnings, *own]
         if not question.changes:
             return list(dict.fromkeys(warnings))
-        if self._error.find(self.run.engine, "rate") is None:
+        if self._error.find(self.run.engine, self._path(question), "rate") is None:
             warnings.append(NOT_VALIDATED)
-        elif untried := self._error.unlearnt(self.run.engine, question.changes):
+        elif untried := self._error.unlearnt(self.run.engine, self._path(question), question.changes):
             names = " and ".join(name.replace("_", " ") for name in untried)
             warnings.append(f"no validation has tried another {names}: the error may be greater than learnt")
         return list(dict.fromkeys(warnings))
