@@ -66,6 +66,7 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
         f"Laps shorter than declared: {', '.join(accuracy.too_short)}.\n" if accuracy.too_short else "",
         "## Conditions\n",
         "\n".join(f"- {name}: {'; '.join(values)}" for name, values in _conditions(rows).items()),
+        "".join(f"- Idle cores stay awake for {one / 1000:g} µs\n" for one in accuracy.idle_poll_ns).rstrip(),
         f"- Day of judging: {accuracy.day}; {accuracy.runs} runs\n",
     ]
     return "\n".join(part for part in parts if part.strip())

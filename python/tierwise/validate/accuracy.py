@@ -164,6 +164,8 @@ class Accuracy(Record):
     """By round: ``raw`` figures and those ``adjusted`` by the control workload."""
     left_out: dict[str, str] = {}
     """Cases, runs and placements that give nothing to compare, each with the reason."""
+    idle_poll_ns: list[int] = []
+    """How long idle cores of a guest stayed awake."""
     too_short: list[str] = []
     """Cases with laps below the declared least."""
 

@@ -35,4 +35,5 @@ class WaitSampler(threading.Thread):
         """Stop; gives the share of the sessions' time."""
         self._stopping.set()
         self.join()
+        self._database.stop_watching()
         return self._waiting / self._sessions if self._sessions else None

@@ -26,6 +26,7 @@ from tierwise.validate.spec import OWN, ValidationSpec
 
 PLAN_FILE = "plan.json"
 SPEC_FILE = "spec.json"
+_IDLE_POLL = Path("/sys/module/haltpoll/parameters/guest_halt_poll_ns")
 _PROBE_S = 60.0
 """As ``tierwise probe`` takes by itself."""
 OWN_PROFILE = "own.toml"
@@ -60,6 +61,8 @@ class Started(Record):
     rotation: int
     seed: int
     cases: list[str]
+    idle_poll_ns: int | None = None
+    """How long an idle core of a guest stays awake; ``None`` where the kernel does not say."""
 
 
 def run(
@@ -97,6 +100,7 @@ def run(
         rotation=rotation,
         seed=secrets.randbits(31) if seed is None else seed,
         cases=[case.name for case in cases],
+        idle_poll_ns=int(_IDLE_POLL.read_text("ascii")) if _IDLE_POLL.exists() else None,
     )
     _Runner(spec, Place(folder), _started(Place(folder), spec, wanted), observer).run(cases)
 

@@ -59,6 +59,9 @@ def judge(
             if one.truth.raw and one.truth.adjusted
         },
         left_out=dict(left_out) | _absent(rounds) | _problems(rows),
+        idle_poll_ns=sorted(
+            {one.started.idle_poll_ns for one in rounds if one.started.idle_poll_ns is not None}
+        ),
         too_short=sorted({case for one in rounds for case in one.too_short}),
     )
     return accuracy, learn([pair for pair in bare if pair.round == "building"], day)

@@ -100,6 +100,9 @@ class Database(ABC):
         """Sessions that wait for the log just now, and all sessions; ``None`` where it cannot be told."""
         return None
 
+    def stop_watching(self) -> None:  # noqa: B027  (a hook that few need)
+        """Close what :meth:`log_waiters` needs: a session that is recorded shall be a client's."""
+
     def version(self) -> str:
         """Of the programs."""
         return ""
@@ -178,7 +181,7 @@ class Server(Database):
     def stop(self) -> None:
         """End it in order, or at once if that takes too long."""
         process, self._process = self._process, None
-        self._disconnect()
+        self.stop_watching()
         if process is not None:
             process.signal(self._stop_signal())
             process.wait_or_kill(_STOP_TIMEOUT_S)
@@ -186,9 +189,6 @@ class Server(Database):
     @abstractmethod
     def open_to_loopback(self, password: str) -> str:
         """Let clients in over loopback TCP at :attr:`port` with a password; gives the name of the account."""
-
-    @abstractmethod
-    def _disconnect(self) -> None: ...
 
     @abstractmethod
     def _stop_signal(self) -> signal.Signals: ...

@@ -33,7 +33,6 @@ class MariadbServer(Server):
         """Find the programs; the account is ``mysql`` if there is one."""
         super().__init__(settings, "mysql")
         self._binaries = installed()
-        self._control: pymysql.Connection[Any] | None = None
         self._log = self._temp = Path()
 
     @property
@@ -88,14 +87,11 @@ class MariadbServer(Server):
         )
         options = [f"--{key}={value}" for key, value in settings.items()]
         self.launch([self._binaries.server, "--no-defaults", *options, *reached])
-        self._control = self._connect()
         self.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
 
     def execute(self, sql: str) -> None:
         """Run one statement."""
-        if self._control is None:
-            raise self.error("does not run")
-        with self._control.cursor() as cursor:
+        with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute(sql)
 
     def target(self) -> Target | None:
@@ -104,9 +100,7 @@ class MariadbServer(Server):
 
     def counters(self) -> dict[str, float]:
         """Commits that were asked for, flushes of the log, and its bytes, since the server began."""
-        if self._control is None:
-            return {}
-        with self._control.cursor() as cursor:
+        with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute("SHOW GLOBAL STATUS")
             rows = dict(cursor.fetchall())
         return {name: float(rows[status]) for status, name in _STATUS.items() if status in rows}
@@ -128,12 +122,6 @@ class MariadbServer(Server):
                 return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True)
             time.sleep(0.02)
         raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
-
-    def _disconnect(self) -> None:
-        if self._control is not None:
-            with contextlib.suppress(pymysql.MySQLError):
-                self._control.close()
-            self._control = None
 
     def _stop_signal(self) -> signal.Signals:
         return signal.SIGTERM

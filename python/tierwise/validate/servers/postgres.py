@@ -40,7 +40,7 @@ class PostgresServer(Server):
         """Find the programs; the account is ``postgres`` if there is one."""
         super().__init__(settings, "postgres")
         self._binaries = system()
-        self._control: psycopg.Connection[Any] | None = None
+        self._watcher: psycopg.Connection[Any] | None = None
 
     @property
     def programs(self) -> Path:
@@ -90,10 +90,10 @@ class PostgresServer(Server):
         }
         options = [f"-c{key}={value}" for key, value in settings.items()]
         self.launch([self.programs / "postgres", "-D", self.data, *options])
-        self._control = self._connect()
-        known = self._control.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
-        if known.fetchone() is None:
-            self._control.execute(f"CREATE DATABASE {DATABASE}".encode())
+        with self._connect() as connection:
+            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+            if known.fetchone() is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}".encode())
 
     def execute(self, sql: str) -> None:
         """Run one statement in the clients' database."""
@@ -106,15 +106,22 @@ class PostgresServer(Server):
 
     def counters(self) -> dict[str, float]:
         """Commits, flushes of the log, and its bytes, since the server began."""
-        if self._control is None:
-            return {}
-        row = self._control.execute(_COUNTERS).fetchone() or (0, 0, 0)
+        with self._connect() as connection:
+            row = connection.execute(_COUNTERS).fetchone() or (0, 0, 0)
         return dict(zip(("commits", "log_syncs", "log_bytes"), map(float, row), strict=True))
 
     def log_waiters(self) -> tuple[int, int] | None:
         """By the wait events of the clients' sessions."""
-        row = self._control.execute(_WAITERS).fetchone() if self._control is not None else None
+        if self._watcher is None:
+            self._watcher = self._connect()
+        row = self._watcher.execute(_WAITERS).fetchone()
         return None if row is None else (int(row[0]), int(row[1]))
+
+    def stop_watching(self) -> None:
+        """Close the session that asks for waits."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.close()
 
     def open_to_loopback(self, password: str) -> str:
         """With the superuser's account, which has no password and thus no entry otherwise."""
@@ -139,11 +146,6 @@ class PostgresServer(Server):
                 return psycopg.connect(dsn, autocommit=True)
             time.sleep(0.02)
         raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
-
-    def _disconnect(self) -> None:
-        if self._control is not None:
-            self._control.close()
-            self._control = None
 
     def _stop_signal(self) -> signal.Signals:
         return signal.SIGINT
