@@ -1,13 +1,14 @@
 //! Builds a run from a scenario, and an outcome from a run.
 
+use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Device, Nanos};
 use tierwise_recording::Role;
 use tierwise_work::{Pace, TimeCategory, Work};
 
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::scenario::{Mode, Scenario};
+use crate::block::device_queue::DeviceModel;
 use crate::block::empirical_device::EmpiricalDevice;
 use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::jobs::Jobs;
@@ -53,23 +54,20 @@ pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayErro
     Ok(outcome(simulation))
 }
 
-fn devices<'a>(
-    program: &'a Program,
-    scenario: &Scenario,
-) -> Vec<(Box<dyn Device + 'a>, IoCpuCost)> {
+fn devices(program: &Program, scenario: &Scenario) -> Vec<(DeviceModel, IoCpuCost)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
-    let device =
-        |(index, profile): (usize, &'_ Option<tierwise_device::Profile>)| -> Box<dyn Device + 'a> {
-            let seed = seeds.draw();
-            let known = program.devices.get(index).is_some_and(is_known);
-            let recorded = program.profiles.get(index).and_then(Option::as_ref);
-            let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
-            match (profile.as_ref().or(recorded), program.devices.get(index)) {
-                (Some(profile), _) => profile.build(seed),
-                (None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),
-                (None, None) => Box::new(EmpiricalDevice::new(&program.unknown_device_times, seed)),
-            }
-        };
+    let device = |(index, profile): (usize, &Option<tierwise_device::Profile>)| {
+        let seed = seeds.draw();
+        let known = program.devices.get(index).is_some_and(is_known);
+        let recorded = program.profiles.get(index).and_then(Option::as_ref);
+        let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
+        if let Some(profile) = profile.as_ref().or(recorded) {
+            return DeviceModel::Profile(profile.build(seed));
+        }
+        let device = program.devices.get(index);
+        let device = device.unwrap_or(&program.unknown_device_times);
+        DeviceModel::Empirical(EmpiricalDevice::new(device, seed))
+    };
     let devices = scenario.devices.iter().enumerate().map(device);
     let cpu_costs = (0..).map(|index| IoCpuCost::new(program, scenario, index));
     devices.zip(cpu_costs).collect()
@@ -206,6 +204,7 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     simulation
         .dependencies
         .pre_signal_missing(program, sessions);
+    simulation.assign_home_cores();
     start_background_load(simulation, scenario);
     for index in 0..simulation.sessions.len() as u32 {
         if simulation.sessions[index as usize].program_index == simulation.program.background_load {
