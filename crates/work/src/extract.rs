@@ -9,7 +9,7 @@ use crate::index::work_clock::WorkClock;
 use crate::log::checkpoints::Checkpoints;
 use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
-use crate::scheduler::{home_cores, missing_switches};
+use crate::scheduler::{core_coldness, home_cores, missing_switches};
 use crate::storage::{devices, journal, storage_cost};
 use crate::transactions::counted::Counted;
 use crate::transactions::explicit_transactions::Boundaries;
@@ -20,7 +20,7 @@ use crate::transactions::turns::RawTurn;
 use crate::transactions::{
     clients, database_lock, explicit_transactions, hot_locks, observed, previous, status,
 };
-use crate::{Grouping, Pace, PreemptionRules, Session, WarmupCost, Work, WorkError, limits};
+use crate::{Grouping, Pace, PreemptionRules, Session, Work, WorkError, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -65,6 +65,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
     };
     let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
+    let cost = core_coldness::cost(&turns);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(
         view,
@@ -72,6 +73,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
         &dependencies,
         appending,
         checkpoints.as_ref(),
+        cost,
     );
     let mut sessions: Vec<Session> = names
         .into_iter()
@@ -101,7 +103,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
         log,
         checkpoints,
         locks: hot_locks,
-        cpu: WarmupCost::default(),
+        cpu: cost,
         wakeups: view.wakeups(),
         preemption: PreemptionRules::of(view.recording),
         journal,

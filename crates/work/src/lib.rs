@@ -26,7 +26,7 @@ pub use model::work::{
 };
 pub use page_cache::cache_size::PageCache;
 pub use page_cache::reuse::Reuse;
-pub use scheduler::cache_warmup::{CacheWarmup, WarmupCost};
+pub use scheduler::cache_warmup::WarmupCost;
 pub use scheduler::preemption::PreemptionRules;
 pub use scheduler::waker::Waker;
 pub use scheduler::wakeup_latency::WakeupRules;

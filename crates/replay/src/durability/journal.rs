@@ -36,7 +36,7 @@ impl Simulation<'_> {
             false => job.sent_at,
         };
         let cost = self.program.work.cpu;
-        let cold = cost.after_wait(false, 0.0, self.now - waits_since);
+        let cold = cost.after_idle(0.0, self.now - waits_since);
         let ran_ns = (cost.run(f64::from(ran_ns), cold).0 / self.cpu_speed) as Nanos;
         match thread {
             _ if ran_ns == 0 => return false,

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tierwise_device::Nanos;
-use tierwise_work::{LogRules, WarmupCost};
+use tierwise_work::LogRules;
 
 use crate::block::layout::MAX_SECTORS;
 use crate::kernel::session::NONE;
@@ -48,22 +48,14 @@ pub(crate) struct Log<'a> {
 }
 
 impl<'a> Log<'a> {
-    /// A log with these rules, and a replica that commits wait for or not. `cost` is that of cold caches, `leader_ns`
-    /// the processor time of a leader before its flush.
-    pub(crate) fn new(
-        rules: &'a LogRules,
-        cost: WarmupCost,
-        leader_ns: Option<f64>,
-        waits_for_replica: bool,
-    ) -> Self {
-        let after_ns = u64::from(rules.release_after_ns);
-        let took_ns = f64::from(rules.release_cpu_ns);
+    /// A log with these rules, and a replica that commits wait for or not.
+    pub(crate) fn new(rules: &'a LogRules, waits_for_replica: bool) -> Self {
         let plain = rules.scripts.iter();
         let plain = plain.take_while(|script| script.journal_writes.is_empty());
         Self {
             rules,
-            leader_ns: leader_ns.unwrap_or(rules.leader_cpu_ns.into()) as Nanos,
-            release_ns: cost.warm(took_ns, cost.after_wait(false, 0.0, after_ns)).0 as Nanos,
+            leader_ns: rules.leader_cpu_ns.into(),
+            release_ns: rules.release_cpu_ns.into(),
             inserted: 0,
             begins: 0,
             plain: plain.count() as u32,
@@ -137,12 +129,11 @@ mod tests {
             sectors: 64,
             leader_cpu_ns: 0,
             release_cpu_ns: 0,
-            release_after_ns: 0,
             traced_ns: 0,
             wake_ns: 0,
             flusher_period_ns: None,
         };
-        let log = Log::new(&rules, WarmupCost::default(), None, false);
+        let log = Log::new(&rules, false);
         assert_eq!(log.writes(100, 300), [(100, 16), (100, 0)]);
         assert_eq!(log.writes(8191, 8193), [(100, 32), (100, 0)]);
         assert_eq!(log.writes(3 * 8192, 5 * 8192), [(148, 16), (100, 16)]);

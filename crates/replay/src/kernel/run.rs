@@ -64,9 +64,7 @@ fn devices(program: &Program, scenario: &Scenario) -> Vec<(DeviceModel, IoCpuCos
         let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
         match (profile, recorded) {
             (Some(profile), _) if scenario.worn => DeviceModel::Profile(worn(profile, seed)),
-            (Some(profile), _) | (None, Some(profile)) => {
-                DeviceModel::Profile(profile.build(seed))
-            }
+            (Some(profile), _) | (None, Some(profile)) => DeviceModel::Profile(profile.build(seed)),
             (None, None) => {
                 let device = program.devices.get(index);
                 let device = device.unwrap_or(&program.unknown_device_times);
@@ -123,14 +121,10 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         idle_io_threads: Vec::new(),
         journal_ran_at: [0; Role::ALL.len()],
         clients,
-        log: work.log.as_ref().map(|rules| {
-            Log::new(
-                rules,
-                work.cpu,
-                program.leader_ns(),
-                program.waits_for_replica(),
-            )
-        }),
+        log: work
+            .log
+            .as_ref()
+            .map(|rules| Log::new(rules, program.waits_for_replica())),
         wal: work.checkpoints.as_ref().map(CheckpointedLog::new),
         flusher: Flusher::default(),
         read_ahead: ReadAhead::default(),

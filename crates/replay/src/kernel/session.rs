@@ -74,8 +74,6 @@ pub(crate) struct SessionState {
     pub(crate) core: u32,
     /// Which of its two threads runs or ran last: [`SERVER`] or [`CLIENT`].
     pub(crate) thread: usize,
-    /// When each of its threads last left a core.
-    pub(crate) off_since: [Nanos; 2],
     /// Home core of each of its threads, or [`NONE`].
     pub(crate) home: [u32; 2],
     /// Processor time that it still needs.
@@ -88,8 +86,6 @@ pub(crate) struct SessionState {
     pub(crate) woken_by_kernel: bool,
     /// Whether the cost of cold caches is yet to be added.
     pub(crate) warmup_pending: bool,
-    /// How cold each thread's caches were when it last left its core; see [`tierwise_work::WarmupCost`].
-    pub(crate) coldness: [f64; 2],
     pub(crate) activity: TimeCategory,
     pub(crate) activity_since: Nanos,
     /// End of the log after its last append.
@@ -136,14 +132,12 @@ impl SessionState {
             resume: Resume::Next,
             core: NONE,
             thread: 0,
-            off_since: [0; 2],
             home: [NONE; 2],
             pending_ns: 0,
             traced_ns: 0,
             head_start_ns: 0,
             woken_by_kernel: false,
             warmup_pending: false,
-            coldness: [0.0; 2],
             activity: TimeCategory::Other,
             activity_since: 0,
             appended: 0,

@@ -1,7 +1,7 @@
 //! Operations of a session, compiled from the steps of the work.
 
 use tierwise_recording::Role;
-use tierwise_work::{CacheWarmup, Reuse, Session, Step, Work};
+use tierwise_work::{Reuse, Session, Step, Work};
 
 use crate::api::error::ReplayError;
 
@@ -103,7 +103,6 @@ pub(crate) fn compile_step(
     work: &Work,
     session: &Session,
     step: &Step,
-    coldness: &mut CacheWarmup,
 ) -> Result<Operation, ReplayError> {
     let file = |access, role, sector, sectors| Operation::File {
         access,
@@ -114,14 +113,11 @@ pub(crate) fn compile_step(
     Ok(match *step {
         Step::Cpu {
             time_ns,
-            after_wait_ns,
             client,
             traced_ns,
             head_start_ns,
         } => Operation::Cpu {
-            base_ns: coldness
-                .pass(&work.cpu, client, time_ns.into(), after_wait_ns.into())
-                .1 as u32,
+            base_ns: time_ns,
             traced_ns,
             head_start_ns,
             client,

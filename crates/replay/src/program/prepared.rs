@@ -100,13 +100,6 @@ impl Program {
             .any(|op| *op == Operation::Acknowledge)
     }
 
-    /// What the leader of a flush of the log runs before it, had it been warm, on the mean; none without commits.
-    pub(crate) fn leader_ns(&self) -> Option<f64> {
-        let leader_work = self.sessions.iter().map(|session| session.leader_work);
-        let (count, ns) = leader_work.fold((0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        (count > 0).then(|| ns / f64::from(count))
-    }
-
     /// Transactions of client sessions, each done once.
     #[must_use]
     pub fn transactions(&self) -> usize {

@@ -1,6 +1,6 @@
 //! Sessions made ready to be run: operations in one flat list.
 
-use tierwise_work::{CacheWarmup, Pace, Session, Step, Turn, Work};
+use tierwise_work::{Pace, Session, Step, Turn, Work};
 
 use crate::api::error::ReplayError;
 use crate::program::operation::{CheckpointPhase, Operation, broken, compile_step};
@@ -19,9 +19,6 @@ pub(crate) struct SessionProgram {
     pub(crate) thread: Option<u32>,
     /// Its cores by burst, as in the work.
     pub(crate) cores: Vec<Option<u16>>,
-    /// Commits, and what all of them would take of a core before their flushes if they led them, had their threads
-    /// been warm.
-    pub(crate) leader_work: (u32, f64),
     /// Whether it makes a second copy of the log: as long as there is a log, whatever was recorded.
     pub(crate) replicates_log: bool,
     pub(crate) pace: Pace,
@@ -39,7 +36,6 @@ impl SessionProgram {
             client: false,
             thread: None,
             cores: Vec::new(),
-            leader_work: (0, 0.0),
             replicates_log: false,
             pace: Pace::Loop,
             starts: Vec::new(),
@@ -63,7 +59,6 @@ pub(crate) fn compile(
         client,
         thread: session.client,
         cores: session.cores.clone(),
-        leader_work: (0, 0.0),
         replicates_log: session.steps.contains(&Step::AwaitLog),
         pace: session.pace,
         starts: session.starts.clone(),
@@ -72,7 +67,6 @@ pub(crate) fn compile(
         return Err(broken(session, "turns without a start"));
     }
     let mut begins = true;
-    let mut coldness = CacheWarmup::default();
     for (index, turn) in session.turns.iter().enumerate() {
         routine.turns.push(routine.ops.len() as u32);
         if begins {
@@ -85,18 +79,12 @@ pub(crate) fn compile(
             if at == reply {
                 routine.ops.push(Operation::Reply { ends: turn.ends });
             }
-            routine
-                .ops
-                .push(compile_step(work, session, step, &mut coldness)?);
+            routine.ops.push(compile_step(work, session, step)?);
             if *step == Step::Checkpoint {
                 let rest = CheckpointPhase::ALL[1..].iter();
                 routine
                     .ops
                     .extend(rest.map(|part| Operation::Checkpoint(*part)));
-            }
-            if *step == Step::Commit {
-                routine.leader_work.0 += 1;
-                routine.leader_work.1 += flush(work, &mut coldness);
             }
         }
         if reply == steps.len() {
@@ -105,16 +93,6 @@ pub(crate) fn compile(
         routine.ops.push(Operation::EndTurn { ends: turn.ends });
     }
     Ok(routine)
-}
-
-/// A recorded flush of the log: what its leader runs before it, had it been warm.
-fn flush(work: &Work, coldness: &mut CacheWarmup) -> f64 {
-    let Some(rules) = &work.log else { return 0.0 };
-    let leader_ns = f64::from(rules.leader_cpu_ns);
-    let (_, warm_ns) = coldness.pass(&work.cpu, false, leader_ns, 0);
-    let (release_ns, after_ns) = (rules.release_cpu_ns.into(), rules.release_after_ns.into());
-    coldness.pass(&work.cpu, false, release_ns, after_ns);
-    warm_ns
 }
 
 fn steps<'s>(session: &'s Session, turn: &Turn) -> Result<&'s [Step], ReplayError> {

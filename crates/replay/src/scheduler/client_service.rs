@@ -36,10 +36,10 @@ impl Simulation<'_> {
             return self.proceed(index);
         }
         let run_on = self.idle_io_thread();
-        let now = self.now;
-        let session = self.session(index);
-        let core = std::mem::replace(&mut session.core, NONE);
-        session.off_since[CLIENT] = now;
+        let core = std::mem::replace(&mut self.session(index).core, NONE);
+        self.cores.note_left(self.now, core);
+        let coldness = self.cores.coldness(core);
+        *coldness = self.program.work.cpu.run(run_on_ns as f64, *coldness).1;
         let carrier = self.session(run_on);
         (carrier.core, carrier.thread) = (core, CLIENT);
         self.proceed(index);
@@ -79,7 +79,6 @@ impl Simulation<'_> {
         self.session(run_on).thread = SERVER;
         self.idle_io_threads.push(run_on);
         let next = self.clients.get_mut(client as usize).and_then(|thread| {
-            thread.off_since = self.now;
             thread.serves = thread.waiting.pop_front();
             thread.serves
         });
@@ -90,37 +89,5 @@ impl Simulation<'_> {
         let session = self.session(next);
         (session.core, session.thread) = (core, CLIENT);
         self.resume(next);
-    }
-
-    /// When the session's current thread last left a core.
-    pub(crate) fn off_since(&mut self, index: u32) -> Nanos {
-        let session = self.session(index);
-        let (thread, client, own) = (session.thread, session.client, session.off_since);
-        match self.clients.get(client as usize) {
-            Some(shared) if thread == CLIENT => shared.off_since,
-            _ => own[thread],
-        }
-    }
-
-    /// How cold the caches of the session's current thread are.
-    pub(crate) fn coldness(&mut self, index: u32) -> &mut f64 {
-        let session = &mut self.sessions[index as usize];
-        match self.clients.get_mut(session.client as usize) {
-            Some(shared) if session.thread == CLIENT => &mut shared.coldness,
-            _ => &mut session.coldness[session.thread],
-        }
-    }
-
-    /// Notes that a session's thread leaves its core now.
-    pub(crate) fn note_off_core(&mut self, index: u32) {
-        let now = self.now;
-        let session = self.session(index);
-        let (thread, client) = (session.thread, session.client);
-        session.off_since[thread] = now;
-        if thread != SERVER
-            && let Some(shared) = self.clients.get_mut(client as usize)
-        {
-            shared.off_since = now;
-        }
     }
 }

@@ -5,8 +5,6 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tierwise_device::Nanos;
-
 use crate::kernel::session::SessionState;
 use crate::program::prepared::Program;
 
@@ -16,10 +14,6 @@ pub(crate) struct ClientThread {
     /// The session it serves.
     pub(crate) serves: Option<u32>,
     pub(crate) waiting: VecDeque<u32>,
-    /// When it last left a core.
-    pub(crate) off_since: Nanos,
-    /// How cold its caches were when it last left a core; see [`tierwise_work::WarmupCost`].
-    pub(crate) coldness: f64,
 }
 
 /// The client threads of all sessions; sets each session's own. Further copies of the sessions are further

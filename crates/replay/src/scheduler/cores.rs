@@ -51,6 +51,8 @@ struct Core {
     idle_since: Option<Nanos>,
     /// When a recorded thread last left it.
     left_at: Nanos,
+    /// How cold its caches are; see [`tierwise_work::WarmupCost`].
+    coldness: f64,
     queue: RunQueue,
 }
 
@@ -90,6 +92,11 @@ impl Cores {
     /// When a thread of a session last left a core.
     pub(crate) fn left_at(&self, core: u32) -> Nanos {
         self.cores[core as usize].left_at
+    }
+
+    /// How cold the caches of a core are.
+    pub(crate) fn coldness(&mut self, core: u32) -> &mut f64 {
+        &mut self.cores[core as usize].coldness
     }
 
     /// Claims an idle core; whether it was idle.

@@ -101,22 +101,23 @@ impl Simulation<'_> {
         self.events.push(ends, Event::Core(core));
     }
 
-    /// Adds to the session's processor time what its cold caches cost, by how long its thread has been off the core.
+    /// Adds to the session's processor time what the core's cold caches cost, by how long no recorded thread ran there.
     fn apply_cache_warmup(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
         if !std::mem::replace(&mut self.session(index).warmup_pending, false) {
             return;
         }
-        let waited_ns = match self.session(index).core == core {
+        let idle_ns = match self.session(index).core == core {
             true => 0,
-            false => self.now + wakes_ns - self.off_since(index),
+            false => self.now + wakes_ns - self.cores.left_at(core),
         };
         let (speed, cost) = (self.cpu_speed, self.program.work.cpu);
         let traced = self.traced;
         let warm_ns = self.session(index).pending_ns as f64;
         let client = self.session(index).thread == CLIENT;
-        let coldness = self.coldness(index);
-        let (took_ns, left) = cost.run(warm_ns, cost.after_wait(client, *coldness, waited_ns));
-        *coldness = left;
+        let coldness = self.cores.coldness(core);
+        *coldness = cost.after_idle(*coldness, idle_ns);
+        let took_ns = cost.run(warm_ns, *coldness * cost.share(client)).0;
+        *coldness = cost.run(warm_ns, *coldness).1;
         let session = self.session(index);
         let traced_ns = f64::from(std::mem::take(&mut session.traced_ns));
         let all_ns = took_ns + if traced { traced_ns } else { 0.0 };
@@ -132,7 +133,6 @@ impl Simulation<'_> {
         if self.session(index).program_index != self.program.background_load {
             self.cores.note_left(self.now, core);
         }
-        self.note_off_core(index);
         self.dispatch_next(core);
     }
 

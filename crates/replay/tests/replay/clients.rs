@@ -8,7 +8,6 @@ use tierwise_work::{Delay, Grouping, Step, WakeupRules, Work};
 fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
     let asks = Step::Cpu {
         time_ns: 100_000,
-        after_wait_ns: 0,
         client: true,
         traced_ns: 0,
         head_start_ns: 0,
@@ -59,7 +58,6 @@ fn a_client_that_woke_before_its_server_left_needs_less_time() {
     let turn_us = |head_start_ns| {
         let asks = Step::Cpu {
             time_ns: 100_000,
-            after_wait_ns: 0,
             client: true,
             traced_ns: 0,
             head_start_ns,

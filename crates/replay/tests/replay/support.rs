@@ -59,7 +59,6 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
 pub fn cpu(time_us: u32) -> Step {
     Step::Cpu {
         time_ns: time_us * 1000,
-        after_wait_ns: 0,
         client: false,
         traced_ns: 0,
         head_start_ns: 0,
@@ -81,7 +80,6 @@ pub fn log(grouping: Grouping) -> LogRules {
         sectors: 1 << 21,
         leader_cpu_ns: 10_000,
         release_cpu_ns: 2_000,
-        release_after_ns: 0,
         traced_ns: 0,
         wake_ns: 5_000,
         flusher_period_ns: None,

@@ -12,7 +12,6 @@ use crate::support::{SECOND, all_on, memory, work};
 fn recorded() -> Work {
     let step = Step::Cpu {
         time_ns: 100_000,
-        after_wait_ns: 0,
         client: false,
         traced_ns: 25_000,
         head_start_ns: 0,

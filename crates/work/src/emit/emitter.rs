@@ -16,7 +16,7 @@ use crate::transactions::database_lock;
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
-use crate::{Delay, Grouping, Session, Step, SyncScript, Turn};
+use crate::{Delay, Grouping, Session, Step, SyncScript, Turn, WarmupCost};
 
 /// What is appended to the log, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +38,8 @@ pub(crate) struct Emitter<'a> {
     pub(crate) checkpoints: Option<&'a Checkpoints>,
     /// Processor time that one recorded event took.
     pub(crate) event_ns: f64,
+    /// What cold cores cost.
+    pub(crate) cost: WarmupCost,
     /// Syncs that are no commits.
     pub(crate) syncs: Syncs,
     /// Scripts of flushes of the log by those who led.
@@ -54,6 +56,7 @@ impl<'a> Emitter<'a> {
         dependencies: &'a ThreadDependencies,
         appending: Appending,
         checkpoints: Option<&'a Checkpoints>,
+        cost: WarmupCost,
     ) -> Self {
         Self {
             view,
@@ -63,6 +66,7 @@ impl<'a> Emitter<'a> {
             appending,
             checkpoints,
             event_ns: view.event_ns(),
+            cost,
             syncs: Syncs::new(view),
             log_scripts: Vec::new(),
             flush_cpu: FlushCpu::default(),
@@ -79,7 +83,7 @@ impl<'a> Emitter<'a> {
             self.event_ns,
             marks,
             self.append_per_ns(),
-            &self.view.reuse_distances,
+            (self.cost, &self.view.reuse_distances),
         );
         writer.plan(meaning, self.append_bytes());
         let mut commits = raw.commits.iter().peekable();
@@ -95,19 +99,17 @@ impl<'a> Emitter<'a> {
             let before = writer.len();
             writer.asked(segment);
             match segment.kind {
-                SegmentKind::Cpu { after_wait_ns } => {
-                    writer.run(segment.start_ns, segment.end_ns, after_wait_ns);
+                SegmentKind::Cpu {
+                    after_wait_ns,
+                    cold,
+                } => {
+                    let waited = (after_wait_ns, cold.into());
+                    writer.run(segment.start_ns, segment.end_ns, waited);
                 }
                 SegmentKind::Ready => {}
                 SegmentKind::Wait { cause, state } => {
                     let after_reply = raw.reply_ns.is_some_and(|reply| reply <= segment.start_ns);
                     self.wait((raw, segment), (cause, state), session.client, &mut writer);
-                    if matches!(
-                        cause,
-                        WaitCause::Read | WaitCause::Write | WaitCause::Sync | WaitCause::LogDevice
-                    ) {
-                        writer.waits_in_call();
-                    }
                     if cause == WaitCause::Client && after_reply && tail.is_none() {
                         tail = Some(before);
                     }

@@ -34,7 +34,6 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         sectors: region.sectors,
         leader_cpu_ns,
         release_cpu_ns,
-        release_after_ns: emitter.flush_cpu.wait_ns(),
         traced_ns: emitter.flush_cpu.traced_ns(),
         wake_ns: wake_ns(emitter) as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),

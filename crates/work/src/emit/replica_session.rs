@@ -49,7 +49,6 @@ pub(crate) fn session(replica: LogReplica, emitter: &mut Emitter<'_>) -> Session
 fn cycle(script: u32, half_ns: u64, waited_for: bool) -> Vec<Step> {
     let half = Step::Cpu {
         time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),
-        after_wait_ns: 0,
         client: false,
         traced_ns: 0,
         head_start_ns: 0,

@@ -10,7 +10,7 @@ use crate::timeline::segments::{Segment, SegmentKind};
 use crate::transactions::clients::ClientTime;
 use crate::transactions::thread_dependencies::DependencyMark;
 use crate::transactions::turn_meaning::Meaning;
-use crate::{Delay, Reuse, Step};
+use crate::{Delay, Reuse, Step, WarmupCost};
 
 /// Appends that no commit follows are gathered up to this.
 const APPEND_BYTES: f64 = 16_384.0;
@@ -19,8 +19,6 @@ const APPEND_BYTES: f64 = 16_384.0;
 pub(crate) struct StepWriter<'a> {
     steps: Vec<Step>,
     cpu_burst: CpuBurst,
-    /// Whether a wait since the last CPU burst was for what a call asks of storage.
-    waited_in_call: bool,
     /// Own time on a core so far, as recorded.
     ran_ns: u64,
     /// Steps to put in after so much own time on a core, last first.
@@ -28,8 +26,8 @@ pub(crate) struct StepWriter<'a> {
     /// Until then, time on a core belongs to the log's flush.
     strip_until_ns: u64,
     stripped: FlushCpu,
-    /// Until then, time is left out, and how long the last wait was.
-    left_out: (u64, u64),
+    /// Until then, time is left out.
+    left_out_until_ns: u64,
     /// What this turn signals and awaits, and when; the next first.
     marks: &'a [(u64, DependencyMark)],
     /// Bytes appended to the log in a nanosecond on a core, where commits are few.
@@ -41,6 +39,9 @@ pub(crate) struct StepWriter<'a> {
     tracing_debt_ns: f64,
     submitted: bool,
     unread: UnreadRequests,
+    /// What cold cores cost, and how cold the core is.
+    cost: WarmupCost,
+    cold: f64,
     reuse_distances: &'a ReuseDistances,
     /// When what is written now was asked, and by which call.
     asked: (u64, Option<u32>),
@@ -53,17 +54,16 @@ impl<'a> StepWriter<'a> {
         event_ns: f64,
         marks: &'a [(u64, DependencyMark)],
         append_per_ns: f64,
-        reuse_distances: &'a ReuseDistances,
+        (cost, reuse_distances): (WarmupCost, &'a ReuseDistances),
     ) -> Self {
         Self {
             steps: Vec::new(),
             cpu_burst: CpuBurst::default(),
-            waited_in_call: false,
             ran_ns: 0,
             planned: Vec::new(),
             strip_until_ns: 0,
             stripped: FlushCpu::default(),
-            left_out: (0, 0),
+            left_out_until_ns: 0,
             marks,
             append_per_ns,
             unwritten_bytes: 0.0,
@@ -71,6 +71,8 @@ impl<'a> StepWriter<'a> {
             tracing_debt_ns: 0.0,
             submitted: false,
             unread: UnreadRequests::default(),
+            cost,
+            cold: 0.0,
             reuse_distances,
             asked: (0, None),
             reuse: Reuse::UNKNOWN,
@@ -102,13 +104,9 @@ impl<'a> StepWriter<'a> {
         self.steps.len()
     }
 
-    /// A wait for what a call asks of storage: a replay has it at the call's step, before all that was run in the call.
-    pub(crate) fn waits_in_call(&mut self) {
-        self.waited_in_call = true;
-    }
-
-    /// Runs on a core from one instant to another.
-    pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
+    /// Runs from one instant to another, after a wait, on a core that was `cold`.
+    pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, (after_wait_ns, cold): (u64, f64)) {
+        self.cold = cold;
         if after_wait_ns > 0 {
             self.tracing_debt_ns += 2.0 * self.event_ns;
         }
@@ -133,7 +131,7 @@ impl<'a> StepWriter<'a> {
             planned,
             mark,
             Some(self.strip_until_ns),
-            Some(self.left_out.0),
+            Some(self.left_out_until_ns),
         ];
         let inside = marks
             .into_iter()
@@ -143,27 +141,24 @@ impl<'a> StepWriter<'a> {
     }
 
     fn gather(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
-        if to_ns <= self.left_out.0 {
-            self.left_out.1 = self.left_out.1.max(after_wait_ns);
+        let length_ns = (to_ns - from_ns) as f64;
+        if to_ns <= self.left_out_until_ns {
+            self.cold = self.cost.warm(length_ns, self.cold).1;
             return;
         }
-        let after_wait_ns = after_wait_ns.max(std::mem::take(&mut self.left_out.1));
-        let length_ns = (to_ns - from_ns) as f64;
         self.ran_ns += to_ns - from_ns;
         let off_ns = self
             .tracing_debt_ns
             .min(length_ns * (1.0 - LEAST_CPU_SHARE));
         self.tracing_debt_ns -= off_ns;
+        let (warm_ns, cold) = self.cost.warm(length_ns - off_ns, self.cold);
+        self.cold = cold;
         if to_ns <= self.strip_until_ns {
-            self.stripped.ran(length_ns - off_ns, after_wait_ns);
+            self.stripped.ran(warm_ns, after_wait_ns > 0);
             self.stripped.was_recorded(off_ns);
         } else {
-            let replayed = std::mem::take(&mut self.waited_in_call) || self.cpu_burst.cpu_ns == 0.0;
-            self.cpu_burst.cpu_ns += length_ns - off_ns;
+            self.cpu_burst.cpu_ns += warm_ns;
             self.cpu_burst.traced_ns += off_ns;
-            if replayed {
-                self.cpu_burst.after_wait_ns = self.cpu_burst.after_wait_ns.max(after_wait_ns);
-            }
         }
     }
 
@@ -194,7 +189,7 @@ impl<'a> StepWriter<'a> {
 
     /// What the thread does until then is no part of the turn.
     pub(crate) fn leave_out_until(&mut self, time_ns: u64) {
-        self.left_out.0 = time_ns;
+        self.left_out_until_ns = time_ns;
     }
 
     pub(crate) fn strip_until(&mut self, time_ns: u64) {
@@ -208,7 +203,7 @@ impl<'a> StepWriter<'a> {
 
     pub(crate) fn client(&mut self, part: ClientTime) {
         self.flush();
-        let ran = CpuBurst::of_client(part, 2.0 * self.event_ns);
+        let ran = CpuBurst::of_client(part, 2.0 * self.event_ns, &self.cost);
         ran.write(&mut self.steps, true);
         if part.run_on_ns > 0 && part.cpu_ns > 0 {
             let time_ns = u32::try_from(part.run_on_ns).unwrap_or(u32::MAX);

@@ -48,6 +48,11 @@ impl<'a> Rows<'a> {
         &self.repaired.states[self.states[thread as usize].clone()]
     }
 
+    /// Where the states of a thread stand among those of all threads.
+    pub(crate) fn state_range(&self, thread: u32) -> Range<usize> {
+        self.states[thread as usize].clone()
+    }
+
     /// The states of all threads.
     pub(crate) fn all_states(&self) -> &'a [State] {
         &self.repaired.states

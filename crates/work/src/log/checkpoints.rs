@@ -202,7 +202,7 @@ fn moved_ns(view: &View<'_>, one: &PageMove) -> f64 {
         let ran_ns = view.on_core_ns(one.thread, from_ns, to_ns) as f64;
         let ran_ns = (ran_ns - traced_ns).max(ran_ns * LEAST_CPU_SHARE);
         let cost = WarmupCost::default();
-        cost.warm(ran_ns, cost.after_wait(false, 0.0, wait_ns)).0
+        cost.warm(ran_ns, cost.after_idle(0.0, wait_ns)).0
     });
     warm_ns.iter().sum()
 }

@@ -11,8 +11,6 @@ pub enum Step {
     Cpu {
         /// Time on the core.
         time_ns: u32,
-        /// How long the thread had been off its core before; see [`crate::WarmupCost`].
-        after_wait_ns: u32,
         /// Whether the client's thread, not the server's, ran.
         client: bool,
         /// What recording it took on top.

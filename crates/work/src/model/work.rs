@@ -106,10 +106,8 @@ pub struct LogRules {
     pub sectors: u64,
     /// Processor time of the leader per flush, beyond that of its session's steps: until it waits for the device.
     pub leader_cpu_ns: u32,
-    /// The same, after it has waited; and how long it had, on the mean.
+    /// The same, after it has waited.
     pub release_cpu_ns: u32,
-    /// The mean wait.
-    pub release_after_ns: u32,
     /// What recording took of a flush's processor time on top.
     pub traced_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.

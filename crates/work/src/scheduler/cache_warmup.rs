@@ -14,12 +14,12 @@
 //! cache of 1 MiB at 30 ns per line. The clients' programs, loops over small memory, lost a tenth of that. docs/work.md
 //! lists the errors.
 
-/// Cost of warming up caches. CacheWarmup after a wait `w` is `ln(1 + w / scale) / ln(1 + coldest / scale)`, at most 1,
-/// at least what is left of the coldness before. A burst that takes a warm thread `t` costs `cold × coldness × (1 −
-/// exp(−t / warm))` on top, and coldness falls by the same share.
+/// Cost of cold caches. A core that has been idle for `w` has the coldness `ln(1 + w / scale) / ln(1 + coldest / scale)`,
+/// at most 1, at least what is left of its coldness before. A burst that takes `t` on a warm core costs `cold × coldness ×
+/// (1 − exp(−t / warm))` on top, and coldness falls by the same share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmupCost {
-    /// What a thread of coldness 1 pays until it is warm, in nanoseconds.
+    /// What a core of coldness 1 costs until it is warm, in nanoseconds; learned from the recording where it tells.
     pub cold_ns: f64,
     /// Time on a core in which coldness falls to 1/e, in nanoseconds.
     pub warm_ns: f64,
@@ -39,7 +39,7 @@ const COLDEST_NS: f64 = 8_000_000.0;
 impl Default for WarmupCost {
     fn default() -> Self {
         Self {
-            cold_ns: 500_000.0,
+            cold_ns: 250_000.0,
             warm_ns: 200_000.0,
             scale_ns: SCALE_NS,
             coldest_rise: (COLDEST_NS / SCALE_NS).ln_1p(),
@@ -52,15 +52,17 @@ impl Default for WarmupCost {
 const STEPS: usize = 6;
 
 impl WarmupCost {
-    /// CacheWarmup of a client's or server's thread after a wait, if it was `cold` before.
+    /// Coldness of a core that was `cold` and has been idle since.
     #[must_use]
-    pub fn after_wait(&self, client: bool, cold: f64, wait_ns: u64) -> f64 {
-        if wait_ns == 0 {
-            return cold;
-        }
-        let rise = (wait_ns as f64 / self.scale_ns).ln_1p() / self.coldest_rise;
-        let share = if client { self.client_share } else { 1.0 };
-        (share * rise.min(1.0)).max(cold)
+    pub fn after_idle(&self, cold: f64, idle_ns: u64) -> f64 {
+        let rise = (idle_ns as f64 / self.scale_ns).ln_1p() / self.coldest_rise;
+        rise.min(1.0).max(cold)
+    }
+
+    /// The share of a core's coldness that a server's or a client's thread pays.
+    #[must_use]
+    pub fn share(&self, client: bool) -> f64 {
+        if client { self.client_share } else { 1.0 }
     }
 
     /// Time of a burst that takes a warm thread `warm_ns`, started at coldness `cold`; and the coldness after it.
@@ -80,27 +82,6 @@ impl WarmupCost {
             warm_ns += (took_ns - gives_ns) / (1.0 + self.cold_ns * left / self.warm_ns);
         }
         (warm_ns, self.run(warm_ns, cold).1)
-    }
-}
-
-/// CacheWarmup of a session's two threads, the server's and the client's, while its recorded steps are read in order.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CacheWarmup([f64; 2]);
-
-impl CacheWarmup {
-    /// A recorded burst after a wait: the coldness at its begin, and its warm time in nanoseconds.
-    pub fn pass(
-        &mut self,
-        cost: &WarmupCost,
-        client: bool,
-        took_ns: f64,
-        wait_ns: u64,
-    ) -> (f64, f64) {
-        let thread = &mut self.0[usize::from(client)];
-        let cold = cost.after_wait(client, *thread, wait_ns);
-        let (warm_ns, left) = cost.warm(took_ns, cold);
-        *thread = left;
-        (cold, warm_ns)
     }
 }
 
@@ -139,10 +120,9 @@ mod tests {
     fn longer_waits_are_never_cheaper() {
         let cost = WarmupCost::default();
         let costs = [0, 1_000, 20_000, 1_000_000, 8_000_000, u64::MAX]
-            .map(|wait_ns| cost.run(50_000.0, cost.after_wait(false, 0.0, wait_ns)).0);
+            .map(|wait_ns| cost.run(50_000.0, cost.after_idle(0.0, wait_ns)).0);
         assert!(costs.windows(2).all(|two| two[0] <= two[1]), "{costs:?}");
         assert!((costs[0] - 50_000.0).abs() < 1e-6);
-        assert!(cost.after_wait(false, 0.7, 1_000) >= 0.7);
-        assert!(cost.after_wait(true, 0.0, 1_000_000) < cost.after_wait(false, 0.0, 1_000_000));
+        assert!(cost.after_idle(0.7, 1_000) >= 0.7);
     }
 }

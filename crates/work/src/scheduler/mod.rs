@@ -3,6 +3,7 @@
 //! Nothing here knows files, devices or transactions.
 
 pub(crate) mod cache_warmup;
+pub(crate) mod core_coldness;
 pub(crate) mod core_events;
 pub(crate) mod home_cores;
 pub(crate) mod missing_switches;

@@ -37,7 +37,7 @@ impl Gap {
         let least_ns = self.took_ns as f64 * LEAST_SHARE;
         let ran_ns = (self.took_ns as f64 - self.starts_ns as f64).max(least_ns);
         let cost = WarmupCost::default();
-        let cold = cost.after_wait(false, 0.0, self.waited_ns);
+        let cold = cost.after_idle(0.0, self.waited_ns);
         (ran_ns, cost.warm(ran_ns, cold).0)
     }
 }

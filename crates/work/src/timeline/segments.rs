@@ -2,6 +2,7 @@
 
 use tierwise_recording::{Call, State, StateKind};
 
+use crate::WarmupCost;
 use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::wait::{WaitCause, wait_cause};
@@ -9,8 +10,8 @@ use crate::timeline::wait::{WaitCause, wait_cause};
 /// What a segment is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SegmentKind {
-    /// On a core, after that long off any.
-    Cpu { after_wait_ns: u64 },
+    /// On a core, after that long off any; how cold the core was.
+    Cpu { after_wait_ns: u64, cold: f32 },
     /// Could run.
     Ready,
     /// Waits: why, and the index of the state among the thread's.
@@ -39,7 +40,7 @@ pub(crate) fn segments_of(
     flushes: &LogFlushes,
     thread: u32,
 ) -> Vec<(u32, Vec<Segment>)> {
-    let states = view.states(thread);
+    let (states, cold_starts) = (view.states(thread), view.cold_starts(thread));
     let (first_call, calls) = view.calls(thread);
     let bursts = view.recording.about.bursts.iter().enumerate();
     bursts
@@ -55,7 +56,8 @@ pub(crate) fn segments_of(
             let mut builder = SegmentBuilder::new(first_call, calls, first, last.max(first));
             for (index, state) in states[from..to].iter().enumerate() {
                 let cause = || wait_cause(view, flushes, state);
-                builder.take((from + index) as u32, state, cause);
+                let cold = cold_starts[from + index];
+                builder.take((from + index) as u32, state, cold, cause);
             }
             builder.calls_until(u64::MAX);
             Some((number as u32, builder.segments))
@@ -70,21 +72,29 @@ pub(crate) fn split_at(segments: Vec<Segment>, instants: &[u64]) -> Vec<Segment>
     for mut rest in segments {
         while instants.next_if(|&at_ns| at_ns <= rest.start_ns).is_some() {}
         while let Some(at_ns) = instants.next_if(|&at_ns| at_ns < rest.end_ns) {
-            if !matches!(rest.kind, SegmentKind::Cpu { .. }) {
+            let SegmentKind::Cpu { cold, .. } = rest.kind else {
                 continue;
-            }
+            };
             if at_ns > rest.start_ns {
                 cut.push(Segment {
                     end_ns: at_ns,
                     ..rest
                 });
-                rest.kind = SegmentKind::Cpu { after_wait_ns: 0 };
+                rest.kind = SegmentKind::Cpu {
+                    after_wait_ns: 0,
+                    cold: left_after(cold, at_ns - rest.start_ns),
+                };
                 rest.start_ns = at_ns;
             }
         }
         cut.push(rest);
     }
     cut
+}
+
+/// What is left of a core's coldness after a thread has run.
+fn left_after(cold: f32, ran_ns: u64) -> f32 {
+    WarmupCost::default().warm(ran_ns as f64, cold.into()).1 as f32
 }
 
 /// Merges states and calls by time.
@@ -109,10 +119,10 @@ impl<'a> SegmentBuilder<'a> {
         }
     }
 
-    fn take(&mut self, index: u32, state: &State, cause: impl FnOnce() -> WaitCause) {
+    fn take(&mut self, index: u32, state: &State, cold: f32, cause: impl FnOnce() -> WaitCause) {
         let length_ns = state.end_ns - state.start_ns;
         match state.kind {
-            StateKind::Cpu => self.run(state),
+            StateKind::Cpu => self.run(state, cold),
             StateKind::Runnable => {
                 self.off_core_ns += length_ns;
                 self.push(state.start_ns, state.end_ns, SegmentKind::Ready);
@@ -129,22 +139,29 @@ impl<'a> SegmentBuilder<'a> {
         }
     }
 
-    fn run(&mut self, state: &State) {
+    fn run(&mut self, state: &State, mut cold: f32) {
         let mut from_ns = state.start_ns;
         while self.next < self.end && self.calls[self.next].start_ns < state.end_ns {
             let call_ns = self.calls[self.next].start_ns.max(from_ns);
-            self.core(from_ns, call_ns);
+            cold = self.core(from_ns, call_ns, cold);
             from_ns = call_ns;
             self.call(call_ns);
         }
-        self.core(from_ns, state.end_ns);
+        self.core(from_ns, state.end_ns, cold);
     }
 
-    fn core(&mut self, from_ns: u64, to_ns: u64) {
-        if to_ns > from_ns {
-            let after_wait_ns = std::mem::take(&mut self.off_core_ns);
-            self.push(from_ns, to_ns, SegmentKind::Cpu { after_wait_ns });
+    /// On a core that was so cold; how cold it is then.
+    fn core(&mut self, from_ns: u64, to_ns: u64, cold: f32) -> f32 {
+        if to_ns <= from_ns {
+            return cold;
         }
+        let after_wait_ns = std::mem::take(&mut self.off_core_ns);
+        let kind = SegmentKind::Cpu {
+            after_wait_ns,
+            cold,
+        };
+        self.push(from_ns, to_ns, kind);
+        left_after(cold, to_ns - from_ns)
     }
 
     fn calls_until(&mut self, time_ns: u64) {

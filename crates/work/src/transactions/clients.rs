@@ -130,6 +130,12 @@ impl Clients {
         let states = view.states(wait.waker);
         let held_until_ns = self.held_until(view, wait);
         let mut part = between(states, from_ns, held_until_ns);
+        let first = states.partition_point(|state| state.end_ns <= from_ns);
+        let runs = states[first..]
+            .iter()
+            .position(|state| state.kind == StateKind::Cpu);
+        let starts = view.cold_starts(wait.waker);
+        part.cold = runs.map_or(0.0, |runs| starts[first + runs].into());
         part.run_on_ns = self.run_on_ns(view, wait, held_until_ns);
         if from_ns == wait.start_ns {
             part.head_start_ns = head_start_ns(states, from_ns);
@@ -143,12 +149,14 @@ impl Clients {
 }
 
 /// A client's part of a turn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ClientTime {
     /// On a core.
     pub(crate) cpu_ns: u64,
     /// Off it, before.
     pub(crate) after_wait_ns: u64,
+    /// How cold its core was at first.
+    pub(crate) cold: f64,
     /// How long it had been awake when the session began to wait; see [`crate::Step::Cpu`].
     pub(crate) head_start_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
