@@ -33,6 +33,8 @@ from tierwise.recording import Recording
 
 SECRET = "planted-9f3a"
 TRANSACTIONS = 300
+POSTGRES = rule_files.load("postgres")
+MARIADB = rule_files.load("mariadb")
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def commit(address: str, times: int) -> None:
 
 
 def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(watchers(postgres))
+    counters = EngineCounters.connect(watchers(postgres), POSTGRES)
     counters.begin()
     commit(postgres.dsn(), TRANSACTIONS)
     counters.end()
@@ -74,11 +76,10 @@ def test_postgres_counts_transactions_and_log(postgres: PostgresEngine) -> None:
 def test_no_password_reaches_a_recording(postgres: PostgresEngine, run_dir: Path, tmp_path: Path) -> None:
     if (reason := tracing.impossible()) is not None:
         pytest.skip(f"nothing can be recorded here: {reason}")
-    rules = rule_files.load("postgres")
-    target = Target(postgres.processes, rules, rules.role_of)
+    target = Target(postgres.processes, POSTGRES, POSTGRES.role_of)
     load = threading.Thread(target=commit, args=(postgres.dsn(), 2000))
     load.start()
-    counters = EngineCounters.connect(watchers(postgres))
+    counters = EngineCounters.connect(watchers(postgres), POSTGRES)
     out = tmp_path / "recording"
     record_running(target, out, Schedule(3.0, 0.5, 0.2), lambda _: None, counters)
     load.join()
@@ -93,7 +94,7 @@ def test_no_password_reaches_a_recording(postgres: PostgresEngine, run_dir: Path
 
 
 def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(watchers(postgres))
+    counters = EngineCounters.connect(watchers(postgres), POSTGRES)
     counters.begin()
     with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
         connection.execute("SELECT pg_stat_reset()")
@@ -104,7 +105,7 @@ def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None
 
 
 def test_a_server_that_is_gone_costs_one_warning(postgres: PostgresEngine) -> None:
-    counters = EngineCounters.connect(watchers(postgres))
+    counters = EngineCounters.connect(watchers(postgres), POSTGRES)
     counters.begin()
     postgres.stop()
     counters.end()
@@ -114,7 +115,7 @@ def test_a_server_that_is_gone_costs_one_warning(postgres: PostgresEngine) -> No
     assert LOST in warning
     assert "watcher" not in warning
     with pytest.raises(TierwiseError, match="cannot be read") as refused:
-        EngineCounters.connect(watchers(postgres))
+        EngineCounters.connect(watchers(postgres), POSTGRES)
     assert SECRET not in str(refused.value)
 
 
@@ -142,7 +143,7 @@ def mysql_watchers(engine: MariadbEngine) -> dsn.Dsn:
 
 @pytest.mark.parametrize("explicit", [True, False], ids=["explicit", "autocommit"])
 def test_mariadb_counts_transactions(mariadb: MariadbEngine, explicit: bool) -> None:
-    counters = EngineCounters.connect(mysql_watchers(mariadb))
+    counters = EngineCounters.connect(mysql_watchers(mariadb), MARIADB)
     counters.begin()
     with root_of(mariadb) as connection, connection.cursor() as cursor:
         for number in range(TRANSACTIONS):
@@ -159,6 +160,12 @@ def test_the_right_to_read_is_missing(mariadb: MariadbEngine) -> None:
     with pytest.raises(UnreadableError) as refused:
         mysql_counters.read(wrong.text)
     assert refused.value.reason == DENIED
+
+
+@pytest.mark.parametrize("engine", ["mariadb", "sqlite"])
+def test_a_dsn_of_another_engine_is_refused(engine: str) -> None:
+    with pytest.raises(TierwiseError, match=f"postgresql is given, and {engine} is recorded"):
+        EngineCounters.connect(dsn.parse("postgresql:///bench", "test"), rule_files.load(engine))
 
 
 def test_windows_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:

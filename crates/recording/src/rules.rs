@@ -127,6 +127,9 @@ struct Text {
     /// Where the data directory is found: for whoever asks for its size.
     #[serde(default, rename = "data_directory")]
     _data_directory: Option<String>,
+    /// Protocol by which its counters are read: for whoever has a DSN.
+    #[serde(default, rename = "counters")]
+    _counters: Option<String>,
     programs: Vec<String>,
     file: Vec<FileText>,
     #[serde(default)]

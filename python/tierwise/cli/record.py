@@ -73,12 +73,12 @@ def record(
     schedule = _schedule(time, duty, burst, two_speed, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
     source = data_sources.find(dsn, dsn_file)
-    counters = None if source is None else recorder.EngineCounters.connect(source)
     console = Console(stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
+            of_command = _rules_of(command, chosen)
             told = recorder.record_command(
-                command, _rules_of(command, chosen), out, schedule, status.update, counters
+                command, of_command, out, schedule, status.update, _counters(source, of_command)
             )
         else:
             target = (
@@ -87,6 +87,7 @@ def record(
                 else recorder.of_pid(pid or 0, chosen)
             )
             enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
+            counters = _counters(source, target.rules)
             told = recorder.record_running(target, out, schedule, status.update, counters, enough)
     _print(Console(), out, told)
     with console.status("replaying", spinner="line"):
@@ -106,6 +107,10 @@ def _schedule(
         burst_s=parse_duration_s(burst, "--burst"),
         two_speed=two_speed,
     )
+
+
+def _counters(source: data_sources.Dsn | None, rules: rule_files.Rules) -> recorder.EngineCounters | None:
+    return None if source is None else recorder.EngineCounters.connect(source, rules)
 
 
 def _is_usable(recording: Path) -> bool:

@@ -12,7 +12,8 @@ from typing import Any
 from tierwise.errors import TierwiseError
 from tierwise.record import mysql_counters, postgres_counters
 from tierwise.record.counter_reading import Reading, UnreadableError
-from tierwise.record.dsn import Dsn
+from tierwise.record.dsn import VARIABLE, Dsn
+from tierwise.record.rules import Rules
 
 _READERS: Mapping[str, Callable[[str], Reading]] = {
     "postgresql": postgres_counters.read,
@@ -35,12 +36,21 @@ class EngineCounters:
     _warning: str | None = None
 
     @classmethod
-    def connect(cls, dsn: Dsn) -> EngineCounters:
+    def connect(cls, dsn: Dsn, rules: Rules) -> EngineCounters:
         """Try the connection.
 
+        Args:
+            dsn: of the recorded server.
+            rules: of its engine.
+
         Raises:
-            TierwiseError: if the counters cannot be read now.
+            TierwiseError: if the DSN is for another engine, or the counters cannot be read now.
         """
+        if dsn.kind != rules.counters:
+            raise TierwiseError(
+                f"a DSN of {dsn.kind} is given, and {rules.engine} is recorded",
+                f"give its own, or none: unset {VARIABLE}",
+            )
         try:
             _READERS[dsn.kind](dsn.text)
         except UnreadableError as error:

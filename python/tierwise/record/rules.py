@@ -41,6 +41,12 @@ class Rules:
         return tomllib.loads(self.text).get("data_directory") == _WORKING_DIRECTORY
 
     @property
+    def counters(self) -> str | None:
+        """Kind of DSN by which the engine's counters are read; ``None`` if tierwise reads none of it."""
+        kind = tomllib.loads(self.text).get("counters")
+        return None if kind is None else str(kind)
+
+    @property
     def warning(self) -> str | None:
         """What a recording must say of rules that nobody has tried; ``None`` if somebody has."""
         if self.parsed.tested is not None:
