@@ -50,6 +50,8 @@ class Outcome(_Said):
     commits_per_flush: float
     busy_share: float
     io: list[RoleIo]
+    waiting: int = 0
+    """Transactions that had arrived and waited for a session at the end."""
     warnings: list[str]
 
 

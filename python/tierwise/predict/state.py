@@ -34,8 +34,8 @@ def notes(
     run = run.model_copy(update={"clients": question.clients or run.clients})
     said = [_cache(run, work, answer), _checkpoints(work, recorded, answer), _size(run, work)]
     if devices := _devices(question, work):
-        state = "new" if fresh or question.emulated else "as long use leaves them"
-        said.append(f"{', '.join(devices)}: {state}")
+        state = "as new" if fresh or question.emulated else "after long use"
+        said.append(f"devices {state}: {', '.join(devices)}")
     return [sentence for sentence in said if sentence]
 
 
