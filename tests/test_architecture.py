@@ -25,7 +25,7 @@ LAYERS: list[set[str]] = [
     {"study"},
     {"device_summary", "simulation"},
     {"predict"},
-    {"advise", "savings"},
+    {"advise", "savings", "verdict"},
     {"host"},
     {"engines"},
     {"probe", "probing"},

@@ -69,6 +69,15 @@ def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
     assert max(one.rate_per_s for one in ranked) <= 2e6 / 3000 * 1.000001
 
 
+def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
+    of = predictor(FakeReplay(devices=APART, demands=DEMANDS), unit="requests")
+    (answer,) = of.predict([Question(placement={"log": "nvme-dc"})])
+    whole = answered(Question(placement={"log": "nvme-dc"})).bound
+    assert answer.bound and whole
+    assert answer.bound.rate_per_s == pytest.approx(3 * whole.rate_per_s)
+    assert answer.bound.speedup == pytest.approx(whole.speedup)
+
+
 def test_fewer_clients_may_leave_any_queue() -> None:
     answer = answered(Question(clients=1))
     assert answer.bound

@@ -100,11 +100,13 @@ class About(_Part):
     losses: Losses
     cost: Cost | None
     transactions: int | None
+    counters: dict[str, int] = {}
+    """What the engine's own counters rose by; empty if they were not read."""
+    data_directory_bytes: int | None = None
+    """All files of the engine's data directory, if that is known."""
     foreign_cpu_share: float
     checks: list[Check]
     warnings: list[str]
-    data_directory_bytes: int | None = None
-    """Of all files of the database, touched or not."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Sizes as people write them, and as the kernel counts them."""
+"""Sizes and durations as people write them, and sizes as the kernel counts them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ SECTOR_BYTES = 512
 
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _PATTERN = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)")
 
 
 def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
@@ -33,3 +35,16 @@ def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
             f"{what}: {text.strip()} is {size_bytes:,} bytes", f"write the unit, for example {match[1]}G"
         )
     return size_bytes
+
+
+def parse_duration_s(text: str, what: str) -> float:
+    """Seconds in a duration such as ``30s``, ``10min``, ``1.5h`` or ``500ms``; seconds without a unit.
+
+    Raises:
+        TierwiseError: naming ``what`` (an option or a field), if the duration is not positive or not one.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise TierwiseError(f"{what}: {text!r} is not a duration above 0", "write for example 30s or 10min")
+    return seconds

@@ -11,11 +11,15 @@ use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
 use crate::scheduler::missing_switches;
 use crate::storage::{devices, journal, storage_cost};
+use crate::transactions::counted::Counted;
+use crate::transactions::explicit_transactions::Boundaries;
 use crate::transactions::sessions::{RawSession, raw_sessions};
 use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::{Meaning, meanings};
 use crate::transactions::turns::RawTurn;
-use crate::transactions::{clients, database_lock, explicit_transactions, hot_locks, observed};
+use crate::transactions::{
+    clients, database_lock, explicit_transactions, hot_locks, observed, previous, status,
+};
 use crate::{Grouping, Pace, PreemptionRules, Session, WarmupCost, Work, WorkError, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
@@ -47,9 +51,10 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
         .into_iter()
         .map(|session| (session.name, session.turns))
         .unzip();
-    let explicit = explicit_transactions::mark_inside(&mut turns);
-    let expected = expected(view);
-    let mut meanings = meanings(&turns, explicit, expected);
+    let boundaries = boundaries(&mut turns);
+    let counted = Counted::of(view);
+    let expected = counted.map(|counted| counted.in_bursts());
+    let mut meanings = meanings(&turns, boundaries, expected);
     let dependencies = ThreadDependencies::new(view, flushes);
     let checkpoints = Checkpoints::find(view, flushes);
     let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
@@ -58,7 +63,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
     } else {
         hot_locks::find(view, &dependencies, &turns, &mut meanings)
     };
-    let observed = observed::observed(view, flushes, &turns, &meanings, expected);
+    let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(
@@ -118,6 +123,15 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
     work
 }
 
+/// Finds where transactions begin and end; changes the shapes of turns accordingly.
+fn boundaries(turns: &mut [Vec<RawTurn>]) -> Boundaries {
+    if let Some(said) = status::mark_inside(turns) {
+        return said;
+    }
+    previous::tell_apart(turns);
+    explicit_transactions::mark_inside(turns).unwrap_or(Boundaries::Unsaid)
+}
+
 fn client_session(
     emitter: &mut Emitter<'_>,
     name: String,
@@ -137,19 +151,6 @@ fn client_session(
         emitter.turn(turn, meaning, &mut session);
     }
     session
-}
-
-/// Transactions that others counted, as far as they fall into bursts.
-fn expected(view: &View<'_>) -> Option<f64> {
-    let about = &view.recording.about;
-    let slowed = observed::rate_ratio(view).unwrap_or(1.0);
-    // Bursts are slower than the time between them, and so than the mean of both.
-    let bursts = (view.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
-    let share = bursts * slowed / (1.0 - bursts * (1.0 - slowed));
-    about
-        .transactions
-        .map(|count| count as f64 * share)
-        .filter(|count| count.is_finite())
 }
 
 /// What is appended with each commit, or all along where commits are few and large.

@@ -14,6 +14,15 @@ pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<Stri
             unexplained * 100.0
         ));
     }
+    if let Some(each) = work.observed.counted_per_shown.filter(|each| *each != 1.0) {
+        let (off, than) = (
+            (each - 1.0).abs() * 100.0,
+            if each > 1.0 { "more" } else { "fewer" },
+        );
+        limits.push(format!(
+            "{off:.0} % {than} transactions were counted than the recorded events show: rates follow the count"
+        ));
+    }
     if view.threads(ThreadClass::Client).next().is_none() {
         limits.push(
             "the clients were not recorded: their time between reply and request is kept as it was"

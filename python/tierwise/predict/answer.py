@@ -64,7 +64,7 @@ class Answers:
 
     def rate_of(self, outcome: Outcome) -> float:
         """Transactions or requests a second of one outcome, as replayed."""
-        done = outcome.transactions if self._work.transactions else outcome.turns
+        done = outcome.transactions if self._run.unit == "transactions" else outcome.turns
         return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
 
     def rates(self, question: Question, outcome: Outcome) -> list[float]:
@@ -211,7 +211,8 @@ class Answers:
     def _recorded_units(self) -> float:
         """Transactions or requests of the whole recording, between its bursts too."""
         if self._work.once:
-            return float(self._work.transactions or self._work.turns)
+            counted = self._run.unit == "transactions"
+            return float(self._work.transactions if counted else self._work.turns)
         return self._run.rate_per_s * self._run.duration_s
 
     def _io(self, question: Question, outcome: Outcome) -> dict[Role, RoleLoad]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.predict import memory
+from tierwise.predict import counting, memory
 from tierwise.predict.answer import Answers
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.doubts import Doubts, doubts, refusal
@@ -51,16 +51,24 @@ class Predictor:
         *,
         seeds: int = SEEDS,
         model_error: ModelError | None = None,
+        unit: counting.Unit | None = None,
     ) -> None:
-        """Replay the recorded run. ``warnings`` are those of the recording: every answer repeats them."""
-        self.replayer = replayer
+        """Replay the recorded run. ``warnings`` are those of the recording: every answer repeats them.
+
+        Rates count ``unit``; transactions, if the recording shows them, where it is not given.
+        """
+        self.about, self.replayer = about, replayer
         self.work = replayer.work
         self._seeds = range(seeds)
         reproduced = replayer.reproduce(self._seeds)
         self._base = reproduced.outcomes
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
-        counted, observed = self.work.transactions > 0, self.work.observed
-        rate = observed.transactions_per_s if counted else observed.turns_per_s
+        unit = counting.unit_of(self.work, unit)
+        if unit == "requests" and self.work.transactions > 0:
+            shared = self.work.demands.shared_by(self.work.turns / self.work.transactions)
+            self.work = self.work.model_copy(update={"demands": shared})
+        observed = self.work.observed
+        rate = observed.transactions_per_s if unit == "transactions" else observed.turns_per_s
         self.run = RecordedRun(
             engine=about.engine,
             engine_version=about.engine_version,
@@ -69,7 +77,7 @@ class Predictor:
             clients=self.work.sessions,
             duration_s=self.work.span_s if self.work.once else about.duration_s,
             once=self.work.once,
-            unit="transactions" if counted else "requests",
+            unit=unit,
             rate_per_s=rate,
             reproduced_rate_per_s=rate * (1 + reproduced.error),
             error=reproduced.error,
@@ -85,7 +93,13 @@ class Predictor:
 
     @classmethod
     def open(
-        cls, path: Path, *, seeds: int = SEEDS, model_error: ModelError | None = None, fresh: bool = False
+        cls,
+        path: Path,
+        *,
+        seeds: int = SEEDS,
+        model_error: ModelError | None = None,
+        unit: counting.Unit | None = None,
+        fresh: bool = False,
     ) -> Predictor:
         """Open a recording and reproduce its run.
 
@@ -100,7 +114,9 @@ class Predictor:
         """
         recording = Recording.open(path)
         replayer = Replayer.open(path, fresh=fresh)
-        return cls(recording.about, recording.warnings, replayer, seeds=seeds, model_error=model_error)
+        return cls(
+            recording.about, recording.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit
+        )
 
     @property
     def as_recorded(self) -> Prediction:

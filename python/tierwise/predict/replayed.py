@@ -111,6 +111,13 @@ class Demands(_Said):
     """Calls that read from a device, by role."""
     waits: list[Wait] = []
 
+    def shared_by(self, requests: float) -> Demands:
+        """The same of one of so many requests of a transaction."""
+        times = {name: value / requests for name, value in self if isinstance(value, float)}
+        waits = [wait.model_copy(update={"time_us": wait.time_us / requests}) for wait in self.waits]
+        reads = {role: count / requests for role, count in self.reads.items()}
+        return self.model_copy(update=times | {"waits": waits, "reads": reads})
+
 
 class PageCache(_Said):
     """What of the memory held pages of files, as their reads tell."""

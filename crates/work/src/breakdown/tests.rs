@@ -49,6 +49,7 @@ impl Builder {
             size_bytes: 0,
             asynchronous: false,
             failed: false,
+            transaction_status: None,
         });
         self.recording.calls.len() as u32 - 1
     }
@@ -152,6 +153,24 @@ fn parts_sum_to_the_time_of_every_class() {
     let log = &found.roles[0];
     assert_eq!((log.role, log.syncs), (Some(Role::Log), 1));
     assert_eq!(found.files[0].path, "/db/log", "with the followers' time");
+}
+
+#[test]
+fn a_session_that_only_looks_on_is_no_part_of_the_load() {
+    let mut made = Builder {
+        recording: recorded(),
+    };
+    let idle = made.thread(ThreadClass::Session);
+    let wait = made.call(idle, CallKind::Receive, NONE, (0, 1000));
+    made.waits(idle, wait, (1, 999), NONE);
+    let found = breakdown(&made.recording);
+    let counts: Vec<_> = found
+        .classes
+        .iter()
+        .map(|one| (one.class, one.threads))
+        .collect();
+    assert_eq!(counts, [("session", 5), ("other", 1)]);
+    assert_eq!(time_us(&found, TimeCategory::Client, None), 0);
 }
 
 #[test]

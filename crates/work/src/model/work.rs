@@ -205,7 +205,7 @@ pub struct Observed {
     /// Time in bursts.
     pub span_ns: u64,
     /// Transactions that were counted otherwise for each that the turns show: those of a library's callers that
-    /// only read leave no trace. None if all show.
+    /// only read leave no trace, and several may share a reply. None if as many show.
     pub counted_per_shown: Option<f64>,
     /// Whether bursts cover all of the recording.
     pub whole: bool,

@@ -25,11 +25,25 @@ pub(crate) fn is_inside(shape: Shape) -> bool {
     shape.1 & INSIDE != 0
 }
 
-/// Changes the shapes of all turns from a "begin" to before its "commit"; tells whether clients say these words.
-pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> bool {
-    let Some((begin, commit)) = words(sessions) else {
-        return false;
-    };
+/// How it is known where transactions begin and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Boundaries {
+    /// Replies say it.
+    Status,
+    /// Clients say "begin" and "commit".
+    Words,
+    /// By commits alone.
+    Unsaid,
+}
+
+/// Changes the shape of a turn within a transaction.
+pub(crate) fn put_inside(turn: &mut RawTurn) {
+    turn.shape.1 |= INSIDE;
+}
+
+/// Changes the shapes of all turns from a "begin" to before its "commit"; none if clients do not say these words.
+pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> Option<Boundaries> {
+    let (begin, commit) = words(sessions)?;
     for turns in sessions {
         let mut burst = None;
         let mut inside = false;
@@ -43,11 +57,13 @@ pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> bool {
                 inside = false;
             } else {
                 inside |= shape == begin;
-                turns[index].shape.1 |= if inside { INSIDE } else { 0 };
+                if inside {
+                    put_inside(&mut turns[index]);
+                }
             }
         }
     }
-    true
+    Some(Boundaries::Words)
 }
 
 /// Whether the first word of a burst is "commit".

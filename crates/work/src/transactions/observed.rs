@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Cost, Role, StateKind};
+use tierwise_recording::{Role, StateKind};
 
 use crate::Observed;
 use crate::index::view::View;
@@ -12,13 +12,9 @@ use crate::storage::storage_cost;
 use crate::timeline::segments::SegmentKind;
 use crate::timeline::time_category::TimeCategory;
 use crate::timeline::wait::WaitCause;
+use crate::transactions::counted::{Counted, rate_ratio};
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
-
-/// Recording is believed to slow its target by no more than this.
-const LEAST_RATIO: f64 = 0.6;
-/// The upper end of the interval of that over the lower, where it says anything.
-const MOST_WIDTH: f64 = 1.5;
 
 /// What was observed of all sessions.
 pub(crate) fn observed(
@@ -26,7 +22,7 @@ pub(crate) fn observed(
     flushes: &LogFlushes,
     sessions: &[Vec<RawTurn>],
     meanings: &[Vec<Meaning>],
-    expected: Option<f64>,
+    counted: Option<Counted>,
 ) -> Observed {
     let span_ns = view.span_ns();
     let measured = rate_ratio(view);
@@ -37,7 +33,7 @@ pub(crate) fn observed(
         .flatten()
         .filter(|meaning| meaning.ends)
         .count();
-    let counted_per_shown = counted_per_shown(sessions, ends, expected);
+    let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions, meanings));
     let turns = sessions.iter().map(Vec::len).sum();
     let mut latencies = latencies(sessions, meanings);
     for latency in &mut latencies {
@@ -58,22 +54,6 @@ pub(crate) fn observed(
         shares: shares(sessions),
         waits: waits(view, sessions),
     }
-}
-
-/// Where calls do not tell requests apart, transactions that only read are known by their number alone.
-fn counted_per_shown(sessions: &[Vec<RawTurn>], ends: usize, expected: Option<f64>) -> Option<f64> {
-    let served = sessions.iter().flatten().any(|turn| turn.served);
-    let expected = expected.filter(|_| !served && ends > 0)?;
-    Some((expected / ends as f64).max(1.0))
-}
-
-/// Rate with recording over the rate without, if that is known.
-pub(crate) fn rate_ratio(view: &View<'_>) -> Option<f64> {
-    let known = |cost: &&Cost| {
-        cost.rate_ratio_low > 0.0 && cost.rate_ratio_high <= MOST_WIDTH * cost.rate_ratio_low
-    };
-    let cost = view.recording.about.cost.as_ref().filter(known);
-    cost.map(|cost| cost.rate_ratio.clamp(LEAST_RATIO, 1.0))
 }
 
 /// Commits of all sessions, seen and unseen.

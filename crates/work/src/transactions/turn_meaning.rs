@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::transactions::explicit_transactions::is_inside;
+use crate::transactions::explicit_transactions::{Boundaries, is_inside};
+use crate::transactions::status::goes_on;
 use crate::transactions::turns::RawTurn;
 
 /// Turns of one shape of which this share commits visibly are commits, all of them.
-const COMMITS_SHARE: f64 = 0.3;
+pub(crate) const COMMITS_SHARE: f64 = 0.3;
 /// One way to count transactions is more likely than another if it is nearer to their number by so much (ln).
 const MORE_LIKELY: f64 = 0.1;
 /// Fewer turns of a shape than these tell nothing of the others.
@@ -46,11 +47,10 @@ impl Tally {
     }
 }
 
-/// What each turn of each session means. `explicit`: clients say when a transaction begins; `expected`: the
-/// number of transactions that were counted otherwise.
+/// What each turn of each session means. `expected`: the number of transactions that were counted otherwise.
 pub(crate) fn meanings(
     sessions: &[Vec<RawTurn>],
-    explicit: bool,
+    boundaries: Boundaries,
     expected: Option<f64>,
 ) -> Vec<Vec<Meaning>> {
     let shapes = shapes(sessions);
@@ -69,10 +69,10 @@ pub(crate) fn meanings(
     let off = |count: f64| expected.map_or(0.0, |expected| (count.max(0.5) / expected).ln().abs());
     let commits_off = off(count(&|_, meaning| meaning.ends));
     let alone_off = off(count(&|turn, meaning| meaning.ends || alone(turn)));
-    let every = if explicit {
-        alone_off <= commits_off + MORE_LIKELY
-    } else {
-        !any_commit || alone_off + MORE_LIKELY < commits_off
+    let every = match boundaries {
+        Boundaries::Status => !any_commit,
+        Boundaries::Words => alone_off <= commits_off + MORE_LIKELY,
+        Boundaries::Unsaid => !any_commit || alone_off + MORE_LIKELY < commits_off,
     };
     for (turn, meaning) in sessions.iter().flatten().zip(all.iter_mut().flatten()) {
         meaning.ends |= (every && alone(turn)) || (!any_commit && !turn.served);
@@ -101,15 +101,17 @@ fn shapes(sessions: &[Vec<RawTurn>]) -> BTreeMap<(u64, u64), Tally> {
     shapes
 }
 
-/// Turns that end a transaction: by their shape, else by what they show.
+/// Turns that end a transaction: by what their replies say, by their shape, else by what they show. What commits and
+/// leaves its session in a transaction has begun the next.
 fn ends(turns: &[RawTurn], shapes: &BTreeMap<(u64, u64), Tally>) -> Vec<Meaning> {
     let end = |turn: &RawTurn| {
         let seen = !turn.commits.is_empty();
         let like = shapes.get(&turn.shape).and_then(Tally::commits);
-        let ends = if turn.served && turn.complete {
-            like.unwrap_or(seen)
-        } else {
-            seen
+        let ends = match goes_on(turn) {
+            Some(false) => true,
+            Some(true) => like == Some(true),
+            None if turn.served && turn.complete => like.unwrap_or(seen),
+            None => seen,
         };
         Meaning {
             ends,
@@ -138,7 +140,9 @@ fn hide(sessions: &[Vec<RawTurn>], shapes: &BTreeMap<(u64, u64), Tally>, all: &m
     for (session, index, signature, seen) in ending {
         let turn = &sessions[session][index];
         let shape = shapes.get(&turn.shape);
-        if seen || !turn.served || signatures[&signature].commits() == Some(false) {
+        let mostly = signatures[&signature].commits();
+        let mostly = mostly.or_else(|| shape.and_then(Tally::commits));
+        if seen || !turn.served || mostly != Some(true) {
             continue;
         }
         let share = shape.map_or(0.5, |tally| {

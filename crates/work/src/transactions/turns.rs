@@ -1,6 +1,6 @@
 //! A thread's segments cut into turns: at requests for a server's session, after commits for a library's caller.
 
-use tierwise_recording::{CallKind, Role};
+use tierwise_recording::{Call, CallKind, Role, TransactionStatus};
 
 use crate::index::calls::{received, sent};
 use crate::index::view::View;
@@ -20,6 +20,8 @@ pub(crate) struct RawTurn {
     pub(crate) segments: Vec<Segment>,
     /// Bytes received and sent: what the turn looks like from outside.
     pub(crate) shape: (u64, u64),
+    /// What the last reply says of the session's transaction; none if it was not looked at.
+    pub(crate) status: Option<TransactionStatus>,
     /// When the reply was handed over.
     pub(crate) reply_ns: Option<u64>,
     /// Whether both its ends lie in the burst, or its client was awaited when the burst ended.
@@ -72,9 +74,13 @@ pub(crate) fn turns_of(
         after_commits(view, flushes, segments)
     };
     let commits = commits(view, flushes, &segments);
+    let asked = (starts.iter()).map(|&start| received_in(view, &segments, start));
+    let mut asked: Vec<u64> = asked.collect();
+    asked.insert(0, 0);
     let mut turns = split(segments, &starts);
     let last = turns.len() - 1;
-    for (number, turn) in turns.iter_mut().enumerate() {
+    for ((number, turn), asked) in turns.iter_mut().enumerate().zip(asked) {
+        turn.shape.0 = asked;
         turn.thread = thread;
         turn.burst = burst;
         turn.served = served;
@@ -92,12 +98,19 @@ fn waits_for_request(turn: &RawTurn) -> bool {
     turn.reply_ns.is_some() && last.is_some_and(|segment| waits(segment, WaitCause::Client))
 }
 
+/// Index of the first segment after a call that begins with one; the next call's at the latest.
+fn after_call(segments: &[Segment], index: usize, end_ns: u64) -> usize {
+    let within = |segment: &&Segment| segment.start_ns < end_ns;
+    index + 1 + segments[index + 1..].iter().take_while(within).count()
+}
+
 fn waits(segment: &Segment, for_what: WaitCause) -> bool {
     matches!(segment.kind, SegmentKind::Wait { cause, .. } if cause == for_what)
 }
 
 /// Indexes of the segments with which turns begin: after the last wait before a request that follows a reply, which
-/// was given before the recording began where that finds the session waiting for its client.
+/// was given before the recording began where that finds the session waiting for its client. Of requests that came
+/// together, those that follow the end of a transaction are a turn of their own.
 fn at_requests(view: &View<'_>, segments: &[Segment]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut times = segments.iter().filter(|segment| segment.time_ns() > 0);
@@ -105,6 +118,7 @@ fn at_requests(view: &View<'_>, segments: &[Segment]) -> Vec<usize> {
         .next()
         .is_some_and(|segment| waits(segment, WaitCause::Client));
     let mut waited = None;
+    let mut ended = None;
     for (index, segment) in segments.iter().enumerate() {
         if waits(segment, WaitCause::Client) && replied {
             waited = Some(index + 1);
@@ -116,6 +130,9 @@ fn at_requests(view: &View<'_>, segments: &[Segment]) -> Vec<usize> {
             continue;
         };
         if sent(call) {
+            starts.extend(ended.take());
+            let idle = call.transaction_status == Some(TransactionStatus::Idle);
+            ended = idle.then(|| after_call(segments, index, call.end_ns));
             replied = true;
             waited = None;
         } else if received(call) && replied {
@@ -134,6 +151,7 @@ fn at_requests(view: &View<'_>, segments: &[Segment]) -> Vec<usize> {
                 starts.push(start);
             }
             replied = false;
+            ended = None;
             waited = None;
         }
     }
@@ -222,7 +240,21 @@ fn deal(turns: &mut [RawTurn], starts: &[usize], commits: Vec<SeenCommit>) {
     }
 }
 
-/// What the turn looks like from outside.
+/// Bytes that were received in a call which was under way when a turn began: it waited for the request.
+fn received_in(view: &View<'_>, segments: &[Segment], start: usize) -> u64 {
+    let mut before = segments[..start].iter().rev();
+    let call = before.find_map(|segment| match segment.kind {
+        SegmentKind::Call { call } => view.call(call),
+        _ => None,
+    });
+    let begins_ns = segments
+        .get(start)
+        .map_or(u64::MAX, |segment| segment.start_ns);
+    let under_way = |call: &&Call| received(call) && call.end_ns > begins_ns;
+    call.filter(under_way).map_or(0, |call| call.size_bytes)
+}
+
+/// What the turn looks like from outside, beside what was received in a call that began before.
 fn describe(view: &View<'_>, turn: &mut RawTurn) {
     for segment in &turn.segments {
         let SegmentKind::Call { call } = segment.kind else {
@@ -235,6 +267,7 @@ fn describe(view: &View<'_>, turn: &mut RawTurn) {
             turn.shape.0 += call.size_bytes;
         } else if sent(call) {
             turn.shape.1 += call.size_bytes;
+            turn.status = call.transaction_status;
             turn.reply_ns = Some(call.end_ns);
         }
     }

@@ -9,4 +9,5 @@ mod memory;
 mod one_writer;
 mod steps;
 mod storage;
+mod transactions;
 mod turns;
