@@ -1,63 +1,33 @@
-"""Which cases are run in which order, what is learnt from errors, and what is said of them."""
+"""Which cases are run in which order, which runs count, and what is resumed."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_replay import FakeReplay, predictor, service_us
-from results_factory import Make
-from results_factory import run as synthetic
-from tiny_study import Watcher
+from validation_factory import TOML, row
 
-from tierwise import lab, validate
+from tierwise import validate
 from tierwise.errors import TierwiseError
-from tierwise.predict import Estimate, ModelError, Predictor
-from tierwise.report.accuracy import accuracy_page, summary_rows
-from tierwise.report.charts import WIDE, to_svg
-from tierwise.report.charts.accuracy import accuracy_chart
-from tierwise.report.palette import light_value
-from tierwise.results import RunResult
-from tierwise.study.spec import Study
-from tierwise.validate import Pair
-from tierwise.validate.accuracy import repeatability
+from tierwise.validate import Row, clients, control
+from tierwise.validate.control import Reading
+from tierwise.validate.order import Session
+from tierwise.validate.rows import append_row, read_rows
+from tierwise.validate.spec import Control, ValidationSpec
 
-TOML = """
-recorded = ["all-nvme", "all-7k2"]
-repeats = 2
-[devices]
-disk = "hdd-7k2"
-nvme = "ssd-nvme-dc"
-[placements]
-all-nvme = { all = "nvme" }
-all-7k2 = { all = "disk" }
-log-nvme = { log = "nvme", all = "disk" }
-[[cases]]
-workload = "order_entry"
-engines = ["postgres"]
-clients = [1, 4]
-seconds = 5
-recorded_seconds = 20
-placements = ["log-nvme"]
-[[cases]]
-workload = "crud"
-engines = ["postgres"]
-placements = ["log-nvme"]
-[quick]
-cases = ["crud-postgres"]
-placements = ["log-nvme"]
-"""
-ERRORS = {"order_entry": 1.04, "crud": 0.9}
-"""How many times faster each workload is measured than the fake predicts."""
-DEVICES = {"all-nvme": ("ssd-nvme-dc",) * 4, "all-7k2": ("hdd-7k2",) * 4}
-DEVICES["log-nvme"] = ("ssd-nvme-dc", *DEVICES["all-7k2"][1:])
+STEADY = Reading(cpu_per_s=600, sync_per_s=2000)
 
 
 @pytest.fixture
-def spec(tmp_path: Path) -> validate.ValidationSpec:
+def spec(tmp_path: Path) -> ValidationSpec:
     return validate.load(_file(tmp_path, TOML))
+
+
+@pytest.fixture
+def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierwise.validate.case._missing", lambda _: None)
 
 
 def _file(directory: Path, text: str) -> Path:
@@ -66,51 +36,73 @@ def _file(directory: Path, text: str) -> Path:
     return file
 
 
-def _measured(study: Study, plan: Any, *rest: Any) -> RunResult:
-    """In place of the lab: a run as fast as the fake says, but for the workload's own error."""
-    devices = dict(zip(("log", "data", "index", "temp"), DEVICES[plan.placement.name], strict=True))
-    each_us = service_us(devices) / ERRORS[study.workload]
-    made = synthetic(Make(elapsed_s=0.003 * each_us, transactions=3000, order=plan.order))
-    update = {"run_id": plan.run_id, "study": study.name, "placement": plan.placement.name}
-    return made.model_copy(update=update)
+class Watcher:
+    """Remembers what a round said."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.skipped: dict[str, str] = {}
+        self.estimated_s = 0.0
+
+    def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
+        self.estimated_s = estimated_s
+
+    def session_started(self, session: Session) -> None: ...
+
+    def phase_started(self, what: str) -> None: ...
+
+    def left_out(self, what: str, reason: str) -> None:
+        self.skipped[what] = reason
+
+    def run_finished(self, row: Row) -> None:
+        self.rows.append(row)
+
+
+def _runs(session: Session, spec: ValidationSpec, place: Any, base: Row, say: Any) -> Iterator[Row]:
+    """In place of real runs."""
+    for kind in session.kinds:
+        yield base.model_copy(update={"kind": kind, "control": [STEADY] * 2, "rate_per_s": 100.0})
 
 
 @pytest.fixture
-def faked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(path: Path, *, model_error: ModelError, **_: Any) -> Predictor:
-        fake = FakeReplay(once="crud" in str(path))
-        return predictor(fake, model_error=model_error)
-
-    monkeypatch.setattr("tierwise.validate.runner.execute", _measured)
-    monkeypatch.setattr(Predictor, "open", opened)
+def faked(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> None:
+    monkeypatch.setattr("tierwise.validate.session.run_session", _runs)
+    monkeypatch.setattr("tierwise.validate.control.read", lambda *_: STEADY)
+    monkeypatch.setattr("tierwise.validate.runner._own_profile", lambda *_: None)
 
 
-def _judged(spec: validate.ValidationSpec, out: Path) -> tuple[validate.Accuracy, ModelError]:
-    cases, left_out = validate.cases_of(spec, False, [])
-    validate.run(spec, cases, out, Watcher(), seed=1)
-    runs = validate.Runs(spec, cases, out, lab.results_in(out))
-    return validate.judge(runs, left_out, str)
-
-
-def test_shipped_cases_cover_what_was_promised() -> None:
+def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> None:
     spec = validate.load()
-    cases = spec.expanded()
-    workloads = {case.workload for case in cases if case.study.engines == ["postgres"]}
-    assert workloads == {
-        "order_entry", "index_update", "bulk_copy", "crud", "simple_objects", "spill_join", "bahrain", "dss",
+    cases, left_out = validate.cases_of(spec)
+    named = [case for case in cases if case.name != "tpch-duckdb"]
+    assert len(cases) >= 25
+    assert len({case.family for case in named}) >= 6
+    assert not left_out
+    assert {spec.kind_of(place) for case in cases for place in case.recorded} == {"real", "emulated"}
+    assert all(len(case.study.placements) == 2 for case in cases), "recorded on one, predicted for another"
+    planned = validate.plan(cases, spec.repeats, 1)
+    assert spec.repeats >= 5
+    assert validate.estimate_s(planned, spec, []) < 3.5 * 3600
+    assert spec.seconds >= 30
+    quick = spec.selected()
+    small, _ = validate.cases_of(quick, quick=True)
+    assert validate.estimate_s(validate.plan(small, quick.repeats, 1), quick, []) < 600
+
+
+def test_a_further_round_has_other_placements(spec: ValidationSpec, everything_installed: None) -> None:
+    def placements(rotation: int) -> list[str]:
+        return list(validate.cases_of(spec, rotation=rotation)[0][0].study.placements)
+
+    assert placements(0) == ["all-nvme", "all-7k2", "log-nvme"] or set(placements(0)) == {
+        "all-nvme", "log-nvme", "all-7k2",
     }  # fmt: skip
-    assert {case.study.clients for case in cases if case.workload == "order_entry"} == {1, 4, 10, 32}
-    for engine in ("mariadb", "sqlite"):
-        assert {"order_entry", "crud"} <= {c.workload for c in cases if c.study.engines == [engine]}
-    assert all(len(case.study.placements) - 1 >= 6 for case in cases)
-    kept, _ = validate.cases_of(spec, False, [])
-    assert all(len(case.study.placements) - 1 >= 6 for case in kept)
+    assert set(placements(1)) == {"all-nvme", "own", "log-nvme"}
 
 
 def test_the_cases_of_the_page_can_be_read(tmp_path: Path) -> None:
     page = (Path(__file__).parents[1] / "docs" / "validation.md").read_text("utf-8")
     example = page.partition("```toml\n")[2].partition("```")[0]
-    assert len(validate.load(_file(tmp_path, example)).expanded()) == 4
+    assert len(validate.load(_file(tmp_path, example)).cases) == 2
 
 
 @pytest.mark.parametrize(
@@ -119,7 +111,7 @@ def test_the_cases_of_the_page_can_be_read(tmp_path: Path) -> None:
         ('disk = "hdd-7k2"', "", "unknown device 'disk'"),
         ('log = "nvme", all', 'lag = "nvme", all', "unknown role 'lag'"),
         ('recorded = ["all-nvme"', 'recorded = ["fast"', "unknown placements fast"),
-        ('workload = "crud"', 'work = "crud"', "cases.1.workload"),
+        ('client = "postgres-jobs"', "", "client or a workload"),
         ("repeats = 2", "repeats = 0", "repeats"),
         ("[devices]", "[devices", "TOML"),
     ],
@@ -130,160 +122,139 @@ def test_wrong_cases_are_refused(tmp_path: Path, old: str, new: str, message: st
     assert "cases.toml" in str(refused.value)
 
 
-def test_cases_are_chosen_by_name(spec: validate.ValidationSpec) -> None:
+def test_unknown_clients_and_options_are_refused() -> None:
+    with pytest.raises(TierwiseError, match="no client 'pgbanch'"):
+        clients.create("pgbanch", {}, 1)
+    with pytest.raises(TierwiseError, match="no option 'size'"):
+        clients.create("pgbench", {"size": 3}, 1)
+
+
+def test_a_missing_client_leaves_its_cases_out(spec: ValidationSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierwise.validate.clients.base.find_program", lambda _: None)
+    monkeypatch.setattr("tierwise.validate.servers.missing", lambda _: None)
+    cases, left_out = validate.cases_of(spec)
+    assert not cases
+    assert left_out["accounts-4"] == "pgbench is not installed (Debian: postgresql-15)"
+
+
+def test_cases_are_chosen_by_name(spec: ValidationSpec, everything_installed: None) -> None:
     def names(quick: bool, *given: str) -> list[str]:
         return [case.name for case in validate.cases_of(spec, quick, given)[0]]
 
-    assert names(True) == ["crud-postgres"]
-    assert names(False, "order_entry") == ["order_entry-postgres-1", "order_entry-postgres-4"]
-    with pytest.raises(TierwiseError, match="no case 'order'"):
-        names(False, "order")
+    assert names(True) == ["restore"]
+    assert names(False, "accounts") == ["accounts-1", "accounts-4"]
+    with pytest.raises(TierwiseError, match="no case 'account'"):
+        names(False, "account")
 
 
-def test_recordings_come_first_and_rounds_are_shuffled(spec: validate.ValidationSpec) -> None:
-    cases, _ = validate.cases_of(spec, False, [])
-    runs = validate.plan(cases, spec.recorded, seed=3)
-    assert [run.kind for run in runs] == ["recorded"] * 6 + ["measured"] * 18
-    first, second = runs[6:15], runs[15:]
-    assert {(run.case.name, run.placement) for run in first} == {
-        (run.case.name, run.placement) for run in second
-    }
-    assert [run.run_id[:-1] for run in first] != [run.run_id[:-1] for run in second]
-    assert runs == validate.plan(cases, spec.recorded, seed=3)
-    mixes = [run.study.seconds for run in runs if run.case.workload == "order_entry"]
-    assert mixes == [20] * 4 + [5] * 12
-    seeds = {(run.case.name, run.seed) for run in runs}
-    assert len(seeds) == len(cases), "measured is the same work that was recorded"
-
-
-def test_a_stopped_validation_goes_on(
-    spec: validate.ValidationSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_block_records_and_measures_in_random_order(
+    spec: ValidationSpec, everything_installed: None
 ) -> None:
-    cases, _ = validate.cases_of(spec, True, [])
-    done: list[str] = []
+    cases, _ = validate.cases_of(spec)
+    sessions = validate.plan(cases, spec.repeats, seed=3)
+    slots = [slot for one in sessions for slot in one.slots]
+    assert len(slots) == len(set(slots)) == 2 * (2 * (3 + 1) + (2 + 1))
+    for block in range(2):
+        recorded = {slot[:2] for slot in slots if slot[2:] == ("recorded", block)}
+        assert recorded == {
+            ("accounts-1", "all-nvme"), ("accounts-4", "all-nvme"), ("restore", "all-7k2"),
+        }  # fmt: skip
+    orders = [[one.slots[0][:2] for one in sessions if one.block == block] for block in range(2)]
+    assert orders[0] != orders[1]
+    assert sessions == validate.plan(cases, spec.repeats, seed=3)
+    both = {one.kinds for one in validate.plan(cases, 20, seed=3) if len(one.kinds) == 2}
+    assert both == {("measured", "recorded"), ("recorded", "measured")}
+    assert all(len(one.kinds) == 1 for one in sessions if one.case.laps), "laps change what they work on"
 
-    def stops(study: Study, plan: Any, *rest: Any) -> RunResult:
-        if len(done) == 3:
+
+def test_a_stopped_round_goes_on(
+    spec: ValidationSpec, tmp_path: Path, faked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases, _ = validate.cases_of(spec)
+
+    def stops(session: Session, *rest: Any) -> Iterator[Row]:
+        if len(read_rows(tmp_path / "v")) >= 4:
             raise KeyboardInterrupt
-        done.append(plan.run_id)
-        return _measured(study, plan)
+        yield from _runs(session, *rest)
 
-    monkeypatch.setattr("tierwise.validate.runner.execute", stops)
+    monkeypatch.setattr("tierwise.validate.session.run_session", stops)
     with pytest.raises(KeyboardInterrupt):
-        validate.run(spec, cases, tmp_path / "v", Watcher())
-    monkeypatch.setattr("tierwise.validate.runner.execute", _measured)
+        validate.run(spec, cases, tmp_path / "v", Watcher(), seed=1)
+    before = [one.slot for one in read_rows(tmp_path / "v")]
+    monkeypatch.setattr("tierwise.validate.session.run_session", _runs)
     watcher = Watcher()
     validate.run(spec, cases, tmp_path / "v", watcher)
-    assert (watcher.finished_before, len(watcher.results)) == (3, 2)
-    assert not {result.run_id for result in watcher.results} & set(done)
+    after = [one.slot for one in watcher.rows]
+    assert not set(before) & set(after)
+    assert len(before) + len(after) == 22
 
 
-def test_other_cases_need_another_directory(
-    spec: validate.ValidationSpec, tmp_path: Path, faked: None
+def test_what_was_cut_off_is_run_again(tmp_path: Path) -> None:
+    append_row(tmp_path, row(block=0))
+    with (tmp_path / "runs.jsonl").open("a") as file:
+        file.write('{"case": "acc')
+    assert len(read_rows(tmp_path)) == 1
+    append_row(tmp_path, row(block=1))
+    assert [one.block for one in read_rows(tmp_path)] == [0, 1]
+
+
+def test_a_disturbed_run_is_repeated_at_most_twice(
+    spec: ValidationSpec, tmp_path: Path, faked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cases, _ = validate.cases_of(spec, True, [])
-    validate.run(spec, cases, tmp_path / "v", Watcher())
-    other = validate.load(_file(tmp_path, TOML.replace("seconds = 5", "seconds = 6")))
+    cases, _ = validate.cases_of(spec, names=["restore"])
+    slow = Reading(cpu_per_s=500, sync_per_s=2000)
+
+    def disturbed(session: Session, *rest: Any) -> Iterator[Row]:
+        for one in _runs(session, *rest):
+            bad = session.placement == "all-7k2" and session.block == 0 and one.kind == "measured"
+            late = session.placement == "log-nvme" and session.block == 1
+            before = len([row for row in read_rows(tmp_path / "v") if row.slot == one.slot])
+            yield one.model_copy(
+                update={
+                    "control": [STEADY, slow if bad else STEADY],
+                    "late_share": 0.03 if late and before == 0 else 0.001,
+                }
+            )
+
+    monkeypatch.setattr("tierwise.validate.session.run_session", disturbed)
+    validate.run(spec, cases, tmp_path / "v", Watcher(), seed=1)
+    rows = read_rows(tmp_path / "v")
+    bad = [one for one in rows if one.slot == ("restore", "all-7k2", "measured", 0)]
+    assert [one.status for one in bad] == ["spoilt"] * 3
+    assert "cpu differed by -16.7%" in bad[0].problems[0]
+    late = [one for one in rows if one.slot == ("restore", "log-nvme", "measured", 1)]
+    assert [one.status for one in late] == ["spoilt", "ok"]
+    assert "late by 3.0%" in late[0].problems[0]
+
+
+def test_other_cases_or_another_model_need_another_folder(
+    spec: ValidationSpec, tmp_path: Path, faked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases, _ = validate.cases_of(spec, names=["restore"])
+    validate.run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
+    other = validate.load(_file(tmp_path, TOML.replace("seconds = 30", "seconds = 31")))
     with pytest.raises(TierwiseError, match="other cases"):
-        validate.run(other, cases, tmp_path / "v", Watcher())
+        validate.run(other, cases, tmp_path / "v", Watcher(), round="prospective")
+    with pytest.raises(TierwiseError, match="prospective round"):
+        validate.run(spec, cases, tmp_path / "v", Watcher())
+    monkeypatch.setattr("tierwise.validate.runner.model_name", lambda: "another")
+    with pytest.raises(TierwiseError, match="is of model"):
+        validate.run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
     validate.run(other, cases, tmp_path / "v", Watcher(), fresh=True)
 
 
-def test_intervals_know_the_errors_of_other_workloads(
-    spec: validate.ValidationSpec, tmp_path: Path, faked: None
-) -> None:
-    accuracy, learnt = _judged(spec, tmp_path / "v")
-    assert len(accuracy.pairs) == 12
-    for pair in accuracy.pairs:
-        faster = ERRORS[pair.workload]
-        expected = faster if pair.unit == "s" else 1 / faster
-        assert pair.error == pytest.approx(expected - 1, abs=0.005)
-        # Errors of 4 % are covered where one of 10 % is known, and not the other way round.
-        assert pair.covered == (pair.workload == "order_entry")
-    widest = learnt.find("postgres", "emulated→emulated", "rate")
-    assert widest is not None
-    assert widest.half_width == pytest.approx(-math.log(0.9), abs=0.005)
+def test_the_control_workload_reads_both(tmp_path: Path) -> None:
+    found = control.read(Control(cpu_s=0.02, sync_s=0.02), tmp_path)
+    assert found.cpu_per_s > 1
+    assert found.sync_per_s > 1
+    assert not list(tmp_path.iterdir())
 
 
-def test_what_is_learnt_is_what_predictions_read(
-    spec: validate.ValidationSpec, tmp_path: Path, faked: None
-) -> None:
-    _, learnt = _judged(spec, tmp_path / "v")
-    file = tmp_path / "model_error.toml"
-    file.write_text(validate.to_toml(learnt), "utf-8")
-    read = ModelError.read(file)
-    assert [one.cases for one in read.errors] == [one.cases for one in learnt.errors]
-    assert {one.what for one in read.errors} == {"rate", "p50", "p95", "p99"}
-
-
-def test_the_page_says_what_was_found(spec: validate.ValidationSpec, tmp_path: Path, faked: None) -> None:
-    accuracy, _ = _judged(spec, tmp_path / "v")
-    page = accuracy_page(accuracy, lab.results_in(tmp_path / "v"), "accuracy.svg")
-    assert "Not all bars are kept: over 12 predictions" in page
-    assert "| crud-postgres | all-7k2 | log-nvme |" in page
-    assert "6.0.0" not in page
-    assert [row[0] for row in summary_rows(accuracy)] == [
-        "all", "recorded on all-nvme", "recorded on all-7k2", "about as fast",
-        "over 1.5 times faster", "engine postgres", "order entry", "crud",
-    ]  # fmt: skip
-    drawing = to_svg(accuracy_chart(accuracy.pairs, WIDE), "accuracy", "predicted")
-    assert "Measured" in drawing
-    assert drawing.count(f'fill="{light_value("place-1")}"') > 6, "marks have the colour of their workload"
-
-
-def _pair(placement: str, predicted: float | None, measured: list[float], half: float = 0.1) -> Pair:
-    estimate = predicted and Estimate(
-        value=predicted, low=predicted * (1 - half), high=predicted * (1 + half)
-    )
-    return Pair(
-        case="c", workload="w", engine="postgres", clients=1, recorded="r", placement=placement, unit="s",
-        measured=measured, predicted=estimate or None,
-    )  # fmt: skip
-
-
-def test_a_summary_by_hand() -> None:
-    pairs = [
-        _pair("a", 10.0, [10.0]),
-        _pair("b", 22.0, [20.0]),
-        _pair("c", 15.0, [30.0]),
-        _pair("d", None, [40.0]),
-    ]
-    found = validate.summary(pairs)
-    assert (found.pairs, found.refused, found.ordered_pairs) == (3, 1, 3)
-    assert found.median == pytest.approx(0.1)
-    assert found.worst == pytest.approx(0.5)
-    assert found.bias == pytest.approx(0.0)
-    assert found.coverage == pytest.approx(2 / 3)
-    assert found.order == pytest.approx(2 / 3)
-    assert not found.passed
-
-
-def test_errors_that_grow_with_the_distance_are_learnt_so() -> None:
-    pairs = [
-        _pair("p", math.exp(error), [1.0]).model_copy(update={"speedup": math.exp(far)})
-        for far in (-2.0, -1.0, 0.0, 1.0, 2.0)
-        for error in (0.02 + 0.2 * max(far, 0.0), -0.02 - 0.2 * max(far, 0.0))
-        for _ in range(4)
-    ]
-    learnt = validate.learn(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
-    assert learnt is not None
-    assert [learnt.at(math.exp(far)) for far in (-3, 0, 2)] == pytest.approx([0.02, 0.02, 0.42], rel=0.02)
-
-
-def test_placements_that_do_not_differ_have_no_order() -> None:
-    many = [_pair("a", 11.0, [10.0, 10.4, 9.8]), _pair("b", 10.0, [10.1, 9.9, 10.5])]
-    assert validate.summary(many).ordered_pairs == 0
-    once = [_pair("a", 11.0, [10.0]), _pair("b", 10.0, [10.5])]
-    assert validate.summary(once).ordered_pairs == 0
-
-
-def test_runs_of_the_same_say_how_near_a_prediction_can_be() -> None:
-    pairs = [_pair("a", 1.0, [10.0, 11.0]), _pair("a", 2.0, [10.0, 11.0]), _pair("b", 1.0, [6.0, 5.0])]
-    assert repeatability(pairs) == pytest.approx((0.15, 0.19))
-    assert repeatability([_pair("a", 1.0, [10.0])]) is None
-
-
-def test_nothing_compared_is_no_pass() -> None:
-    assert not validate.summary([]).passed
-    empty = validate.Accuracy(day="2026-11-21", runs=0, reproductions=[], pairs=[])
-    assert "Nothing was compared yet" in accuracy_page(empty, [], None)
+def test_few_readings_reject_nothing() -> None:
+    slow = Reading(cpu_per_s=300, sync_per_s=2000)
+    bounds = Control()
+    assert control.differs([slow], [STEADY] * 4, [], bounds, own=False) is None
+    assert control.differs([slow], [STEADY] * 5, [], bounds, own=False) is not None
+    jittery = Reading(cpu_per_s=600, sync_per_s=1700)
+    assert control.differs([jittery], [STEADY] * 5, [STEADY] * 5, bounds, own=False) is not None
+    assert control.differs([jittery], [STEADY] * 5, [STEADY] * 5, bounds, own=True) is None

@@ -9,7 +9,7 @@ use crate::index::work_clock::WorkClock;
 use crate::log::checkpoints::Checkpoints;
 use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
-use crate::scheduler::missing_switches;
+use crate::scheduler::{home_cores, missing_switches};
 use crate::storage::{devices, journal, storage_cost};
 use crate::transactions::counted::Counted;
 use crate::transactions::explicit_transactions::Boundaries;
@@ -95,6 +95,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
         cores: about.machine.cores.max(1),
         memory_bytes: about.machine.memory_bytes,
         page_cache: view.page_cache.clone(),
+        client_cores: home_cores::of_clients(view, &sessions),
         sessions,
         scripts: emitter.syncs.scripts,
         log,
@@ -138,10 +139,13 @@ fn client_session(
     turns: &[RawTurn],
     meanings: &[Meaning],
 ) -> Session {
+    let mut threads: Vec<u32> = turns.iter().map(|turn| turn.thread).collect();
+    threads.dedup();
     let mut session = Session {
         name,
         class: ThreadClass::Session,
         client: clients::thread_of(emitter.view, turns),
+        cores: home_cores::of_threads(emitter.view, &threads),
         pace: Pace::Loop,
         turns: Vec::with_capacity(turns.len()),
         starts: Vec::new(),

@@ -22,7 +22,7 @@ pub use error::WorkError;
 pub use model::step::{Delay, Step};
 pub use model::work::{
     CheckpointRules, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice,
-    Session, SyncScript, Turn, Work,
+    RecordedRequest, Session, SyncScript, Turn, Work,
 };
 pub use page_cache::cache_size::PageCache;
 pub use page_cache::reuse::Reuse;

@@ -1,17 +1,18 @@
-"""``tierwise validate``: predictions beside measurements on live disks."""
+"""``tierwise validate``: predictions beside measurements."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from tierwise import lab, validate
+from tierwise import validate
 from tierwise.cli.output import write_file
-from tierwise.cli.progress import LabProgress
+from tierwise.cli.validate_progress import RoundProgress
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.predict import ModelError
@@ -19,7 +20,6 @@ from tierwise.predict.model_error import FILE as MODEL_ERROR
 from tierwise.report.accuracy import COLUMNS, accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
-from tierwise.results import RunResult
 
 RESULTS = Path("results/validate")
 ACCURACY_FILE = "accuracy.json"
@@ -28,6 +28,7 @@ CHART_FILE = "accuracy.svg"
 _BARS_NOT_KEPT = 1
 
 CaseNames = Annotated[list[str] | None, typer.Option("--case", help="run this one, or those that begin so")]
+RoundName = Literal["building", "prospective"]
 
 
 def run(
@@ -35,55 +36,98 @@ def run(
         Path | None, typer.Argument(help="cases; those that ship with tierwise if not given")
     ] = None,
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="few cases and placements, each run once")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="few cases, short runs, each once")] = False,
     case: CaseNames = None,
-    repeats: Annotated[int | None, typer.Option(min=1, help="in place of the cases' own number")] = None,
-    out: Annotated[Path, typer.Option(help="directory for results and recordings")] = RESULTS,
+    round: Annotated[
+        RoundName, typer.Option("--round", help="prospective: the model is frozen at this commit")
+    ] = "building",
+    rotation: Annotated[
+        int, typer.Option(min=0, help="number of the round: which placements each case takes")
+    ] = 0,
+    repeats: Annotated[int | None, typer.Option(min=1, help="blocks, in place of the cases' own")] = None,
+    out: Annotated[Path, typer.Option(help="folder for rows and recordings")] = RESULTS,
     seed: Annotated[int | None, typer.Option(help="order of runs; random when not given")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="throw away what is there")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="print how long it will take")] = False,
     judge_only: Annotated[
         bool, typer.Option("--judge-only", help="run nothing; judge what is there")
     ] = False,
-    page: Annotated[Path | None, typer.Option(help="directory for accuracy.md and its chart")] = None,
+    page: Annotated[Path | None, typer.Option(help="folder for accuracy.md and its chart")] = None,
+    publish: Annotated[
+        Path | None, typer.Option(help="copy the rows, without recordings, to this folder")
+    ] = None,
     learn: Annotated[
-        bool, typer.Option("--learn", help="let predictions know the errors that were found")
+        bool, typer.Option("--learn", help="let predictions know the errors that were found while building")
     ] = False,
 ) -> None:
-    """Measure how far predictions are from the truth: record, predict, run on live disks, compare.
+    """Measure how far predictions are from the truth: record, predict, measure, compare.
 
     One that was stopped goes on where it was. Exit status 1 if a bar is not kept.
     """
     console = Console()
-    spec = validate.load(file)
-    cases, left_out = validate.cases_of(spec, quick, case or [], repeats)
+    left_out: dict[str, str] = {}
     if not judge_only:
-        for line in clean.clean():
-            typer.echo(f"cleaned up: {line}")
-        with LabProgress(console) as progress:
-            validate.run(spec, cases, out, progress, seed=seed, fresh=fresh)
-    results = lab.results_in(out)
-    runs = validate.Runs(spec, cases, out, results)
+        spec = _spec(file, quick, repeats)
+        cases, left_out = validate.cases_of(spec, quick, case or [], rotation)
+        for what, why in left_out.items():
+            console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True, markup=False)
+        if estimate:
+            seconds = validate.estimate_s(
+                validate.plan(cases, spec.repeats, 0), spec, validate.read_rows(out)
+            )
+            console.print(f"{len(cases)} cases: about {seconds / 60:.0f} min", highlight=False)
+            return
+        _run(console, spec, cases, out, round=round, rotation=rotation, seed=seed, fresh=fresh)
+    rounds = validate.rounds_in(out)
     with console.status("predicting") as status:
-        accuracy, learnt = validate.judge(runs, left_out, status.update)
+        accuracy, learnt = validate.judge(rounds, left_out, status.update)
     _print(console, accuracy)
-    _write(page or out, out, accuracy, results)
+    _write(page or out, out, accuracy, [row for one in rounds for row in one.rows])
+    for folder in validate.publish(rounds, publish) if publish else []:
+        typer.echo(f"published: {folder}")
     if learn:
         _learn(learnt)
-    if not validate.summary(accuracy.pairs).passed:
+    if not validate.summary(accuracy.predictions, accuracy.controls).passed:
         raise typer.Exit(_BARS_NOT_KEPT)
 
 
+def _spec(file: Path | None, quick: bool, repeats: int | None) -> validate.ValidationSpec:
+    spec = validate.load(file)
+    spec = spec.selected() if quick else spec
+    return spec.model_copy(update={"repeats": repeats}) if repeats else spec
+
+
+def _run(
+    console: Console,
+    spec: validate.ValidationSpec,
+    cases: Sequence[validate.Case],
+    out: Path,
+    *,
+    round: RoundName,
+    rotation: int,
+    seed: int | None,
+    fresh: bool,
+) -> None:
+    for line in clean.clean():
+        typer.echo(f"cleaned up: {line}")
+    with RoundProgress(console) as progress:
+        validate.run(
+            spec, cases, out.absolute(), progress, round=round, rotation=rotation, seed=seed, fresh=fresh
+        )
+
+
 def _print(console: Console, accuracy: validate.Accuracy) -> None:
-    table = Table(*COLUMNS, box=None)
-    for row in summary_rows(accuracy):
-        table.add_row(*row)
-    console.print(table)
+    for name in dict.fromkeys(pair.round for pair in accuracy.pairs):
+        table = Table(*COLUMNS, box=None, title=f"{name} round", title_justify="left")
+        for row in summary_rows(accuracy, name):
+            table.add_row(*row)
+        console.print(table)
 
 
-def _write(directory: Path, out: Path, accuracy: validate.Accuracy, results: list[RunResult]) -> None:
-    answered = [pair for pair in accuracy.pairs if pair.predicted is not None]
+def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequence[validate.Row]) -> None:
+    answered = [pair for pair in accuracy.predictions if pair.predicted is not None]
     write_file(out / ACCURACY_FILE, accuracy.model_dump_json(indent=1).encode())
-    text = accuracy_page(accuracy, results, CHART_FILE if answered else None)
+    text = accuracy_page(accuracy, rows, CHART_FILE if answered else None)
     page = write_file(directory / PAGE_FILE, text.encode())
     if answered:
         drawing = to_svg(accuracy_chart(answered, WIDE), "accuracy", "Predicted against measured")
@@ -93,6 +137,6 @@ def _write(directory: Path, out: Path, accuracy: validate.Accuracy, results: lis
 
 def _learn(learnt: ModelError) -> None:
     if not learnt.errors:
-        raise TierwiseError("--learn: nothing was compared", "run the cases first")
+        raise TierwiseError("--learn: nothing was compared while building", "run a building round first")
     MODEL_ERROR.write_text(validate.to_toml(learnt), "utf-8")
     typer.echo(f"learnt: {MODEL_ERROR}")

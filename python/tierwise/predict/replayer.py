@@ -15,6 +15,7 @@ from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.memory import LIKELY
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.question import Question
+from tierwise.predict.remembered import Remembered
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.profiles import Profile
 
@@ -52,7 +53,7 @@ class Replayer:
 
     def __init__(self, core: Core, *, fresh: bool = False) -> None:
         """Take what was opened, replay nothing. ``fresh``: new devices are as they leave the factory."""
-        self._core = core
+        self._core: Core = core
         self.fresh = fresh
         self.work = WorkSummary.model_validate(_said(core.work))
 
@@ -67,6 +68,10 @@ class Replayer:
             return cls(_core.Replay(path, profiles.texts()), fresh=fresh)
         except ValueError as error:
             raise _problem(error) from None
+
+    def remember(self) -> None:
+        """Replay what is asked more than once only the first time."""
+        self._core = Remembered(self._core)
 
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
         """Replay the recorded run on its own machine, once for each seed."""

@@ -2,48 +2,125 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from tierwise.report.conditions import facts_of
-from tierwise.results import RunResult
-from tierwise.validate import Accuracy, Pair, Reproduction, Summary, by, summary
-from tierwise.validate.accuracy import (
-    COVERAGE_BAR,
-    MEDIAN_BAR,
-    NINETIETH_BAR,
-    ORDER_BAR,
-    WORST_BAR,
-    repeatability,
-)
+import numpy as np
+from numpy.typing import NDArray
 
-COLUMNS = ["", "predictions", "median", "90 %", "worst", "bias", "interval", "covered", "in order"]
+from tierwise.report.accuracy_how import HOW
+from tierwise.validate import Accuracy, Pair, Reproduction, Row, Summary, by, summary
+
+COLUMNS = [
+    "", "cases", "predictions", "median", "90 %", "worst", "bias", "interval", "covered", "score", "CRPS",
+    "in order",
+]  # fmt: skip
 _FAR = 1.5
-_SHOWN = ("Engine", "Processor", "Memory", "Operating system", "Kernel", "tierwise")
-_HOW = f"""\
-Written by `tierwise validate`. Each case was recorded once under each of the placements below, and every
-other placement predicted from that recording alone. Then each was measured on live emulated disks, all cases
-and placements in random order, round after round.
-
-An error is predicted over measured, less 1: of the time of all laps, or of the rate of a mix; measured is
-the median of the runs. "Slower" and "faster" are predictions beside what was recorded. "Interval" is how
-far above the prediction the 95 % interval reaches, in the median; it knows the errors of all *other*
-workloads, never of its own. "Covered" is the share of predictions whose interval holds the measurement.
-"In order" is the share of pairs of placements, of those that differ significantly (where there are fewer
-than three runs of each: by 10 %), that are predicted in the measured order. Bars: median error
-{MEDIAN_BAR:.0%}, 90th percentile {NINETIETH_BAR:.0%}, worst {WORST_BAR:.0%}, covered {COVERAGE_BAR:.0%},
-in order {ORDER_BAR:.0%}.
-"""
+_ROUNDS = {"building": "Seen while building", "prospective": "First run after the freeze"}
 
 
-def summary_rows(accuracy: Accuracy) -> list[list[str]]:
-    """A row for all, for each way from recording to prediction, each engine and each workload."""
-    pairs = accuracy.pairs
-    groups = {"all": pairs}
-    groups |= {f"recorded on {name}": own for name, own in by(pairs, "recorded").items()}
-    groups |= _by_distance(pairs)
-    groups |= {f"engine {name}": own for name, own in by(pairs, "engine").items()}
-    groups |= {name.replace("_", " "): own for name, own in by(pairs, "workload").items()}
-    return [summary_row(name, summary(own)) for name, own in groups.items()]
+def summary_rows(accuracy: Accuracy, round: str) -> list[list[str]]:
+    """Rows of a round: all predictions, each path, distance, engine and family, and the controls."""
+    pairs = [pair for pair in accuracy.predictions if pair.round == round]
+    own = [pair for pair in accuracy.controls if pair.round == round]
+    groups = {"all": pairs} | by(pairs, "path") | _by_distance(pairs)
+    groups |= {f"engine {name}": each for name, each in by(pairs, "engine").items()}
+    groups |= {f"family {name}": each for name, each in by(pairs, "family").items()}
+    rows = [summary_row(name, summary(each, _beside(each, own))) for name, each in groups.items()]
+    return [*rows, summary_row("the recorded placement", summary(own))] if own else rows
+
+
+def summary_row(name: str, found: Summary) -> list[str]:
+    """One row, its cells in the order of ``COLUMNS``."""
+    refused = f" ({found.refused} refused)" if found.refused else ""
+    return [
+        name,
+        str(found.cases),
+        f"{found.pairs}{refused}",
+        _share(found.median),
+        _share(found.ninetieth),
+        _share(found.worst),
+        _signed(found.bias),
+        "–" if found.width is None else f"+{found.width:.0%}",
+        _share(found.coverage),
+        "–" if found.score is None else f"{found.score:.2f}",
+        "–" if found.crps is None else f"{found.crps:.3f}",
+        f"{_share(found.order)} of {found.ordered_pairs}" if found.ordered_pairs else "–",
+    ]
+
+
+def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) -> str:
+    """The page as Markdown.
+
+    Args:
+        accuracy: what was found.
+        rows: of the runs, for their conditions.
+        chart: file name of the drawing beside the page, if there is one.
+    """
+    parts = ["# How accurate predictions are\n", HOW]
+    parts.append(f"![Predicted against measured]({chart})\n" if chart else "")
+    for round, title in _ROUNDS.items():
+        parts += _round(accuracy, round, title)
+    parts += [
+        "## Left out\n" if accuracy.left_out else "",
+        "\n".join(f"- {what}: {why}" for what, why in sorted(accuracy.left_out.items())) + "\n",
+        f"Laps shorter than declared: {', '.join(accuracy.too_short)}.\n" if accuracy.too_short else "",
+        "## Conditions\n",
+        "\n".join(f"- {name}: {'; '.join(values)}" for name, values in _conditions(rows).items()),
+        "".join(f"- Idle cores stay awake for {one / 1000:g} µs\n" for one in accuracy.idle_poll_ns).rstrip(),
+        f"- Day of judging: {accuracy.day}; {accuracy.runs} runs\n",
+    ]
+    return "\n".join(part for part in parts if part.strip())
+
+
+def _round(accuracy: Accuracy, round: str, title: str) -> list[str]:
+    pairs = [pair for pair in accuracy.pairs if pair.round == round]
+    if not pairs:
+        return [f"## {title}\n", "No such round has been run yet.\n"]
+    own = [one for one in accuracy.reproductions if one.round == round]
+    models = ", ".join(dict.fromkeys(pair.model for pair in pairs))
+    predictions = [pair for pair in pairs if not pair.control]
+    controls = [pair for pair in pairs if pair.control]
+    return [
+        f"## {title}\n",
+        f"Model {models}. {_verdict(summary(predictions, controls))}",
+        _spread(accuracy, round),
+        table(COLUMNS, summary_rows(accuracy, round)),
+        "### Percentiles of latency\n",
+        table(["percentile", "predictions", "median error", "bias", "covered"], _percentiles(predictions)),
+        "### What predictions are made of\n",
+        table(["", "predictions", "median error", "bias"], _parts(predictions)),
+        "### Reproduction of the recorded runs\n",
+        table(["case", "recorded on", "recordings", "error", "error of median latency"], _reproductions(own)),
+        "### Every prediction\n",
+        table(
+            ["case", "recorded on", "predicted for", "block", "predicted", "measured", "error"], _rows(pairs)
+        ),
+    ]
+
+
+def _verdict(found: Summary) -> str:
+    if not found.pairs:
+        return "**Nothing was compared.**\n"
+    bars = "All bars are kept" if found.passed else "Not all bars are kept"
+    return (
+        f"**{bars}: over {found.pairs} predictions of {found.cases} cases the error is "
+        f"{_share(found.median)} in the median, {_share(found.ninetieth)} at the 90th percentile and "
+        f"{_share(found.worst)} at worst; {_share(found.coverage)} of the intervals hold the measurement.**\n"
+    )
+
+
+def _spread(accuracy: Accuracy, round: str) -> str:
+    found = next((each for name, each in accuracy.spreads.items() if name == round), None)
+    if found is None:
+        return ""
+    raw, adjusted = found["raw"], found["adjusted"]
+    kept = "kept" if adjusted.passed else "not kept"
+    return (
+        f"Runs of one case and placement have a standard deviation of {_share(adjusted.median)} in the "
+        f"median over {adjusted.groups} and of {_share(adjusted.ninetieth)} at the 90th percentile, with the "
+        f"control workload as control variate ({_share(raw.median)} and {_share(raw.ninetieth)} without): "
+        f"the bars for the truth are {kept}.\n"
+    )
 
 
 def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
@@ -57,109 +134,65 @@ def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
     return {name: own for name, own in groups.items() if own}
 
 
-def summary_row(name: str, found: Summary) -> list[str]:
-    """One row, its cells in the order of ``COLUMNS``."""
-    refused = f" ({found.refused} refused)" if found.refused else ""
-    order = f"{_share(found.order)} of {found.ordered_pairs}" if found.ordered_pairs else "–"
-    return [
-        name,
-        f"{found.pairs}{refused}",
-        _share(found.median),
-        _share(found.ninetieth),
-        _share(found.worst),
-        _signed(found.bias),
-        "–" if found.width is None else f"+{found.width:.0%}",
-        _share(found.coverage),
-        order,
-    ]
+def _beside(pairs: Sequence[Pair], controls: Sequence[Pair]) -> list[Pair]:
+    """The recorded placements of these predictions, which are in order with them or not."""
+    recordings = {(pair.case, pair.recorded, pair.block) for pair in pairs}
+    return [pair for pair in controls if (pair.case, pair.recorded, pair.block) in recordings]
 
 
-def accuracy_page(accuracy: Accuracy, results: Sequence[RunResult], chart: str | None) -> str:
-    """The page as Markdown.
-
-    Args:
-        accuracy: what was found.
-        results: of the runs, for their conditions.
-        chart: file name of the drawing beside the page, if there is one.
-    """
-    facts = facts_of(results) if results else {}
-    parts = [
-        "# How accurate predictions are\n",
-        _HOW,
-        _verdict(summary(accuracy.pairs)),
-        f"![Predicted against measured]({chart})\n" if chart else "",
-        _repeatability(accuracy),
-        "## Errors\n",
-        _table(COLUMNS, summary_rows(accuracy)),
-        "## Reproduction of the recorded runs\n",
-        _table(["case", "recorded on", "error", "error of median latency"], _reproductions(accuracy)),
-        "## Every prediction\n",
-        _table(["case", "recorded on", "predicted for", "predicted", "measured", "error"], _rows(accuracy)),
-        "## Left out\n" if accuracy.left_out else "",
-        "\n".join(f"- {what}: {why}" for what, why in accuracy.left_out.items()) + "\n",
-        "## Conditions\n",
-        "\n".join(f"- {name}: {'; '.join(facts[name])}" for name in _SHOWN if name in facts),
-        _others(results),
-        f"- Day: {accuracy.day}; {accuracy.runs} runs\n",
-    ]
-    return "\n".join(part for part in parts if part.strip())
+def _percentiles(pairs: Sequence[Pair]) -> Iterator[list[str]]:
+    for name in ("p50", "p95", "p99"):
+        figures = [pair.latency[name] for pair in pairs if name in pair.latency]
+        if figures:
+            errors = np.array([one.predicted.value / one.measured - 1 for one in figures])
+            covered = sum(one.covered for one in figures) / len(figures)
+            yield [name, str(len(figures)), *_middle(errors), _share(covered)]
 
 
-def _verdict(found: Summary) -> str:
-    if not found.pairs:
-        return "**Nothing was compared yet.**\n"
-    bars = "All bars are kept" if found.passed else "Not all bars are kept"
-    return (
-        f"**{bars}: over {found.pairs} predictions the error is {_share(found.median)} in the median, "
-        f"{_share(found.ninetieth)} at the 90th percentile and {_share(found.worst)} at worst; "
-        f"{_share(found.coverage)} of the intervals hold the measurement.**\n"
-    )
+def _parts(pairs: Sequence[Pair]) -> Iterator[list[str]]:
+    names = dict.fromkeys(name for pair in pairs for name in pair.parts)
+    for name in names:
+        both = [pair.parts[name] for pair in pairs if name in pair.parts]
+        if "share" in name:
+            errors = np.array([predicted - measured for predicted, measured in both])
+            yield [f"{name} (difference)", str(len(both)), *_middle(errors)]
+            continue
+        known = [predicted / measured - 1 for predicted, measured in both if measured > 0]
+        if known:
+            yield [name, str(len(known)), *_middle(np.array(known))]
 
 
-def _others(results: Sequence[RunResult]) -> str:
-    """How far other programs disturbed the runs."""
-    shares = sorted(
-        run.cpu.other_s / (run.elapsed_s * run.machine.cores)
-        for run in results
-        if run.cpu and run.cpu.other_s is not None and run.elapsed_s
-    )
-    if not shares:
+def _middle(errors: NDArray[np.float64]) -> list[str]:
+    return [_share(float(np.median(np.abs(errors)))), _signed(float(np.median(errors)))]
+
+
+def _reproductions(reproductions: Sequence[Reproduction]) -> Iterator[list[str]]:
+    groups: dict[tuple[str, str], list[Reproduction]] = {}
+    for one in reproductions:
+        groups.setdefault((one.case, one.recorded), []).append(one)
+    for (case, recorded), own in groups.items():
+        errors = [one.error for one in own if one.error is not None]
+        latencies = [one.latency_error for one in own if one.latency_error is not None]
+        problems = list(dict.fromkeys(one.problem for one in own if one.problem))
+        error = _range(errors) or f"none: {'; '.join(problems)}"
+        yield [case, recorded, str(len(own)), error, _range(latencies) or "–"]
+
+
+def _range(errors: Sequence[float]) -> str:
+    if not errors:
         return ""
-    median, worst = _share(shares[len(shares) // 2]), _share(shares[-1])
-    return f"- Processor time of other programs: {median} in the median run, {worst} in the worst"
+    if len(errors) == 1:
+        return _signed(errors[0])
+    return f"{_signed(float(np.median(errors)))} ({_signed(min(errors))} to {_signed(max(errors))})"
 
 
-def _repeatability(accuracy: Accuracy) -> str:
-    found = repeatability(accuracy.pairs)
-    if found is None:
-        return ""
-    return (
-        f"Two runs of the same case and placement differ by {_share(found[0])} in the median and by "
-        f"{_share(found[1])} at the 90th percentile: errors below that cannot be told from chance.\n"
-    )
-
-
-def _reproductions(accuracy: Accuracy) -> Iterator[list[str]]:
-    for one in accuracy.reproductions:
-        yield [one.case, one.recorded, _reproduced(one), _signed(one.latency_error)]
-
-
-def _reproduced(one: Reproduction) -> str:
-    if one.error is None:
-        return f"refused: {one.refused}"
-    return _signed(one.error) + (" (refused)" if one.refused else "")
-
-
-def _rows(accuracy: Accuracy) -> Iterator[list[str]]:
-    for pair in accuracy.pairs:
+def _rows(pairs: Sequence[Pair]) -> Iterator[list[str]]:
+    for pair in pairs:
+        placement = f"{pair.placement} (control)" if pair.control else pair.placement
         yield [
-            pair.case,
-            pair.recorded,
-            pair.placement,
-            _predicted(pair),
-            _measured(pair),
-            _signed(pair.error),
-        ]
+            pair.case, pair.recorded, placement, str(pair.block),
+            _predicted(pair), _measured(pair), _signed(pair.error),
+        ]  # fmt: skip
 
 
 def _predicted(pair: Pair) -> str:
@@ -175,6 +208,28 @@ def _measured(pair: Pair) -> str:
     return f"{found.estimate:.4g}{spread}"
 
 
+def _conditions(rows: Sequence[Row]) -> Mapping[str, list[str]]:
+    """What was the same, or took several values: machine, programs, the measured round."""
+    machines = [row.machine for row in rows if row.machine is not None]
+
+    def distinct(values: Sequence[str]) -> list[str]:
+        return sorted(dict.fromkeys(value for value in values if value))
+
+    late = [row.late_share for row in rows if row.late_share is not None and row.status == "ok"]
+    spoilt = sum(row.status == "spoilt" for row in rows)
+    return {
+        "Databases": distinct([row.server for row in rows]),
+        "Processor": distinct([f"{one.cpu_model}, {one.cores} cores" for one in machines]),
+        "Memory": distinct([f"{one.memory_bytes / (1 << 30):.1f} GiB" for one in machines]),
+        "Operating system": distinct([f"{one.operating_system}, Linux {one.kernel}" for one in machines]),
+        "tierwise": distinct([row.model for row in rows]),
+        "Runs repeated because the machine was disturbed": [f"{spoilt} of {len(rows)}"],
+        "Lateness of emulated disks, as a share of the run": [
+            f"{_share(float(np.median(late)))} in the median, {_share(max(late))} at most" if late else "–"
+        ],
+    }
+
+
 def _share(value: float | None) -> str:
     return "–" if value is None else f"{value:.1%}".replace("%", " %")
 
@@ -183,6 +238,7 @@ def _signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.1%}".replace("%", " %")
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]] | Iterator[Sequence[str]]) -> str:
+    """A table in Markdown."""
     lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

@@ -1,30 +1,38 @@
-"""The proof: what was predicted, measured on live disks, and how far the one is from the other."""
+"""The proof: what was predicted, measured, and how far the one is from the other."""
 
-from tierwise.validate.accuracy import Accuracy, Pair, Reproduction, Summary, by, summary
+from tierwise.validate.accuracy import Accuracy, Figure, Pair, Reproduction, Summary, by, summary
+from tierwise.validate.case import Case, cases_of
 from tierwise.validate.learning import learn, learn_without, to_toml
-from tierwise.validate.order import cases_of, plan
-from tierwise.validate.pairs import Runs, compare, nothing_learnt
-from tierwise.validate.runner import run
-from tierwise.validate.spec import Case, ValidationSpec, load
+from tierwise.validate.order import estimate_s, plan
+from tierwise.validate.pairs import RoundData, rounds_in
+from tierwise.validate.publish import publish
+from tierwise.validate.rows import Row, read_rows
+from tierwise.validate.runner import Observer, run
+from tierwise.validate.spec import ValidationSpec, load
 from tierwise.validate.verdict import judge
 
 __all__ = [
     "Accuracy",
     "Case",
+    "Figure",
+    "Observer",
     "Pair",
     "Reproduction",
-    "Runs",
+    "RoundData",
+    "Row",
     "Summary",
     "ValidationSpec",
     "by",
     "cases_of",
-    "compare",
+    "estimate_s",
     "judge",
     "learn",
     "learn_without",
     "load",
-    "nothing_learnt",
     "plan",
+    "publish",
+    "read_rows",
+    "rounds_in",
     "run",
     "summary",
     "to_toml",

@@ -5,31 +5,41 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tierwise.predict import LearntError, ModelError
-from tierwise.predict.model_error import What, path_between
-from tierwise.validate.accuracy import Pair, by
+from tierwise.predict.model_error import What
+from tierwise.validate.accuracy import Pair
 
 _LEVEL = 0.95
 _LEAST_SPREAD = 0.01
-_PATH = path_between("emulated", "emulated")
-"""What is recorded and measured here."""
-_WHATS: tuple[What, ...] = ("rate", "p50", "p95", "p99")
+_FEWEST = 10
+"""With fewer predictions of an engine on a path, nothing is learnt, and predictions say so."""
+
+Error = tuple[str, float, float]
+"""Family; logarithm of the predicted speed-up; logarithm of predicted over measured."""
 
 
 def learn(pairs: Sequence[Pair], day: str) -> ModelError:
-    """Errors of rates and of each percentile of latency, of each engine."""
-    groups = by(pairs, "engine").items()
-    found = [_learnt(engine, what, own, day) for engine, own in groups for what in _WHATS]
+    """Errors of rates and percentiles, of each engine and path that has enough predictions."""
+    groups: dict[tuple[str, str], list[Pair]] = {}
+    for pair in pairs:
+        if not pair.control:
+            groups.setdefault((pair.engine, pair.path), []).append(pair)
+    found = [
+        _learnt(engine, path, what, own, day)
+        for (engine, path), own in sorted(groups.items())
+        for what in get_args(What)
+    ]
     return ModelError(errors=[one for one in found if one is not None])
 
 
-def learn_without(pairs: Sequence[Pair], workload: str, day: str) -> ModelError:
-    """The same from every other workload: what is known of one that nobody has tried."""
-    return learn([pair for pair in pairs if pair.workload != workload], day)
+def learn_without(pairs: Sequence[Pair], family: str, day: str) -> ModelError:
+    """The same from every other family of clients: what is known of one that nobody has tried."""
+    return learn([pair for pair in pairs if pair.family != family], day)
 
 
 def to_toml(learnt: ModelError) -> str:
@@ -49,21 +59,24 @@ def to_toml(learnt: ModelError) -> str:
     return "\n".join(parts)
 
 
-def _learnt(engine: str, what: What, pairs: Sequence[Pair], day: str) -> LearntError | None:
-    found = list(_rate_errors(pairs) if what == "rate" else _latency_errors(pairs, what))
-    if not found:
+def _learnt(engine: str, path: str, what: What, pairs: Sequence[Pair], day: str) -> LearntError | None:
+    found = list(_rate_errors(pairs) if what == "rate" else _percentile_errors(pairs, what))
+    if len(found) < _FEWEST:
         return None
-    far, errors = (np.array(column) for column in zip(*found, strict=True))
+    families = [family for family, _, _ in found]
+    far, errors = (np.array(column) for column in zip(*[one[1:] for one in found], strict=True))
+    weights = _weights(families)
     columns = np.stack([np.ones_like(far), np.maximum(far, 0.0), np.maximum(-far, 0.0)], axis=1)
-    spread = _spread(columns, np.abs(errors))
-    bound = _bound(sorted(np.abs(errors) / (columns @ spread)))
+    spread = _spread(columns, np.abs(errors), weights)
+    bound = _bound(np.abs(errors) / (columns @ spread), weights)
     half_width, per_faster, per_slower = (float(bound * one) for one in spread)
     return LearntError(
         engine=engine,
-        path=_PATH,
+        path=path,
         what=what,
         changes=["placement"],
         cases=len(errors),
+        families=len(set(families)),
         half_width=half_width,
         per_faster=per_faster,
         per_slower=per_slower,
@@ -72,43 +85,57 @@ def _learnt(engine: str, what: What, pairs: Sequence[Pair], day: str) -> LearntE
     )
 
 
-def _rate_errors(pairs: Sequence[Pair]) -> Iterator[tuple[float, float]]:
-    """Logarithms of each speed-up and of its error."""
+def _rate_errors(pairs: Sequence[Pair]) -> Iterator[Error]:
     for pair in pairs:
         if pair.log_error is not None and pair.speedup:
-            yield math.log(pair.speedup), pair.log_error
+            yield pair.family, math.log(pair.speedup), pair.log_error
 
 
-def _latency_errors(pairs: Sequence[Pair], what: What) -> Iterator[tuple[float, float]]:
+def _percentile_errors(pairs: Sequence[Pair], what: What) -> Iterator[Error]:
     for pair in pairs:
-        if pair.speedup and f"{what}_us" in pair.latency_us:
-            predicted, measured = pair.latency_us[f"{what}_us"]
-            yield math.log(pair.speedup), math.log(predicted / measured)
+        if pair.speedup and what in pair.latency:
+            figure = pair.latency[what]
+            yield pair.family, math.log(pair.speedup), math.log(figure.predicted.value / figure.measured)
 
 
-def _spread(columns: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weights(families: Sequence[str]) -> NDArray[np.float64]:
+    """Of each error: families count alike, however many predictions they have. The sum is their number."""
+    count = {family: families.count(family) for family in families}
+    each = np.array([1 / count[family] for family in families])
+    scaled: NDArray[np.float64] = each * len(families) / each.sum()
+    return scaled
+
+
+def _spread(
+    columns: NDArray[np.float64], errors: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """How great errors are: always, and for each factor e of being faster, and of being slower.
 
-    Least squares with no coefficient below 0, by trying which of the last two take part.
+    Weighted least squares with no coefficient below 0, by trying which of the last two take part.
     """
+    root = np.sqrt(weights)
     found = []
     for parts in [used for count in range(3) for used in combinations((1, 2), count)]:
         used = [0, *parts]
-        solution = np.linalg.lstsq(columns[:, used], errors, rcond=None)[0]
+        solution = np.linalg.lstsq(columns[:, used] * root[:, None], errors * root, rcond=None)[0]
         spread = np.zeros(3)
         spread[used] = np.maximum(solution, 0.0)
         spread[0] = max(spread[0], _LEAST_SPREAD)
-        found.append((float(np.sum((columns @ spread - errors) ** 2)), spread))
+        found.append((float(np.sum(weights * (columns @ spread - errors) ** 2)), spread))
     return min(found, key=lambda one: one[0])[1]
 
 
-def _bound(rising: Sequence[float]) -> float:
+def _bound(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """The value that a further one exceeds one time in twenty, whatever the distribution.
 
     The split conformal bound (Vovk, Gammerman and Shafer, *Algorithmic Learning in a Random World*, 2005): of
     n values, that of rank ceil(0.95 (n + 1)); the greatest where there are fewer than 19. It is taken of
     errors over their spread, so that intervals are wide where errors are great (Papadopoulos, Gammerman and
-    Vovk, *Normalized nonconformity measures for regression conformal prediction*, 2008).
+    Vovk, *Normalized nonconformity measures for regression conformal prediction*, 2008), and with weights, so
+    that no family decides it alone (Tibshirani, Barber, Candès and Ramdas, *Conformal Prediction Under
+    Covariate Shift*, 2019).
     """
-    rank = math.ceil(_LEVEL * (len(rising) + 1))
-    return rising[min(rank, len(rising)) - 1]
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    at = int(np.searchsorted(reached, _LEVEL * (len(values) + 1) - 1e-9))
+    return float(values[order][min(at, len(values) - 1)])

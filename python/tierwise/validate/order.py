@@ -1,100 +1,99 @@
-"""The runs of a validation, in the order in which they will happen."""
+"""The sessions of a round, in the order in which they will happen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from random import Random
-from typing import Literal
+from statistics import median
 
-from tierwise import lab, study
-from tierwise.results.measurements import Record
 from tierwise.study.plan import RunPlan
-from tierwise.validate.spec import Case, Selection, ValidationSpec, chosen
+from tierwise.validate.case import Case
+from tierwise.validate.rows import Kind, Row
+from tierwise.validate.spec import ValidationSpec
 
-Kind = Literal["recorded", "measured"]
+_SETUP_S = 6.0
+"""Of a session: devices, a copy of the data, the server's start and end."""
+_OWN_SETUP_S = 12.0
+"""The same where the lab loads the tables."""
+_LAP_S = 8.0
+"""Of laps whose length is not known yet."""
 
 
-class PlannedRun(Record):
-    """One run: of a case, under a placement."""
+@dataclass(frozen=True)
+class Session:
+    """Runs of a case under one placement on one set of devices, one after the other."""
 
     case: Case
     placement: str
-    repeat: int
-    kind: Kind
+    block: int
+    kinds: tuple[Kind, ...]
     seed: int
     order: int
 
     @property
-    def run_id(self) -> str:
-        """Unique in the validation; the folder of its recording too."""
-        return f"{self.case.name}/{self.placement}/{self.kind}-{self.repeat}"
+    def slots(self) -> list[tuple[str, str, str, int]]:
+        """What its runs are of."""
+        return [(self.case.name, self.placement, kind, self.block) for kind in self.kinds]
 
-    @property
-    def study(self) -> study.Study:
-        """What the lab is to run."""
-        seconds = self.case.spec.recorded_seconds if self.kind == "recorded" else None
-        return self.case.study.model_copy(update={"seconds": seconds}) if seconds else self.case.study
+    def plan(self, kind: Kind) -> RunPlan:
+        """One of its runs in the words of the lab."""
+        run_id = "/".join([self.case.name, self.placement, f"{kind}-{self.block}"])
+        placement = self.case.study.placements[self.placement]
+        return RunPlan(run_id, self.case.study.engines[0], placement, self.block, self.order, self.seed)
 
-    @property
-    def plan(self) -> RunPlan:
-        """The same in the words of the lab."""
-        engine, placement = self.case.study.engines[0], self.case.study.placements[self.placement]
-        return RunPlan(self.run_id, engine, placement, self.repeat, self.order, self.seed)
-
-
-def cases_of(
-    spec: ValidationSpec, quick: bool, names: Sequence[str], repeats: int | None = None
-) -> tuple[list[Case], dict[str, str]]:
-    """Cases to run, with the placements that their engines can honour; and what is left out, with the reason.
-
-    Args:
-        spec: all there are.
-        quick: the small selection only.
-        names: of cases, or beginnings of names; these instead of the selection's, if any are given.
-        repeats: in place of the selection's own number.
-
-    Raises:
-        TierwiseError: if there is no such case.
-    """
-    selection = spec.quick if quick else Selection(repeats=spec.repeats)
-    cases, left_out = [], dict[str, str]()
-    for case in chosen(spec.expanded(), list(names) or selection.cases):
-        wanted = [*spec.recorded, *(selection.placements or case.study.placements)]
-        small = case.study.with_placements([one for one in case.study.placements if one in wanted])
-        kept, skipped = lab.without_gaps(small.model_copy(update={"repeats": repeats or selection.repeats}))
-        left_out |= {f"{case.name}/{what}": reason for what, reason in skipped.items()}
-        cases.append(case.model_copy(update={"study": kept}))
-    return cases, left_out
+    def without(self, finished: Collection[tuple[str, str, str, int]]) -> Session:
+        """The same with the runs alone that are not finished."""
+        kinds = tuple(kind for kind, slot in zip(self.kinds, self.slots, strict=True) if slot not in finished)
+        return Session(self.case, self.placement, self.block, kinds, self.seed, self.order)
 
 
-def plan(cases: Sequence[Case], recorded: Sequence[str], seed: int) -> list[PlannedRun]:
-    """Every run: recordings first, then blocks in which each case runs once under each placement.
+def plan(cases: Sequence[Case], repeats: int, seed: int) -> list[Session]:
+    """Every session: blocks in which each case runs, and is recorded, once under each of its placements.
 
     Each block is in random order over all cases, so that slow drift of the machine falls on all alike. All
-    runs of a case share one workload seed: what is predicted is the same work elsewhere, not work like it.
+    runs of a case share one workload seed. A mix that is recorded is so on the same devices, before or
+    after it is measured, by chance; laps change what they work on and get devices of their own.
     """
     random = Random(seed)
-    repeats = max((case.study.repeats for case in cases), default=0)
-    blocks: list[tuple[Kind, int]] = [("recorded", 0), *(("measured", repeat) for repeat in range(repeats))]
-    runs: list[PlannedRun] = []
     seeds = {case.name: random.getrandbits(32) for case in cases}
-    for kind, repeat in blocks:
-        block = [
-            (case, placement)
+    sessions: list[Session] = []
+    for block in range(repeats):
+        parts = [
+            (case, placement, kinds)
             for case in cases
             for placement in case.study.placements
-            if kind == "measured" or placement in recorded
+            for kinds in _kinds(case, placement, random)
         ]
-        random.shuffle(block)
-        for case, placement in block:
-            runs.append(
-                PlannedRun(
-                    case=case,
-                    placement=placement,
-                    repeat=repeat,
-                    kind=kind,
-                    seed=seeds[case.name],
-                    order=len(runs),
-                )
-            )
-    return runs
+        random.shuffle(parts)
+        for case, placement, kinds in parts:
+            sessions.append(Session(case, placement, block, kinds, seeds[case.name], len(sessions)))
+    return sessions
+
+
+def estimate_s(sessions: Sequence[Session], spec: ValidationSpec, rows: Sequence[Row]) -> float:
+    """Time that sessions will take: of runs that happened before, as they took."""
+    took: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        took.setdefault((row.case, row.placement, row.kind), []).append(row.took_s)
+    total_s = 0.0
+    for one in sessions:
+        for index, kind in enumerate(one.kinds):
+            known = took.get((one.case.name, one.placement, kind))
+            total_s += median(known) if known else _guess_s(one.case, kind, spec, first=index == 0)
+    return total_s
+
+
+def _kinds(case: Case, placement: str, random: Random) -> list[tuple[Kind, ...]]:
+    if placement not in case.recorded:
+        return [("measured",)]
+    if case.laps or not case.external:
+        return [("measured",), ("recorded",)]
+    return [("measured", "recorded") if random.random() < 0.5 else ("recorded", "measured")]
+
+
+def _guess_s(case: Case, kind: Kind, spec: ValidationSpec, *, first: bool) -> float:
+    work_s = _LAP_S if case.laps else case.recorded_seconds if kind == "recorded" else case.seconds
+    setup_s = (_SETUP_S if case.external else _OWN_SETUP_S) + spec.warm_up_s if first else 0.0
+    control_s = (spec.control.cpu_s + spec.control.sync_s) * (2 if first else 1)
+    return setup_s + control_s + work_s

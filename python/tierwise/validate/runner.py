@@ -1,117 +1,251 @@
-"""The runs of a validation: recorded and measured on live disks, resumable."""
+"""The runs of a validation round: resumable, repeated where the machine was disturbed."""
 
 from __future__ import annotations
 
 import json
 import secrets
 import shutil
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
+from typing import Protocol
 
-from tierwise import lab
+from tierwise import probe
 from tierwise.errors import TierwiseError
-from tierwise.lab.run import execute
-from tierwise.results import RunResult
-from tierwise.results.files import append_result
+from tierwise.host import machine
 from tierwise.results.measurements import Record
-from tierwise.validate.order import PlannedRun, plan
-from tierwise.validate.spec import Case, ValidationSpec
+from tierwise.validate import control, own_run, session
+from tierwise.validate.case import OWN_FAMILY, Case
+from tierwise.validate.control import Reading
+from tierwise.validate.order import Session, estimate_s, plan
+from tierwise.validate.rows import Round, Row, append_row, finished_slots, read_rows
+from tierwise.validate.session import Place
+from tierwise.validate.spec import OWN, ValidationSpec
 
 PLAN_FILE = "plan.json"
-RECORDINGS = "recordings"
+SPEC_FILE = "spec.json"
+_IDLE_POLL = Path("/sys/module/haltpoll/parameters/guest_halt_poll_ns")
+_PROBE_S = 60.0
+"""As ``tierwise probe`` takes by itself."""
+OWN_PROFILE = "own.toml"
+"""What ``probe`` found of the machine's own storage."""
+
+
+class Observer(Protocol):
+    """Hears what a round does."""
+
+    def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
+        """So many sessions are left, which take so long."""
+
+    def session_started(self, session: Session) -> None:
+        """A session begins."""
+
+    def phase_started(self, what: str) -> None:
+        """A phase of the session under way begins."""
+
+    def run_finished(self, row: Row) -> None:
+        """A run ended and its row is on disk."""
+
+    def left_out(self, what: str, reason: str) -> None:
+        """A session cannot be prepared; the others go on."""
 
 
 class Started(Record):
-    """What decides the runs of a validation that has begun; kept in ``plan.json``."""
+    """What decides the runs of a round that has begun; kept in ``plan.json``."""
 
     fingerprint: str
-    cases: list[str]
-    repeats: int
+    round: Round
+    model: str
+    rotation: int
     seed: int
+    cases: list[str]
+    idle_poll_ns: int | None = None
+    """How long an idle core of a guest stays awake; ``None`` where the kernel does not say."""
 
 
 def run(
     spec: ValidationSpec,
     cases: Sequence[Case],
-    directory: Path,
-    observer: lab.Observer,
+    folder: Path,
+    observer: Observer,
     *,
+    round: Round = "building",
+    rotation: int = 0,
     seed: int | None = None,
     fresh: bool = False,
 ) -> None:
-    """Run what is left of a validation; what failed before is run again.
+    """Run what is left of a round; what failed before is run again.
 
     Args:
         spec: where the cases are from.
         cases: what to run.
-        directory: of the results and recordings; one that was stopped goes on.
-        observer: told of progress. A run that cannot be prepared is left out, and the others go on.
-        seed: decides the order of runs and the workloads' parameters; random when not given.
+        folder: of rows, recordings and the machine's own storage; a round that was stopped goes on.
+        observer: told of progress. A session that cannot be prepared is left out, and the others go on.
+        round: whether the model is still being built, or is frozen.
+        rotation: number of the round, as ``cases`` were chosen for.
+        seed: decides the order; random when not given.
         fresh: throw away what is there.
 
     Raises:
-        TierwiseError: if another validation has begun in ``directory``, or it cannot be written.
+        TierwiseError: if another round has begun in ``folder``, or it cannot be written.
     """
-    if fresh and (directory / PLAN_FILE).exists():
-        shutil.rmtree(directory)
-    started = _started(directory, spec, cases, seed)
-    lab.set_failed_aside(directory)
-    runs = plan(cases, spec.recorded, started.seed)
-    finished = {result.run_id for result in lab.results_in(directory)}
-    observer.study_started(directory, started.seed, len(runs), len(finished))
-    for one in runs:
-        if one.run_id not in finished:
-            _run_one(one, directory, started.seed, observer)
-
-
-def recording_of(directory: Path, run_id: str) -> Path:
-    """Where the recording of a run is."""
-    return directory / RECORDINGS / run_id
-
-
-def _run_one(one: PlannedRun, directory: Path, seed: int, observer: lab.Observer) -> None:
-    observer.run_started(one.plan)
-    recordings = None
-    if one.kind == "recorded":
-        recordings = lab.Recordings(directory / RECORDINGS, duty=one.case.spec.duty)
-    try:
-        result = execute(one.study, one.plan, seed, observer.phase_started, recordings)
-    except TierwiseError as error:
-        observer.left_out(one.run_id, str(error))
-        return
-    append_result(directory / lab.RESULTS_FILE, result)
-    observer.run_finished(one.plan, result)
-
-
-def _started(directory: Path, spec: ValidationSpec, cases: Sequence[Case], seed: int | None) -> Started:
-    """What was begun in a directory, or begins there now.
-
-    A validation of more or fewer cases goes on with the runs that it shares with the one before.
-    """
-    file = directory / PLAN_FILE
-    repeats = max((case.study.repeats for case in cases), default=0)
-    before = Started.model_validate_json(file.read_text("utf-8")) if file.exists() else None
-    if before and before.fingerprint != spec.fingerprint:
-        raise TierwiseError(
-            f"{directory} holds a validation of other cases", "give --fresh, or another directory with --out"
-        )
-    started = Started(
+    if fresh and (folder / PLAN_FILE).exists():
+        shutil.rmtree(folder)
+    wanted = Started(
         fingerprint=spec.fingerprint,
+        round=round,
+        model=model_name(),
+        rotation=rotation,
+        seed=secrets.randbits(31) if seed is None else seed,
         cases=[case.name for case in cases],
-        repeats=repeats,
-        seed=before.seed if before else secrets.randbits(31) if seed is None else seed,
+        idle_poll_ns=int(_IDLE_POLL.read_text("ascii")) if _IDLE_POLL.exists() else None,
     )
+    _Runner(spec, Place(folder), _started(Place(folder), spec, wanted), observer).run(cases)
+
+
+def model_name() -> str:
+    """Commit of the model that runs here, marked where files differ from it; else tierwise's version."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(started.model_dump(), indent=2) + "\n", "utf-8")
+        told = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return metadata.version("tierwise")
+    return told.stdout.strip()
+
+
+class _Runner:
+    """A round under way."""
+
+    def __init__(self, spec: ValidationSpec, place: Place, started: Started, observer: Observer) -> None:
+        self._spec, self._place, self._started, self._observer = spec, place, started, observer
+        self._rows = read_rows(place.folder)
+        self._readings: list[Reading] = []
+        """Of the control workload, before the first run."""
+
+    def run(self, cases: Sequence[Case]) -> None:
+        """Run every session that is left, each as often as it takes."""
+        control_of, attempts = self._spec.control, self._spec.control.attempts
+        finished = finished_slots(self._rows, attempts)
+        planned = plan(cases, self._spec.repeats, self._started.seed)
+        left = [one for one in (each.without(finished) for each in planned) if one.kinds]
+        self._observer.round_started(self._place.folder, len(left), estimate_s(left, self._spec, self._rows))
+        if left:
+            _own_profile(self._spec, cases, self._place, self._observer.phase_started)
+            self._readings = [control.read(control_of, self._place.own) for _ in range(control_of.fewest)]
+        for one in left:
+            for _ in range(attempts):
+                again = one.without(finished_slots(self._rows, attempts))
+                if not again.kinds or not self._run_session(again):
+                    break
+        shutil.rmtree(self._place.templates, ignore_errors=True)
+
+    def _run_session(self, one: Session) -> bool:
+        """Run a session and keep its rows; gives whether nothing failed."""
+        self._observer.session_started(one)
+        runs = (session if one.case.external else own_run).run_session
+        base, sound = _base(one, self._spec, self._started), True
+        try:
+            for row in runs(one, self._spec, self._place, base, self._observer.phase_started):
+                judged = self._judged(row)
+                append_row(self._place.folder, judged)
+                self._rows.append(judged)
+                self._observer.run_finished(judged)
+                sound = sound and judged.status != "failed"
+        except TierwiseError as error:
+            self._observer.left_out(f"{one.case.name}/{one.placement}", str(error))
+            return False
+        return sound
+
+    def _judged(self, row: Row) -> Row:
+        """The row with its attempt, and spoilt where the machine or a disk was not as declared."""
+        bounds = self._spec.control
+        attempt = sum(one.slot == row.slot for one in self._rows)
+        problems = list(row.problems) if row.status == "ok" else []
+        if row.late_share is not None and row.late_share > bounds.late_share:
+            problems.append(f"an emulated disk was late by {row.late_share:.1%} of the run")
+        earlier = [*self._readings, *(reading for one in self._rows for reading in one.control)]
+        here = [
+            reading for one in self._rows if _synced_on(one) == _synced_on(row) for reading in one.control
+        ]
+        own = _synced_on(row) == OWN
+        if why := control.differs(row.control, earlier, here, bounds, own=own):
+            problems.append(why)
+        if row.status != "ok" or not problems:
+            return row.model_copy(update={"attempt": attempt})
+        return row.model_copy(update={"attempt": attempt, "status": "spoilt", "problems": problems})
+
+
+def _base(one: Session, spec: ValidationSpec, started: Started) -> Row:
+    """What all runs of a session share."""
+    return Row(
+        case=one.case.name,
+        family=one.case.family,
+        engine=one.case.study.engines[0],
+        clients=one.case.study.clients,
+        placement=one.placement,
+        storage=spec.kind_of(one.placement),
+        kind="measured",
+        block=one.block,
+        order=one.order,
+        round=started.round,
+        model=started.model,
+        started_at=datetime.now(UTC),
+        laps=one.case.laps,
+        machine=machine.describe(),
+    )
+
+
+def _synced_on(row: Row) -> str:
+    """Storage that the control workload wrote to: the run's, or the machine's own for what the lab runs."""
+    return OWN if row.storage == "real" or row.family == OWN_FAMILY else row.placement
+
+
+def _own_profile(
+    spec: ValidationSpec, cases: Sequence[Case], place: Place, say: Callable[[str], None]
+) -> None:
+    """Measure the machine's own storage once, as its user would, if a placement of the round is on it."""
+    file = place.folder / OWN_PROFILE
+    used = {name for case in cases for name in case.study.placements}
+    if file.exists() or not any(spec.kind_of(name) == "real" for name in used):
+        return
+    say("probing the machine's own storage")
+    report = probe.probe(place.own, probe.Options(seconds=_PROBE_S), say)
+    file.write_text(report.profile or "", "utf-8")
+
+
+def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
+    """What was begun in a folder, or begins there now; with more or fewer cases, common runs are kept."""
+    before = read_plan(place.folder)
+    if before and before.fingerprint != wanted.fingerprint:
+        raise TierwiseError(
+            f"{place.folder} holds a validation of other cases", "give --fresh, or another folder with --out"
+        )
+    if before and (before.round, before.rotation) != (wanted.round, wanted.rotation):
+        raise TierwiseError(
+            f"{place.folder} holds the {before.round} round of rotation {before.rotation}",
+            "give the same --round and --rotation, or another folder with --out",
+        )
+    if before and before.model != wanted.model and wanted.round == "prospective":
+        raise TierwiseError(
+            f"the round in {place.folder} is of model {before.model}, this is {wanted.model}",
+            "check out that commit, or begin another round with --out",
+        )
+    started = wanted.model_copy(update={"seed": before.seed}) if before else wanted
+    try:
+        place.own.mkdir(parents=True, exist_ok=True)
+        (place.folder / SPEC_FILE).write_text(spec.model_dump_json(indent=1) + "\n", "utf-8")
+        text = json.dumps(started.model_dump(), indent=2)
+        (place.folder / PLAN_FILE).write_text(text + "\n", "utf-8")
     except OSError as error:
         raise TierwiseError(
-            f"{directory}: {error.strerror}", "give --out a directory that you may write"
+            f"{place.folder}: {error.strerror}", "give --out a folder that you may write"
         ) from error
     return started
 
 
-def of_case(results: Sequence[RunResult], case: Case, placement: str, kind: str) -> list[RunResult]:
-    """Those of a case's runs under a placement that can be believed."""
-    start = f"{case.name}/{placement}/{kind}-"
-    return [one for one in results if one.run_id.startswith(start) and one.status == "ok"]
+def read_plan(folder: Path) -> Started | None:
+    """The round that has begun in a folder, if one has."""
+    file = folder / PLAN_FILE
+    return Started.model_validate_json(file.read_text("utf-8")) if file.exists() else None

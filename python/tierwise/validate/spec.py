@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any, Self
@@ -14,72 +14,112 @@ from typing import Any, Self
 from pydantic import Field, PositiveFloat, PositiveInt, ValidationError, model_validator
 
 from tierwise.errors import TierwiseError
-from tierwise.placement import DeviceSpec, Placement
+from tierwise.predict.model_error import Storage
 from tierwise.results.measurements import Record
 from tierwise.roles import Role
-from tierwise.spelling import one_of
-from tierwise.study.spec import Caches, Size, Study
+from tierwise.study.spec import Caches, Size
 
 SHIPPED = "validate.toml"
+OWN = "own"
+"""In place of a profile: the machine's own storage."""
 _MOST_DIFFERENT_CLIENTS = 64
 
 
+class Control(Record):
+    """The fixed workload before and after each run, and when a run is rejected; declared before a round."""
+
+    cpu_s: PositiveFloat = 1.0
+    """Length of the loop on each core."""
+    sync_s: PositiveFloat = 1.0
+    """Length of the loop of small synchronous writes on the storage of the run."""
+    cpu_differs: PositiveFloat = 0.05
+    """Relative difference from the round's median beyond which a run is repeated."""
+    sync_differs: PositiveFloat = 0.05
+    """The same for the writes on an emulated disk."""
+    own_sync_differs: PositiveFloat = 0.25
+    """The same on the machine's own storage, whose times are not ours to keep."""
+    late_share: PositiveFloat = 0.02
+    """Lateness of an emulated disk, as a share of the run, beyond which the run is repeated."""
+    fewest: PositiveInt = 5
+    """Control readings that a median needs."""
+    attempts: PositiveInt = 3
+    """Runs in place of one, at most."""
+
+
 class Selection(Record):
-    """A smaller validation: some of the cases, on some of their placements."""
+    """A smaller validation: some of the cases, with shorter runs and fewer blocks."""
 
     cases: list[str] = []
-    """Names with engine and clients, as ``order_entry-postgres-10``; all if none are given."""
-    placements: list[str] = []
-    """All if none are given; what is recorded always runs."""
+    """Names of cases, or beginnings of names; all if none are given."""
     repeats: PositiveInt = 1
+    seconds: PositiveFloat | None = None
+    recorded_seconds: PositiveFloat | None = None
 
 
 class CaseSpec(Record):
-    """A workload in one size, on some engines, with some numbers of clients."""
+    """A client, or one of tierwise's workloads, with some numbers of clients."""
 
-    workload: str
-    engines: list[str] = Field(min_length=1)
+    name: str | None = None
+    """In place of one made of client, server and options."""
+    client: str | None = None
+    """A program of ``validate/clients``."""
+    server: str | None = None
+    """``postgres`` or ``mariadb``; not given for a client that is the database itself."""
+    options: dict[str, str | int | float] = {}
+    """The client's."""
+    workload: str | None = None
+    """In place of a client: one of tierwise's own workloads."""
+    engine: str | None = None
+    """Of a workload."""
     clients: list[PositiveInt] = Field(default=[1], max_length=_MOST_DIFFERENT_CLIENTS)
     scale: PositiveFloat = 1.0
     constants: dict[str, float] = {}
     seconds: PositiveFloat | None = None
-    """Length of a mix; not given for laps."""
+    """Length of a mix, in place of the file's."""
     recorded_seconds: PositiveFloat | None = None
-    """The same of a run that is recorded."""
-    duty: float = Field(default=0.2, gt=0, le=1)
-    """Of a mix; laps are recorded whole."""
+    duty: float = Field(default=0.4, gt=0, le=1)
+    """Share of a mix that is recorded; laps are recorded whole."""
     warmup_transactions: int = 0
-    caches: Caches = "cold"
-    cap_s: PositiveFloat | None = None
+    caches: Caches = "warm"
     memory: Size | None = None
-    placements: list[str] = Field(min_length=1)
-    """Predicted and measured, besides those that are recorded."""
+    recorded: list[str] = Field(min_length=1)
+    """Placements under which the case is recorded; they are measured too."""
+    placements: list[str] = []
+    """Placements that are predicted and measured, besides those that are recorded."""
+    each_round: PositiveInt | None = None
+    """How many of ``placements`` one round takes, the next ones in the next round; all if not given."""
     sizes: dict[Role, Size] = {}
-    settings: dict[str, dict[str, str]] = {}
+    settings: dict[str, str] = {}
 
-
-class Case(Record):
-    """One workload on one engine with one number of clients."""
-
-    name: str
-    workload: str
-    spec: CaseSpec
-    study: Study
-    """Its placements are those that are predicted and measured."""
+    @model_validator(mode="after")
+    def _is_one_kind(self) -> Self:
+        if (self.client is None) == (self.workload is None):
+            raise ValueError("give either a client or a workload")
+        if self.workload is not None and self.engine is None:
+            raise ValueError(f"workload {self.workload} needs an engine")
+        return self
 
 
 class ValidationSpec(Record):
     """The whole of a validation."""
 
-    recorded: list[str] = Field(min_length=1)
-    """Placements under which each case is recorded; they are measured too, and predicted from each other."""
     repeats: PositiveInt
+    """Blocks; each case runs, and is recorded, once in each."""
+    seconds: PositiveFloat = 30.0
+    """Length of a mix that is measured."""
+    recorded_seconds: PositiveFloat = 12.0
+    """Length of a mix that is recorded."""
+    warm_up_s: PositiveFloat = 3.0
+    shortest_lap_s: PositiveFloat = 5.0
+    """A lap below is reported as too short to tell."""
+    control: Control = Control()
     devices: dict[str, str]
-    """Short name, for placements, to name of a profile."""
+    """Short name, for placements, to name of a profile, or ``own`` for the machine's own storage."""
     placements: dict[str, dict[str, str]]
     """Role, or ``all`` for those not named, to device."""
     sizes: dict[Role, Size] = {}
     settings: dict[str, dict[str, str]] = {}
+    """Of servers and engines, by name."""
     cases: list[CaseSpec]
     quick: Selection = Selection()
 
@@ -93,63 +133,35 @@ class ValidationSpec(Record):
                     raise ValueError(f"placements.{name} names the unknown role {role!r}")
                 if device not in self.devices:
                     raise ValueError(f"placements.{name}.{role} names the unknown device {device!r}")
-        named = [*self.recorded, *self.quick.placements, *(p for case in self.cases for p in case.placements)]
-        if unknown := set(named) - self.placements.keys():
+        named = {place for case in self.cases for place in (*case.recorded, *case.placements)}
+        if unknown := named - self.placements.keys():
             raise ValueError(f"unknown placements {', '.join(sorted(unknown))}")
         return self
 
     @property
     def fingerprint(self) -> str:
         """Changes with anything that affects a run."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+        return hashlib.sha256(self.model_dump_json(exclude={"quick"}).encode()).hexdigest()[:16]
 
-    def expanded(self) -> list[Case]:
-        """Every case, in the order of the file."""
-        return [
-            self._case(case, engine, clients)
-            for case in self.cases
-            for engine in case.engines
-            for clients in case.clients
-        ]
+    def question_of(self, placement: str, own_profile: str) -> dict[str, str]:
+        """A placement in the words of a question to a recording; ``own_profile`` stands for own storage."""
+        named = {role: self.devices[device] for role, device in self.placements[placement].items()}
+        return {role: own_profile if device == OWN else device for role, device in named.items()}
 
-    def question_of(self, placement: str) -> dict[str, str]:
-        """A placement in the words of a question to a recording."""
-        return {role: self.devices[device] for role, device in self.placements[placement].items()}
+    def kind_of(self, placement: str) -> Storage:
+        """``real`` where the machine's own storage takes part, else ``emulated``."""
+        used = {self.devices[device] for device in self.placements[placement].values()}
+        return "real" if OWN in used else "emulated"
 
-    def _case(self, case: CaseSpec, engine: str, clients: int) -> Case:
-        own = f"-{clients}" if len(case.clients) > 1 or clients > 1 else ""
-        name = f"{case.workload}-{engine}{own}"
-        names = list(dict.fromkeys([*self.recorded, *case.placements]))
-        placements = {one: self._placement(one) for one in names}
-        used = {device for one in names for device in self.placements[one].values()}
-        merged = {**self.settings.get(engine, {}), **case.settings.get(engine, {})}
-        study = Study(
-            name=name,
-            question="How far are predictions from measurements?",
-            engines=[engine],
-            workload=case.workload,
-            scale=case.scale,
-            constants=case.constants,
-            clients=clients,
-            seconds=case.seconds,
-            warmup_transactions=case.warmup_transactions,
-            caches=case.caches,
-            waits=False,
-            cap_s=case.cap_s,
-            memory=case.memory,
-            repeats=self.repeats,
-            baseline=self.recorded[0],
-            devices={one: DeviceSpec(profile=self.devices[one]) for one in self.devices if one in used},
-            placements=placements,
-            sizes={**self.sizes, **case.sizes},
-            settings={engine: merged} if merged else {},
-        )
-        return Case(name=name, workload=case.workload, spec=case, study=study)
-
-    def _placement(self, name: str) -> Placement:
-        roles = self.placements[name]
-        placed = {Role(role): device for role, device in roles.items() if role != "all"}
-        return Placement(name=name, roles=placed, default=roles["all"])
+    def selected(self) -> ValidationSpec:
+        """The same with the lengths and blocks of ``quick``."""
+        quick = self.quick
+        changed = {
+            "repeats": quick.repeats,
+            "seconds": quick.seconds or self.seconds,
+            "recorded_seconds": quick.recorded_seconds or self.recorded_seconds,
+        }
+        return self.model_copy(update=changed)
 
 
 def load(file: Path | None = None) -> ValidationSpec:
@@ -170,21 +182,13 @@ def load(file: Path | None = None) -> ValidationSpec:
         raise TierwiseError(f"{name}: {'; '.join(_said(error))}", "mend that field") from error
 
 
-def chosen(cases: list[Case], names: list[str]) -> list[Case]:
-    """Cases by their names, or by the beginning of them.
-
-    Raises:
-        TierwiseError: if there is no such case.
-    """
-    for name in names:
-        if not any(_fits(case, name) for case in cases):
-            fix = f"{one_of(name, [case.name for case in cases])}, or the beginning of one"
-            raise TierwiseError(f"no case {name!r}", fix)
-    return [case for case in cases if not names or any(_fits(case, name) for name in names)]
-
-
-def _fits(case: Case, name: str) -> bool:
-    return case.name == name or case.name.startswith(f"{name}-")
+def placements_of(case: CaseSpec, rotation: int) -> Sequence[str]:
+    """Placements of a case in one round: those that are recorded, then its share of the others."""
+    others = [place for place in case.placements if place not in case.recorded]
+    if case.each_round is not None and case.each_round < len(others):
+        start = rotation * case.each_round
+        others = [others[(start + index) % len(others)] for index in range(case.each_round)]
+    return [*case.recorded, *others]
 
 
 def _said(error: ValidationError) -> Iterator[str]:

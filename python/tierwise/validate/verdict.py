@@ -1,4 +1,4 @@
-"""From runs to a verdict: compared twice, so that every interval holds the error of other workloads."""
+"""From rounds to a verdict: compared twice, so that every interval holds the error of other families."""
 
 from __future__ import annotations
 
@@ -6,37 +6,82 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 
 from tierwise.predict import ModelError
-from tierwise.results import RunResult
-from tierwise.validate.accuracy import Accuracy
+from tierwise.validate.accuracy import Accuracy, Pair
+from tierwise.validate.answers import Answered, write_answers
 from tierwise.validate.learning import learn, learn_without
-from tierwise.validate.pairs import Runs, compare, nothing_learnt
+from tierwise.validate.pairs import Asked, RoundData, compare, pairs_of, reproductions_of
+from tierwise.validate.rows import Row
 
 
-def judge(runs: Runs, left_out: Mapping[str, str], say: Callable[[str], None]) -> tuple[Accuracy, ModelError]:
-    """Compare what was predicted with what was measured.
+def judge(
+    rounds: Sequence[RoundData], left_out: Mapping[str, str], say: Callable[[str], None]
+) -> tuple[Accuracy, ModelError]:
+    """Compare what was predicted with what was measured, and keep what was predicted beside the rows.
 
-    The intervals of a workload's predictions hold the error that was learnt from all other workloads, as
-    those of a workload that nobody has tried do. What is returned beside is learnt from all.
+    The intervals of a family's predictions hold the error that was learnt from all other families while the
+    model was built, as those of a client that nobody has tried do. What is returned beside is learnt from
+    all of them; nothing is learnt from a prospective round.
 
     Args:
-        runs: recorded and measured.
+        rounds: recorded and measured.
         left_out: what could not be run, and why.
         say: told of progress.
     """
     day = date.today().isoformat()
-    _, bare = compare(runs, nothing_learnt, lambda what: say(f"learning: {what}"))
-    known = {case.workload: learn_without(bare, case.workload, day) for case in runs.cases}
-    reproductions, pairs = compare(runs, known.__getitem__, lambda what: say(f"judging: {what}"))
+    asked = [Asked(one) for one in rounds]
+    bare: list[Pair] = []
+    for one, recordings in zip(rounds, asked, strict=True):
+        answers = compare(recordings, one, lambda _: ModelError(), lambda what: say(f"learning: {what}"))
+        bare += pairs_of(answers, one)
+    seen = [pair for pair in bare if pair.round == "building"] or bare
+    known = {family: learn_without(seen, family, day) for family in {pair.family for pair in bare}}
+    every: list[Answered] = []
+    pairs: list[Pair] = []
+    for one, recordings in zip(rounds, asked, strict=True):
+        answers = compare(
+            recordings,
+            one,
+            lambda family: known.get(family, ModelError()),
+            lambda what: say(f"judging: {what}"),
+        )
+        write_answers(one.folder, answers)
+        every += answers
+        pairs += pairs_of(answers, one)
+    rows = [row for one in rounds for row in one.rows]
     accuracy = Accuracy(
         day=day,
-        runs=len(runs.results),
-        reproductions=reproductions,
+        runs=len(rows),
+        reproductions=reproductions_of(every),
         pairs=pairs,
-        left_out=dict(left_out) | _problems(runs.results),
+        spreads={
+            one.started.round: {"raw": one.truth.raw, "adjusted": one.truth.adjusted}
+            for one in rounds
+            if one.truth.raw and one.truth.adjusted
+        },
+        left_out=dict(left_out) | _absent(rounds) | _problems(rows),
+        idle_poll_ns=sorted(
+            {one.started.idle_poll_ns for one in rounds if one.started.idle_poll_ns is not None}
+        ),
+        too_short=sorted({case for one in rounds for case in one.too_short}),
     )
-    return accuracy, learn(bare, day)
+    return accuracy, learn([pair for pair in bare if pair.round == "building"], day)
 
 
-def _problems(results: Sequence[RunResult]) -> dict[str, str]:
-    """Runs that cannot be believed."""
-    return {run.run_id: "; ".join([run.status, *run.problems]) for run in results if run.status != "ok"}
+def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
+    """Cases that a round was to run and that have nothing to compare."""
+    return {
+        f"{one.started.round}: {case}": "no run of it counts"
+        for one in rounds
+        for case in one.started.cases
+        if not any(name == case for name, _ in one.truth.figures)
+    }
+
+
+def _problems(rows: Sequence[Row]) -> dict[str, str]:
+    """Slots without a run that counts, with the last reason."""
+    done = {(row.round, row.slot) for row in rows if row.status == "ok"}
+    return {
+        f"{row.round}: {row.run_id}": "; ".join([row.status, *row.problems])
+        for row in rows
+        if (row.round, row.slot) not in done
+    }

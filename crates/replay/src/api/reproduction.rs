@@ -56,7 +56,7 @@ impl ReproductionRequest {
         let outcomes = replay_all(program, &scenarios, threads, stop);
         let mut outcomes: Vec<_> = outcomes.into_iter().collect::<Result<_, _>>()?;
         let traced = outcomes.split_off(recorded.len().min(outcomes.len()));
-        Ok(Reproduction::new(program, mode, outcomes, &traced))
+        Ok(Reproduction::new(program, mode, outcomes, traced))
     }
 }
 
@@ -65,6 +65,8 @@ impl ReproductionRequest {
 pub struct Reproduction {
     /// Outcomes without tracing overhead, one for each seed.
     pub outcomes: Vec<Outcome>,
+    /// The same with tracing overhead, to be compared with what was observed.
+    pub traced: Vec<Outcome>,
     /// Replayed rate of transactions over the observed one, both with tracing overhead, less 1; mean of the seeds. Of
     /// turns where the recording has no complete transaction; for work done once, observed time over replayed time.
     pub error: f64,
@@ -90,7 +92,7 @@ pub fn recorded_mode(program: &Program) -> Mode {
 
 impl Reproduction {
     /// From outcomes without tracing overhead, and with it.
-    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, traced: &[Outcome]) -> Self {
+    fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, traced: Vec<Outcome>) -> Self {
         let mean = |figure: &dyn Fn(&Outcome) -> f64| {
             traced.iter().map(figure).sum::<f64>() / traced.len() as f64
         };
@@ -106,6 +108,7 @@ impl Reproduction {
             p95_error: latency_error(0.95, |outcome| outcome.latency.p95_us),
             p99_error: latency_error(0.99, |outcome| outcome.latency.p99_us),
             outcomes,
+            traced,
         }
     }
 }

@@ -8,11 +8,43 @@ use std::collections::VecDeque;
 
 use tierwise_device::{Completion, Device, Nanos, Request};
 
+use crate::block::empirical_device::EmpiricalDevice;
 use crate::block::io_cpu_cost::IoCpuCost;
 
+/// The model that serves a device's requests.
+pub(crate) enum DeviceModel {
+    /// The model of a profile.
+    Profile(Box<dyn Device>),
+    /// Recorded times.
+    Empirical(EmpiricalDevice),
+}
+
+impl DeviceModel {
+    fn submit(&mut self, now: Nanos, id: u32, request: Request, log: bool) {
+        match self {
+            Self::Profile(device) => device.submit(now, u64::from(id), request),
+            Self::Empirical(device) => device.submit(now, u64::from(id), request, log),
+        }
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        match self {
+            Self::Profile(device) => device.next_event(),
+            Self::Empirical(device) => device.next_event(),
+        }
+    }
+
+    fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        match self {
+            Self::Profile(device) => device.advance(now, completions),
+            Self::Empirical(device) => device.advance(now, completions),
+        }
+    }
+}
+
 /// A device, its clock and the processor time of its requests.
-pub(crate) struct DeviceQueue<'a> {
-    device: Box<dyn Device + 'a>,
+pub(crate) struct DeviceQueue {
+    device: DeviceModel,
     clock: Nanos,
     next: Nanos,
     pub(crate) cpu_cost: IoCpuCost,
@@ -20,8 +52,8 @@ pub(crate) struct DeviceQueue<'a> {
     pub(crate) store_queue: VecDeque<u32>,
 }
 
-impl<'a> DeviceQueue<'a> {
-    pub(crate) fn new(device: Box<dyn Device + 'a>, cpu_cost: IoCpuCost) -> Self {
+impl DeviceQueue {
+    pub(crate) fn new(device: DeviceModel, cpu_cost: IoCpuCost) -> Self {
         Self {
             device,
             clock: 0,
@@ -36,10 +68,10 @@ impl<'a> DeviceQueue<'a> {
         self.next
     }
 
-    /// Submits a request that has arrived.
-    pub(crate) fn submit(&mut self, now: Nanos, id: u32, request: Request) {
+    /// Submits a request that has arrived; `log`: for a file of the log.
+    pub(crate) fn submit(&mut self, now: Nanos, id: u32, request: Request, log: bool) {
         self.clock = self.clock.max(now);
-        self.device.submit(self.clock, u64::from(id), request);
+        self.device.submit(self.clock, id, request, log);
         self.look();
     }
 

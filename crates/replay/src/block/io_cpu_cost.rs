@@ -15,10 +15,10 @@ use crate::program::prepared::Program;
 /// kernel's whole stack takes about as long as the fastest devices, since it almost doubles their access times (Zhong
 /// et al., XRP, OSDI 2022), and nearly all of it is the sender's own time. Used for recordings of emulated disks,
 /// whose kernel threads work for the emulation.
-const PLAIN: RequestCost = RequestCost {
-    request_ns: 2_000.0,
-    kib_ns: 0.0,
-    idle_ns: 0.0,
+const PLAIN: StorageCost = StorageCost {
+    kernel: RequestCost::each(2_000.0),
+    server: RequestCost::each(0.0),
+    path_ns: None,
 };
 
 /// Share of a write's byte cost that only one write at a time can use: copying into the store, not reading from the
@@ -69,17 +69,21 @@ pub(crate) struct IoCpuCost {
 impl IoCpuCost {
     /// For the device with this index in a scenario.
     pub(crate) fn new(program: &Program, scenario: &Scenario, index: usize) -> Self {
-        let cost = program.work.storage.unwrap_or_default();
         let emulated = match scenario.devices.get(index) {
             Some(Some(_)) => scenario.live.is_some(),
             _ => matches!(program.profiles.get(index), Some(Some(_))),
         };
         let known = program.work.storage.is_some();
         let was_emulated = program.profiles.iter().any(Option::is_some);
-        let (kernel, server) = match (emulated, was_emulated && known) {
-            (true, _) => (cost.kernel, cost.server),
-            (false, true) => (PLAIN, RequestCost::default()),
-            (false, false) => (cost.kernel, RequestCost::default()),
+        let recorded = program.work.storage.unwrap_or_default();
+        let cost = match (emulated, was_emulated) {
+            (true, true) => recorded,
+            (true, false) if known => StorageCost::EMULATED,
+            (false, true) if known => PLAIN,
+            _ => StorageCost {
+                server: RequestCost::default(),
+                ..recorded
+            },
         };
         // Roles that stay on their emulated disk keep its path, even if others move to real devices.
         let live = (emulated && !scenario.empirical_devices)
@@ -87,9 +91,9 @@ impl IoCpuCost {
         Self {
             cost,
             request: RequestCost {
-                request_ns: kernel.request_ns + server.request_ns,
-                kib_ns: kernel.kib_ns + server.kib_ns,
-                idle_ns: kernel.idle_ns + server.idle_ns,
+                request_ns: cost.kernel.request_ns + cost.server.request_ns,
+                kib_ns: cost.kernel.kib_ns + cost.server.kib_ns,
+                idle_ns: cost.kernel.idle_ns + cost.server.idle_ns,
             },
             spins: emulated && known,
             path: match live {

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use tierwise_device::{Completion, Device, Nanos, Op, Request};
+use tierwise_device::{Completion, Nanos, Op, Request};
 use tierwise_recording::Role;
 
 use crate::api::outcome::RoleIo;
-use crate::block::device_queue::DeviceQueue;
+use crate::block::device_queue::{DeviceModel, DeviceQueue};
 use crate::block::in_flight::{CpuCharge, InFlight};
 use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::layout::Layout;
@@ -17,8 +17,8 @@ use crate::block::writeback_throttle::WritebackThrottle;
 pub(crate) const MAX_REQUEST_SECTORS: u32 = 2048;
 
 /// The storage of a scenario.
-pub(crate) struct Storage<'a> {
-    pub(crate) queues: Vec<DeviceQueue<'a>>,
+pub(crate) struct Storage {
+    pub(crate) queues: Vec<DeviceQueue>,
     /// Time of the first event of all devices.
     due: Nanos,
     pub(crate) layout: Layout,
@@ -36,8 +36,8 @@ pub(crate) struct Storage<'a> {
     pub(crate) spun_ns: Nanos,
 }
 
-impl<'a> Storage<'a> {
-    pub(crate) fn new(devices: Vec<(Box<dyn Device + 'a>, IoCpuCost)>, layout: Layout) -> Self {
+impl Storage {
+    pub(crate) fn new(devices: Vec<(DeviceModel, IoCpuCost)>, layout: Layout) -> Self {
         Self {
             queues: devices
                 .into_iter()
@@ -71,15 +71,10 @@ impl<'a> Storage<'a> {
         self.due = due.unwrap_or(Nanos::MAX);
     }
 
-    /// Submits a request that has arrived at its device.
-    pub(crate) fn submit_to_device(
-        &mut self,
-        now: Nanos,
-        device: usize,
-        id: u32,
-        request: Request,
-    ) {
-        self.queues[device].submit(now, id, request);
+    /// Submits a role's request that has arrived at its device.
+    pub(crate) fn submit_to_device(&mut self, now: Nanos, role: Role, id: u32, request: Request) {
+        let device = self.layout.device(role);
+        self.queues[device].submit(now, id, request, role == Role::Log);
         self.update_due();
     }
 

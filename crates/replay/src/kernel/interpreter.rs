@@ -4,7 +4,7 @@ use tierwise_device::Nanos;
 use tierwise_work::{Pace, Reuse, TimeCategory};
 
 use crate::kernel::events::Event;
-use crate::kernel::session::{CLIENT, Resume, SERVER};
+use crate::kernel::session::{Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 use crate::program::operation::Operation;
 
@@ -31,13 +31,11 @@ impl Simulation<'_> {
             Operation::Cpu {
                 base_ns,
                 traced_ns,
-                core,
                 head_start_ns,
                 client,
             } => {
                 (session.traced_ns, session.head_start_ns) = (traced_ns, head_start_ns);
                 session.between_transactions &= client;
-                self.set_home_core(index, if client { CLIENT } else { SERVER }, core);
                 if client {
                     self.request_client(index, base_ns.into());
                 } else {
@@ -45,6 +43,8 @@ impl Simulation<'_> {
                 }
                 false
             }
+            // Only a client that has just run on a core runs on: `client_done` takes this operation.
+            Operation::ClientRunOn { .. } => true,
             Operation::Delay { time_ns, timer } => self.away(index, time_ns, timer),
             Operation::Reuse(reuse) => {
                 session.reuse = reuse;

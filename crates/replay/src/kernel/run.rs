@@ -1,13 +1,15 @@
 //! Builds a run from a scenario, and an outcome from a run.
 
+use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Device, Nanos, Precondition, Profile};
+use tierwise_device::{Device, Precondition, Profile};
 use tierwise_recording::Role;
 use tierwise_work::{Pace, TimeCategory, Work};
 
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::scenario::{Mode, Scenario};
+use crate::block::device_queue::DeviceModel;
 use crate::block::empirical_device::EmpiricalDevice;
 use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::jobs::Jobs;
@@ -54,22 +56,20 @@ pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayErro
     Ok(outcome(simulation))
 }
 
-fn devices<'a>(
-    program: &'a Program,
-    scenario: &Scenario,
-) -> Vec<(Box<dyn Device + 'a>, IoCpuCost)> {
+fn devices(program: &Program, scenario: &Scenario) -> Vec<(DeviceModel, IoCpuCost)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
-    let device = |(index, profile): (usize, &'_ Option<Profile>)| -> Box<dyn Device + 'a> {
+    let device = |(index, profile): (usize, &Option<Profile>)| {
         let seed = seeds.draw();
         let known = program.devices.get(index).is_some_and(is_known);
         let recorded = program.profiles.get(index).and_then(Option::as_ref);
         let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
-        match (profile, recorded, program.devices.get(index)) {
-            (Some(profile), ..) if scenario.worn => worn(profile, seed),
-            (Some(profile), ..) | (None, Some(profile), _) => profile.build(seed),
-            (None, None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),
-            (None, None, None) => {
-                Box::new(EmpiricalDevice::new(&program.unknown_device_times, seed))
+        match (profile, recorded) {
+            (Some(profile), _) if scenario.worn => DeviceModel::Profile(worn(profile, seed)),
+            (Some(profile), _) | (None, Some(profile)) => DeviceModel::Profile(profile.build(seed)),
+            (None, None) => {
+                let device = program.devices.get(index);
+                let device = device.unwrap_or(&program.unknown_device_times);
+                DeviceModel::Empirical(EmpiricalDevice::new(device, seed))
             }
         }
     };
@@ -219,6 +219,7 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     simulation
         .dependencies
         .pre_signal_missing(program, sessions);
+    simulation.assign_home_cores();
     start_background_load(simulation, scenario);
     for index in 0..simulation.sessions.len() as u32 {
         if simulation.sessions[index as usize].program_index == simulation.program.background_load {

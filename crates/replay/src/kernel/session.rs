@@ -35,8 +35,10 @@ pub(crate) enum Resume {
     IoThreadDone(CpuCharge),
     /// As a file system's journal thread: has run for this job.
     JournalThreadDone(u32),
-    /// Its client's thread has served it.
+    /// Its client's thread has sent its request.
     ClientDone,
+    /// As the client thread with this index, or [`NONE`]: has run on after a request.
+    ClientRanOn(u32),
 }
 
 /// An asynchronous request.

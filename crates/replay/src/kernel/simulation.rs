@@ -34,10 +34,10 @@ pub(crate) struct Simulation<'a> {
     pub(crate) now: Nanos,
     pub(crate) events: Events,
     pub(crate) cores: Cores,
-    pub(crate) storage: Storage<'a>,
+    pub(crate) storage: Storage,
     pub(crate) jobs: Jobs,
     pub(crate) sessions: Vec<SessionState>,
-    /// Idle I/O threads of the kernel, as indexes of `sessions`.
+    /// Idle I/O threads of the kernel, as indexes of `sessions`; they also stand for client threads that run on.
     pub(crate) idle_io_threads: Vec<u32>,
     /// When each role's journal thread last ran.
     pub(crate) journal_ran_at: [Nanos; Role::ALL.len()],
@@ -148,6 +148,7 @@ impl Simulation<'_> {
                 self.proceed(session);
             }
             Resume::ClientDone => self.client_done(session),
+            Resume::ClientRanOn(client) => self.end_run_on(session, client),
             Resume::RecheckFlush => self.recheck_flush(session),
             Resume::SendFlush => self.send_flush(session),
             Resume::DataWritten(job) => self.data_written(session, job),

@@ -38,14 +38,15 @@ impl CheckpointPhase {
 /// One operation of a session; 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operation {
-    /// Runs for `base_ns` with warm caches on the recorded processor, on this core. Tracing took `traced_ns` more.
+    /// Runs for `base_ns` with warm caches on the recorded processor. Tracing took `traced_ns` more.
     Cpu {
         base_ns: u32,
         traced_ns: u32,
-        core: u16,
         head_start_ns: u32,
         client: bool,
     },
+    /// The client's thread runs on for `base_ns`, with warm caches, while the session works.
+    ClientRunOn { base_ns: u32 },
     /// Waits for a time; `timer`: on the engine's own timer, else for the client.
     Delay { time_ns: u64, timer: bool },
     /// Reuse distance of the turn's next reads.
@@ -116,17 +117,16 @@ pub(crate) fn compile_step(
             after_wait_ns,
             client,
             traced_ns,
-            core,
             head_start_ns,
         } => Operation::Cpu {
             base_ns: coldness
                 .pass(&work.cpu, client, time_ns.into(), after_wait_ns.into())
                 .1 as u32,
             traced_ns,
-            core,
             head_start_ns,
             client,
         },
+        Step::ClientRunOn { time_ns } => Operation::ClientRunOn { base_ns: time_ns },
         Step::Delay(away) => Operation::Delay {
             time_ns: away.time_ns,
             timer: away.timer,

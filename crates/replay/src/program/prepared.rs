@@ -23,7 +23,7 @@ pub struct Program {
     pub(crate) clients: usize,
     transactions: usize,
     reads: usize,
-    /// Devices of the recording, their times sorted by size.
+    /// Devices of the recording.
     pub(crate) devices: Vec<RecordedDevice>,
     /// Their profiles, of those that were emulated.
     pub(crate) profiles: Vec<Option<Profile>>,
@@ -165,11 +165,9 @@ fn devices(
     work: &Work,
     library: &Library,
 ) -> Result<(Vec<RecordedDevice>, Vec<Option<Profile>>), ReplayError> {
-    let mut devices = work.devices.clone();
+    let devices = work.devices.clone();
     let mut profiles = Vec::with_capacity(devices.len());
-    for (index, device) in devices.iter_mut().enumerate() {
-        device.reads.sort_unstable();
-        device.writes.sort_unstable();
+    for (index, device) in devices.iter().enumerate() {
         let name = format!("devices[{index}].profile");
         let profile = device
             .profile

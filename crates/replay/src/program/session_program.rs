@@ -17,6 +17,8 @@ pub(crate) struct SessionProgram {
     pub(crate) client: bool,
     /// The thread of its client, as in the work.
     pub(crate) thread: Option<u32>,
+    /// Its cores by burst, as in the work.
+    pub(crate) cores: Vec<Option<u16>>,
     /// Commits, and what all of them would take of a core before their flushes if they led them, had their threads
     /// been warm.
     pub(crate) leader_work: (u32, f64),
@@ -36,6 +38,7 @@ impl SessionProgram {
             transaction_starts: Vec::new(),
             client: false,
             thread: None,
+            cores: Vec::new(),
             leader_work: (0, 0.0),
             replicates_log: false,
             pace: Pace::Loop,
@@ -59,6 +62,7 @@ pub(crate) fn compile(
         transaction_starts: Vec::new(),
         client,
         thread: session.client,
+        cores: session.cores.clone(),
         leader_work: (0, 0.0),
         replicates_log: session.steps.contains(&Step::AwaitLog),
         pace: session.pace,

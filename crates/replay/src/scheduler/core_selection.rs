@@ -1,9 +1,10 @@
 //! Core selection: where a woken thread runs.
 //!
-//! Source: the recording (`WakeupRules`). A thread wakes on the core where it ran in the recording, since kernels keep
-//! a thread near its caches. Whether it moves when that core is busy, and whether an idle core steals waiting
-//! threads, differs between kernels and machines; both are probabilities from the recording. Not modelled: periodic
-//! load balancing, hardware threads of one core, caches shared by cores.
+//! Source: the recording (`WakeupRules`, `Session::cores`). A thread wakes on the core where it ran last, since kernels
+//! keep a thread near its caches; at first that is its core in one burst of the recording. Whether it moves when that
+//! core is busy, and whether an idle core steals waiting threads, differs between kernels and machines; both are
+//! probabilities from the recording. Not modelled: periodic load balancing, hardware threads of one core, caches shared
+//! by cores.
 
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
@@ -14,18 +15,24 @@ use crate::kernel::simulation::Simulation;
 use crate::scheduler::run_queue::is_drawn;
 
 impl Simulation<'_> {
-    /// Sets a thread's home core to the recorded one. On a machine with more cores, and for further copies of the
+    /// Sets all home cores to those of one random burst. On a machine with more cores, and for further copies of the
     /// sessions, home cores are spread.
-    pub(crate) fn set_home_core(&mut self, index: u32, thread: usize, recorded: u16) {
-        let (of, cores) = (self.program.work.cores.max(1), self.cores.count() as u32);
-        let session = self.session(index);
-        // Each burst calls this: avoid divisions where possible.
-        let moved = match cores < 2 * of {
-            true => 0,
-            false => of * (index % (cores / of)),
-        };
-        let core = u32::from(recorded) + moved + session.set;
-        session.home[thread] = if core < cores { core } else { core % cores };
+    pub(crate) fn assign_home_cores(&mut self) {
+        let program = self.program;
+        let bursts = program.sessions.iter().map(|routine| routine.cores.len());
+        let burst = self.random.below(bursts.max().unwrap_or(0).max(1));
+        let (of, cores) = (program.work.cores.max(1), self.cores.count() as u32);
+        for (index, session) in (0..).zip(&mut self.sessions) {
+            let routine = &program.sessions[session.program_index as usize];
+            let moved = session.set + of * (index % (cores / of).max(1));
+            let client = routine
+                .thread
+                .and_then(|client| program.work.client_cores.get(&client));
+            let server = core_in(&routine.cores, burst);
+            let client = client.and_then(|client| core_in(client, burst));
+            session.home = [server, client]
+                .map(|core| core.map_or(NONE, |core| (u32::from(core) + moved) % cores));
+        }
     }
 
     /// Selects the core for a waking thread.
@@ -89,4 +96,11 @@ impl Simulation<'_> {
     fn is_drawn(&mut self, share: f64) -> bool {
         is_drawn(&mut self.random, share)
     }
+}
+
+/// The core in a burst, or in the nearest burst that has one.
+fn core_in(cores: &[Option<u16>], burst: usize) -> Option<u16> {
+    let known = cores.iter().enumerate();
+    let known = known.filter_map(|(at, core)| Some((at.abs_diff(burst), (*core)?)));
+    known.min().map(|(_, core)| core)
 }

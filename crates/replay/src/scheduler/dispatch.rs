@@ -85,6 +85,7 @@ impl Simulation<'_> {
         }
         let session = self.session(index);
         session.core = core;
+        session.home[session.thread] = core;
         let (pending_ns, client) = (session.pending_ns, session.thread == CLIENT);
         let starts = self.now + wakes_ns;
         self.set_activity_from(
@@ -136,7 +137,7 @@ impl Simulation<'_> {
     }
 
     /// Gives a free core to a waiting session, else makes it idle.
-    fn dispatch_next(&mut self, core: u32) {
+    pub(crate) fn dispatch_next(&mut self, core: u32) {
         let picks = &self.program.work.preemption;
         let next = self.cores.next_for(core, picks, &mut self.random);
         let next = next.or_else(|| self.steal_waiting());

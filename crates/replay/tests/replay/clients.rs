@@ -11,7 +11,6 @@ fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
         after_wait_ns: 0,
         client: true,
         traced_ns: 0,
-        core: 0,
         head_start_ns: 0,
     };
     let mut work = work(10, &[cpu(50), asks], Grouping::LeaderFollower);
@@ -63,7 +62,6 @@ fn a_client_that_woke_before_its_server_left_needs_less_time() {
             after_wait_ns: 0,
             client: true,
             traced_ns: 0,
-            core: 1,
             head_start_ns,
         };
         let work = Work {

@@ -11,10 +11,13 @@ fn turns(wakes: WakeupRules) -> f64 {
         time_ns: 1000,
         timer: false,
     });
-    let work = Work {
+    let mut work = Work {
         wakeups: wakes,
         ..work(4, &[cpu(100), pause], Grouping::Alone)
     };
+    for session in &mut work.sessions {
+        session.cores = vec![Some(0)];
+    }
     let outcome = replay(&work, &all_on(memory(0.0), SECOND, 1)).expect("a scenario that can be");
     outcome.turns as f64 / outcome.elapsed_s
 }

@@ -16,7 +16,6 @@ fn step() -> impl Strategy<Value = Step> {
                 after_wait_ns,
                 client,
                 traced_ns: time_ns / 10,
-                core: (time_ns % 3) as u16,
                 head_start_ns: time_ns / 7
             }
         ),

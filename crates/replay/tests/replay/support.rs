@@ -7,8 +7,8 @@ use tierwise_device::{Library, Profile};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_replay::{Mode, Scenario};
 use tierwise_work::{
-    Grouping, HotLock, LogRules, Pace, RecordedDevice, Session, Step, SyncScript, Turn, WarmupCost,
-    Work,
+    Grouping, HotLock, LogRules, Pace, RecordedDevice, RecordedRequest, Session, Step, SyncScript,
+    Turn, WarmupCost, Work,
 };
 
 pub const MS: u64 = 1_000_000;
@@ -48,6 +48,7 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
         name: name.to_owned(),
         class: ThreadClass::Session,
         client: None,
+        cores: Vec::new(),
         pace: Pace::Loop,
         turns: (0..turns).map(turn).collect(),
         starts: Vec::new(),
@@ -61,7 +62,6 @@ pub fn cpu(time_us: u32) -> Step {
         after_wait_ns: 0,
         client: false,
         traced_ns: 0,
-        core: 0,
         head_start_ns: 0,
     }
 }
@@ -104,15 +104,23 @@ pub fn work(clients: u32, steps: &[Step], grouping: Grouping) -> Work {
         log: Some(log(grouping)),
         cpu: warm(),
         devices: vec![RecordedDevice {
-            reads: vec![(8, 20_000)],
-            writes: vec![(8, 20_000)],
-            flushes: vec![0],
-            depth: 64,
+            reads: vec![request()],
+            writes: vec![request()],
             roles: places.to_vec(),
             ..RecordedDevice::default()
         }],
         footprints: places.iter().map(|place| (place.0, place.2)).collect(),
         ..Work::default()
+    }
+}
+
+/// A recorded request of 20 us.
+fn request() -> RecordedRequest {
+    RecordedRequest {
+        sectors: 8,
+        depth: 0,
+        time_ns: 20_000,
+        log: false,
     }
 }
 

@@ -15,7 +15,6 @@ fn recorded() -> Work {
         after_wait_ns: 0,
         client: false,
         traced_ns: 25_000,
-        core: 0,
         head_start_ns: 0,
     };
     work(2, &[step], Grouping::Alone)

@@ -12,8 +12,6 @@ pub(crate) struct CpuBurst {
     pub(crate) traced_ns: f64,
     /// How long the thread had been off its core before.
     pub(crate) after_wait_ns: u64,
-    /// The core that it ran on last.
-    pub(crate) core: u16,
     /// Of a client; see [`Step::Cpu`].
     head_start_ns: u64,
 }
@@ -32,18 +30,13 @@ impl CpuBurst {
             cpu_ns: ran_ns - traced_ns,
             traced_ns,
             after_wait_ns: part.after_wait_ns,
-            core: part.core,
             head_start_ns: part.head_start_ns,
         }
     }
 
-    /// What was gathered; the next begins on the same core.
+    /// What was gathered.
     pub(crate) fn take(&mut self) -> Self {
-        let next = Self {
-            core: self.core,
-            ..Self::default()
-        };
-        std::mem::replace(self, next)
+        std::mem::take(self)
     }
 
     /// Writes it as steps, of the client or of the server.
@@ -58,7 +51,6 @@ impl CpuBurst {
                 after_wait_ns,
                 client,
                 traced_ns,
-                core: self.core,
                 head_start_ns: u32::try_from(self.head_start_ns).unwrap_or(u32::MAX),
             });
             left_ns -= u64::from(time_ns);

@@ -95,11 +95,7 @@ impl<'a> Emitter<'a> {
             let before = writer.len();
             writer.asked(segment);
             match segment.kind {
-                SegmentKind::Cpu {
-                    after_wait_ns,
-                    core,
-                } => {
-                    writer.set_core(core);
+                SegmentKind::Cpu { after_wait_ns } => {
                     writer.run(segment.start_ns, segment.end_ns, after_wait_ns);
                 }
                 SegmentKind::Ready => {}
@@ -213,7 +209,9 @@ fn trailing(steps: &[Step], tail: usize) -> u32 {
     let clients = |step: &&Step| {
         matches!(
             step,
-            Step::Cpu { client: true, .. } | Step::Delay(Delay { timer: false, .. })
+            Step::Cpu { client: true, .. }
+                | Step::ClientRunOn { .. }
+                | Step::Delay(Delay { timer: false, .. })
         )
     };
     let count = steps.iter().rev().take_while(clients).count();

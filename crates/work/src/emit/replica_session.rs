@@ -23,6 +23,7 @@ pub(crate) fn session(replica: LogReplica, emitter: &mut Emitter<'_>) -> Session
             .clone(),
         class: ThreadClass::LogWriter,
         client: None,
+        cores: Vec::new(),
         pace: Pace::Loop,
         turns: Vec::with_capacity(scripts.len()),
         starts: Vec::new(),
@@ -51,7 +52,6 @@ fn cycle(script: u32, half_ns: u64, waited_for: bool) -> Vec<Step> {
         after_wait_ns: 0,
         client: false,
         traced_ns: 0,
-        core: 0,
         head_start_ns: 0,
     };
     let sync = Step::Sync {

@@ -102,11 +102,6 @@ impl<'a> StepWriter<'a> {
         self.steps.len()
     }
 
-    /// What runs next does on this core.
-    pub(crate) fn set_core(&mut self, core: u16) {
-        self.cpu_burst.core = core;
-    }
-
     /// A wait for what a call asks of storage: a replay has it at the call's step, before all that was run in the call.
     pub(crate) fn waits_in_call(&mut self) {
         self.waited_in_call = true;
@@ -215,6 +210,10 @@ impl<'a> StepWriter<'a> {
         self.flush();
         let ran = CpuBurst::of_client(part, 2.0 * self.event_ns);
         ran.write(&mut self.steps, true);
+        if part.run_on_ns > 0 && part.cpu_ns > 0 {
+            let time_ns = u32::try_from(part.run_on_ns).unwrap_or(u32::MAX);
+            self.steps.push(Step::ClientRunOn { time_ns });
+        }
         if part.away_ns > 0 {
             self.steps.push(Step::Delay(Delay {
                 time_ns: part.away_ns,

@@ -17,11 +17,15 @@ pub enum Step {
         client: bool,
         /// What recording it took on top.
         traced_ns: u32,
-        /// The core that it ran on.
-        core: u16,
         /// Of a client: how long it had been awake when its session's thread left its core. Who is sent an answer
         /// wakes while the sender still runs.
         head_start_ns: u32,
+    },
+    /// The client's thread runs on after its request, while the session works: it returns from the call that sent the
+    /// request, and checks for replies.
+    ClientRunOn {
+        /// Time on the core.
+        time_ns: u32,
     },
     /// Waits outside of the recorded threads: for think time, the network, or a timer.
     Delay(Delay),

@@ -2,6 +2,8 @@
 //!
 //! Waits are never part of it: they are recomputed by whoever replays the work.
 
+use std::collections::BTreeMap;
+
 use tierwise_recording::{Role, ThreadClass};
 
 use crate::{
@@ -47,6 +49,8 @@ pub struct Session {
     /// The thread of its client, the same number for sessions that share one; none if it was not recorded, or
     /// several threads served it.
     pub client: Option<u32>,
+    /// Of each burst: the core on which its thread ran longest; none where it did not run.
+    pub cores: Vec<Option<u16>>,
     /// When its turns begin.
     pub pace: Pace,
     /// Its turns, in order; consecutive turns of one transaction end with one whose `ends` is true.
@@ -167,19 +171,30 @@ pub struct HotLock {
     pub late_ns: Vec<u64>,
 }
 
+/// One recorded request to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordedRequest {
+    /// Length; 0 for a flush.
+    pub sectors: u32,
+    /// Queue depth: other requests under way when this one was issued.
+    pub depth: u32,
+    /// From issue to completion, in nanoseconds, less what its sender ran meanwhile.
+    pub time_ns: u64,
+    /// Whether it was for a file of the log.
+    pub log: bool,
+}
+
 /// A device of the recording, and the times it took.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedDevice {
     /// Its profile as TOML, if it was an emulated device.
     pub profile: Option<String>,
-    /// Service times in nanoseconds as observed: of reads, writes and flushes, with their sizes in sectors.
-    pub reads: Vec<(u32, u64)>,
-    /// Of writes.
-    pub writes: Vec<(u32, u64)>,
-    /// Of flushes.
-    pub flushes: Vec<u64>,
-    /// Most requests that were under way together.
-    pub depth: u32,
+    /// Recorded reads.
+    pub reads: Vec<RecordedRequest>,
+    /// Recorded writes.
+    pub writes: Vec<RecordedRequest>,
+    /// Recorded flushes.
+    pub flushes: Vec<RecordedRequest>,
     /// Roles that lie on it, with the first sector of each on it and its length.
     pub roles: Vec<(Role, u64, u64)>,
     /// Whether a flush means work.
@@ -239,6 +254,8 @@ pub struct Work {
     pub page_cache: PageCache,
     /// Clients' sessions and background work.
     pub sessions: Vec<Session>,
+    /// The same as [`Session::cores`], of each client thread.
+    pub client_cores: BTreeMap<u32, Vec<Option<u16>>>,
     /// What syncs made devices do.
     pub scripts: Vec<SyncScript>,
     /// The rules of the log, if there is one.

@@ -9,13 +9,13 @@
 
 use tierwise_recording::{State, StateKind};
 
+use crate::statistics::median;
+
 /// Upper ends of the classes of idle time, in nanoseconds; the last class has none.
 const AGES_NS: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
 const AGES: usize = AGES_NS.len() + 1;
 /// Fewer wakeups than this show nothing.
 const ENOUGH: usize = 10;
-/// Longer delays count as this.
-const MOST_DELAY_NS: u64 = 1_000_000;
 /// Switches on two cores within this time belong together.
 const ABOUT_NS: u64 = 3_000;
 /// Up to this product of states and cores every state is examined; beyond it, a sample.
@@ -87,7 +87,7 @@ impl WakeupRules {
         }
         Self {
             same_core: filled(stay.map(share)),
-            start_latency_ns: filled(delays.map(mean)),
+            start_latency_ns: filled(delays.map(usual)),
             no_pull: no_pull_share(states, cores),
         }
     }
@@ -143,15 +143,13 @@ fn share(chosen: Vec<bool>) -> Option<f64> {
     (chosen.len() >= ENOUGH).then(|| first as f64 / chosen.len() as f64)
 }
 
-/// The mean, if there are enough. Some waited for threads that are not recorded, the kernel's own for example, which
-/// others that wake will do as well.
-fn mean(delays: Vec<u64>) -> Option<u32> {
-    let sum: u64 = delays
-        .iter()
-        .map(|&delay_ns| delay_ns.min(MOST_DELAY_NS))
-        .sum();
+/// The median, if there are enough. Longer delays were waits for threads that are not recorded: a replay has those as
+/// background load.
+fn usual(delays: Vec<u64>) -> Option<u32> {
     let enough = delays.len() >= ENOUGH;
-    enough.then(|| (sum / delays.len() as u64) as u32)
+    median(delays)
+        .filter(|_| enough)
+        .map(|delay_ns| delay_ns as u32)
 }
 
 /// Fills an unknown class with the value of the nearest known one.

@@ -1,12 +1,13 @@
 //! The devices of the recording: what lies where on them, and the times they took.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-use tierwise_recording::{Block, BlockOp, Role};
+use tierwise_recording::{Block, BlockOp, NONE, Role};
 
 use crate::index::address_space::Region;
 use crate::index::view::View;
-use crate::{Partition, RecordedDevice};
+use crate::{Partition, RecordedDevice, RecordedRequest};
 
 /// Service times that are kept of each kind.
 const MOST_TIMES: usize = 20_000;
@@ -48,23 +49,18 @@ fn device(view: &View<'_>, shared: u32) -> RecordedDevice {
         .iter()
         .filter(|b| ours(b.device))
         .collect();
-    let sized = |op: BlockOp| -> Vec<(u32, u64)> {
-        let times = blocks
-            .iter()
-            .filter(|block| block.op == op && !block.preflush);
-        sample(
-            times
-                .map(|block| (block.sectors, service_ns(block)))
-                .collect(),
-        )
+    let requests = requests(view, &blocks);
+    let of = |op: BlockOp| -> Vec<RecordedRequest> {
+        let flushed_before = |block: &Block| block.preflush && op != BlockOp::Flush;
+        let pairs = blocks.iter().zip(&requests);
+        let ours = pairs.filter(|(block, _)| block.op == op && !flushed_before(block));
+        sample(ours.map(|(_, request)| *request).collect())
     };
-    let flushes = blocks.iter().filter(|block| block.op == BlockOp::Flush);
     RecordedDevice {
         profile: first.and_then(|partition| partition.profile.clone()),
-        reads: sized(BlockOp::Read),
-        writes: sized(BlockOp::Write),
-        flushes: sample(flushes.map(|block| service_ns(block)).collect()),
-        depth: depth(&blocks),
+        reads: of(BlockOp::Read),
+        writes: of(BlockOp::Write),
+        flushes: of(BlockOp::Flush),
         roles: view
             .address_space
             .regions()
@@ -114,27 +110,40 @@ fn unknown(regions: &[(Role, &Region)]) -> RecordedDevice {
     }
 }
 
-fn service_ns(block: &Block) -> u64 {
-    block.completed_ns.saturating_sub(block.issued_ns)
+/// Requests in order of issue, each with the number of others under way when it was issued.
+fn requests(view: &View<'_>, blocks: &[&Block]) -> Vec<RecordedRequest> {
+    let mut under_way: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
+    let request = |block: &&Block| {
+        while under_way
+            .peek()
+            .is_some_and(|done| done.0 <= block.issued_ns)
+        {
+            under_way.pop();
+        }
+        let depth = under_way.len() as u32;
+        under_way.push(Reverse(block.completed_ns));
+        RecordedRequest {
+            sectors: block.sectors,
+            depth,
+            time_ns: waited_ns(view, block),
+            log: view.role(block.file) == Some(Role::Log),
+        }
+    };
+    blocks.iter().map(request).collect()
+}
+
+/// Time of a request less what its sender ran meanwhile: that is part of the sender's own processor time.
+fn waited_ns(view: &View<'_>, block: &Block) -> u64 {
+    let took_ns = block.completed_ns.saturating_sub(block.issued_ns);
+    if block.thread == NONE {
+        return took_ns;
+    }
+    let ran_ns = view.on_core_ns(block.thread, block.issued_ns, block.completed_ns);
+    took_ns.saturating_sub(ran_ns)
 }
 
 /// Evenly spread members of a list that is too long.
 pub(crate) fn sample<T: Copy>(all: Vec<T>) -> Vec<T> {
     let step = all.len().div_ceil(MOST_TIMES).max(1);
     all.into_iter().step_by(step).collect()
-}
-
-/// Most requests that were under way together.
-fn depth(blocks: &[&Block]) -> u32 {
-    let mut changes: BTreeMap<u64, i64> = BTreeMap::new();
-    for block in blocks {
-        *changes.entry(block.issued_ns).or_default() += 1;
-        *changes.entry(block.completed_ns).or_default() -= 1;
-    }
-    let (mut now, mut most) = (0, 0);
-    for change in changes.into_values() {
-        now += change;
-        most = most.max(now);
-    }
-    u32::try_from(most).unwrap_or(0)
 }

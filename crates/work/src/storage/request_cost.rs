@@ -41,6 +41,16 @@ pub(crate) fn path_factor(apart_ns: u64) -> f64 {
 }
 
 impl RequestCost {
+    /// The same for each request, however long it is.
+    #[must_use]
+    pub const fn each(request_ns: f64) -> Self {
+        Self {
+            request_ns,
+            kib_ns: 0.0,
+            idle_ns: 0.0,
+        }
+    }
+
     /// Of a request of so many sectors, so long after the one before.
     #[must_use]
     pub fn of(&self, sectors: u32, apart_ns: u64) -> f64 {

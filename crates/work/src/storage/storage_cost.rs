@@ -19,6 +19,15 @@ use crate::{RequestCost, StorageCost};
 /// KiB.
 const KERNEL_NS: (f64, f64) = (36_000.0, 50_000.0);
 const SERVER_NS: (f64, f64) = (10_000.0, 15_000.0);
+impl StorageCost {
+    /// Usual cost of emulated disks, for recordings without any.
+    pub const EMULATED: Self = Self {
+        kernel: RequestCost::each(KERNEL_NS.0),
+        server: RequestCost::each(SERVER_NS.0),
+        path_ns: None,
+    };
+}
+
 /// What requests were on their way for beyond so many times what they cost was their device's.
 const MOST_PATH: f64 = 2.0;
 /// Requests of a burst cost at most so many times what they do in the median burst.

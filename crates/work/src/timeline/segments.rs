@@ -10,7 +10,7 @@ use crate::timeline::wait::{WaitCause, wait_cause};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SegmentKind {
     /// On a core, after that long off any.
-    Cpu { after_wait_ns: u64, core: u16 },
+    Cpu { after_wait_ns: u64 },
     /// Could run.
     Ready,
     /// Waits: why, and the index of the state among the thread's.
@@ -70,19 +70,15 @@ pub(crate) fn split_at(segments: Vec<Segment>, instants: &[u64]) -> Vec<Segment>
     for mut rest in segments {
         while instants.next_if(|&at_ns| at_ns <= rest.start_ns).is_some() {}
         while let Some(at_ns) = instants.next_if(|&at_ns| at_ns < rest.end_ns) {
-            let SegmentKind::Cpu { core, .. } = rest.kind else {
+            if !matches!(rest.kind, SegmentKind::Cpu { .. }) {
                 continue;
-            };
+            }
             if at_ns > rest.start_ns {
                 cut.push(Segment {
                     end_ns: at_ns,
                     ..rest
                 });
-                let after_wait_ns = 0;
-                rest.kind = SegmentKind::Cpu {
-                    after_wait_ns,
-                    core,
-                };
+                rest.kind = SegmentKind::Cpu { after_wait_ns: 0 };
                 rest.start_ns = at_ns;
             }
         }
@@ -137,21 +133,17 @@ impl<'a> SegmentBuilder<'a> {
         let mut from_ns = state.start_ns;
         while self.next < self.end && self.calls[self.next].start_ns < state.end_ns {
             let call_ns = self.calls[self.next].start_ns.max(from_ns);
-            self.core(from_ns, call_ns, state.cpu);
+            self.core(from_ns, call_ns);
             from_ns = call_ns;
             self.call(call_ns);
         }
-        self.core(from_ns, state.end_ns, state.cpu);
+        self.core(from_ns, state.end_ns);
     }
 
-    fn core(&mut self, from_ns: u64, to_ns: u64, core: u16) {
+    fn core(&mut self, from_ns: u64, to_ns: u64) {
         if to_ns > from_ns {
             let after_wait_ns = std::mem::take(&mut self.off_core_ns);
-            let kind = SegmentKind::Cpu {
-                after_wait_ns,
-                core,
-            };
-            self.push(from_ns, to_ns, kind);
+            self.push(from_ns, to_ns, SegmentKind::Cpu { after_wait_ns });
         }
     }
 

@@ -34,20 +34,33 @@ pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
     own.then_some(thread)
 }
 
-/// When each client's thread sent which session on its way: one thread may serve many sessions in turn.
+/// A request of a client's thread: it ended the wait of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Request {
+    time_ns: u64,
+    session: u32,
+    /// When the session began to wait for it.
+    waits_from_ns: u64,
+}
+
+/// The requests of each client's thread, in order: one thread may serve many sessions in turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
-    requests: BTreeMap<u32, Vec<(u64, u32)>>,
+    requests: BTreeMap<u32, Vec<Request>>,
 }
 
 impl Clients {
     pub(crate) fn new(view: &View<'_>) -> Self {
-        let mut requests: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
+        let mut requests: BTreeMap<u32, Vec<Request>> = BTreeMap::new();
         for session in view.threads(ThreadClass::Session) {
             for state in view.states(session) {
                 if view.class(state.waker) == Some(ThreadClass::Client) {
                     let sent = requests.entry(state.waker).or_default();
-                    sent.push((state.end_ns, session));
+                    sent.push(Request {
+                        time_ns: state.end_ns,
+                        session,
+                        waits_from_ns: state.start_ns,
+                    });
                 }
             }
         }
@@ -62,22 +75,43 @@ impl Clients {
         let Some(requests) = self.requests.get(&client) else {
             return 0;
         };
-        let before = requests.partition_point(|&(time_ns, _)| time_ns < woke_ns);
-        requests[..before].last().map_or(0, |&(time_ns, _)| time_ns)
+        let before = requests.partition_point(|request| request.time_ns < woke_ns);
+        requests[..before]
+            .last()
+            .map_or(0, |request| request.time_ns)
     }
 
     /// Until when a client's thread held up the session that it woke at a wait's end. What it does after that for
     /// another session is of that one's turn.
     fn held_until(&self, view: &View<'_>, wait: &State) -> u64 {
-        let requests = self
-            .requests
-            .get(&wait.waker)
-            .map_or(&[][..], Vec::as_slice);
-        let next = requests.partition_point(|&(time_ns, _)| time_ns <= wait.end_ns);
-        if requests.get(next).is_some_and(|next| next.1 != wait.thread) {
+        let next = self.next_request(wait);
+        if next.is_some_and(|next| next.session != wait.thread) {
             return wait.end_ns;
         }
         held_until(wait, view.states(wait.thread), view.states(wait.waker))
+    }
+
+    /// The client thread's next request after the one that ended a wait.
+    fn next_request(&self, wait: &State) -> Option<&Request> {
+        let requests = self.requests.get(&wait.waker)?;
+        let next = requests.partition_point(|request| request.time_ns <= wait.end_ns);
+        requests.get(next)
+    }
+
+    /// What a client's thread runs after its request until it turns to the next one or waits: it returns from the call
+    /// that sent the request, and checks for replies, while the session already works.
+    fn run_on_ns(&self, view: &View<'_>, wait: &State, from_ns: u64) -> u64 {
+        let states = view.states(wait.waker);
+        let until_ns = match self.next_request(wait) {
+            Some(next) => next.waits_from_ns,
+            None => {
+                let first = states.partition_point(|state| state.start_ns < from_ns);
+                let mut rest = states[first..].iter();
+                let waits = rest.find(|state| state.kind == StateKind::Blocked);
+                waits.map_or(from_ns, |state| state.start_ns)
+            }
+        };
+        between(states, from_ns, until_ns.max(from_ns)).cpu_ns
     }
 
     /// Splits a session's wait for its client; a client that was not recorded is away. While its thread served
@@ -94,7 +128,9 @@ impl Clients {
             .turned_to(wait.waker, wait.end_ns)
             .clamp(wait.start_ns, wait.end_ns);
         let states = view.states(wait.waker);
-        let mut part = between(states, from_ns, self.held_until(view, wait));
+        let held_until_ns = self.held_until(view, wait);
+        let mut part = between(states, from_ns, held_until_ns);
+        part.run_on_ns = self.run_on_ns(view, wait, held_until_ns);
         if from_ns == wait.start_ns {
             part.head_start_ns = head_start_ns(states, from_ns);
         }
@@ -113,12 +149,12 @@ pub(crate) struct ClientTime {
     pub(crate) cpu_ns: u64,
     /// Off it, before.
     pub(crate) after_wait_ns: u64,
-    /// The core that it ran on first.
-    pub(crate) core: u16,
     /// How long it had been awake when the session began to wait; see [`crate::Step::Cpu`].
     pub(crate) head_start_ns: u64,
     /// Neither on a core nor ready: thinks, or is elsewhere.
     pub(crate) away_ns: u64,
+    /// On a core after its request, while the session works.
+    pub(crate) run_on_ns: u64,
 }
 
 /// A client wakes its session in the middle of a call. Where the session's core is its own it goes on first: until
@@ -153,9 +189,6 @@ fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientTime {
         seen_ns += inside_ns;
         match state.kind {
             StateKind::Cpu => {
-                if part.cpu_ns == 0 {
-                    part.core = state.cpu;
-                }
                 part.cpu_ns += inside_ns;
             }
             StateKind::Blocked => part.away_ns += inside_ns,

@@ -27,8 +27,8 @@ def accuracy_chart(pairs: Sequence[Pair], look: Look) -> alt.LayerChart:
     scale, ticks = log_scale(values)
     x = alt.X("measured:Q", scale=scale, axis=axis(f"Measured, {_UNIT}", values=ticks))
     y = alt.Y("predicted:Q", scale=scale, axis=axis(f"Predicted, {_UNIT}", values=ticks))
-    names = {_words(name): _HUES[at % len(_HUES)] for at, name in enumerate(by(pairs, "workload"))}
-    colour = alt.Color("workload:N", scale=colours(names, look), legend=legend(look, 4))
+    names = {_words(name): _HUES[at % len(_HUES)] for at, name in enumerate(by(pairs, "family"))}
+    colour = alt.Color("family:N", scale=colours(names, look), legend=legend(look, 4))
     base = plot(data).encode(x=x, color=colour)
     low, high = scale["domain"]
     ends = plot([{"at": low}, {"at": high}])
@@ -58,11 +58,11 @@ def _datum(pair: Pair) -> dict[str, object]:
     if pair.unit != "s":
         figures = {name: 1000 / value for name, value in figures.items()}
     return {
-        "workload": _words(pair.workload),
+        "family": _words(pair.family),
         "recorded": f"recorded on {pair.recorded}",
         **figures,
     }
 
 
-def _words(workload: str) -> str:
-    return workload.replace("_", " ")
+def _words(family: str) -> str:
+    return family.replace("_", " ")

@@ -12,7 +12,7 @@ use crate::block::in_flight::{CpuCharge, InFlight};
 use crate::block::io_cpu_cost::RequestPath;
 use crate::block::storage::Storage;
 
-impl Storage<'_> {
+impl Storage {
     pub(crate) fn submit(&mut self, now: Nanos, job: u32, role: Role, request: Request) {
         self.traffic[role as usize].note_sent(now, &request);
         let cpu_cost = &mut self.queues[self.layout.device(role)].cpu_cost;
@@ -106,7 +106,7 @@ impl Storage<'_> {
     fn arrive(&mut self, now: Nanos, id: u32) {
         let in_flight = &mut self.requests[id as usize];
         in_flight.came_at = now;
-        let (device, request) = (self.layout.device(in_flight.role), in_flight.request);
-        self.submit_to_device(now, device, id, request);
+        let (role, request) = (in_flight.role, in_flight.request);
+        self.submit_to_device(now, role, id, request);
     }
 }

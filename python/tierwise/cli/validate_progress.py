@@ -1,0 +1,72 @@
+"""A line for each run of a validation, and the time that is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tierwise.validate import Row
+from tierwise.validate.order import Session
+
+
+class RoundProgress:
+    """Draws the sessions of a round as they finish; an observer of ``validate.run``."""
+
+    def __init__(self, console: Console) -> None:
+        """Draw on ``console``; where that is no terminal, a line a run."""
+        self._console = console
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._name = ""
+        self._started = 0
+        self._task = self._bar.add_task("", total=None)
+
+    def __enter__(self) -> Self:
+        """Start drawing."""
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop drawing and leave the terminal as it was."""
+        self._bar.stop()
+
+    def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
+        """Say how long it will take."""
+        line = f"{sessions} sessions to run, about {estimated_s / 60:.0f} min; rows in {folder}"
+        self._console.print(line, highlight=False, soft_wrap=True)
+        self._bar.update(self._task, total=sessions, completed=0)
+
+    def session_started(self, session: Session) -> None:
+        """Name the session under way."""
+        self._name = f"{session.case.name} on {session.placement}, block {session.block}"
+        self._bar.update(self._task, completed=self._started)
+        self._started += 1
+
+    def phase_started(self, what: str) -> None:
+        """Name its phase."""
+        self._bar.update(self._task, description=f"{self._name}: {what}")
+
+    def left_out(self, what: str, reason: str) -> None:
+        """Say which session could not be prepared, and why."""
+        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True, markup=False)
+
+    def run_finished(self, row: Row) -> None:
+        """Leave a line where a bar cannot be drawn, or the run does not count."""
+        if row.status == "ok" and self._console.is_terminal:
+            return
+        problems = f" ({'; '.join(row.problems)})" if row.problems else ""
+        figure = "" if row.figure is None else f" {row.figure:.4g} {'s' if row.laps else 'transactions/s'}"
+        line = f"  {row.run_id}: {row.status}{figure}{problems}"
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,136 @@
+"""Client programs that others wrote, each for a moment, recorded and measured."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_validate import Watcher
+
+from tierwise import validate
+from tierwise.recording import Recording
+from tierwise.validate.clients import percentiles
+from tierwise.validate.servers import Server
+from tierwise.validate.session import Place
+
+pytestmark = pytest.mark.privileged
+
+HEAD = """
+repeats = 1
+seconds = 1
+recorded_seconds = 2
+warm_up_s = 1
+[control]
+cpu_s = 0.05
+sync_s = 0.05
+cpu_differs = 100
+sync_differs = 100
+own_sync_differs = 100
+late_share = 100
+[devices]
+ram = "ram"
+own = "own"
+nvme = "ssd-nvme-dc"
+[placements]
+fast = { all = "nvme" }
+log-apart = { log = "nvme", all = "ram" }
+own = { all = "own" }
+[sizes]
+log = "1G"
+data = "512M"
+temp = "64M"
+[settings.postgres]
+max_wal_size = "256MB"
+[settings.mariadb]
+innodb-log-file-size = "16M"
+"""
+CASES = {
+    "pgbench": ("postgres", 'mode = "tpcb", scale = 1', "log-apart"),
+    "sysbench": ("mariadb", 'script = "oltp_read_write", scale = 1', "log-apart"),
+    "db_bench": (None, "scale = 10", "log-apart"),
+    "sqlite-shell": (None, "scale = 1", "fast"),
+    "postgres-jobs": ("postgres", 'job = "restore", scale = 1', "own"),
+    "mariadb-jobs": ("mariadb", 'job = "load_data", scale = 1', "fast"),
+}
+
+
+@pytest.fixture(autouse=True)
+def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tierwise.validate.runner._own_profile", lambda *_: None)
+
+
+def _spec(directory: Path, client: str) -> validate.ValidationSpec:
+    server, options, placement = CASES[client]
+    lines = [
+        f'client = "{client}"',
+        f"options = {{ {options} }}",
+        f'recorded = ["{placement}"]',
+        "duty = 0.6",
+    ]
+    lines += [f'server = "{server}"'] if server else []
+    file = directory / "cases.toml"
+    file.write_text(HEAD + "[[cases]]\nclients = [2]\n" + "\n".join(lines) + "\n", "utf-8")
+    return validate.load(file)
+
+
+@pytest.mark.parametrize("client", CASES)
+def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir: Path) -> None:
+    spec = _spec(open_path, client)
+    cases, left_out = validate.cases_of(spec)
+    if left_out:
+        pytest.skip("; ".join(left_out.values()))
+    folder = open_path / "round"
+    watcher = Watcher()
+    validate.run(spec, cases, folder, watcher, seed=1)
+    assert not watcher.skipped
+    assert {row.kind: row.status for row in watcher.rows} == {"measured": "ok", "recorded": "ok"}
+    for row in watcher.rows:
+        assert row.figure
+        assert row.cpu_s
+        assert len(row.control) == 2
+        if not row.laps:
+            assert row.transactions
+        if row.storage == "emulated":
+            assert sum(io.writes for io in row.io.values()) > 0
+            assert row.late_share is not None
+    recorded = next(row for row in watcher.rows if row.kind == "recorded")
+    recording = Recording.open(Place(folder).recording(recorded.run_id))
+    assert recording.about.engine == recorded.engine
+    assert recording.about.transactions is None, "they are to be found in the events"
+    assert not list((folder / "own").iterdir()), "nothing is left behind"
+
+
+def test_a_server_is_private_and_its_log_is_where_the_placement_says(
+    open_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = _spec(open_path, "pgbench")
+    cases, left_out = validate.cases_of(spec)
+    if left_out:
+        pytest.skip("; ".join(left_out.values()))
+    seen: dict[str, Any] = {}
+    stop = Server.stop
+
+    def looks(self: Server) -> None:
+        if self.places and self._process is not None:
+            log = (self.data / "pg_wal").resolve()
+            seen["log"] = log.stat().st_dev != self.data.stat().st_dev
+            seen["modes"] = {stat.S_IMODE(path.stat().st_mode) for path in (log, self.data, self.home)}
+            seen["users"] = {path.stat().st_uid for path in (log, self.data)}
+        stop(self)
+
+    monkeypatch.setattr(Server, "stop", looks)
+    validate.run(spec, cases, open_path / "round", Watcher(), seed=1)
+    assert seen["log"]
+    assert seen["modes"] == {0o700}
+    assert os.getuid() not in seen["users"]
+
+
+def test_percentiles_by_hand() -> None:
+    assert percentiles.of_samples([float(one) for one in range(1, 101)]) == {
+        "p50_us": 50, "p95_us": 95, "p99_us": 99,
+    }  # fmt: skip
+    assert percentiles.of_histogram({10.0: 96, 20.0: 4}) == {"p50_us": 10, "p95_us": 10, "p99_us": 20}
+    assert percentiles.of_samples([]) == {}
