@@ -72,7 +72,7 @@ impl Program {
         for op in clients.flat_map(|session| &session.ops) {
             match *op {
                 Operation::Cpu { base_ns, .. } | Operation::ClientRunOn { base_ns } => {
-                    found.warm_cpu_us += f64::from(base_ns)
+                    found.warm_cpu_us += f64::from(base_ns);
                 }
                 Operation::File {
                     access: FileAccess::Read | FileAccess::AsyncRead,
