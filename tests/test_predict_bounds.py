@@ -10,6 +10,7 @@ from fake_replay import CPU_US, REQUESTS, SERVICE_US, FakeReplay, predictor
 from tierwise.predict import ModelError, Prediction, Question, mean_value, rank
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.residue import CHANCE, Residue, carried_us
+from tierwise.report.prediction_words import answer_sentence
 
 RECORDED_US = {role: count * SERVICE_US["recorded"] for role, count in REQUESTS.items()}
 DEMANDS: dict[str, Any] = {
@@ -66,6 +67,15 @@ def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
         assert answer.rate_per_s.high <= answer.bound.rate_per_s * 1.000001
     ranked = rank(of, ["nvme-dc"]).ranked
     assert max(one.rate_per_s for one in ranked) <= 2e6 / 3000 * 1.000001
+
+
+def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
+    of = predictor(FakeReplay(devices=APART, demands=DEMANDS), unit="requests")
+    (answer,) = of.predict([Question(placement={"log": "nvme-dc"})])
+    whole = answered(Question(placement={"log": "nvme-dc"})).bound
+    assert answer.bound and whole
+    assert answer.bound.rate_per_s == pytest.approx(3 * whole.rate_per_s)
+    assert answer.bound.speedup == pytest.approx(whole.speedup)
 
 
 def test_fewer_clients_may_leave_any_queue() -> None:
@@ -177,9 +187,24 @@ def test_the_state_of_the_cache_and_of_checkpoints_is_said() -> None:
     answer = answered(Question(placement={"log": "nvme-dc"}))
     said = " ".join(answer.notes)
     assert "0 reads of a device a transaction, 0.5 in the recording: once it is warm" in said
-    assert "ssd-nvme-dc: as long use leaves them" in said
+    assert "devices after long use: ssd-nvme-dc" in said
     emulated = answered(Question(placement={"log": "nvme-dc"}, emulated=True))
-    assert "ssd-nvme-dc: new" in emulated.notes
+    assert "devices as new: ssd-nvme-dc" in emulated.notes
+
+
+def test_a_rate_is_kept_or_saturated() -> None:
+    class Busy(FakeReplay):
+        def _outcome(self, scenario: dict[str, Any], profiles: Any, factor: float = 1.0) -> dict[str, Any]:
+            done = super()._outcome(scenario, profiles, factor)
+            return done | {"waiting": 5000 if (scenario.get("rate_per_s") or 0) > 600 else 0}
+
+    kept, lost = predictor(Busy(error=0.2)).predict([Question(rate_per_s=500), Question(rate_per_s=700)])
+    assert (kept.saturated, lost.saturated) == (False, True)
+    assert kept.rate_per_s and lost.rate_per_s
+    assert kept.rate_per_s.high < 1.01 * kept.rate_per_s.low
+    assert lost.rate_per_s.high > 1.2 * lost.rate_per_s.low
+    assert "all are done, half of them within" in answer_sentence(kept)
+    assert "saturated, no more than" in answer_sentence(lost)
 
 
 def test_devices_are_worn_in_unless_asked_otherwise() -> None:

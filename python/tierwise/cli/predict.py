@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.output import print_json, print_parts, print_verdict, write_file
+from tierwise.errors import TierwiseError
 from tierwise.predict import Prediction, Predictor, Question, Ranking, parse_placement, rank
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
@@ -40,6 +41,9 @@ def predict(
     clients: Annotated[
         int | None, typer.Option(min=1, max=100_000, help="at the same time; as recorded if not given")
     ] = None,
+    rate: Annotated[
+        float | None, typer.Option(min=0.001, max=1e7, help="transactions that arrive in a second, open loop")
+    ] = None,
     emulated: Annotated[
         bool, typer.Option(help="for devices as tierwise emulates them live, no faster than their path")
     ] = False,
@@ -59,8 +63,11 @@ def predict(
         cores=cores,
         cpu_speed=cpu_speed,
         clients=clients,
+        rate_per_s=rate,
         emulated=emulated,
     )
+    if all_ is not None and rate is not None:
+        raise TierwiseError("--rate: placements are ranked by the highest rate", "leave out --all or --rate")
     placements = [parse_placement(one) for one in placement or []]
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None)
     if all_ is not None:

@@ -22,6 +22,9 @@ NOT_VALIDATED = (
     "not validated: no prediction was measured on this kind of engine from this kind of storage to that yet, "
     "so for the error of the model the intervals hold a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
 )
+_LEAST_WAITING = 20
+_MOST_WAITING_SHARE = 0.03
+"""Transactions that may wait at the end at a rate that can be kept, in all and of those that arrived."""
 MOST_SPAN = 4.0
 """Highest over lowest end of an interval, beyond which the replay is no answer."""
 
@@ -66,6 +69,8 @@ class Answers:
 
     def rates(self, question: Question, outcome: Outcome) -> list[float]:
         """The same with the residue: as is believed, then under each other assumption."""
+        if question.rate_per_s and not _is_saturated(question, outcome):
+            return [self.rate_of(outcome)] * len(self._scales(question, outcome))
         clients = question.clients or self._run.clients
         replayed_us = self._response_us(question, outcome)
         residue_us = self._residue.error * self._base_us
@@ -100,7 +105,10 @@ class Answers:
         ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
         plain = estimates.spanning(ratios)
         speedup = plain.value if plain else 1.0
+        saturated = any(_is_saturated(question, outcome) for outcome in outcomes)
         widths = [*found.half_widths, self._half_width(question, "rate", speedup)]
+        if question.rate_per_s and not saturated:
+            widths = []
         bound = self.bound(question)
         rate = estimates.spanning(series, widths)
         times = estimates.spanning(ratios, widths) if question.changes else _ONE
@@ -119,6 +127,7 @@ class Answers:
             speedup=times,
             bound=bound,
             bounds_only=rate is not None and rate.high > MOST_SPAN * rate.low,
+            saturated=saturated,
             mean_value_per_s=analysed,
             p50_us=p50_us,
             p95_us=p95_us,
@@ -186,6 +195,10 @@ class Answers:
             )
         if not question.changes:
             return list(dict.fromkeys(warnings))
+        if question.rate_per_s:
+            warnings.append(
+                "transactions arrive at random, at an even rate: real ones that come in bursts wait longer"
+            )
         engine, path = self._run.engine, self._path(question)
         if self._error.find(engine, path, "rate") is None:
             warnings.append(NOT_VALIDATED)
@@ -218,6 +231,12 @@ class Answers:
             )
             for one in outcome.io
         }
+
+
+def _is_saturated(question: Question, outcome: Outcome) -> bool:
+    """Whether more transactions wait for a session than chance explains."""
+    arrived = (question.rate_per_s or 0.0) * outcome.elapsed_s
+    return outcome.waiting > _LEAST_WAITING + _MOST_WAITING_SHARE * arrived
 
 
 _ONE = Estimate(value=1.0, low=1.0, high=1.0)

@@ -32,7 +32,8 @@ def bound(question: Question, work: WorkSummary, recorded_rate_per_s: float) -> 
     freed = _freed(question, work)
     stay_us = sum(wait.time_us for wait in demands.waits if _stays(wait, question, work, freed))
     path_us = max(demands.warm_cpu_us - demands.overlap_us, 0.0) / question.cpu_speed
-    cycle_us = max(demands.think_us + path_us + stay_us, 1e-3)
+    think_us = 0.0 if question.rate_per_s else demands.think_us
+    cycle_us = max(think_us + path_us + stay_us, 1e-3)
     by_waits = (question.clients or work.sessions) * 1e6 / cycle_us
     cores = question.cores or work.cores
     by_cores = cores * question.cpu_speed * 1e6 / demands.warm_cpu_us

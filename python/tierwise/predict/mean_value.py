@@ -26,7 +26,7 @@ _UNLIKE = math.log(1.15)
 def rate_per_s(
     question: Question, work: WorkSummary, outcome: Outcome, simulated_per_s: float
 ) -> float | None:
-    """The rate by mean-value analysis; ``None`` for work done once, or without known processor time.
+    """The rate by mean-value analysis; ``None`` for work done once, at a rate, or without processor time.
 
     Args:
         question: what changes.
@@ -36,7 +36,13 @@ def rate_per_s(
     """
     demands = work.demands
     clients = question.clients or work.sessions
-    if work.once or demands.warm_cpu_us <= 0 or simulated_per_s <= 0 or outcome.transactions == 0:
+    if (
+        work.once
+        or question.rate_per_s
+        or demands.warm_cpu_us <= 0
+        or simulated_per_s <= 0
+        or outcome.transactions == 0
+    ):
         return None
     response_us = clients * 1e6 / simulated_per_s
     delay_us = demands.think_us + response_us * time_share(outcome.shares, _OTHER_WAITS)

@@ -70,6 +70,8 @@ class Prediction(Record):
     """No figure is beyond it; ``None`` where the recording shows no processor time."""
     bounds_only: bool = False
     """Whether only the intervals say anything: they are so wide that their middles do not."""
+    saturated: bool = False
+    """Whether more transactions arrive than can be done, so that they wait ever longer."""
     mean_value_per_s: float | None = None
     """The rate by mean-value analysis, a second opinion."""
     p50_us: Estimate | None = None

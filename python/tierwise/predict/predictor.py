@@ -64,6 +64,9 @@ class Predictor:
         self._base = reproduced.outcomes
         self._warnings = list(dict.fromkeys([*warnings, *self.work.limits]))
         unit = counting.unit_of(self.work, unit)
+        if unit == "requests" and self.work.transactions > 0:
+            shared = self.work.demands.shared_by(self.work.turns / self.work.transactions)
+            self.work = self.work.model_copy(update={"demands": shared})
         observed = self.work.observed
         rate = observed.transactions_per_s if unit == "transactions" else observed.turns_per_s
         self.run = RecordedRun(

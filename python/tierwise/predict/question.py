@@ -35,6 +35,9 @@ class Question(Record):
     """Speed of a core, 1 is that of the recorded machine."""
     clients: int | None = Field(default=None, ge=1, le=100_000)
     """Client sessions."""
+    rate_per_s: float | None = Field(default=None, gt=0, le=1e7)
+    """Transactions that arrive in a second, whether those before are done or not; the clients' sessions serve
+    them, and their think time between transactions is left out."""
     emulated: bool = False
     """Whether the answer is for disks that tierwise emulates live, which answer no faster than their path."""
 
@@ -48,13 +51,14 @@ class Question(Record):
 
     @property
     def changes(self) -> list[str]:
-        """What is other than recorded: ``placement``, ``memory``, ``cores``, ``cpu_speed``, ``clients``."""
+        """What is other than recorded, such as ``placement``, ``memory``, ``cores`` or ``rate``."""
         asked = {
             "placement": any(device != RECORDED for device in self.placement.values()),
             "memory": self.memory_bytes is not None,
             "cores": self.cores is not None,
             "cpu_speed": self.cpu_speed != 1.0,
             "clients": self.clients is not None,
+            "rate": self.rate_per_s is not None,
         }
         return [name for name, is_asked in asked.items() if is_asked]
 

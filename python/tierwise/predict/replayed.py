@@ -50,6 +50,8 @@ class Outcome(_Said):
     commits_per_flush: float
     busy_share: float
     io: list[RoleIo]
+    waiting: int = 0
+    """Transactions that had arrived and waited for a session at the end."""
     warnings: list[str]
 
 
@@ -108,6 +110,13 @@ class Demands(_Said):
     reads: dict[Role, float] = {}
     """Calls that read from a device, by role."""
     waits: list[Wait] = []
+
+    def shared_by(self, requests: float) -> Demands:
+        """The same of one of so many requests of a transaction."""
+        times = {name: value / requests for name, value in self if isinstance(value, float)}
+        waits = [wait.model_copy(update={"time_us": wait.time_us / requests}) for wait in self.waits]
+        reads = {role: count / requests for role, count in self.reads.items()}
+        return self.model_copy(update=times | {"waits": waits, "reads": reads})
 
 
 class PageCache(_Said):

@@ -101,6 +101,7 @@ class Replayer:
             "memory_bytes": question.memory_bytes,
             "misses": asked.misses,
             "clients": question.clients,
+            "rate_per_s": question.rate_per_s,
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
             "enough": asked.enough,
             "seed": asked.seed,

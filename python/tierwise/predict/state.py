@@ -32,21 +32,21 @@ def notes(
     """
     recorded, answer = outcomes
     run = run.model_copy(update={"clients": question.clients or run.clients})
-    said = [_cache(run, work, answer), _checkpoints(work, recorded, answer), _size(run, work)]
+    said = [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
     if devices := _devices(question, work):
-        state = "new" if fresh or question.emulated else "as long use leaves them"
-        said.append(f"{', '.join(devices)}: {state}")
+        state = "as new" if fresh or question.emulated else "after long use"
+        said.append(f"devices {state}: {', '.join(devices)}")
     return [sentence for sentence in said if sentence]
 
 
 def _cache(run: RecordedRun, work: WorkSummary, answer: Outcome) -> str:
     """Reads of a transaction, as recorded and here, and how long the page cache takes to get there."""
     before = sum(work.demands.reads.values())
-    after = _per_unit(work, answer, sum(one.reads for one in answer.io))
+    after = _per_unit(run, answer, sum(one.reads for one in answer.io))
     if before < _LEAST and after < _LEAST:
         return "page cache: as good as every read is answered from memory, as in the recording"
     sentence = (
-        f"page cache: {_count(after)} reads of a device a transaction, {_count(before)} in the recording"
+        f"page cache: {_count(after)} reads of a device {_each(run)}, {_count(before)} in the recording"
     )
     if work.once or after > (1 - _CHANGED) * before:
         return sentence
@@ -56,7 +56,7 @@ def _cache(run: RecordedRun, work: WorkSummary, answer: Outcome) -> str:
 def _warming(run: RecordedRun, work: WorkSummary, answer: Outcome, more_reads: float) -> str:
     """The rate until then, if every read takes as long as those that are left, and its longest time."""
     reads = sum(one.reads for one in answer.io)
-    done = answer.transactions or answer.turns
+    done = answer.transactions if run.unit == "transactions" else answer.turns
     if reads == 0 or done == 0:
         return ""
     response_s = run.clients * answer.elapsed_s / done
@@ -69,19 +69,17 @@ def _warming(run: RecordedRun, work: WorkSummary, answer: Outcome, more_reads: f
     return f"; until then about {rate:,.3g} {run.unit}/s, for {longest_s:,.2g} s at most"
 
 
-def _checkpoints(work: WorkSummary, recorded: Outcome, answer: Outcome) -> str:
+def _checkpoints(run: RecordedRun, recorded: Outcome, answer: Outcome) -> str:
     """Writes of pages to their files."""
     logged = any(one.writes for one in recorded.io if one.role == Role.LOG)
     before, after = (
-        _per_unit(work, outcome, sum(one.writes for one in outcome.io if one.role in _PAGES))
+        _per_unit(run, outcome, sum(one.writes for one in outcome.io if one.role in _PAGES))
         for outcome in (recorded, answer)
     )
     if logged and before == 0 and after == 0:
         return "no checkpoint was recorded, and the answer has none: with one, it would be slower for a time"
     if before > _LEAST and abs(after / before - 1) > _CHANGED:
-        return (
-            f"checkpoints: {_count(after)} writes of pages a transaction, {_count(before)} in the recording"
-        )
+        return f"checkpoints: {_count(after)} writes of pages {_each(run)}, {_count(before)} in the recording"
     return ""
 
 
@@ -95,9 +93,13 @@ def _size(run: RecordedRun, work: WorkSummary) -> str:
     )
 
 
-def _per_unit(work: WorkSummary, outcome: Outcome, count: int) -> float:
-    done = outcome.transactions if work.transactions else outcome.turns
+def _per_unit(run: RecordedRun, outcome: Outcome, count: int) -> float:
+    done = outcome.transactions if run.unit == "transactions" else outcome.turns
     return count / done if done else 0.0
+
+
+def _each(run: RecordedRun) -> str:
+    return f"a {run.unit.removesuffix('s')}"
 
 
 def _count(number: float) -> str:

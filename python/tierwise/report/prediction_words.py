@@ -73,6 +73,8 @@ def question_parts(question: Question) -> list[str]:
         parts.append(f"cores {question.cpu_speed:g} times as fast")
     if question.clients is not None:
         parts.append(f"{question.clients} client{'s' if question.clients != 1 else ''}")
+    if question.rate_per_s is not None:
+        parts.append(f"{numbers.significant(question.rate_per_s)} transactions a second arriving")
     return parts or ["as recorded"]
 
 
@@ -126,6 +128,8 @@ def _gain(answer: Prediction) -> str:
     speedup = answer.speedup
     if speedup is None:
         return "no figure"
+    if answer.question.rate_per_s:
+        return _at_rate(answer)
     if answer.bounds_only:
         return (
             f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {of_what(answer)}"
@@ -136,6 +140,16 @@ def _gain(answer: Prediction) -> str:
     if answer.once and answer.elapsed_s:
         return f"{gained}, {numbers.seconds(answer.elapsed_s.value)}"
     return gained
+
+
+def _at_rate(answer: Prediction) -> str:
+    """What becomes of transactions that arrive at a rate."""
+    if answer.rate_per_s is None or answer.p50_us is None or answer.p99_us is None:
+        return "no figure"
+    if answer.saturated:
+        return f"saturated, no more than {numbers.significant(answer.rate_per_s.value)} a second are done"
+    p50, p99 = (numbers.microseconds(one.value) for one in (answer.p50_us, answer.p99_us))
+    return f"all are done, half of them within {p50} and 99\u00a0% within {p99}"
 
 
 def _subject(question: Question) -> str:

@@ -57,6 +57,10 @@ impl Program {
                         found.client_cpu_us += f64::from(time_ns);
                         found.overlap_us += f64::from(head_start_ns.min(time_ns));
                     }
+                    Step::ClientRunOn { time_ns } => {
+                        found.client_cpu_us += f64::from(time_ns);
+                        found.overlap_us += f64::from(time_ns);
+                    }
                     Step::Cpu { time_ns, .. } => found.server_cpu_us += f64::from(time_ns),
                     Step::Commit => found.flush_cpu_us += self.flush_cpu_ns(),
                     Step::Delay(delay) if !delay.timer => found.think_us += delay.time_ns as f64,
@@ -67,7 +71,9 @@ impl Program {
         let clients = self.sessions.iter().filter(|session| session.client);
         for op in clients.flat_map(|session| &session.ops) {
             match *op {
-                Operation::Cpu { base_ns, .. } => found.warm_cpu_us += f64::from(base_ns),
+                Operation::Cpu { base_ns, .. } | Operation::ClientRunOn { base_ns } => {
+                    found.warm_cpu_us += f64::from(base_ns);
+                }
                 Operation::File {
                     access: FileAccess::Read | FileAccess::AsyncRead,
                     role,

@@ -64,6 +64,10 @@ pub struct Question {
     pub others_share: Option<f64>,
     /// Number of client sessions; none for as recorded.
     pub clients: Option<u32>,
+    /// Transactions that arrive in a second, whether those before are done or not; none for clients that each wait for
+    /// their answer, as recorded.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
     /// For how long.
     pub mode: RunLength,
     /// Ends the measurement after this many transactions; none to measure the whole span.
@@ -116,6 +120,7 @@ impl Question {
             misses: self.misses,
             background_share: self.others_share,
             clients: self.clients,
+            rate_per_s: self.rate_per_s,
             mode: self.mode.mode()?,
             enough: self.enough,
             seed: self.seed,

@@ -12,6 +12,8 @@ use crate::program::prepared::Program;
 const MAX_FOREIGN_SHARE: f64 = 0.2;
 /// Largest number of cores, and of clients.
 const MAX_COUNT: u32 = 100_000;
+/// Most arrivals a second.
+const MAX_RATE_PER_S: f64 = 1e7;
 
 /// Whether work repeats or is done once.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,6 +77,8 @@ pub struct Scenario {
     pub background_share: Option<f64>,
     /// Number of client sessions; none for as recorded.
     pub clients: Option<u32>,
+    /// Transactions that arrive in a second (open loop); none for clients that each wait for their answer.
+    pub rate_per_s: Option<f64>,
     /// Whether work repeats or is done once.
     pub mode: Mode,
     /// Ends the measurement of steady work after this many transactions; none for the whole span. The warm-up lasts a
@@ -106,6 +110,7 @@ impl Scenario {
             misses: MissAssumption::default(),
             background_share: None,
             clients: None,
+            rate_per_s: None,
             mode,
             enough: None,
             seed,
@@ -173,6 +178,18 @@ impl Scenario {
                 self.mode != Mode::Steady { span_ns: 0 },
                 "no time is counted",
                 "give a span above 0",
+            ),
+            (
+                self.rate_per_s
+                    .is_none_or(|rate| rate > 0.0 && rate <= MAX_RATE_PER_S),
+                "the rate of arrivals is not above 0 and up to 10,000,000 a second",
+                "give another rate",
+            ),
+            (
+                self.rate_per_s.is_none()
+                    || (program.transactions() > 0 && matches!(self.mode, Mode::Steady { .. })),
+                "transactions cannot arrive at a rate: the recording shows none, or work that is done once",
+                "leave out the rate",
             ),
             (
                 self.enough != Some(0),

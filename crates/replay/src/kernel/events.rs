@@ -30,6 +30,8 @@ pub(crate) enum Event {
     Count,
     /// The run ends.
     End,
+    /// A transaction arrives.
+    Arrival,
 }
 
 impl Event {
@@ -44,6 +46,7 @@ impl Event {
             Self::Count => (6, 0),
             Self::End => (7, 0),
             Self::StageReady(index) => (8, index),
+            Self::Arrival => (9, 0),
         };
         debug_assert!(index < 1 << INDEX_BITS);
         (kind << INDEX_BITS) | u64::from(index)
@@ -60,6 +63,7 @@ impl Event {
             5 => Self::WriteBack,
             6 => Self::Count,
             8 => Self::StageReady(index),
+            9 => Self::Arrival,
             _ => Self::End,
         }
     }

@@ -35,6 +35,7 @@ impl Simulation<'_> {
                 client,
             } => {
                 (session.traced_ns, session.head_start_ns) = (traced_ns, head_start_ns);
+                session.between_transactions &= client;
                 if client {
                     self.request_client(index, base_ns.into());
                 } else {
@@ -104,6 +105,9 @@ impl Simulation<'_> {
     }
 
     fn away(&mut self, index: u32, time_ns: Nanos, timer: bool) -> bool {
+        if !timer && self.skips_think_time(index) {
+            return true;
+        }
         self.set_activity(
             index,
             if timer {
@@ -137,6 +141,7 @@ impl Simulation<'_> {
         let now = self.now;
         let session = self.session(index);
         session.replied = true;
+        session.between_transactions = ends;
         let latency_ns = now - session.transaction_began;
         if ends && session.counts {
             self.metrics.add_transaction(latency_ns);
@@ -165,6 +170,7 @@ impl Simulation<'_> {
         session.replied = false;
         if ends {
             session.transaction_began = now;
+            return self.await_arrival(index);
         }
         true
     }

@@ -1,6 +1,7 @@
 //! The event loop: virtual time, the sessions' operations, metrics. It routes to the other rooms and models no
 //! device, core, cache or lock itself.
 
+pub(crate) mod arrivals;
 pub(crate) mod events;
 pub(crate) mod interpreter;
 pub(crate) mod metrics;

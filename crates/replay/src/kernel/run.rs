@@ -17,6 +17,7 @@ use crate::block::layout::Layout;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
 use crate::engines::wal::CheckpointedLog;
+use crate::kernel::arrivals::Arrivals;
 use crate::kernel::events::{Event, Events};
 use crate::kernel::metrics::Metrics;
 use crate::kernel::progress::Progress;
@@ -135,6 +136,9 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         traced: scenario.traced,
         background_period_ns: 0,
         steady,
+        arrivals: scenario
+            .rate_per_s
+            .map(|rate_per_s| Arrivals::new(rate_per_s / program.counted_each(), scenario.seed)),
         due_by_work: Vec::new(),
         over: false,
         progress: Progress::new(program, scenario.cores, scenario.cpu_speed),
@@ -229,7 +233,14 @@ fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
             let turn = routine.transaction_starts[drawn];
             simulation.sessions[index as usize].position = routine.turns[turn as usize];
         }
-        simulation.events.push(0, Event::Wake(index));
+        match &mut simulation.arrivals {
+            Some(arrivals) if routine.client => arrivals.add_idle(index),
+            _ => simulation.events.push(0, Event::Wake(index)),
+        }
+    }
+    if let Some(arrivals) = &mut simulation.arrivals {
+        let first = arrivals.gap_ns();
+        simulation.events.push(first, Event::Arrival);
     }
     simulation.events.push(0, Event::WriteBack);
     simulation.events.push(0, Event::Flusher);
@@ -277,6 +288,7 @@ fn outcome(mut simulation: Simulation<'_>) -> Outcome {
         commits_per_flush: metrics.commits as f64 / metrics.log_flushes.max(1) as f64,
         busy_share: simulation.cores.busy_share(simulation.now, elapsed_ns),
         io: simulation.storage.io(simulation.now),
+        waiting: simulation.arrivals.as_ref().map_or(0, Arrivals::waiting),
         warnings: warnings(&simulation),
     }
 }

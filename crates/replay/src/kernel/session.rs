@@ -97,6 +97,8 @@ pub(crate) struct SessionState {
     pub(crate) transaction_began: Nanos,
     /// Whether its client has the reply and has not sent the next request.
     pub(crate) replied: bool,
+    /// From its last reply of a transaction until its server's thread runs for the next one.
+    pub(crate) between_transactions: bool,
     /// Its asynchronous requests.
     pub(crate) sent: Vec<Sent>,
     pub(crate) waits_for: WaitsFor,
@@ -145,6 +147,7 @@ impl SessionState {
             held_keys: Vec::with_capacity(8),
             transaction_began: 0,
             replied: false,
+            between_transactions: true,
             sent: Vec::new(),
             waits_for: WaitsFor::Nothing,
             stream_sectors: 0,

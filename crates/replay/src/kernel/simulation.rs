@@ -10,6 +10,7 @@ use crate::block::jobs::Jobs;
 use crate::block::storage::Storage;
 use crate::durability::log::Log;
 use crate::engines::wal::CheckpointedLog;
+use crate::kernel::arrivals::Arrivals;
 use crate::kernel::events::{Event, Events};
 use crate::kernel::metrics::{Metrics, Milestone};
 use crate::kernel::progress::Progress;
@@ -59,6 +60,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) background_period_ns: Nanos,
     /// Whether sessions start their program again at its end.
     pub(crate) steady: bool,
+    /// Arrivals of transactions, in an open loop.
+    pub(crate) arrivals: Option<Arrivals>,
     /// Client sessions that have not finished.
     pub(crate) unfinished: u32,
     /// Number of transactions at which each paced session starts its turn.
@@ -102,6 +105,7 @@ impl Simulation<'_> {
             Event::WriteBack => self.periodic_write_back(),
             Event::Count => self.begin_counting(),
             Event::End => self.over = true,
+            Event::Arrival => self.arrive(),
         }
     }
 

@@ -119,8 +119,12 @@ impl Program {
 
     /// Transactions as their clients counted them, of so many that the work shows.
     pub(crate) fn counted(&self, shown: u64) -> u64 {
-        let each = self.work.observed.counted_per_shown.unwrap_or(1.0);
-        (shown as f64 * each).round() as u64
+        (shown as f64 * self.counted_each()).round() as u64
+    }
+
+    /// The same of one.
+    pub(crate) fn counted_each(&self) -> f64 {
+        self.work.observed.counted_per_shown.unwrap_or(1.0)
     }
 
     /// The time after which recorded work begins anew.

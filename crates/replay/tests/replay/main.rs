@@ -1,5 +1,6 @@
 //! Replaying work that is made for it, on devices whose times are known.
 
+mod arrivals;
 mod background;
 mod changes;
 mod clients;

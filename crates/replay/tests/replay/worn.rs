@@ -47,7 +47,6 @@ fn demands_are_what_a_transaction_asks() {
             after_wait_ns: 0,
             client: true,
             traced_ns: 0,
-            core: 0,
             head_start_ns: 10_000,
         },
         Step::Delay(tierwise_work::Delay {
