@@ -46,6 +46,8 @@ impl Program {
     pub(crate) fn demands(&self) -> Demands {
         let mut found = Demands::default();
         for session in self.work.sessions.iter().filter(|one| self.is_client(one)) {
+            let cold_ns = session.turns.iter().map(|turn| f64::from(turn.cold_ns));
+            found.server_cpu_us += cold_ns.sum::<f64>();
             for step in &session.steps {
                 match *step {
                     Step::Cpu {

@@ -16,7 +16,7 @@ pub(crate) enum DeviceModel {
     /// The model of a profile.
     Profile(Box<dyn Device>),
     /// Recorded times.
-    Empirical(EmpiricalDevice),
+    Empirical(Box<EmpiricalDevice>),
 }
 
 impl DeviceModel {

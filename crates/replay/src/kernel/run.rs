@@ -69,7 +69,7 @@ fn devices(program: &Program, scenario: &Scenario) -> Vec<(DeviceModel, IoCpuCos
             (None, None) => {
                 let device = program.devices.get(index);
                 let device = device.unwrap_or(&program.unknown_device_times);
-                DeviceModel::Empirical(EmpiricalDevice::new(device, seed))
+                DeviceModel::Empirical(Box::new(EmpiricalDevice::new(device, seed)))
             }
         }
     };

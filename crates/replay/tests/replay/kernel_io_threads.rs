@@ -4,7 +4,7 @@ use tierwise_recording::Role;
 use tierwise_replay::{EmulatedPath, Outcome, Scenario, replay};
 use tierwise_work::{Grouping, RequestCost, Step, StorageCost, Work, spin_ns};
 
-use crate::support::{SECOND, all_on, cpu, memory, work};
+use crate::support::{SECOND, all_on, cpu, memory, memory_text, work};
 
 fn answer(work: &Work, scenario: &Scenario) -> Outcome {
     replay(work, scenario).expect("a scenario that can be")
@@ -24,14 +24,22 @@ fn reading(clients: u32, kernel_us: f64, server_us: f64) -> Work {
         sector: 0,
         sectors: 8,
     };
-    Work {
+    recorded_on_emulated_disks(Work {
         storage: Some(StorageCost {
             kernel: cost(kernel_us),
             server: cost(server_us),
             path_ns: None,
         }),
         ..work(clients, &[cpu(100), read], Grouping::Alone)
+    })
+}
+
+/// What requests cost is known of emulated disks.
+fn recorded_on_emulated_disks(mut work: Work) -> Work {
+    for device in &mut work.devices {
+        device.profile = Some(memory_text(20.0));
     }
+    work
 }
 
 fn on_one_core(latency_us: f64, live: bool) -> Scenario {
@@ -52,8 +60,15 @@ fn requests_take_their_time_of_a_busy_core() {
         let outcome = answer(work, &scenario);
         outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
-    let free = per_turn_us(&reading(8, 0.0, 0.0));
-    let dear = per_turn_us(&reading(8, 50.0, 0.0));
+    let on_real_device = |kernel_us| {
+        let mut work = reading(8, kernel_us, 0.0);
+        work.devices
+            .iter_mut()
+            .for_each(|device| device.profile = None);
+        work
+    };
+    let free = per_turn_us(&on_real_device(0.0));
+    let dear = per_turn_us(&on_real_device(50.0));
     let request_us = cost(50.0).of(8, (dear * 1e3) as u64) / 1e3;
     assert!((free - 100.0).abs() < 2.0, "{free}");
     assert!((dear - 100.0 - request_us).abs() < 3.0, "{dear}");
@@ -68,8 +83,9 @@ fn an_emulated_disk_costs_its_server_and_what_that_spins() {
     };
     let request_us = |us: f64, turn_us: f64| cost(us).of(8, (turn_us * 1e3) as u64) / 1e3;
     let plain = turns(false);
+    // A real device in its place costs the interrupt of each request.
     assert!(
-        (plain - 100.0 - request_us(20.0, plain)).abs() < 3.0,
+        (plain - 100.0 - request_us(2.0, plain)).abs() < 3.0,
         "{plain}"
     );
     let (live, spun_us) = (turns(true), spin_ns(20_000) as f64 / 1e3);
@@ -99,7 +115,7 @@ fn writes_us(sessions: u32, kib_us: f64) -> f64 {
         sector: 0,
         sectors: 2048,
     };
-    let work = Work {
+    let work = recorded_on_emulated_disks(Work {
         storage: Some(StorageCost {
             kernel: cost(0.0),
             server: RequestCost {
@@ -109,7 +125,7 @@ fn writes_us(sessions: u32, kib_us: f64) -> f64 {
             path_ns: None,
         }),
         ..work(sessions, &[write], Grouping::Alone)
-    };
+    });
     let scenario = Scenario {
         cores: 2,
         ..on_one_core(1000.0, true)

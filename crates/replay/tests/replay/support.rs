@@ -24,13 +24,17 @@ pub fn shipped(name: &str) -> Profile {
 
 /// Memory whose requests take so long each.
 pub fn memory(latency_us: f64) -> Profile {
-    let text = format!(
+    Profile::parse(&memory_text(latency_us), "memory.toml").expect("a valid profile")
+}
+
+/// Its profile as TOML.
+pub fn memory_text(latency_us: f64) -> String {
+    format!(
         "kind = \"ram\"\nsummary = \"by definition, for this test\"\ncapacity_mb = 1000000\nread_latency_us = {latency_us}\n\
          write_latency_us = {latency_us}\nflush_latency_us = 0\nlink_mb_per_s = 0\n[source]\n\
          capacity_mb = \"by definition, for this test\"\nread_latency_us = \"by definition, for this test\"\nwrite_latency_us = \"by definition, for this test\"\nflush_latency_us = \"by definition, for this test\"\n\
          link_mb_per_s = \"by definition, for this test\"\n"
-    );
-    Profile::parse(&text, "memory.toml").expect("a valid profile")
+    )
 }
 
 /// Turns of the same steps again and again, each a transaction.
@@ -43,6 +47,7 @@ pub fn session(name: &str, turns: u32, steps: &[Step]) -> Session {
         ends: true,
         recorded_ns: 0,
         burst: 0,
+        cold_ns: 0,
     };
     Session {
         name: name.to_owned(),

@@ -118,6 +118,7 @@ impl<'a> Emitter<'a> {
             }
         }
         self.flush_cpu.add(writer.stripped());
+        let cold_ns = writer.cold_ns();
         let steps = writer.finish();
         session.turns.push(Turn {
             first_step: session.steps.len() as u32,
@@ -126,6 +127,7 @@ impl<'a> Emitter<'a> {
             ends: meaning.ends,
             recorded_ns: raw.end_ns() - raw.start_ns(),
             burst: raw.burst,
+            cold_ns,
         });
         session.steps.extend(steps);
     }

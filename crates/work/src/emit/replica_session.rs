@@ -39,6 +39,7 @@ pub(crate) fn session(replica: LogReplica, emitter: &mut Emitter<'_>) -> Session
             ends: false,
             recorded_ns: 0,
             burst: 0,
+            cold_ns: 0,
         });
         session.steps.extend(steps);
     }

@@ -42,6 +42,8 @@ pub(crate) struct StepWriter<'a> {
     /// What cold cores cost, and how cold the core is.
     cost: WarmupCost,
     cold: f64,
+    /// What coldness cost so far, in nanoseconds.
+    cold_ns: f64,
     reuse_distances: &'a ReuseDistances,
     /// When what is written now was asked, and by which call.
     asked: (u64, Option<u32>),
@@ -73,6 +75,7 @@ impl<'a> StepWriter<'a> {
             unread: UnreadRequests::default(),
             cost,
             cold: 0.0,
+            cold_ns: 0.0,
             reuse_distances,
             asked: (0, None),
             reuse: Reuse::UNKNOWN,
@@ -153,6 +156,7 @@ impl<'a> StepWriter<'a> {
         self.tracing_debt_ns -= off_ns;
         let (warm_ns, cold) = self.cost.warm(length_ns - off_ns, self.cold);
         self.cold = cold;
+        self.cold_ns += length_ns - off_ns - warm_ns;
         if to_ns <= self.strip_until_ns {
             self.stripped.ran(warm_ns, after_wait_ns > 0);
             self.stripped.was_recorded(off_ns);
@@ -247,6 +251,11 @@ impl<'a> StepWriter<'a> {
             self.flush();
             self.steps.push(step);
         }
+    }
+
+    /// Processor time that cold caches cost.
+    pub(crate) fn cold_ns(&self) -> u32 {
+        self.cold_ns as u32
     }
 
     /// Time on a core in the log's flushes.

@@ -26,6 +26,8 @@ pub struct Turn {
     pub recorded_ns: u64,
     /// Burst it is of.
     pub burst: u32,
+    /// Processor time that cold caches cost its session's thread in the recording.
+    pub cold_ns: u32,
 }
 
 /// When a background session's turns begin.

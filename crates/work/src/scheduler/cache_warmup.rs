@@ -1,18 +1,11 @@
-//! Cold caches after a wait, and the processor time of warming them up.
+//! Cold caches of a core that was idle, and the processor time of warming them up.
 //!
-//! While a thread is off its core others use its caches, and an idle core of a virtual machine is given to other
-//! machines. Lost lines are fetched again when they are used. So the first CPU bursts after a long wait pay, not only
-//! the next one, and a long burst pays once.
+//! An idle core of a virtual machine is given to other machines, and its caches lose what they held. Lost lines are
+//! fetched again when they are used: the first bursts after a long pause pay, whichever thread runs them.
 //!
-//! Source: twelve cases of order entry, crud, simple objects, spill join and index update on PostgreSQL, MariaDB and
-//! SQLite, each recorded with everything on an SSD and on a 7,200 rpm disk, on a quiet machine: the same bursts between
-//! the same calls, after different waits. After 8 ms sessions ran 1.6 to 3.4 times as long. Cost in µs per wait on the
-//! SSD, and on top of it on the disk: 42 and 110, 85 and 160, 117 and 182, 171 and 290, 216 and 320, 1,100 and 490. The
-//! cost of waits in between is from the processor time of engines on other devices, measured without recording: of what
-//! 7.5 ms cost beyond an SSD's waits, 0.8 ms cost 0.1 to 0.4 in nine cases, 1.4 ms 0.2 to 0.5, 5 ms 0.75 to 1. The
-//! constants minimise the error of predictions for all these devices. 500 µs is the order of refilling a second-level
-//! cache of 1 MiB at 30 ns per line. The clients' programs, loops over small memory, lost a tenth of that. docs/work.md
-//! lists the errors.
+//! Source of the curve: eleven cases on PostgreSQL, MariaDB and SQLite, each recorded with everything on an SSD and on
+//! a 7,200 rpm disk (docs/work.md). Source of the usual cost, 250 µs: pgbench on PostgreSQL 15, 4 and 16 clients, on the
+//! same two devices, 2 cores of an EPYC. The cost of a recording's own engine is learned: `core_coldness.rs`.
 
 /// Cost of cold caches. A core that has been idle for `w` has the coldness `ln(1 + w / scale) / ln(1 + coldest / scale)`,
 /// at most 1, at least what is left of its coldness before. A burst that takes `t` on a warm core costs `cold × coldness ×

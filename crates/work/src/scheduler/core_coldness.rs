@@ -1,4 +1,4 @@
-//! How cold the core was on which each recorded stretch began, and what that cost the engine.
+//! How cold the core was on which each recorded burst began, and what that cost the engine.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,22 @@ pub(crate) fn cold_starts(rows: &Rows<'_>) -> Vec<f32> {
         .collect();
     order.sort_unstable_by_key(|&at| (states[at as usize].cpu, states[at as usize].start_ns));
     let mut cold_starts = vec![0.0; states.len()];
-    let mut before: Option<(u16, u64, f64)> = None;
+    let bursts = &rows.recording.about.bursts;
+    let mut before: Option<((u16, usize), u64, f64)> = None;
     for at in order {
         let state: &State = &states[at as usize];
-        let last = before.filter(|last| last.0 == state.cpu);
-        let (end_ns, cold) = last.map_or((state.start_ns, 1.0), |last| (last.1, last.2));
+        let burst = bursts.partition_point(|burst| burst.end_ns <= state.start_ns);
+        let place = (state.cpu, burst);
+        // What ran before a burst is not known: as if the core had been in use.
+        let last = before.filter(|last| last.0 == place);
+        let (end_ns, cold) = last.map_or((state.start_ns, 0.0), |last| (last.1, last.2));
         let cold = cost.after_idle(cold, state.start_ns.saturating_sub(end_ns));
         cold_starts[at as usize] = cold as f32;
         let client = rows.class(state.thread) == Some(ThreadClass::Client);
         let ran_ns = (state.end_ns - state.start_ns) as f64;
         let warm_ns = cost.warm(ran_ns, cold * cost.share(client)).0;
         let left = cost.run(warm_ns, cold).1;
-        before = Some((state.cpu, state.end_ns.max(end_ns), left));
+        before = Some((place, state.end_ns.max(end_ns), left));
     }
     cold_starts
 }
