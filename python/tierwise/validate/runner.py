@@ -1,12 +1,14 @@
 """The runs of a validation round: resumable, repeated where the machine was disturbed."""
 
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 from __future__ import annotations
 
 import json
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -61,6 +63,8 @@ class Started(Record):
     rotation: int
     seed: int
     cases: list[str]
+    left_out: dict[str, str] = {}
+    """What could not be run, and why."""
     idle_poll_ns: int | None = None
     """How long an idle core of a guest stays awake; ``None`` where the kernel does not say."""
 
@@ -75,6 +79,7 @@ def run(
     rotation: int = 0,
     seed: int | None = None,
     fresh: bool = False,
+    left_out: Mapping[str, str] | None = None,
 ) -> None:
     """Run what is left of a round; what failed before is run again.
 
@@ -87,6 +92,7 @@ def run(
         rotation: number of the round, as ``cases`` were chosen for.
         seed: decides the order; random when not given.
         fresh: throw away what is there.
+        left_out: what could not be chosen, and why, to be kept with the round.
 
     Raises:
         TierwiseError: if another round has begun in ``folder``, or it cannot be written.
@@ -100,6 +106,7 @@ def run(
         rotation=rotation,
         seed=secrets.randbits(31) if seed is None else seed,
         cases=[case.name for case in cases],
+        left_out=dict(left_out or {}),
         idle_poll_ns=int(_IDLE_POLL.read_text("ascii")) if _IDLE_POLL.exists() else None,
     )
     _Runner(spec, Place(folder), _started(Place(folder), spec, wanted), observer).run(cases)
