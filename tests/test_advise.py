@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from fake_replay import GB, REQUESTS, SERVICE_US, FakeReplay, predictor, service_us
+from fake_replay import GB, REQUESTS, SERVICE_US, predictor, service_us
 
 from tierwise import profiles
 from tierwise.advise import Goal, advise
@@ -107,8 +107,6 @@ def test_what_cannot_be_advised_is_refused() -> None:
         advise(predictor(), DEVICES, -1.0)
     with pytest.raises(TierwiseError, match="unknown profile"):
         advise(predictor(), ["nope-nope"])
-    with pytest.raises(TierwiseError, match="off"):
-        advise(predictor(FakeReplay(error=0.3)), DEVICES)
 
 
 def test_every_device_of_the_fake_is_a_profile() -> None:

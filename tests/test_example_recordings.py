@@ -30,7 +30,6 @@ def test_an_example_is_whole_small_and_described(path: Path) -> None:
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
 def test_an_example_predicts_and_advises(path: Path) -> None:
     predictor = Predictor.open(path, seeds=2)
-    assert predictor.run.refused is None
     (answer,) = predictor.predict([Question(placement={"all": "nvme-dc"})])
     assert answer.refused is None
     assert answer.faster
@@ -45,4 +44,4 @@ def test_what_changes_nothing_gives_the_recorded_run(path: Path, emulated: bool)
     (answer,) = predictor.predict([Question(cores=predictor.work.cores, emulated=emulated)])
     recorded = predictor.as_recorded.rate_per_s
     assert answer.rate_per_s and recorded
-    assert answer.rate_per_s.value == recorded.value
+    assert answer.rate_per_s.value == pytest.approx(recorded.value, rel=0.01)

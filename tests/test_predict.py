@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -9,22 +10,26 @@ from fake_replay import GB, REQUESTS, FakeReplay, predictor, service_us
 
 from tierwise.errors import TierwiseError
 from tierwise.predict import ModelError, Question, parse_placement, rank, resolve
+from tierwise.predict.answer import NOT_VALIDATED
 from tierwise.predict.estimates import estimate
-from tierwise.predict.predictor import NOT_VALIDATED
 
 LEARNT = ModelError.model_validate(
     {
         "errors": [
             {
-                "engine": "postgres",
+                "engine": engine,
                 "path": path,
                 "what": "rate",
                 "changes": ["placement"],
                 "cases": 50,
-                "half_width": 0.1,
+                "half_width": width,
                 "learnt": "2026-11-21",
             }
-            for path in ("emulated→real", "emulated→emulated")
+            for engine, path, width in (
+                ("mariadb", "emulated→real", 0.4),
+                ("postgres", "emulated→emulated", 0.3),
+                ("postgres", "emulated→real", 0.1),
+            )
         ]
     }
 )
@@ -113,13 +118,23 @@ def test_a_learnt_error_widens_the_interval_and_names_what_it_has_not_tried() ->
     assert any("no validation has tried another cpu speed" in warning for warning in faster.warnings)
 
 
-def test_a_run_that_is_not_reproduced_predicts_nothing() -> None:
-    (answer,) = predictor(FakeReplay(error=0.12)).predict([Question(placement={"log": "ram"})])
-    assert answer.refused
-    assert "+12%" in answer.refused.message
-    assert answer.rate_per_s is None
-    with pytest.raises(TierwiseError, match="were recorded"):
-        rank(predictor(FakeReplay(error=-0.2)), ["ram"])
+def test_an_engine_or_path_that_was_never_validated_says_so() -> None:
+    of = predictor(model_error=LEARNT)
+    real, emulated = (Question(placement={"log": "ram"}, emulated=one) for one in (False, True))
+    assert [answer.validated for answer in of.predict([real, emulated])] == [True, True]
+    on_real = predictor(FakeReplay(devices=[{"profile": None, "roles": ["log"]}]), model_error=LEARNT)
+    (answer,) = on_real.predict([real])
+    assert not answer.validated
+    assert NOT_VALIDATED in answer.warnings
+
+
+def test_percentiles_have_learnt_errors_of_their_own() -> None:
+    wide = LEARNT.errors[2].model_copy(update={"what": "p99", "half_width": 0.5})
+    learnt = ModelError(errors=[*LEARNT.errors, wide])
+    (answer,) = predictor(model_error=learnt).predict([Question(placement={"log": "ram"})])
+    assert answer.p50_us and answer.p99_us
+    assert math.log(answer.p99_us.high / answer.p99_us.value) == pytest.approx(0.5, abs=0.01)
+    assert math.log(answer.p50_us.high / answer.p50_us.value) == pytest.approx(0.2, abs=0.01)
 
 
 def test_warnings_of_the_recording_are_in_every_answer_and_refusal() -> None:
@@ -156,8 +171,8 @@ def test_another_memory_is_as_sure_as_what_is_known_of_reads() -> None:
     assert unsure.rate_per_s.high > 1.05 * known.rate_per_s.high
     assert any("buffer stays at 256 MiB" in warning for warning in known.warnings)
     assert any("of some reads the recording does not tell" in warning for warning in unsure.warnings)
-    assert unknown.refused
-    assert "may be anything from" in unknown.refused.message
+    assert unknown.refused is None
+    assert unknown.bounds_only
 
 
 def test_the_recorded_memory_raises_no_doubt() -> None:

@@ -39,7 +39,7 @@ def faked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A recording that is not there, replayed by the fake."""
     recording = Recording(Path(REC), about(losses={"recorded_events": 997, "lost_events": 3}))
     monkeypatch.setattr(Recording, "open", lambda *_, **__: recording)
-    monkeypatch.setattr(Replayer, "open", lambda _: Replayer(FakeReplay()))
+    monkeypatch.setattr(Replayer, "open", lambda _, fresh=False: Replayer(FakeReplay(), fresh=fresh))
 
 
 def test_the_sentence_comes_first_and_gives_the_interval() -> None:
@@ -68,11 +68,18 @@ def test_a_refusal_is_said_with_its_reason_and_the_fix() -> None:
     assert "it was taken in bursts: leave out --memory" in text
 
 
-def test_a_run_that_is_not_reproduced_shows_no_table() -> None:
+def test_a_run_that_is_not_reproduced_is_answered_and_said() -> None:
     of = predictor(FakeReplay(error=0.3))
     text = text_of(prediction_parts(of.run, of.as_recorded, of.predict([Question(placement={"log": "ram"})])))
-    assert "no answer. replaying the recorded run gives" in text
-    assert "time goes to" not in text
+    assert "times the throughput" in text
+    assert "(+30%): the interval is wider for it" in text
+
+
+def test_bounds_alone_are_called_bounds() -> None:
+    of = predictor(FakeReplay(unsure=4.0, can_change_memory=True))
+    text = text_of(prediction_parts(of.run, of.as_recorded, of.predict([Question(memory_bytes=48 << 30)])))
+    assert "With 48.0 GiB of memory: between " in text
+    assert "the replay cannot tell more" in text
 
 
 def test_a_ranking_has_a_column_for_each_role_and_marks_equals() -> None:
@@ -135,6 +142,7 @@ def test_predict_prints_json_with_the_warnings(tmp_path: Path) -> None:
         ["predict", REC, "--all", "nvme-dc,7k2"],
         ["predict", REC, "--all", "nvme-dc,7k2", "--json"],
         ["predict", REC, "--cores", "8", "--clients", "16"],
+        ["predict", REC, "--placement", "log=nvme-dc", "--fresh"],
         ["advise", REC, "--devices", "nvme-dc,gp3", "--budget", "$50/month", "--goal", "p99=2ms"],
         ["advise", REC, "--devices", "nvme-dc", "--json"],
     ],
@@ -157,6 +165,7 @@ def test_a_refused_question_ends_with_status_1() -> None:
         (["predict", REC, "--placement", "wal=ram"], "unknown role"),
         (["predict", REC, "--placement", "log=nope-nope"], "unknown profile"),
         (["predict", REC, "--memory", "much"], "not a size"),
+        (["predict", REC, "--memory", "48"], "48 is 48 bytes: write the unit, for example 48G"),
         (["predict", REC, "--all", ","], "no device"),
         (["advise", REC, "--devices", "nvme-dc", "--budget", "cheap"], "no amount of money"),
         (["advise", REC, "--devices", "nvme-dc", "--goal", "fast"], "no goal"),

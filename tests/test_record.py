@@ -15,10 +15,13 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tierwise import _core
 from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger, mounts, tracing
 from tierwise.record import Schedule, Session, Target, of_pid, record_command, record_running
 from tierwise.record import rules as rule_files
+from tierwise.record.running import Enough
+from tierwise.recording import Recording
 
 SQLITE = "sqlite"
 
@@ -188,6 +191,58 @@ def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
         told = record_running(target_of(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet)
     assert told["bursts"]
     assert told["duration_s"] < 30
+
+
+def test_recording_goes_on_until_it_is_usable(tmp_path: Path) -> None:
+    """Judged as a recording of its own after each second; it holds all bursts of all windows."""
+    judged: list[tuple[int, int]] = []
+
+    def is_usable(path: Path) -> bool:
+        recording = Recording.open(path, whole=True)
+        judged.append((len(recording.about.bursts), recording.connect().table("states").shape[0]))
+        return len(judged) == 3
+
+    with committing(tmp_path / "app.db-wal") as process:
+        enough = Enough(is_usable, longest_s=60)
+        told = record_running(
+            target_of(process), tmp_path / "recording", Schedule(1.0, 0.5, 0.1), quiet, enough=enough
+        )
+    assert len(judged) == 3
+    assert judged == sorted(judged)
+    recording = Recording.open(tmp_path / "recording", whole=True)
+    assert (len(told["bursts"]), recording.connect().table("states").shape[0]) == judged[-1]
+    assert 3.0 <= recording.about.duration_s < 30  # a busy machine is late
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["app.db-wal", "recording"]
+
+
+def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
+    with committing(tmp_path / "app.db-wal") as process:
+        enough = Enough(lambda _: False, longest_s=2)
+        out = tmp_path / "recording"
+        told = record_running(target_of(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough)
+    assert 1.5 <= told["duration_s"] < 30
+
+
+def test_the_host_is_measured(tmp_path: Path) -> None:
+    began_s = time.monotonic()
+    told = _core.measure_host()
+    assert time.monotonic() - began_s < 2
+    if told is not None:
+        host = json.loads(told)
+        assert host["cpu_s"] < 1.5
+        assert host["context_switch_us"] < 200
+
+
+def test_a_saturated_host_is_left_alone() -> None:
+    spin = [sys.executable, "-c", "while True: pass"]
+    spinning = [subprocess.Popen(spin) for _ in range(2 * (os.cpu_count() or 1))]
+    try:
+        time.sleep(0.3)
+        assert _core.measure_host() is None
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait()
 
 
 def test_between_bursts_nothing_is_switched_on(tmp_path: Path) -> None:

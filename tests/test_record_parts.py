@@ -14,12 +14,14 @@ import pytest
 
 from tierwise.errors import TierwiseError
 from tierwise.record import about, target
+from tierwise.record.data_directory import tree_bytes
 from tierwise.record.devices import Devices
 from tierwise.record.extents import extents_of
 from tierwise.record.facts import FileFacts, within
 from tierwise.record.rates import Span, cost_of, waits_of
 from tierwise.record.schedule import Schedule, parse_duty
 from tierwise.roles import Role
+from tierwise.units import parse_duration_s
 
 
 @pytest.mark.parametrize(("text", "duty"), [("1/10", 0.1), ("0.25", 0.25), ("10%", 0.1), ("1", 1.0)])
@@ -39,6 +41,32 @@ def test_no_duty(text: str) -> None:
 def test_no_schedule(options: dict[str, float]) -> None:
     with pytest.raises(TierwiseError, match="--"):
         Schedule(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("30", 30), ("30s", 30), ("10min", 600), ("1.5h", 5400), ("500ms", 0.5)]
+)
+def test_durations_as_people_write_them(text: str, seconds: float) -> None:
+    assert parse_duration_s(text, "--for") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["0", "-1s", "10m", "s", "", "ten"])
+def test_no_duration(text: str) -> None:
+    with pytest.raises(TierwiseError, match="--for: "):
+        parse_duration_s(text, "--for")
+
+
+def test_a_data_directory_is_measured_with_what_its_links_lead_to(tmp_path: Path) -> None:
+    data, elsewhere = tmp_path / "data", tmp_path / "elsewhere"
+    (data / "base").mkdir(parents=True)
+    elsewhere.mkdir()
+    (data / "base" / "1").write_bytes(b"x" * 1000)
+    (data / "again").hardlink_to(data / "base" / "1")
+    (elsewhere / "log").write_bytes(b"x" * 500)
+    (data / "pg_wal").symlink_to("/elsewhere")  # as a container sees it
+    (data / "loop").symlink_to("/data")
+    assert tree_bytes(data, tmp_path) == 1500
+    assert tree_bytes(tmp_path / "none") is None
 
 
 def test_bursts_take_their_share_of_the_time() -> None:

@@ -36,7 +36,7 @@ ERRORS = {"pgbench": 1.04, "sysbench": 0.9}
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A round of two families with a fake recording in every block."""
-    monkeypatch.setattr(Replayer, "open", lambda _: Replayer(FakeReplay()))
+    monkeypatch.setattr(Replayer, "open", lambda *_, **__: Replayer(FakeReplay()))
     monkeypatch.setattr("tierwise.validate.answers.Recording.open", lambda _: _Recording())
     spec_file = tmp_path / "cases.toml"
     spec_file.write_text(TOML, "utf-8")

@@ -19,7 +19,7 @@ from tierwise.probing.disk_text import disk_text
 from tierwise.probing.flash_fit import fit_flash
 from tierwise.probing.flash_text import flash_text, memory_text
 from tierwise.probing.flush import check_flush
-from tierwise.probing.place import Place, choose_size_bytes, look
+from tierwise.probing.place import Place, capacity_bytes, choose_size_bytes, look
 from tierwise.probing.profile_text import Origin
 from tierwise.probing.samples import CRYSTALDISKMARK, medians, sample_flush, sample_patterns
 from tierwise.results.measurements import FlushCheck, FlushTimes, PatternResult, Record
@@ -110,7 +110,9 @@ def probe(path: Path, options: Options, say: Say = lambda _: None) -> ProbeRepor
         warnings = trouble.warnings(place, file, target.size_bytes, flush)
         about = machine.describe()
         now = datetime.now(UTC)
-        origin = Origin(now.strftime("%Y-%m-%d"), about.host, about.kernel, str(path), options.repeats)
+        size_bytes = max(capacity_bytes(place), target.size_bytes)
+        day = now.strftime("%Y-%m-%d")
+        origin = Origin(day, about.host, about.kernel, str(path), options.repeats, size_bytes)
         say("fit")
         profile = fitted(target, patterns, flush, origin, options, random) if options.fit else None
         return ProbeReport(

@@ -69,6 +69,12 @@ def texts() -> dict[str, str]:
     return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
 
 
+def is_path(name_or_path: str) -> bool:
+    """Whether it is the path of a profile's file, not the name of a profile that ships."""
+    path = Path(name_or_path)
+    return path.suffix == ".toml" or len(path.parts) > 1
+
+
 def load(name_or_path: str) -> Profile:
     """Load a profile that ships by its name, or any by the path of its TOML file.
 
@@ -137,9 +143,8 @@ def _file_of(name_or_path: str) -> Path:
     shipped = FOLDER / f"{name_or_path}.toml"
     if name_or_path in names():
         return shipped
-    path = Path(name_or_path)
-    if path.suffix == ".toml" or len(path.parts) > 1:
-        return path
+    if is_path(name_or_path):
+        return Path(name_or_path)
     near = nearest(name_or_path, names(), 3, cutoff=0.4)
     known = f"use one of {', '.join(near)}" if near else "use one that tierwise devices lists"
     raise TierwiseError(f"unknown profile {name_or_path!r}", f"{known}, or a path to a TOML file")

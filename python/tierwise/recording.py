@@ -100,6 +100,10 @@ class About(_Part):
     losses: Losses
     cost: Cost | None
     transactions: int | None
+    counters: dict[str, int] = {}
+    """What the engine's own counters rose by; empty if they were not read."""
+    data_directory_bytes: int | None = None
+    """All files of the engine's data directory, if that is known."""
     foreign_cpu_share: float
     checks: list[Check]
     warnings: list[str]

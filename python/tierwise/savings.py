@@ -41,8 +41,6 @@ class Savings(Record):
 
 def savings(predictor: Predictor, roles: Sequence[Role]) -> Savings:
     """Replay a recording with each of ``roles``, and then all, on a device that takes no time."""
-    if predictor.run.refused:
-        return Savings(refused=predictor.run.refused.message)
     names = [*(role.value for role in roles), EVERYTHING]
     answers = predictor.predict([Question(placement={name: NO_TIME}) for name in names])
     rows = [

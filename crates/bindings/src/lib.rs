@@ -44,7 +44,7 @@ mod _core {
     use super::profile::{PyProfile, parse_profile};
 
     #[pymodule_export]
-    use super::record::PyRecorder;
+    use super::record::{PyRecorder, measure_host};
 
     #[pymodule_export]
     use super::recording::read_recording;

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use serde::Deserialize;
 use tierwise_record::capture::Options;
 use tierwise_record::timeline::{DeviceRange, Extent, FileFacts};
-use tierwise_record::{Recorder, RecorderError};
+use tierwise_record::{Recorder, RecorderError, measure_host as measured};
 use tierwise_recording::{About, Role, Rules};
 
 use crate::interrupt::user_error;
@@ -136,6 +136,15 @@ impl PyRecorder {
         })
     }
 
+    /// Writes the bursts decoded by now to another directory; completes `about`, which is JSON, and gives it back.
+    fn snapshot(&self, py: Python<'_>, about: &str, directory: PathBuf) -> PyResult<String> {
+        let about: About = parsed(about)?;
+        let about = py
+            .detach(|| self.0.snapshot(about, &directory))
+            .map_err(|error| raised(py, &error))?;
+        serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+    }
+
     /// Detaches and ends the recording; completes `about`, which is JSON, and gives it back.
     fn finish(&self, py: Python<'_>, about: &str) -> PyResult<String> {
         let about: About = parsed(about)?;
@@ -149,6 +158,15 @@ impl PyRecorder {
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.0.close());
     }
+}
+
+/// Costs of this host, as JSON; none where it has no idle core.
+#[pyfunction]
+pub fn measure_host(py: Python<'_>) -> PyResult<Option<String>> {
+    let host = py.detach(measured);
+    host.map(|host| serde_json::to_string(&host))
+        .transpose()
+        .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
 /// What can go wrong while a burst is decoded.

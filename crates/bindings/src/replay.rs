@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_device::{Library, Profile};
 use tierwise_recording::Recording;
-use tierwise_replay::{Answer, Program, Question, Retrace};
+use tierwise_replay::{Answer, Program, Question, ReproductionRequest};
 use tierwise_work::Work;
 
 use crate::defect::told;
@@ -45,7 +45,7 @@ impl PyReplay {
 
     /// The recorded run itself, as JSON; options and answer as in docs/replay.md.
     fn reproduce(&self, py: Python<'_>, options: &str, threads: usize) -> PyResult<String> {
-        let options: Retrace = parsed(options)?;
+        let options: ReproductionRequest = parsed(options)?;
         told(py, || {
             let reproduction = stoppable(py, |stop| options.run(&self.program, threads, stop))?;
             json(&reproduction.map_err(|error| refusal(error.message, error.fix))?)

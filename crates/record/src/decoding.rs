@@ -1,6 +1,7 @@
 //! Bursts become rows on disk, one after the other, and what they say of themselves.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use tierwise_recording::{
     About, Burst, BurstRows, Check, Losses, RecordingError, Rules, StateKind, ThreadClass, Writer,
@@ -88,16 +89,29 @@ impl Decoding {
         self.writer.burst(rows)
     }
 
+    /// Writes the recording as it is by now to another directory; completes what it says of itself.
+    pub fn snapshot(&mut self, about: &mut About, directory: &Path) -> Result<(), RecordingError> {
+        self.complete(about);
+        let threads = self.timeline.threads().to_vec();
+        let files = self.timeline.files().to_vec();
+        self.writer
+            .snapshot(directory, about.clone(), threads, files)
+    }
+
     /// Ends the recording; completes what it says of itself.
     pub fn finish(self, about: &mut About) -> Result<(), RecordingError> {
-        about.bursts = self.bursts;
-        about.losses = self.losses;
-        about.foreign_cpu_share = self.cpu.foreign_ns / self.cpu.all_ns.max(1.0);
-        about.checks.extend(self.timeline.checks());
-        about.checks.push(opens_check(self.opens));
+        self.complete(about);
         let threads = self.timeline.threads().to_vec();
         let files = self.timeline.files().to_vec();
         self.writer.finish(about.clone(), threads, files)
+    }
+
+    fn complete(&self, about: &mut About) {
+        about.bursts.clone_from(&self.bursts);
+        about.losses = self.losses.clone();
+        about.foreign_cpu_share = self.cpu.foreign_ns / self.cpu.all_ns.max(1.0);
+        about.checks.extend(self.timeline.checks());
+        about.checks.push(opens_check(self.opens));
     }
 
     /// Says what the threads are for that were started in the burst; one that ended in it too is taken for a

@@ -1,5 +1,7 @@
 //! One thing the kernel told, decoded; what capture hands to the timeline.
 
+use tierwise_recording::TransactionStatus;
+
 /// One event. Events come in order of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
@@ -94,6 +96,8 @@ pub enum EventKind {
     Ended,
     /// A file was opened; sent before the exit of its call.
     Opened(Opened),
+    /// What a call sends ends with this status; sent after its entry.
+    Replied(TransactionStatus),
     /// A block request was given to a device, `(major << 20) | minor`.
     Issue {
         /// Device.

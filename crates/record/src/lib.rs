@@ -1,10 +1,13 @@
 //! Kernel tracepoints become a recording.
 
+mod calibration;
 pub mod capture;
 mod decoding;
 mod event;
+mod protocol;
 mod recorder;
 pub mod timeline;
 
+pub use calibration::measure_host;
 pub use event::{Event, EventKind, Opened, SwitchState};
 pub use recorder::{BurstSummary, Recorder, RecorderError};

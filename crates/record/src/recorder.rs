@@ -183,6 +183,18 @@ impl Recorder {
         Ok(Some(events))
     }
 
+    /// Writes the bursts decoded by now to another directory, as a recording that ended here; `about` is completed by
+    /// what they told.
+    ///
+    /// # Errors
+    /// If the file system refuses, or the recording has ended.
+    pub fn snapshot(&self, mut about: About, directory: &Path) -> Result<About, RecorderError> {
+        with(&self.decoding, |decoding| {
+            Ok(decoding.snapshot(&mut about, directory)?)
+        })?;
+        Ok(about)
+    }
+
     /// Detaches, and ends the recording; `about` is completed by what the bursts told.
     ///
     /// # Errors
@@ -200,11 +212,11 @@ impl Recorder {
     }
 }
 
-fn with<T>(
-    capture: &Mutex<Option<Capture>>,
-    action: impl FnOnce(&mut Capture) -> Result<T, RecorderError>,
+fn with<P, T>(
+    part: &Mutex<Option<P>>,
+    action: impl FnOnce(&mut P) -> Result<T, RecorderError>,
 ) -> Result<T, RecorderError> {
-    action(lock(capture).as_mut().ok_or_else(ended)?)
+    action(lock(part).as_mut().ok_or_else(ended)?)
 }
 
 fn ended() -> RecorderError {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Role;
+use crate::{Host, Role};
 
 /// What a recording says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -37,6 +37,15 @@ pub struct About {
     pub cost: Option<Cost>,
     /// Units of work done in the whole of `duration_s`, counted without tracing (transactions), if known.
     pub transactions: Option<u64>,
+    /// What the engine's own counters rose by in `duration_s`, by name; empty if they were not read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, u64>,
+    /// Size of all files in the engine's data directory, if that directory is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_directory_bytes: Option<u64>,
+    /// What was measured of the host; none where it was saturated, and in recordings of before it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<Host>,
     /// Processor time used by others than the recorded threads during bursts, as a share of all cores.
     pub foreign_cpu_share: f64,
     /// What the recording found out about itself.

@@ -96,6 +96,9 @@ impl Recording {
                 return Err(format!("a call moved {} bytes", call.size_bytes));
             }
             known_below("offset_bytes", call.offset_bytes)?;
+            if call.transaction_status.is_some() && call.kind != CallKind::Send {
+                return Err("a call that sends nothing has a transaction_status".to_owned());
+            }
             self.in_burst(call.start_ns, call.end_ns)
         })?;
         in_order("calls", &self.calls, |call| (call.thread, call.start_ns))

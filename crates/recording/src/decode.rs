@@ -7,6 +7,7 @@ use bytes::Bytes;
 use parquet::basic::Type as Physical;
 use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::table::{Cell, Column, Table};
@@ -61,23 +62,28 @@ fn decode_group<R: Table>(
     }
     decoded.extend((0..claimed).map(|_| R::blank()));
     for column in columns {
-        let reader = column_reader(group, column)?;
+        let Some(reader) = column_reader(group, column)? else {
+            continue;
+        };
         decode_column(reader, column, &mut decoded[first..], first)
             .map_err(|problem| format!("column {}: {problem}", column.name))?;
     }
     Ok(())
 }
 
-/// The reader of a column, once its type is what the schema says.
+/// The reader of a column, once its type is what the schema says; none where it was added to the format later.
 fn column_reader<R>(
     group: &dyn RowGroupReader,
     column: &Column<R>,
-) -> Result<ColumnReader, String> {
+) -> Result<Option<ColumnReader>, String> {
     let there = group.metadata().columns();
-    let at = there
-        .iter()
-        .position(|one| one.column_path().string() == column.name)
-        .ok_or_else(|| format!("has no column {}", column.name))?;
+    let named = |one: &ColumnChunkMetaData| one.column_path().string() == column.name;
+    let Some(at) = there.iter().position(named) else {
+        return match column.added {
+            true => Ok(None),
+            false => Err(format!("has no column {}", column.name)),
+        };
+    };
     let descriptor = there[at].column_descr();
     let expected = match column.cell {
         Cell::Row | Cell::Number { .. } => Physical::INT64,
@@ -92,6 +98,7 @@ fn column_reader<R>(
     }
     group
         .get_column_reader(at)
+        .map(Some)
         .map_err(|error| error.to_string())
 }
 

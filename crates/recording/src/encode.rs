@@ -8,6 +8,7 @@ use std::sync::Arc;
 use parquet::basic::{
     Compression, ConvertedType, Encoding, Repetition, Type as Physical, ZstdLevel,
 };
+use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::Result as ParquetResult;
 use parquet::file::properties::{WriterProperties, WriterVersion};
@@ -63,6 +64,46 @@ impl<R: Table> TableWriter<R> {
             if self.waiting.len() == GROUP_ROWS {
                 self.write_group()?;
             }
+        }
+        Ok(())
+    }
+
+    /// Write what was added so far to a file of its own in another directory; more can be added afterwards.
+    pub fn snapshot(&mut self, directory: &Path) -> Result<TableFile, RecordingError> {
+        let mut copy = Self::create(directory)?;
+        self.copy_groups(&mut copy.file)
+            .map_err(|error| RecordingError::unwritable(&copy.path, error))?;
+        copy.rows = self.rows;
+        if !self.waiting.is_empty() {
+            require_writable(&copy.path, &copy.columns, &self.waiting)?;
+            encode_group(&mut copy.file, &copy.columns, &self.waiting, copy.rows)
+                .map_err(|error| RecordingError::unwritable(&copy.path, error))?;
+            copy.rows += self.waiting.len() as u64;
+        }
+        copy.finish()
+    }
+
+    /// Copy the row groups that are on disk, without decoding them.
+    fn copy_groups(
+        &mut self,
+        to: &mut SerializedFileWriter<Summed<BufWriter<FsFile>>>,
+    ) -> ParquetResult<()> {
+        self.file.flush()?;
+        let written = FsFile::open(&self.path)?;
+        for group in self.file.flushed_row_groups() {
+            let mut copy = to.next_row_group()?;
+            for column in group.columns() {
+                let whole = ColumnCloseResult {
+                    bytes_written: column.compressed_size() as u64,
+                    rows_written: group.num_rows() as u64,
+                    metadata: column.clone(),
+                    bloom_filter: None,
+                    column_index: None,
+                    offset_index: None,
+                };
+                copy.append_column(&written, whole)?;
+            }
+            copy.close()?;
         }
         Ok(())
     }

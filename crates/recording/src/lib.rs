@@ -8,6 +8,7 @@ mod check;
 mod decode;
 mod encode;
 mod error;
+mod host;
 mod manifest;
 mod reader;
 mod role;
@@ -21,9 +22,11 @@ mod writer;
 
 pub use about::{About, Burst, Check, Cost, Device, Losses, Machine, StorageCpu};
 pub use error::RecordingError;
+pub use host::{CacheWarmup, ColdRun, Host, WakeupLatency};
 pub use role::Role;
 pub use rows::{
-    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass, UNKNOWN,
+    Block, BlockOp, Call, CallKind, File, NONE, State, StateKind, Thread, ThreadClass,
+    TransactionStatus, UNKNOWN,
 };
 pub use rules::{Rules, RulesError};
 pub use writer::{BurstRows, Writer};

@@ -110,6 +110,19 @@ pub enum CallKind {
     Other,
 }
 
+/// Whether a session is in a transaction, as the last reply in a call tells its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TransactionStatus {
+    /// What was sent does not end with a status, or is encrypted.
+    Unknown,
+    /// In none.
+    Idle,
+    /// In one.
+    InTransaction,
+    /// In one that can only be rolled back.
+    Failed,
+}
+
 /// One system call, or one asynchronous request from its submission to its completion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Call {
@@ -131,6 +144,8 @@ pub struct Call {
     pub asynchronous: bool,
     /// Whether it ended in an error.
     pub failed: bool,
+    /// Of a call that sends: the status that its last bytes tell; none where they were not looked at.
+    pub transaction_status: Option<TransactionStatus>,
 }
 
 /// What a block request does.

@@ -124,6 +124,9 @@ struct Text {
     /// Names of settings that matter to prediction: for whoever can ask the engine.
     #[serde(default, rename = "settings")]
     _settings: Vec<String>,
+    /// Where the data directory is found: for whoever asks for its size.
+    #[serde(default, rename = "data_directory")]
+    _data_directory: Option<String>,
     programs: Vec<String>,
     file: Vec<FileText>,
     #[serde(default)]

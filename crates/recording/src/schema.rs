@@ -4,7 +4,7 @@ use crate::table::{Cell, Column, Table, put, put_or, row_number};
 use crate::words::{ROLE_WORDS, place};
 use crate::{
     Block, BlockOp, Call, CallKind, File, NONE, Role, State, StateKind, Thread, ThreadClass,
-    UNKNOWN,
+    TransactionStatus, UNKNOWN,
 };
 
 /// A number that is always there.
@@ -18,6 +18,7 @@ macro_rules! number {
                 optional: false,
             },
             rising: false,
+            added: false,
         }
     };
 }
@@ -47,6 +48,7 @@ macro_rules! optional {
                 optional: true,
             },
             rising: false,
+            added: false,
         }
     };
 }
@@ -63,6 +65,7 @@ macro_rules! word {
                 optional: false,
             },
             rising: false,
+            added: false,
         }
     };
 }
@@ -76,6 +79,7 @@ macro_rules! text {
                 set: |row, value| row.$field = value,
             },
             rising: false,
+            added: false,
         }
     };
 }
@@ -89,6 +93,7 @@ macro_rules! flag {
                 set: |row, value| row.$field = value,
             },
             rising: false,
+            added: false,
         }
     };
 }
@@ -138,6 +143,7 @@ impl Table for File {
                 optional: true,
             },
             rising: false,
+            added: false,
         };
         vec![
             row_number("file"),
@@ -194,10 +200,26 @@ impl Table for Call {
             size_bytes: 0,
             asynchronous: false,
             failed: false,
+            transaction_status: None,
         }
     }
 
     fn columns() -> Vec<Column<Self>> {
+        let transaction_status = Column {
+            name: "transaction_status",
+            cell: Cell::Word {
+                words: TransactionStatus::WORDS,
+                get: |row: &Self| {
+                    (row.transaction_status).map(|status| place(TransactionStatus::ALL, status))
+                },
+                set: |row, value| {
+                    row.transaction_status = value.map(|at| TransactionStatus::ALL[at]);
+                },
+                optional: true,
+            },
+            rising: false,
+            added: true,
+        };
         vec![
             row_number("call"),
             number!(thread),
@@ -212,6 +234,7 @@ impl Table for Call {
             number!(size_bytes),
             flag!(asynchronous),
             flag!(failed),
+            transaction_status,
         ]
     }
 }

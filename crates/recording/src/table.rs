@@ -39,6 +39,8 @@ pub(crate) struct Column<R> {
     pub cell: Cell<R>,
     /// Whether neighbours differ by little, as times and row numbers do.
     pub rising: bool,
+    /// Whether older recordings lack it: their cells are null.
+    pub added: bool,
 }
 
 impl<R> Column<R> {
@@ -69,6 +71,7 @@ pub(crate) fn row_number<R>(name: &'static str) -> Column<R> {
         name,
         cell: Cell::Row,
         rising: true,
+        added: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The words that stand for the variants of an enumeration in tables.
 
-use crate::{BlockOp, CallKind, StateKind, ThreadClass};
+use crate::{BlockOp, CallKind, StateKind, ThreadClass, TransactionStatus};
 
 macro_rules! words {
     ($type:ident { $($variant:ident = $word:literal),+ $(,)? }) => {
@@ -49,6 +49,13 @@ words!(CallKind {
     Sleep = "sleep",
     Await = "await",
     Other = "other",
+});
+
+words!(TransactionStatus {
+    Unknown = "unknown",
+    Idle = "idle",
+    InTransaction = "in_transaction",
+    Failed = "failed",
 });
 
 words!(BlockOp {

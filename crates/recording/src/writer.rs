@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::encode::TableWriter;
-use crate::manifest::{self, FORMAT, Manifest};
+use crate::manifest::{self, FORMAT, Manifest, TableFile};
 use crate::table::Table;
 use crate::{
     About, Block, Call, FORMAT_VERSION, File, NONE, Recording, RecordingError, State, Thread,
@@ -71,6 +71,27 @@ impl Writer {
         self.blocks.add(rows.blocks)
     }
 
+    /// Write the recording as it is by now to another folder; it can go on afterwards.
+    ///
+    /// # Errors
+    /// As [`Writer::create`] and [`Writer::finish`].
+    pub fn snapshot(
+        &mut self,
+        directory: &Path,
+        about: About,
+        threads: Vec<Thread>,
+        files: Vec<File>,
+    ) -> Result<(), RecordingError> {
+        fs::create_dir_all(directory)
+            .map_err(|error| RecordingError::unwritable(directory, error))?;
+        let tables = [
+            self.states.snapshot(directory)?,
+            self.calls.snapshot(directory)?,
+            self.blocks.snapshot(directory)?,
+        ];
+        describe(directory, about, (threads, files), tables)
+    }
+
     /// End the recording with what is known last; `about`'s format and version are filled in.
     ///
     /// # Errors
@@ -81,29 +102,38 @@ impl Writer {
         threads: Vec<Thread>,
         files: Vec<File>,
     ) -> Result<(), RecordingError> {
-        let tables = BTreeMap::from([
-            (
-                Thread::NAME.to_owned(),
-                whole_table(&self.directory, threads)?,
-            ),
-            (File::NAME.to_owned(), whole_table(&self.directory, files)?),
-            (State::NAME.to_owned(), self.states.finish()?),
-            (Call::NAME.to_owned(), self.calls.finish()?),
-            (Block::NAME.to_owned(), self.blocks.finish()?),
-        ]);
-        let about = About {
-            format: FORMAT.to_owned(),
-            version: FORMAT_VERSION,
-            ..about
-        };
-        Manifest { about, tables }.write(&self.directory)
+        let tables = [
+            self.states.finish()?,
+            self.calls.finish()?,
+            self.blocks.finish()?,
+        ];
+        describe(&self.directory, about, (threads, files), tables)
     }
 }
 
-fn whole_table<R: Table>(
+/// Write what is known last of a recording whose tables of states, calls and blocks are written.
+fn describe(
     directory: &Path,
-    rows: Vec<R>,
-) -> Result<manifest::TableFile, RecordingError> {
+    about: About,
+    (threads, files): (Vec<Thread>, Vec<File>),
+    [states, calls, blocks]: [TableFile; 3],
+) -> Result<(), RecordingError> {
+    let tables = BTreeMap::from([
+        (Thread::NAME.to_owned(), whole_table(directory, threads)?),
+        (File::NAME.to_owned(), whole_table(directory, files)?),
+        (State::NAME.to_owned(), states),
+        (Call::NAME.to_owned(), calls),
+        (Block::NAME.to_owned(), blocks),
+    ]);
+    let about = About {
+        format: FORMAT.to_owned(),
+        version: FORMAT_VERSION,
+        ..about
+    };
+    Manifest { about, tables }.write(directory)
+}
+
+fn whole_table<R: Table>(directory: &Path, rows: Vec<R>) -> Result<TableFile, RecordingError> {
     let mut table = TableWriter::create(directory)?;
     table.add(rows)?;
     table.finish()

@@ -154,3 +154,34 @@ fn rows_that_contradict_each_other_are_refused() {
         "{refused}"
     );
 }
+
+#[test]
+fn a_snapshot_is_the_recording_so_far() {
+    let (whole, early, late) = (
+        Folder::new("snapshot-whole"),
+        Folder::new("snapshot-early"),
+        Folder::new("snapshot-late"),
+    );
+    let mut writer = Writer::create(&whole.0).unwrap();
+    // More calls than a row group holds, so that some are on disk and some wait.
+    let bursts = 1 + (1 << 18) / burst(0).calls.len() as u64;
+    for number in 0..bursts {
+        writer.burst(burst(number)).unwrap();
+        if number == 1 {
+            let about = about_of(number + 1);
+            writer
+                .snapshot(&early.0, about, threads(), files())
+                .unwrap();
+        }
+    }
+    let about = about_of(bursts);
+    writer
+        .snapshot(&late.0, about.clone(), threads(), files())
+        .unwrap();
+    writer.finish(about, threads(), files()).unwrap();
+    let read = Recording::read(&whole.0).unwrap();
+    assert!(read.calls.len() > 1 << 18);
+    assert_eq!(Recording::read(&late.0).unwrap(), read);
+    let early = Recording::read(&early.0).unwrap();
+    assert_eq!(early.states.len(), 2 * burst(0).states.len());
+}

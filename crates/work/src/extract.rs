@@ -1,22 +1,26 @@
-//! A recording becomes work.
+//! A recording becomes work: the order in which the rooms do their part.
 
 use tierwise_recording::{Recording, StorageCpu, ThreadClass};
 
-use crate::background;
-use crate::checkpoints::Checkpoints;
-use crate::clock::Clock;
-use crate::cut::RawTurn;
-use crate::emit::{Appending, Emitter};
-use crate::flushes::LogFlushes;
-use crate::misses::Misses;
-use crate::peers::Peers;
-use crate::shape::{Meaning, meanings};
-use crate::slots::{Slot, slots};
-use crate::view::View;
-use crate::{
-    CpuCost, Grouping, Pace, PickRules, Session, Work, WorkError, client, context, database_lock,
-    devices, dirtied, journal, limits, locks, observed, rules, storage_cost, streams, switches,
+use crate::emit::emitter::{Appending, Emitter};
+use crate::emit::{background, log_rules, replica_session};
+use crate::index::view::View;
+use crate::index::work_clock::WorkClock;
+use crate::log::checkpoints::Checkpoints;
+use crate::log::flushes::LogFlushes;
+use crate::page_cache::{dirty_pages, read_streams};
+use crate::scheduler::missing_switches;
+use crate::storage::{devices, journal, storage_cost};
+use crate::transactions::counted::Counted;
+use crate::transactions::explicit_transactions::Boundaries;
+use crate::transactions::sessions::{RawSession, raw_sessions};
+use crate::transactions::thread_dependencies::ThreadDependencies;
+use crate::transactions::turn_meaning::{Meaning, meanings};
+use crate::transactions::turns::RawTurn;
+use crate::transactions::{
+    clients, database_lock, explicit_transactions, hot_locks, observed, previous, status,
 };
+use crate::{Grouping, Pace, PreemptionRules, Session, WarmupCost, Work, WorkError, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -27,93 +31,105 @@ impl Work {
     /// # Errors
     /// If it has no bursts or no session that did anything.
     pub fn from_recording(recording: &Recording) -> Result<Self, WorkError> {
-        let settled = switches::settled(recording);
-        let mut view = View::new(recording, &settled);
-        let (misses, page_cache) = Misses::new(&view);
-        view.misses = misses;
+        let repaired = missing_switches::repaired(recording);
+        let view = View::new(recording, &repaired);
         let flushes = LogFlushes::new(&view);
-        let slots = slots(&view, &flushes);
-        if view.span_ns() == 0 || slots.is_empty() {
+        let raw_sessions = raw_sessions(&view, &flushes);
+        if view.span_ns() == 0 || raw_sessions.is_empty() {
             return Err(WorkError::new(
                 "the recording holds no session that did anything",
                 "record while the database serves its clients, and check the rules for classes of threads",
             ));
         }
-        Ok(Self {
-            page_cache,
-            ..work(&view, &flushes, slots)
-        })
+        Ok(work(&view, &flushes, raw_sessions))
     }
 }
 
-fn work(view: &View<'_>, flushes: &LogFlushes, slots: Vec<Slot>) -> Work {
+fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) -> Work {
     let about = &view.recording.about;
-    let (names, mut turns): (Vec<String>, Vec<Vec<RawTurn>>) = slots
+    let (names, mut turns): (Vec<String>, Vec<Vec<RawTurn>>) = raw_sessions
         .into_iter()
-        .map(|slot| (slot.name, slot.turns))
+        .map(|session| (session.name, session.turns))
         .unzip();
-    let explicit = context::mark_inside(&mut turns);
-    let expected = expected(view);
-    let mut meanings = meanings(&turns, explicit, expected);
-    let peers = Peers::new(view, flushes);
+    let boundaries = boundaries(&mut turns);
+    let counted = Counted::of(view);
+    let expected = counted.map(|counted| counted.in_bursts());
+    let mut meanings = meanings(&turns, boundaries, expected);
+    let dependencies = ThreadDependencies::new(view, flushes);
     let checkpoints = Checkpoints::find(view, flushes);
     let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
         let found = checkpoints.as_ref();
         (database_lock::find(view, found, &turns, &mut meanings), 0.0)
     } else {
-        locks::find(view, &peers, &turns, &mut meanings)
+        hot_locks::find(view, &dependencies, &turns, &mut meanings)
     };
-    let observed = observed::observed(view, flushes, &turns, &meanings, expected);
+    let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
     let appending = appending(flushes, commits, session_cpu_ns(view));
-    let mut emitter = Emitter::new(view, flushes, &peers, appending, checkpoints.as_ref());
+    let mut emitter = Emitter::new(
+        view,
+        flushes,
+        &dependencies,
+        appending,
+        checkpoints.as_ref(),
+    );
     let mut sessions: Vec<Session> = names
         .into_iter()
         .zip(turns.iter().zip(&meanings))
         .map(|(name, (turns, meanings))| client_session(&mut emitter, name, turns, meanings))
         .collect();
     let ended = ended(&turns, &meanings);
-    let log = rules::log(&emitter);
+    let log = log_rules::log(&emitter);
     let checkpoints = checkpoints
         .as_ref()
         .map(|found| found.rules(view, &mut emitter.syncs));
-    let member = flushes.member;
-    sessions.extend(member.map(|member| member.session(&mut emitter)));
+    let replica = flushes.replica;
+    sessions.extend(replica.map(|replica| replica_session::session(replica, &mut emitter)));
     sessions.extend(background::sessions(
         &mut emitter,
-        &Clock::new(&about.bursts),
+        &WorkClock::new(&about.bursts),
         &ended,
     ));
     let (journal, journal_ns) = journal::journal(view);
     let mut work = Work {
         cores: about.machine.cores.max(1),
         memory_bytes: about.machine.memory_bytes,
+        page_cache: view.page_cache.clone(),
         sessions,
         scripts: emitter.syncs.scripts,
         log,
         checkpoints,
         locks: hot_locks,
-        cpu: CpuCost::default(),
-        wakes: view.wakes(),
-        picks: PickRules::of(view.recording),
+        cpu: WarmupCost::default(),
+        wakeups: view.wakeups(),
+        preemption: PreemptionRules::of(view.recording),
         journal,
         storage: storage_cost::storage_cost(view, journal_ns),
         foreign_cpu_share: others_share(view),
         devices: devices::devices(view),
         footprints: view
-            .space
+            .address_space
             .regions()
             .map(|(role, region)| (role, region.used))
             .collect(),
         partitions: devices::partitions(view),
-        read_ahead: streams::windows(view),
-        read_ahead_by_device: streams::of_kernel(&about.machine.kernel),
-        most_dirty_bytes: dirtied::most_dirty_bytes(view),
+        read_ahead: read_streams::windows(view),
+        read_ahead_by_device: read_streams::of_kernel(&about.machine.kernel),
+        most_dirty_bytes: dirty_pages::most_dirty_bytes(view),
         observed,
         ..Work::default()
     };
     work.limits = limits::limits(view, &work, unexplained);
     work
+}
+
+/// Finds where transactions begin and end; changes the shapes of turns accordingly.
+fn boundaries(turns: &mut [Vec<RawTurn>]) -> Boundaries {
+    if let Some(said) = status::mark_inside(turns) {
+        return said;
+    }
+    previous::tell_apart(turns);
+    explicit_transactions::mark_inside(turns).unwrap_or(Boundaries::Unsaid)
 }
 
 fn client_session(
@@ -125,7 +141,7 @@ fn client_session(
     let mut session = Session {
         name,
         class: ThreadClass::Session,
-        client: client::thread_of(emitter.view, turns),
+        client: clients::thread_of(emitter.view, turns),
         pace: Pace::Loop,
         turns: Vec::with_capacity(turns.len()),
         starts: Vec::new(),
@@ -135,19 +151,6 @@ fn client_session(
         emitter.turn(turn, meaning, &mut session);
     }
     session
-}
-
-/// Transactions that others counted, as far as they fall into bursts.
-fn expected(view: &View<'_>) -> Option<f64> {
-    let about = &view.recording.about;
-    let slowed = observed::rate_ratio(view).unwrap_or(1.0);
-    // Bursts are slower than the time between them, and so than the mean of both.
-    let bursts = (view.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
-    let share = bursts * slowed / (1.0 - bursts * (1.0 - slowed));
-    about
-        .transactions
-        .map(|count| count as f64 * share)
-        .filter(|count| count.is_finite())
 }
 
 /// What is appended with each commit, or all along where commits are few and large.

@@ -1,81 +1,35 @@
 //! What a recording asks of the machine, free of the times its devices took.
 
-mod background;
 mod breakdown;
-mod checkpoints;
-mod client;
-mod clock;
-mod coldness;
-mod commits;
-mod context;
-mod core_events;
-mod cut;
-mod database_lock;
-mod devices;
-mod dirtied;
 mod emit;
 mod error;
-mod extents;
 mod extract;
-mod flush_cpu;
-mod flushes;
-mod journal;
-mod lent;
+mod index;
 mod limits;
-mod locks;
-#[cfg(test)]
-mod made_state;
-mod median;
-mod member;
-mod misses;
+mod log;
 mod model;
-mod observed;
 mod page_cache;
-mod pages;
-mod part;
-mod path;
-mod peers;
-mod picks;
-mod pieces;
-mod request_cost;
-mod reuse;
-mod rules;
-mod scripts;
-mod shape;
-mod share;
-mod slots;
-mod space;
-mod step;
-mod storage_cost;
-mod streams;
-mod stretch;
-mod switches;
-mod syncs;
-mod unseen;
-mod uses;
-mod view;
-mod wait;
-mod waker;
-mod wakes;
-mod wal;
-mod wal_growth;
-mod wal_pages;
-mod writer;
+mod scheduler;
+mod statistics;
+mod storage;
+#[cfg(test)]
+mod test_states;
+mod timeline;
+mod transactions;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
-pub use coldness::{Coldness, CpuCost};
 pub use error::WorkError;
-pub use journal::JournalRules;
-pub use model::{
+pub use model::step::{Delay, Step};
+pub use model::work::{
     CheckpointRules, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice,
     Session, SyncScript, Turn, Work,
 };
-pub use page_cache::PageCache;
-pub use part::Part;
-pub use picks::PickRules;
-pub use request_cost::RequestCost;
-pub use reuse::Reuse;
-pub use step::{Away, Step};
-pub use storage_cost::{PATH_NS, StorageCost, spin_ns};
-pub use waker::Waker;
-pub use wakes::WakeRules;
+pub use page_cache::cache_size::PageCache;
+pub use page_cache::reuse::Reuse;
+pub use scheduler::cache_warmup::{CacheWarmup, WarmupCost};
+pub use scheduler::preemption::PreemptionRules;
+pub use scheduler::waker::Waker;
+pub use scheduler::wakeup_latency::WakeupRules;
+pub use storage::request_cost::RequestCost;
+pub use storage::rules::{JournalRules, PATH_NS, StorageCost, spin_ns};
+pub use timeline::time_category::TimeCategory;

@@ -2,7 +2,7 @@
 
 use tierwise_recording::ThreadClass;
 
-use crate::view::View;
+use crate::index::view::View;
 use crate::{Pace, Work};
 
 /// Sentences for every use of the work.
@@ -12,6 +12,15 @@ pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<Stri
         limits.push(format!(
             "{:.0} % of the sessions' time went to waits for other sessions that no commit explains; they are left out",
             unexplained * 100.0
+        ));
+    }
+    if let Some(each) = work.observed.counted_per_shown.filter(|each| *each != 1.0) {
+        let (off, than) = (
+            (each - 1.0).abs() * 100.0,
+            if each > 1.0 { "more" } else { "fewer" },
+        );
+        limits.push(format!(
+            "{off:.0} % {than} transactions were counted than the recorded events show: rates follow the count"
         ));
     }
     if view.threads(ThreadClass::Client).next().is_none() {

@@ -55,8 +55,7 @@ def advise(
         goal: what to reach.
 
     Raises:
-        TierwiseError: no device, an unknown one, one without a price, a budget below 0, or a recording that
-            is not reproduced.
+        TierwiseError: no device, an unknown one, one without a price, or a budget below 0.
     """
     if budget_usd is not None and budget_usd < 0:
         raise TierwiseError(f"--budget: {budget_usd:g} is below 0", "give US dollars a month")

@@ -28,13 +28,16 @@ def advise(
         str | None, typer.Option(metavar="MONEY/month", help="US dollars for all of them, as 50/month")
     ] = None,
     goal: Annotated[str | None, typer.Option(help="tps=NUMBER, or p50, p95, p99=TIME as p99=5ms")] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="new devices as on their first day, not after long use")
+    ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="runs of the simulator for each")] = SEEDS,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Say which files to move first, the best placement for the money, and how long its devices last."""
     budget_usd = _usd(budget) if budget is not None else None
     wanted = Goal.parse(goal) if goal is not None else None
-    predictor = Predictor.open(recording, seeds=seeds)
+    predictor = Predictor.open(recording, seeds=seeds, fresh=fresh)
     advice = find_advice(predictor, names_in(devices), budget_usd, wanted)
     if as_json:
         print_json(predictor.run, advice=advice.model_dump(mode="json"))

@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 
 from tierwise.errors import TierwiseError
 from tierwise.predict import RecordedRun
+from tierwise.verdict import Verdict
 
 _COLUMNS = 110
 """What the tables of predictions, advice and profiles need."""
@@ -28,6 +29,12 @@ def print_parts(parts: Sequence[RenderableType]) -> None:
     console = wide_console(_COLUMNS)
     for part in parts:
         console.print(part, highlight=False)
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """Print what a recording is good for."""
+    for sentence in verdict.sentences:
+        typer.echo(sentence)
 
 
 def print_json(recorded: RecordedRun, **answer: object) -> None:

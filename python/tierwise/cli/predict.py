@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.output import print_json, print_parts, write_file
+from tierwise.cli.output import print_json, print_parts, print_verdict, write_file
 from tierwise.predict import Prediction, Predictor, Question, Ranking, parse_placement, rank
+from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
+from tierwise.predict.question import LEAST_MEMORY_BYTES
 from tierwise.report.prediction import prediction_parts, ranking_parts
 from tierwise.spelling import names_in
 from tierwise.units import parse_size_bytes
+from tierwise.verdict import verdict
 
 
 def predict(
@@ -40,20 +43,26 @@ def predict(
     emulated: Annotated[
         bool, typer.Option(help="for devices as tierwise emulates them live, no faster than their path")
     ] = False,
+    unit: Annotated[
+        str | None, typer.Option(help="what rates count: transactions, or requests of clients")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="new devices as on their first day, not after long use")
+    ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="runs of the simulator for each")] = SEEDS,
     png: Annotated[Path | None, typer.Option(help="file to draw the answers into")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
     """Say how the recorded work would go on another machine, how sure that is, and what cannot be said."""
     machine = Question(
-        memory_bytes=parse_size_bytes(memory, "--memory") if memory else None,
+        memory_bytes=parse_size_bytes(memory, "--memory", LEAST_MEMORY_BYTES) if memory else None,
         cores=cores,
         cpu_speed=cpu_speed,
         clients=clients,
         emulated=emulated,
     )
     placements = [parse_placement(one) for one in placement or []]
-    predictor = Predictor.open(recording, seeds=seeds)
+    predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None)
     if all_ is not None:
         ranking = rank(predictor, names_in(all_), machine)
         _show_ranking(predictor, ranking, as_json)
@@ -78,13 +87,17 @@ def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
 
 def _show(predictor: Predictor, answers: list[Prediction], as_json: bool) -> None:
     if as_json:
-        print_json(predictor.run, predictions=[answer.model_dump(mode="json") for answer in answers])
+        shown = [answer.model_dump(mode="json") for answer in answers]
+        print_json(predictor.run, predictions=shown, verdict=verdict(predictor).described)
     else:
         print_parts(prediction_parts(predictor.run, predictor.as_recorded, answers))
+        print_verdict(verdict(predictor))
 
 
 def _show_ranking(predictor: Predictor, ranking: Ranking, as_json: bool) -> None:
     if as_json:
-        print_json(predictor.run, ranking=ranking.model_dump(mode="json"))
+        shown = ranking.model_dump(mode="json")
+        print_json(predictor.run, ranking=shown, verdict=verdict(predictor).described)
     else:
         print_parts(ranking_parts(predictor.run, predictor.as_recorded, ranking))
+        print_verdict(verdict(predictor))

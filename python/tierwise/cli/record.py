@@ -9,10 +9,14 @@ import typer
 from rich.console import Console
 
 from tierwise import record as recorder
+from tierwise.cli.output import print_verdict
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
+from tierwise.record import dsn as data_sources
 from tierwise.record import rules as rule_files
 from tierwise.recording import Recording
+from tierwise.units import parse_duration_s
+from tierwise.verdict import verdict_of
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="directory of the recording, to be made")]
 Pid = Annotated[int | None, typer.Option(help="first process of a running database, also a container's")]
@@ -20,12 +24,22 @@ Engine = Annotated[str | None, typer.Option(help="the one server of this engine 
 RulesName = Annotated[
     str | None, typer.Option("--rules", help="what files are for: an engine's name, or a TOML file")
 ]
-Seconds = Annotated[float | None, typer.Option("--for", help="seconds; 60, or until the command ends")]
+Time = Annotated[str | None, typer.Option("--for", help="30s, 10min; 60s, or until the command ends")]
+UntilUsable = Annotated[
+    str | None, typer.Option(help="go on until the recording is usable, for 10min or so at most")
+]
 Duty = Annotated[str | None, typer.Option(help="share of the time to record: 1/10, or 1 for a command")]
-Burst = Annotated[float, typer.Option(help="seconds of one burst")]
+Burst = Annotated[str, typer.Option(help="length of one burst: 500ms")]
 TwoSpeed = Annotated[
     bool, typer.Option("--two-speed", help="slow the emulated disk of the log in every other burst")
 ]
+Dsn = Annotated[
+    str | None,
+    typer.Option(
+        help=f"where to read the engine's counters, without a password; else {data_sources.VARIABLE}"
+    ),
+]
+DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, which nobody else may read")]
 _DEFAULT_S = 60.0
 
 
@@ -38,10 +52,13 @@ def record(
     pid: Pid = None,
     engine: Engine = None,
     rules: RulesName = None,
-    seconds: Seconds = None,
+    time: Time = None,
+    until_usable: UntilUsable = None,
     duty: Duty = None,
-    burst: Burst = 0.5,
+    burst: Burst = "500ms",
     two_speed: TwoSpeed = False,
+    dsn: Dsn = None,
+    dsn_file: DsnFile = None,
 ) -> None:
     """Record what a database does, from the kernel's tracepoints, for predict, profile and advise.
 
@@ -49,27 +66,50 @@ def record(
     """
     if sum(given is not None for given in (pid, engine, command)) != 1:
         raise TierwiseError("record what?", "give one of --pid PID, --engine NAME and -- COMMAND")
+    if until_usable is not None and command is not None:
+        raise TierwiseError("--until-usable: a command ends when it ends", "leave the option out")
     clean.clean()
     chosen = None if rules is None else rule_files.load(rules)
-    default_duty = recorder.DEFAULT_DUTY if command is None else "1"
-    schedule = recorder.Schedule(
-        seconds=_DEFAULT_S if seconds is None and command is None else seconds,
-        duty=recorder.parse_duty(duty or default_duty),
-        burst_s=burst,
-        two_speed=two_speed,
-    )
+    schedule = _schedule(time, duty, burst, two_speed, whole=command is not None)
+    longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
+    source = data_sources.find(dsn, dsn_file)
+    counters = None if source is None else recorder.EngineCounters.connect(source)
     console = Console(stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
-            told = recorder.record_command(command, _rules_of(command, chosen), out, schedule, status.update)
+            told = recorder.record_command(
+                command, _rules_of(command, chosen), out, schedule, status.update, counters
+            )
         else:
             target = (
                 recorder.of_engine(engine, chosen)
                 if engine is not None
                 else recorder.of_pid(pid or 0, chosen)
             )
-            told = recorder.record_running(target, out, schedule, status.update)
+            enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
+            told = recorder.record_running(target, out, schedule, status.update, counters, enough)
     _print(Console(), out, told)
+    with console.status("replaying", spinner="line"):
+        judged = verdict_of(out)
+    print_verdict(judged)
+    if longest_s is not None and not judged.usable:
+        raise typer.Exit(1)
+
+
+def _schedule(
+    time: str | None, duty: str | None, burst: str, two_speed: bool, *, whole: bool
+) -> recorder.Schedule:
+    seconds = None if time is None else parse_duration_s(time, "--for")
+    return recorder.Schedule(
+        seconds=_DEFAULT_S if seconds is None and not whole else seconds,
+        duty=recorder.parse_duty(duty or ("1" if whole else recorder.DEFAULT_DUTY)),
+        burst_s=parse_duration_s(burst, "--burst"),
+        two_speed=two_speed,
+    )
+
+
+def _is_usable(recording: Path) -> bool:
+    return verdict_of(recording).usable
 
 
 def _rules_of(command: list[str], chosen: rule_files.Rules | None) -> rule_files.Rules:
@@ -91,6 +131,7 @@ def _print(console: Console, out: Path, told: dict[str, Any]) -> None:
         f"{len(bursts)} bursts, {traced_s:.1f} s, {events:,} events, "
         f"{told['losses']['lost_events']:,} lost, {size_bytes / 1e6:.1f} MB",
         _cost(told["cost"]),
+        *_counted(told),
         *(
             f"check {'passed' if one['passed'] else 'FAILED'}: {one['name']}: {one['detail']}"
             for one in told["checks"]
@@ -100,6 +141,17 @@ def _print(console: Console, out: Path, told: dict[str, Any]) -> None:
     ]
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+
+def _counted(told: dict[str, Any]) -> list[str]:
+    """What the engine counted, and how much data it has, where these are known."""
+    lines = []
+    transactions, seconds = told.get("transactions"), told["duration_s"]
+    if transactions is not None and seconds > 0:
+        lines.append(f"counted by the engine: {transactions:,} transactions, {transactions / seconds:,.1f}/s")
+    if size_bytes := told.get("data_directory_bytes"):
+        lines.append(f"data directory: {size_bytes / 1e9:,.2f} GB")
+    return lines
 
 
 def _cost(cost: dict[str, Any] | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from tierwise import profiles
 from tierwise.errors import TierwiseError
@@ -20,7 +21,8 @@ class NamedDevice:
     """A device of a question.
 
     Attributes:
-        name: full name of its profile, with ``#2`` where it is a further one of the same kind.
+        name: of a profile that ships, its name; of one of the user's own, the absolute path of its file. With
+            ``#2`` where it is a further one of the same kind.
         profile: what it is.
     """
 
@@ -28,24 +30,34 @@ class NamedDevice:
     profile: Profile
 
 
-@lru_cache
 def resolve(name: str) -> NamedDevice:
     """Find the device that a name stands for.
 
     A name is that of a profile; or what is left of it without its kind (``nvme-dc`` for ``ssd-nvme-dc``); or
     its end, its beginning or a part of it, in whole words, if one profile only has it; or the path of a
-    profile. ``#2`` behind it makes it another device of the same kind.
+    profile, which is read once. ``#2`` behind it makes it another device of the same kind.
 
     Raises:
         TierwiseError: if no profile or several fit.
     """
-    base, mark, copy = name.partition(_COPY)
-    if mark and not (copy.isdecimal() and int(copy) > 0):
+    base, mark, copy = name.rpartition(_COPY)
+    if not mark:
+        base, copy = name, ""
+    elif not (copy.isdecimal() and int(copy) > 0):
         raise TierwiseError(f"device {name!r}: {copy!r} is not a number", "write for example nvme-dc#2")
-    profile = profiles.load(_full_name(base))
-    return NamedDevice(profile.name + (f"{_COPY}{copy}" if mark and copy != "1" else ""), profile)
+    own = profiles.is_path(base)
+    found = str(Path(base).resolve()) if own else _full_name(base)
+    further = f"{_COPY}{copy}" if copy and copy != "1" else ""
+    return NamedDevice(found + further, _load(found))
 
 
+@lru_cache
+def _load(name: str) -> Profile:
+    """A profile by its full name or absolute path: one file is one profile as long as the program runs."""
+    return profiles.load(name)
+
+
+@lru_cache
 def _full_name(name: str) -> str:
     known = profiles.names()
     if name in known:

@@ -30,6 +30,31 @@ def estimate(values: Sequence[float], doubts: Sequence[float] = ()) -> Estimate 
     return Estimate(value=value, low=low, high=high)
 
 
+def spanning(series: Sequence[Sequence[float]], doubts: Sequence[float] = ()) -> Estimate | None:
+    """The estimate of the first of several series of values, as wide as holds those of all.
+
+    Args:
+        series: of each assumption, a figure for each seed; what is believed first.
+        doubts: as :func:`estimate`.
+    """
+    found = [one for values in series if (one := estimate(values, doubts))]
+    if not found or len(found) < len(series):
+        return None
+    return Estimate(
+        value=found[0].value,
+        low=min(one.low for one in found),
+        high=max(one.high for one in found),
+    )
+
+
+def below(figure: Estimate | None, most: float) -> Estimate | None:
+    """An estimate with nothing above ``most``; one that lies above it altogether ends there."""
+    if figure is None or figure.high <= most:
+        return figure
+    factor = min(1.0, most / figure.value)
+    return Estimate(value=figure.value * factor, low=figure.low * factor, high=most)
+
+
 def ratio(above: Sequence[float], below: Sequence[float], doubts: Sequence[float] = ()) -> Estimate | None:
     """A ratio, seed by seed, as :func:`estimate`."""
     if not below or min(below) <= 0:

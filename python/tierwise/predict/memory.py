@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 
 from tierwise.predict.doubts import Doubts
-from tierwise.predict.prediction import Refusal
 from tierwise.predict.question import Question
 from tierwise.predict.replayed import WorkSummary
 
@@ -14,8 +13,6 @@ LIKELY = "likely"
 """How the simulator takes reads of which the recording does not tell whether another memory answers them."""
 _BOUNDS = ("fewest", "most")
 """The same, as all answered or none."""
-_MOST_UNSURE = math.log(1.5)
-"""The furthest that a bound may lie from the likely answer, on the logarithm."""
 _LEAST_UNSURE = 0.005
 """What is not worth a word."""
 _UNEXPLAINED = 0.05
@@ -28,18 +25,6 @@ _MIB = 1 << 20
 def bounds(question: Question, work: WorkSummary) -> Sequence[str]:
     """How else a question is to be answered, to learn what hangs on what the recording does not tell."""
     return _BOUNDS if _is_other(question, work) else ()
-
-
-def refusal(rates: Sequence[float], likely: float) -> Refusal | None:
-    """Why there is no answer: the rates of both bounds lie too far from the likely one."""
-    if _apart(rates, likely) <= _MOST_UNSURE:
-        return None
-    low, high = min(rates), max(rates)
-    return Refusal(
-        message="another memory size cannot be predicted from this recording: by what it does not show of "
-        f"the time since pages were used last, the rate may be anything from {low:,.4g} to {high:,.4g}/s",
-        fix="leave out --memory, or record the whole run with --duty 1, from its start with empty caches",
-    )
 
 
 def doubt(

@@ -8,9 +8,6 @@ from tierwise.predict.question import Question
 from tierwise.results.measurements import Record
 from tierwise.roles import Role
 
-MOST_REPRODUCTION_ERROR = 0.10
-"""A recorded run that is not reproduced within this share of its rate predicts nothing."""
-
 
 class Estimate(Record):
     """A figure with its 95 % interval."""
@@ -25,6 +22,16 @@ class Refusal(Record):
 
     message: str
     fix: str
+
+
+class Bound(Record):
+    """The highest rate that an answer can have, by what was recorded alone."""
+
+    rate_per_s: float
+    speedup: float
+    """Over the recorded rate."""
+    because: str
+    """What is thought away, or what is full, in words."""
 
 
 class RoleLoad(Record):
@@ -58,7 +65,13 @@ class Prediction(Record):
     elapsed_s: Estimate | None = None
     """Time for the work of the recording."""
     speedup: Estimate | None = None
-    """Rate over that of the recorded run as it is reproduced; above 1 is faster."""
+    """Rate over that of the recorded run; above 1 is faster."""
+    bound: Bound | None = None
+    """No figure is beyond it; ``None`` where the recording shows no processor time."""
+    bounds_only: bool = False
+    """Whether only the intervals say anything: they are so wide that their middles do not."""
+    mean_value_per_s: float | None = None
+    """The rate by mean-value analysis, a second opinion."""
     p50_us: Estimate | None = None
     p95_us: Estimate | None = None
     p99_us: Estimate | None = None
@@ -71,6 +84,8 @@ class Prediction(Record):
     seeds: int = 0
     validated: bool = False
     """Whether the intervals hold an error of the model that was learnt by measuring."""
+    notes: list[str] = []
+    """The state of caches, checkpoints and devices that the answer holds for, as sentences."""
     warnings: list[str] = []
 
     @property
@@ -102,20 +117,9 @@ class RecordedRun(Record):
     error: float
     """Reproduced over recorded rate, less 1."""
     latency_error: float | None
+    data_directory_bytes: int | None = None
+    """Of all files of the database, touched or not; ``None`` where the recording does not know it."""
     devices: dict[Role, str]
     """Role -> profile of the device it lay on, or ``recorded`` for a real one."""
     footprints: dict[Role, int]
     """Bytes of the files of each role."""
-
-    @property
-    def refused(self) -> Refusal | None:
-        """Why nothing can be predicted from it, if so."""
-        if abs(self.error) <= MOST_REPRODUCTION_ERROR:
-            return None
-        return Refusal(
-            message=f"replaying the recorded run gives {self.reproduced_rate_per_s:,.4g} {self.unit} a "
-            f"second where {self.rate_per_s:,.4g} were recorded: {self.error:+.0%}, more than "
-            f"{MOST_REPRODUCTION_ERROR:.0%} off, so it would predict nothing else well either",
-            fix="record longer, with nothing else on the machine and at another duty; "
-            "tierwise profile shows what the recording missed",
-        )

@@ -15,6 +15,8 @@ from tierwise.spelling import names_in, one_of
 
 EVERYTHING = "all"
 """In place of a role: every role that the recording has and that is not named beside it."""
+LEAST_MEMORY_BYTES = 1 << 20
+"""No machine has less; a size below it lacks its unit."""
 
 
 class Question(Record):

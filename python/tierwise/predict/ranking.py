@@ -16,6 +16,7 @@ from tierwise.predict.doubts import refusal
 from tierwise.predict.prediction import Prediction, Refusal
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.question import Question
+from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import Asked
 from tierwise.results.measurements import Record
 from tierwise.roles import Role
@@ -90,8 +91,6 @@ def rank(
     names = list(dict.fromkeys(name if name == RECORDED else resolve(name).name for name in devices))
     if not names:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
-    if predictor.run.refused:
-        raise TierwiseError(predictor.run.refused.message, predictor.run.refused.fix)
     idle, loaded = _by_load(predictor)
     placed = _fitting(loaded, len(names))
     base = other or Question()
@@ -155,17 +154,27 @@ def _ranked(predictor: Predictor, base: Question, placements: Sequence[dict[Role
     asked = [Asked(_asking(base, placement), 0, SPAN_S, enough=ENOUGH) for placement in placements]
     answers = predictor.replayer.ask(asked) if asked else []
     ranked = [
-        Ranked(
-            placement=placement,
-            rate_per_s=predictor.rate_of(answer),
-            p50_us=answer.latency.p50_us,
-            p95_us=answer.latency.p95_us,
-            p99_us=answer.latency.p99_us,
-        )
-        for placement, answer in zip(placements, answers, strict=True)
+        _first_look(predictor, one.question, placement, answer)
+        for one, placement, answer in zip(asked, placements, answers, strict=True)
         if not isinstance(answer, Refusal)
     ]
     return sorted(ranked, key=lambda one: one.rate_per_s, reverse=True)
+
+
+def _first_look(
+    predictor: Predictor, question: Question, placement: dict[Role, str], outcome: Outcome
+) -> Ranked:
+    """What is believed of the residue, no faster than the bound."""
+    rate, *_ = predictor.answers.rates(question, outcome)
+    bound = predictor.answers.bound(question)
+    p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(question, outcome))
+    return Ranked(
+        placement=placement,
+        rate_per_s=min(rate, bound.rate_per_s) if bound else rate,
+        p50_us=p50_us,
+        p95_us=p95_us,
+        p99_us=p99_us,
+    )
 
 
 def _notes(idle: Sequence[Role], squeezed: Sequence[Role]) -> list[str]:

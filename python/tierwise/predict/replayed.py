@@ -19,6 +19,11 @@ class Latency(_Said):
     p99_us: float
     mean_us: float
 
+    @property
+    def percentiles_us(self) -> tuple[float, float, float]:
+        """The median, 95th and 99th."""
+        return self.p50_us, self.p95_us, self.p99_us
+
 
 class RoleIo(_Said):
     """What one role asked of its device in the time that was counted."""
@@ -77,6 +82,34 @@ class Lock(_Said):
     observed_share: float
 
 
+class Wait(_Said):
+    """What a transaction waited for in the recording, in µs."""
+
+    category: str
+    """As in shares of time."""
+    role: Role | None = None
+    """Of the file, where one was waited for."""
+    time_us: float
+
+
+class Demands(_Said):
+    """What a transaction asked and waited for in the recording, in µs, freed of what recording took."""
+
+    think_us: float = 0.0
+    """Outside of the machine."""
+    client_cpu_us: float = 0.0
+    server_cpu_us: float = 0.0
+    warm_cpu_us: float = 0.0
+    """Processor time of both, had they found their caches as they left them."""
+    overlap_us: float = 0.0
+    """Time in which both may have run at once."""
+    flush_cpu_us: float = 0.0
+    """Processor time of its share of the log's flushes, beside those."""
+    reads: dict[Role, float] = {}
+    """Calls that read from a device, by role."""
+    waits: list[Wait] = []
+
+
 class PageCache(_Said):
     """What of the memory held pages of files, as their reads tell."""
 
@@ -107,6 +140,7 @@ class WorkSummary(_Said):
     """Bytes of the files of every role that was seen."""
     devices: list[RecordedDevice]
     observed: Observed
+    demands: Demands = Demands()
     locks: list[Lock]
     can_change_memory: bool
     memory_reason: str
@@ -124,3 +158,5 @@ class Reproduced(_Said):
     """Rate over the recorded one, less 1."""
     latency_error: float | None = None
     """The same of the median latency."""
+    p95_error: float | None = None
+    p99_error: float | None = None

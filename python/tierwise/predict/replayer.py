@@ -51,20 +51,21 @@ class Asked:
 class Replayer:
     """A recording that can be replayed."""
 
-    def __init__(self, core: Core) -> None:
-        """Take what was opened; nothing is replayed yet."""
+    def __init__(self, core: Core, *, fresh: bool = False) -> None:
+        """Take what was opened, replay nothing. ``fresh``: new devices are as they leave the factory."""
         self._core: Core = core
+        self.fresh = fresh
         self.work = WorkSummary.model_validate(_said(core.work))
 
     @classmethod
-    def open(cls, path: Path) -> Replayer:
+    def open(cls, path: Path, *, fresh: bool = False) -> Replayer:
         """Read a recording and find the work in it.
 
         Raises:
             TierwiseError: no recording, a damaged one, or one that has no work in it.
         """
         try:
-            return cls(_core.Replay(path, profiles.texts()))
+            return cls(_core.Replay(path, profiles.texts()), fresh=fresh)
         except ValueError as error:
             raise _problem(error) from None
 
@@ -104,6 +105,7 @@ class Replayer:
             "enough": asked.enough,
             "seed": asked.seed,
             "live": {"serial_flush": True} if question.emulated else None,
+            "worn": not (self.fresh or question.emulated),
         }
 
     def _shelved(self, device: str, shelf: dict[str, tuple[int, Profile]]) -> int:

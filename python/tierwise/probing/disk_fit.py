@@ -41,8 +41,8 @@ class DiskFit:
         media_mb_per_s: rate at the middle of each of :data:`ZONES` equal parts, outermost first.
         skew_share: time lost at the end of each track, in revolutions.
         single_us: shortest seek.
-        average_us: over random pairs of places.
-        full_us: from end to end.
+        root_us: what a seek over the probed span takes more, as the root of its length.
+        slope_us: the same, in proportion to its length.
         overhead_us: of a command that the cache serves.
         write_settle_us: what a write to the medium takes more than a read.
         write_cache: whether writes are reported before they are on the medium.
@@ -56,8 +56,8 @@ class DiskFit:
     media_mb_per_s: list[Interval]
     skew_share: float
     single_us: float
-    average_us: float
-    full_us: float
+    root_us: float
+    slope_us: float
     overhead_us: float
     write_settle_us: float
     write_cache: bool
@@ -65,6 +65,15 @@ class DiskFit:
     span_bytes: int
     seeks: int
     rewrites_seen: bool
+
+    def seeks_us(self, strokes: float) -> tuple[float, float]:
+        """Average seek over random pairs of places, and the longest, on a disk of so many probed spans.
+
+        Random pairs are a third of the stroke apart on average, and the root of their distance is 8/15.
+        """
+        root, slope = self.root_us * strokes**0.5, self.slope_us * strokes
+        average_us = max(self.single_us + root * 8 / 15 + slope / 3, self.single_us)
+        return average_us, max(self.single_us + root + slope, average_us)
 
 
 def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Random) -> DiskFit:
@@ -89,8 +98,8 @@ def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Ra
         media_mb_per_s=[median_interval(rate) for rate in rates],
         skew_share=min(switch_us / revolution_us, 0.5),
         single_us=max(seeks.single_us - outside_us, 1.0),
-        average_us=max(seeks.average_us - outside_us, 1.0),
-        full_us=max(seeks.full_us - outside_us, 1.0),
+        root_us=seeks.root_us,
+        slope_us=seeks.slope_us,
         overhead_us=overhead_us,
         write_settle_us=0.0 if cached else max(statistics.median(writes_us) - seeks.read_median_us, 0.0),
         write_cache=cached,

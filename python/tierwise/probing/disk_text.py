@@ -10,26 +10,26 @@ _SURFACES = 4
 
 
 def disk_text(fit: DiskFit, origin: Origin) -> str:
-    """Profile of a hard disk as far as it was probed."""
+    """Profile of a hard disk of the file system's or device's size, all of it like the probed span."""
     return profile_text(
         "hdd",
         f"measured by tierwise probe at {origin.path}: {fit.rpm.estimate:,.0f} rpm",
         {},
         flags={"write_cache": fit.write_cache},
-        zones=_zones(fit),
-        tables=_tables(fit),
+        zones=_zones(fit, origin.capacity_bytes),
+        tables=_tables(fit, origin.capacity_bytes / fit.span_bytes),
         sources=_sources(fit, origin),
     )
 
 
-def _zones(fit: DiskFit) -> list[Table]:
-    """Equal parts of what was probed, each with the track that its rate makes."""
+def _zones(fit: DiskFit, capacity_bytes: int) -> list[Table]:
+    """Equal parts of the disk, each with the track that the rate of its part of the probed span makes."""
     revolution_us = 60e6 / fit.rpm.estimate
     zones: list[Table] = []
     first = 0
     for rate in fit.media_mb_per_s:
         sectors = max(round(rate.estimate * revolution_us / SECTOR_BYTES), 8)
-        cylinders = max(round(fit.span_bytes / ZONES / (sectors * SECTOR_BYTES * _SURFACES)), 1)
+        cylinders = max(round(capacity_bytes / ZONES / (sectors * SECTOR_BYTES * _SURFACES)), 1)
         skew = round(fit.skew_share * sectors)
         zones.append(
             {
@@ -44,13 +44,13 @@ def _zones(fit: DiskFit) -> list[Table]:
     return zones
 
 
-def _tables(fit: DiskFit) -> dict[str, Table]:
+def _tables(fit: DiskFit, strokes: float) -> dict[str, Table]:
     hit_us, write_hit_us = rounded(fit.overhead_us), rounded(fit.write_hit_us)
     befores = ("read", "write")
     overhead = {f"read_{kind}_after_{one}_us": hit_us for kind in ("hit", "miss") for one in befores}
     overhead |= {f"write_hit_after_{one}_us": write_hit_us for one in befores}
     overhead |= {f"write_miss_after_{one}_us": hit_us for one in befores}
-    average_us = max(fit.average_us, fit.single_us)
+    average_us, full_us = fit.seeks_us(strokes)
     return {
         "mechanics": {
             "rpm": round(fit.rpm.estimate, 1),
@@ -63,7 +63,7 @@ def _tables(fit: DiskFit) -> dict[str, Table]:
             "curve": "lee-katz",
             "single_us": rounded(fit.single_us),
             "average_us": rounded(average_us),
-            "full_us": rounded(max(fit.full_us, average_us)),
+            "full_us": rounded(full_us),
         },
         "cache": {
             "segments": 16,
@@ -99,13 +99,19 @@ def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
         ),
         "zones": origin.source(
             f"rate of sequential reads free of track switches, {ZONES} places; at the ends, MB/s ({rates}); "
-            "cylinders follow from the size of what was probed"
+            f"cylinders follow from the size of the file system or device, {_share(fit, origin)} of it probed"
         ),
         "seek": origin.source(
-            f"least squares over {fit.seeks} random reads, over the span that was probed and no further"
+            f"least squares over {fit.seeks} random reads; the same curve beyond the probed span, which is "
+            f"{_share(fit, origin)} of the size"
         ),
         "cache": "estimated: 8 MiB in 16 segments for reading, 8 MiB for writing; sizes are not seen",
         "bus": "estimated: 500 MB/s, since the medium is slower than any bus of today",
         "queue": "estimated: native command queue of 32 of Serial ATA 2.6; policy and age limit by choice",
         "overhead": origin.source("median read of the block just read; flush alike, a command without data"),
     }
+
+
+def _share(fit: DiskFit, origin: Origin) -> str:
+    """How much of the size was probed."""
+    return f"{min(fit.span_bytes / origin.capacity_bytes, 1):.3g}"

@@ -103,6 +103,11 @@ def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int)
     return size
 
 
+def capacity_bytes(place: Place) -> int:
+    """Size of the file system that holds a directory, free or not; of a device, 0: it is probed whole."""
+    return 0 if place.is_device else shutil.disk_usage(place.path).total
+
+
 def _place(path: Path, major: int, minor: int, file_system: str | None) -> Place:
     block = _whole_disk(Path(f"/sys/dev/block/{major}:{minor}"))
     name = block.name if block else None

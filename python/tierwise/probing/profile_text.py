@@ -25,6 +25,8 @@ class Origin:
     kernel: str
     path: str
     repeats: int
+    capacity_bytes: int
+    """Of the file system or device, of which less may have been probed."""
 
     def source(self, what: str) -> str:
         """The source of one number."""
@@ -34,8 +36,8 @@ class Origin:
         )
 
     def capacity(self, span_bytes: int) -> Number:
-        """The capacity of what was probed."""
-        return span_bytes // MB, self.source("size of what was probed, which need not be the whole device")
+        """The capacity of the file system or device, of which so much was probed."""
+        return self.capacity_bytes // MB, self.source(f"its size; {span_bytes // MB:,} MB of it were probed")
 
 
 def interval_text(interval: Interval, digits: int = 1) -> str:

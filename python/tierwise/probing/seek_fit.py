@@ -41,12 +41,13 @@ class Reads:
 class Seeks:
     """Seeks with the command's overhead and the transfer, in µs.
 
-    ``spread_us`` is a revolution by the spread of the reads.
+    A seek over a share ``x`` of the probed span takes ``single_us + root_us·√x + slope_us·x``. ``spread_us``
+    is a revolution by the spread of the reads.
     """
 
     single_us: float
-    average_us: float
-    full_us: float
+    root_us: float
+    slope_us: float
     reads: int
     read_median_us: float
     spread_us: float
@@ -87,8 +88,8 @@ def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_
     single_us = max(float(quartiles[0]) - (revolution_us or spread_us) / 4, 1.0)
     return Seeks(
         single_us=single_us,
-        average_us=single_us + root * 8 / 15 + slope / 3,
-        full_us=single_us + root + slope,
+        root_us=root,
+        slope_us=slope,
         reads=len(time_us),
         read_median_us=float(np.median(reads.times_us)),
         spread_us=spread_us,

@@ -11,6 +11,7 @@ from typing import Any
 
 from tierwise.errors import TierwiseError
 from tierwise.host import cpu, processes
+from tierwise.record.engine_counters import EngineCounters
 from tierwise.record.rules import Rules
 from tierwise.record.schedule import Schedule
 from tierwise.record.session import Say, Session
@@ -22,7 +23,12 @@ _POLL_S = 0.05
 
 
 def record_command(
-    command: Sequence[str], rules: Rules, out: Path, schedule: Schedule, say: Say
+    command: Sequence[str],
+    rules: Rules,
+    out: Path,
+    schedule: Schedule,
+    say: Say,
+    counters: EngineCounters | None = None,
 ) -> dict[str, Any]:
     """Start a command, record it and all that it starts, until it ends or the schedule's time is over.
 
@@ -38,7 +44,7 @@ def record_command(
     try:
         _await_stop(process)
         target = Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of)
-        with Session(target, out, schedule, say) as session:
+        with Session(target, out, schedule, say, counters) as session:
             watch = threading.Thread(target=_stop_with, args=(process, session), daemon=True)
             watch.start()
             session.run(lambda: os.kill(process.pid, signal.SIGCONT))

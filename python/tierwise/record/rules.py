@@ -14,6 +14,7 @@ from tierwise.roles import Role
 from tierwise.spelling import one_of
 
 _SUFFIX = ".toml"
+_WORKING_DIRECTORY = "working directory"
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Rules:
     def settings(self) -> list[str]:
         """Names of the engine's settings that matter to prediction."""
         return list(tomllib.loads(self.text).get("settings", []))
+
+    @property
+    def works_in_data_directory(self) -> bool:
+        """Whether the working directory of a server is its data directory."""
+        return tomllib.loads(self.text).get("data_directory") == _WORKING_DIRECTORY
 
     @property
     def warning(self) -> str | None:

@@ -17,8 +17,10 @@ from tierwise.host import ledger
 from tierwise.host.files import open_files
 from tierwise.host.tracing import Tracing
 from tierwise.record import about, rates
+from tierwise.record.data_directory import data_directory_bytes
 from tierwise.record.decoder import Burst, Decoder
 from tierwise.record.devices import Devices
+from tierwise.record.engine_counters import EngineCounters, described
 from tierwise.record.event_cost import measure_event_cpu_ns
 from tierwise.record.facts import FileFacts
 from tierwise.record.schedule import Schedule
@@ -41,7 +43,14 @@ _NO_COMPARISON = {"rate_ratio": 1.0, "rate_ratio_low": 0.0, "rate_ratio_high": 2
 class Session:
     """A target under recording, until :meth:`finish`; as a context manager it always detaches."""
 
-    def __init__(self, target: Target, out: Path, schedule: Schedule, say: Say) -> None:
+    def __init__(
+        self,
+        target: Target,
+        out: Path,
+        schedule: Schedule,
+        say: Say,
+        counters: EngineCounters | None = None,
+    ) -> None:
         """Attach; nothing is traced yet.
 
         Args:
@@ -49,6 +58,7 @@ class Session:
             out: directory of the recording, to be made or empty.
             schedule: when events are taken.
             say: told of what happens.
+            counters: of the engine itself, read as each window begins and ends.
 
         Raises:
             TierwiseError: if the directory has something in it, or nothing can be traced here.
@@ -58,58 +68,77 @@ class Session:
         self._delay_us = 0.0
         self._processes_bytes = 0
         self._finished = False
-        self._began_s = time.monotonic()
+        self._counters = counters
+        self._elapsed_s = 0.0
+        self._ends_s = 0.0
+        self._gaps_s = schedule.gaps_s()
+        self._bursts = 0
         with ExitStack() as undo:
             tracing = undo.enter_context(Tracing.open())
             _make_directory(out)
             undo.callback(self._discard_unfinished)
+            host = _core.measure_host()
             self._event_cpu_ns = measure_event_cpu_ns(tracing)
             self._devices = Devices()
             self._devices.meet_all(target.processes())
-            facts = FileFacts(self._devices, target.role_of, target.root)
+            self._facts = FileFacts(self._devices, target.role_of, target.root)
             for file in open_files(target.processes()):
-                facts.of(str(file.path))
-            self._about = about.prepared(target)
+                self._facts.of(str(file.path))
+            self._about = about.prepared(target) | {"host": host and json.loads(host)}
             self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
             spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
             self._recorder = _core.Recorder(json.dumps(self._options(tracing, spool)))
             undo.callback(self._recorder.close)
-            self._decoder = Decoder(self._recorder, facts)
-            undo.callback(self._decoder.abandon)
+            self._decoder = Decoder(self._recorder, self._facts)
+            undo.callback(self._abandon_decoding)
             undo.callback(self._recorder.close)  # first of all, tracing ends
             self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
             self._pids = target.processes()
             self._meter = rates.RateMeter(lambda: rates.waits_of(self._pids))
             self._undo = undo.pop_all()
 
-    def run(self, begun: Callable[[], None] = lambda: None) -> None:
+    def run(self, begun: Callable[[], None] = lambda: None, seconds: float | None = None) -> None:
         """Take bursts by the schedule until its time is over, :meth:`stop` is called, or the target ends.
+
+        May be called again, for a further window of the same recording.
 
         Args:
             begun: called when time begins to count: with a duty of 1, when events are taken.
+            seconds: length of the window, in place of the schedule's.
         """
-        self._began_s = time.monotonic()
+        if self._counters is not None:
+            self._counters.begin()
+        began_s = time.monotonic()
+        length_s = self._schedule.seconds if seconds is None else seconds
+        self._ends_s = began_s + (_LONGEST_S if length_s is None else length_s)
         self._meter.restart()
-        gaps_s = self._schedule.gaps_s()
-        number = 0
+        try:
+            self._take_bursts(begun)
+        finally:
+            self._elapsed_s += time.monotonic() - began_s
+            if self.alive:
+                self._meter.end(recorded=False)
+            if self._counters is not None:
+                self._counters.end()
+
+    def _take_bursts(self, begun: Callable[[], None]) -> None:
         if self._schedule.duty < 1:
             begun()
-            if self._target.clients is None and self._alive():
+            if self._target.clients is None and self.alive:
                 self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
-        while not self._wait(next(gaps_s)):
-            self.begin_burst(slow_s=self._burst_s if number % 2 == 1 else None)
+        while not self._wait(next(self._gaps_s)):
+            self.begin_burst(slow_s=self._burst_s if self._bursts % 2 == 1 else None)
             try:
-                if number == 0 and self._schedule.duty == 1:
+                if self._bursts == 1 and self._schedule.duty == 1:
                     begun()
                 self._wait(self._burst_s)
             finally:
                 self.end_burst()
-            number += 1
 
     def _wait(self, seconds: float) -> bool:
         """Wait, less if the recording is over by then; gives whether it is."""
         until_s = min(time.monotonic() + seconds, self._ends_s)
-        while not self._stopping.is_set() and self._alive():
+        while not self._stopping.is_set() and self.alive:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return until_s >= self._ends_s
@@ -122,6 +151,7 @@ class Session:
         Args:
             slow_s: for how long the log is to be slow, if the schedule has two speeds.
         """
+        self._bursts += 1
         self._pids = self._target.processes()
         self._recorder.set_processes(self._pids)
         if self._target.clients is not None:
@@ -153,13 +183,25 @@ class Session:
 
         Args:
             transactions: done in the time of the recording, if known.
-            elapsed_s: that time; from the begin until now when left out.
+            elapsed_s: that time; that of all windows when left out.
         """
-        if self._alive():
-            self._meter.end(recorded=False)
-        elapsed_s = time.monotonic() - self._began_s if elapsed_s is None else elapsed_s
         self._say("decoding")
         self._decoder.finish()
+        told = self._told(transactions, self._elapsed_s if elapsed_s is None else elapsed_s)
+        self._say("writing")
+        made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
+        self._finished = True
+        return made
+
+    def snapshot(self, directory: Path) -> None:
+        """Write what was taken by now as a recording of its own; between two windows."""
+        self._decoder.finish()
+        told = self._told(None, self._elapsed_s)
+        self._recorder.snapshot(json.dumps(told), directory)
+        self._decoder = Decoder(self._recorder, self._facts)
+
+    def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
+        """What the recording says of itself, but for what the bursts tell."""
         told = {
             **self._about,
             "machine": {**self._about["machine"], "processes_bytes": self._processes_bytes},
@@ -167,12 +209,18 @@ class Session:
             "transactions": transactions,
             "cost": self._cost(),
             "devices": about.devices_json(self._devices),
+            "data_directory_bytes": self._data_directory_bytes(),
         }
-        told["warnings"] = [*told["warnings"], *about.warnings_of(self._devices)]
-        self._say("writing")
-        made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
-        self._finished = True
-        return made
+        warnings = [*told["warnings"], *about.warnings_of(self._devices)]
+        if self._counters is None:
+            return told | {"warnings": warnings}
+        return told | described(self._counters) | {"warnings": [*warnings, *self._counters.warnings]}
+
+    def _data_directory_bytes(self) -> int | None:
+        pids = self._target.processes()
+        if not pids or not self._target.rules.works_in_data_directory:
+            return None
+        return data_directory_bytes(pids[0], self._target.root)
 
     def __enter__(self) -> Self:
         """Give the session."""
@@ -208,23 +256,28 @@ class Session:
         known = rates.cost_of(spans, self._event_cpu_ns)
         return known or {**_NO_COMPARISON, "event_cpu_ns": self._event_cpu_ns}
 
+    def _abandon_decoding(self) -> None:
+        """A snapshot has put another decoder in the place of the first."""
+        self._decoder.abandon()
+
     def _discard_unfinished(self) -> None:
         """What has no ``about.json`` is no recording, and would stand in the way of the next."""
         if not self._finished:
             shutil.rmtree(self._out, ignore_errors=True)
 
-    def _alive(self) -> bool:
+    @property
+    def alive(self) -> bool:
         """Whether one of the processes that were there at the begin still runs."""
         return any(process is not None and process.alive for process in self._seen)
 
     @property
-    def _burst_s(self) -> float:
-        return self._schedule.burst_s if self._schedule.duty < 1 else _LONGEST_S
+    def elapsed_s(self) -> float:
+        """Time that was recorded in all windows, bursts and what is between them."""
+        return self._elapsed_s
 
     @property
-    def _ends_s(self) -> float:
-        """When the schedule's time is over, on the monotonic clock."""
-        return self._began_s + (_LONGEST_S if self._schedule.seconds is None else self._schedule.seconds)
+    def _burst_s(self) -> float:
+        return self._schedule.burst_s if self._schedule.duty < 1 else _LONGEST_S
 
 
 def _make_directory(out: Path) -> None:

@@ -8,10 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
-from tierwise.host import cpu
+from tierwise.host import cpu, ledger
 from tierwise.record import rules as rule_files
 from tierwise.record.facts import RoleOf
 from tierwise.record.rules import Rules
+
+
+def _emulated_disk_servers() -> list[int]:
+    """Pids of the servers of all emulated disks of this machine."""
+    servers = (entry.facts.get("server") for entry in ledger.entries("disk"))
+    return [server["pid"] for server in servers if server]
 
 
 @dataclass(frozen=True)
@@ -30,8 +36,8 @@ class Target:
     settings: Mapping[str, str] = field(default_factory=dict)
     clients: Callable[[], list[int]] | None = None
     """Threads that are its clients, where they are known; else they are found by whom they wake."""
-    disk_servers: Callable[[], list[int]] = list
-    """Pids of servers of emulated disks, whose processor time is storage's."""
+    disk_servers: Callable[[], list[int]] = _emulated_disk_servers
+    """Pids of servers of emulated disks. Their processor time belongs to storage, not to other programs."""
 
 
 def of_pid(pid: int, rules: Rules | None = None) -> Target:

@@ -10,7 +10,7 @@ from rich.text import Text
 from tierwise.advise import Advice, Move, Option
 from tierwise.report import numbers
 from tierwise.report.advice_words import first_sentence, further_sentences, money, months
-from tierwise.report.prediction import plain_table, warnings_text, with_interval
+from tierwise.report.prediction import note_parts, plain_table, warnings_text, with_interval
 from tierwise.report.prediction_words import recorded_sentence
 
 _MOST_MOVES = 12
@@ -33,7 +33,8 @@ def advice_parts(advice: Advice) -> list[Table | Text]:
         if option and option.placement:
             parts += [Text(f"\n{name}", style="bold"), _option(option)]
     parts += [Text(), *(Text(f"Note: {note}.", style="yellow") for note in advice.notes)]
-    return [*parts, *warnings_text(advice.warnings)]
+    best = [advice.best.prediction] if advice.best else []
+    return [*parts, *note_parts(best), *warnings_text(advice.warnings)]
 
 
 def _moves(moves: Sequence[Move], ladder: bool) -> Table:

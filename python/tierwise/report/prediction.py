@@ -12,6 +12,7 @@ from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers
 from tierwise.report.prediction_words import (
     TIME_NAMES,
+    bound_sentence,
     headline,
     question_parts,
     ranking_sentence,
@@ -31,9 +32,8 @@ def prediction_parts(run: RecordedRun, base: Prediction, answers: Sequence[Predi
     if answered:
         parts.append(Text(f"As recorded, {time_sentence(base)}."))
     parts += [Text(), Text(f"Recorded: {recorded_sentence(run)}"), Text()]
-    if not run.refused:
-        parts += [answer_table([base, *answered]), Text()]
-    return [*parts, *_loads(answers), *warning_parts([base, *answers])]
+    parts += [answer_table([base, *answered]), Text()]
+    return [*parts, *_loads(answers), *note_parts(answered), *warning_parts([base, *answers])]
 
 
 def ranking_parts(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[Table | Text]:
@@ -46,6 +46,7 @@ def ranking_parts(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[
         ranking_table(base, ranking),
         Text(),
         *(Text(f"Note: {note}.", style="yellow") for note in ranking.notes),
+        *note_parts(ranking.closer[:1]),
         *warning_parts(ranking.closer),
     ]
 
@@ -91,6 +92,16 @@ def ranking_table(base: Prediction, ranking: Ranking) -> Table:
             with_interval(answer.p99_us, numbers.microseconds),
         )
     return table
+
+
+def note_parts(answers: Sequence[Prediction]) -> list[Text]:
+    """The most that each answer can be, and the state that it holds for; of several answers, which one."""
+    said: dict[str, None] = {}
+    for answer in answers:
+        own = [*([bound_sentence(answer)] if answer.bound else []), *answer.notes]
+        name = f"{', '.join(question_parts(answer.question))}: " if len(answers) > 1 else ""
+        said |= dict.fromkeys(f"{name}{sentence}" for sentence in own)
+    return [Text(f"{sentence[0].upper()}{sentence[1:].rstrip('.')}.") for sentence in said]
 
 
 def warning_parts(answers: Sequence[Prediction]) -> list[Text]:

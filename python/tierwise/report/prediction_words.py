@@ -15,10 +15,10 @@ TIME_NAMES = {
     "cpu": "on CPU",
     "runnable": "waiting for a core",
     "log_device": "writing the log",
-    "log_queue": "behind others' log writes",
-    "read": "reading data",
-    "write": "writing data",
-    "lock": "waiting for locks",
+    "log_queue": "behind others' log flushes",
+    "read": "reading files",
+    "write": "writing files",
+    "lock": "waiting for locks or other threads",
     "client": "at the client",
     "sleep": "asleep",
     "other": "elsewhere",
@@ -92,6 +92,8 @@ def answer_sentence(answer: Prediction) -> str:
         return f"{what}: nothing was done in the time that was simulated."
     if not answer.question.changes:
         return f"{what}: {time_sentence(answer)}."
+    if answer.bounds_only:
+        return f"{what}: {_gain(answer)}; the replay cannot tell more."
     return f"{what}: {_gain(answer)}; then {time_sentence(answer)}."
 
 
@@ -113,10 +115,21 @@ def ranking_sentence(ranking: Ranking) -> str:
     return f"{tried}: {where}: {_gain(best)}{known}."
 
 
+def bound_sentence(answer: Prediction) -> str:
+    """``at most 2.3 times as fast: all waits on the log gone``."""
+    if answer.bound is None:
+        return ""
+    return f"at most {numbers.ratio(answer.bound.speedup)} times as fast: {answer.bound.because}"
+
+
 def _gain(answer: Prediction) -> str:
     speedup = answer.speedup
     if speedup is None:
         return "no figure"
+    if answer.bounds_only:
+        return (
+            f"between {numbers.ratio(speedup.low)} and {numbers.ratio(speedup.high)} times {of_what(answer)}"
+        )
     gained = f"{times(speedup)} {of_what(answer)}"
     if not (answer.faster or answer.slower):
         return f"no difference that can be told ({gained})"

@@ -156,7 +156,12 @@ impl Log {
         match state {
             Precondition::Fresh => return,
             Precondition::Sequential => self.ftl.fill(),
-            Precondition::Random { active_share } => self.ftl.wear_in(active_share),
+            Precondition::Random { active_share } => match &params.cleaning {
+                Some(cleaning) if active_share >= 1.0 => {
+                    self.ftl = params.worn.copy(params, cleaning);
+                }
+                _ => self.ftl.wear_in(active_share),
+            },
         }
         if let Some(slc) = &mut self.slc {
             slc.fill(self.ftl.mapped_share());

@@ -13,11 +13,13 @@ mod history;
 mod log;
 mod params;
 mod slc;
+mod worn;
 
 pub use ftl::{CleaningParams, uniform_write_amplification};
 pub use history::{Window, overwrite_history};
 pub use params::SsdParams;
 pub use slc::SlcParams;
+pub use worn::Worn;
 
 use crate::due::DueList;
 use crate::{

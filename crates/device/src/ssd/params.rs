@@ -2,6 +2,7 @@
 
 use super::ftl::CleaningParams;
 use super::slc::SlcParams;
+use super::worn::Worn;
 use crate::Nanos;
 use crate::profile::{Problem, Section, SectionResult};
 use crate::ram::sector_ns;
@@ -56,6 +57,8 @@ pub struct SsdParams {
     pub cleaning: Option<CleaningParams>,
     /// Flash used with one bit a cell for what arrives.
     pub slc: Option<SlcParams>,
+    /// The state after long use.
+    pub worn: Worn,
 }
 
 impl SsdParams {
@@ -86,6 +89,7 @@ impl SsdParams {
             power_loss_protection: root.flag("power_loss_protection")?,
             cleaning: CleaningParams::parse(root)?,
             slc: SlcParams::parse(root)?,
+            worn: Worn::default(),
         };
         params.validate()?;
         Ok(params)

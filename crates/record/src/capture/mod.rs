@@ -22,6 +22,9 @@ mod paths;
 mod processes;
 mod raw_burst;
 mod reader;
+mod replies;
+mod reply_program;
+mod reply_watch;
 mod session;
 mod spool;
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl OpenWatch {
 }
 
 /// Before Linux 5.11 maps count as locked memory, of which root too has little.
-fn allow_locked_memory() {
+pub fn allow_locked_memory() {
     let limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,
         rlim_max: libc::RLIM_INFINITY,

@@ -7,6 +7,7 @@ use super::foreign::CpuTime;
 use super::merge::Merge;
 use super::opens::{Open, Opens};
 use super::processes::{CallUnderWay, LiveThread, OpenFile};
+use super::replies::{Replies, Reply};
 use super::spool::Stream;
 use crate::{Event, EventKind};
 
@@ -33,6 +34,7 @@ pub struct RawBurst {
     pub files: Vec<OpenFile>,
     pub(super) calls: Vec<CallUnderWay>,
     pub(super) opens: Vec<Open>,
+    pub(super) replies: Vec<Reply>,
     pub(super) streams: Vec<Stream>,
 }
 
@@ -89,6 +91,7 @@ impl RawBurst {
     /// Gives its events to `sink` in order of time, between a start and an end.
     pub fn decode(&self, decoder: &Decoder, mut sink: impl FnMut(Event)) -> Decoded {
         let mut opens = Opens::new(&self.opens);
+        let mut replies = Replies::new(&self.replies);
         let targets = self.targets();
         let mut count = 0;
         sink(edge(self.start_ns, EventKind::BurstStart));
@@ -105,7 +108,9 @@ impl RawBurst {
                 if let Some(opened) = opens.before(&event) {
                     sink(opened);
                 }
+                let replied = replies.after(&event);
                 sink(event);
+                replied.map(&mut sink);
             }
         }
         sink(edge(self.end_ns, EventKind::BurstEnd));

@@ -8,8 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::instance::Pipe;
-use super::opens::{Listener, Open};
+use super::opens::{self, Open};
 use super::options::Options;
+use super::replies::{self, Reply};
 use super::spool::{Spool, Stream};
 
 /// What a burst may take of memory; a longer one is kept in a file.
@@ -23,16 +24,36 @@ pub struct Reader {
     pub tid: i32,
 }
 
-/// What a reader got: pages by pipe, and opens.
-pub type Heard = (Vec<Stream>, Vec<Open>);
+/// Who hears of what the events do not tell; none where the kernel takes no programs.
+#[derive(Default)]
+pub struct Listeners {
+    /// Of opens.
+    pub opens: Option<opens::Listener>,
+    /// Of replies.
+    pub replies: Option<replies::Listener>,
+}
+
+impl Listeners {
+    fn hear(&mut self) {
+        self.opens.iter_mut().for_each(opens::Listener::hear);
+        self.replies.iter_mut().for_each(replies::Listener::hear);
+    }
+}
+
+/// What a reader got.
+#[derive(Default)]
+pub struct Heard {
+    /// Pages by pipe.
+    pub streams: Vec<Stream>,
+    /// Files that were opened.
+    pub opens: Vec<Open>,
+    /// What sessions sent.
+    pub replies: Vec<Reply>,
+}
 
 impl Reader {
-    /// Begins to read these pipes, and to listen for opens, again and again.
-    pub fn start(
-        pipes: Vec<Pipe>,
-        listener: Option<Listener>,
-        options: &Options,
-    ) -> io::Result<Self> {
+    /// Begins to read these pipes, and to listen, again and again.
+    pub fn start(pipes: Vec<Pipe>, listeners: Listeners, options: &Options) -> io::Result<Self> {
         let spool = Spool::new(MEMORY_BYTES, &options.spool_dir)?;
         let poll = options.poll;
         let stop = Arc::new(AtomicBool::new(false));
@@ -42,7 +63,7 @@ impl Reader {
             .name("tierwise-reader".into())
             .spawn(move || {
                 let _ = tell.send(current_tid());
-                read_until(&stopped, &pipes, listener, spool, poll)
+                read_until(&stopped, &pipes, listeners, spool, poll)
             })?;
         Ok(Self {
             stop,
@@ -78,7 +99,7 @@ impl Drop for Reader {
 fn read_until(
     stopped: &AtomicBool,
     pipes: &[Pipe],
-    mut listener: Option<Listener>,
+    mut listeners: Listeners,
     mut spool: Spool,
     poll: Duration,
 ) -> io::Result<Heard> {
@@ -90,11 +111,15 @@ fn read_until(
         for (pipe, stream) in pipes.iter().zip(&mut streams) {
             drain(&pipe.file, &mut page, |page| stream.push(page, &mut spool))?;
         }
-        listener.iter_mut().for_each(Listener::hear);
+        listeners.hear();
         if last {
             spool.finish(&mut streams)?;
-            let opens = listener.map_or_else(Vec::new, Listener::into_opens);
-            return Ok((streams, opens));
+            let Listeners { opens, replies } = listeners;
+            return Ok(Heard {
+                streams,
+                opens: opens.map_or_else(Vec::new, opens::Listener::into_opens),
+                replies: replies.map_or_else(Vec::new, replies::Listener::into_replies),
+            });
         }
         thread::park_timeout(poll);
     }

@@ -11,10 +11,12 @@ use super::family::Family;
 use super::foreign::CpuUse;
 use super::instance::Counts;
 use super::open_watch::OpenWatch;
-use super::opens::Listener;
+use super::opens;
 use super::processes::{self, LiveThread};
 use super::raw_burst::RawBurst;
-use super::reader::Reader;
+use super::reader::{Listeners, Reader};
+use super::replies;
+use super::reply_watch::ReplyWatch;
 use super::tracers::Tracers;
 use super::{CaptureError, Options};
 
@@ -27,7 +29,9 @@ pub struct Capture {
     tracers: Tracers,
     clients: Vec<i32>,
     /// None where the kernel takes no programs.
-    watch: Option<Arc<Mutex<OpenWatch>>>,
+    open_watch: Option<Arc<Mutex<OpenWatch>>>,
+    /// The same.
+    reply_watch: Option<Arc<Mutex<ReplyWatch>>>,
     /// Lets go of the programs of the last burst.
     releasing: Option<JoinHandle<()>>,
     counts_before: Counts,
@@ -39,7 +43,7 @@ struct Running {
     reader: Reader,
     /// Processor time before it.
     cpu: CpuUse,
-    /// Programs that hear of opens, as long as this is kept.
+    /// Programs that hear of opens and replies, as long as this is kept.
     watching: Vec<Attachment>,
 }
 
@@ -48,14 +52,15 @@ impl Capture {
     pub fn attach(options: Options) -> Result<Self, CaptureError> {
         let mut decoder = Decoder::default();
         let tracers = Tracers::create(&options, &mut decoder)?;
-        let watch = OpenWatch::load(&options.tracefs);
-        let watch = watch.ok().map(|watch| Arc::new(Mutex::new(watch)));
+        let open_watch = OpenWatch::load(&options.tracefs);
+        let reply_watch = ReplyWatch::load(&options.tracefs);
         let capture = Self {
+            open_watch: open_watch.ok().map(|watch| Arc::new(Mutex::new(watch))),
+            reply_watch: reply_watch.ok().map(|watch| Arc::new(Mutex::new(watch))),
             options,
             decoder: Arc::new(decoder),
             tracers,
             clients: Vec::new(),
-            watch,
             releasing: None,
             counts_before: Counts::default(),
             burst: None,
@@ -134,9 +139,10 @@ impl Capture {
         // The kernel takes some 50 ms to let go of each program, in which it does nothing else for us.
         self.releasing = Some(thread::spawn(move || drop(running.watching)));
         let heard = running.reader.finish();
-        let (streams, opens) = heard.map_err(|error| unreadable(&error))?;
-        burst.streams = streams;
-        burst.hear(opens);
+        let heard = heard.map_err(|error| unreadable(&error))?;
+        burst.streams = heard.streams;
+        burst.replies = heard.replies;
+        burst.hear(heard.opens);
         let counts = self.tracers.counts();
         burst.events = counts.read - self.counts_before.read;
         burst.lost_events = counts.lost - self.counts_before.lost;
@@ -159,9 +165,9 @@ impl Capture {
         // Again, for threads that were started before their parents were followed.
         let family = Family::now();
         let pids = self.follow_threads(&family)?;
-        let (listener, watching) = self.watch_opens(&pids);
+        let (listeners, watching) = self.watch(&pids);
         let mut burst = self.surroundings(&family, &pids);
-        let reader = Reader::start(self.tracers.pipes()?, listener, &self.options);
+        let reader = Reader::start(self.tracers.pipes()?, listeners, &self.options);
         let reader = reader.map_err(|error| unreadable(&error))?;
         let cpu = CpuUse::now(reader.tid, &self.disk_servers(&family), &family);
         self.tracers.record()?;
@@ -174,16 +180,24 @@ impl Capture {
         })
     }
 
-    /// Hears of opens from now on, so that none falls between what was open before and the first event.
-    fn watch_opens(&self, pids: &[i32]) -> (Option<Listener>, Vec<Attachment>) {
-        let Some(watch) = &self.watch else {
-            return (None, Vec::new());
-        };
-        let locked = watch.lock().unwrap_or_else(PoisonError::into_inner);
-        match locked.attach() {
-            Ok(watching) => (Some(Listener::new(Arc::clone(watch), pids)), watching),
-            Err(_) => (None, Vec::new()),
+    /// Hears of opens and replies from now on, so that no open falls between what was open before and the first event.
+    fn watch(&self, pids: &[i32]) -> (Listeners, Vec<Attachment>) {
+        let (mut listeners, mut watching) = (Listeners::default(), Vec::new());
+        if let Some(watch) = &self.open_watch {
+            let locked = watch.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Ok(attached) = locked.attach() {
+                watching.extend(attached);
+                listeners.opens = Some(opens::Listener::new(Arc::clone(watch), pids));
+            }
         }
+        if let Some(watch) = &self.reply_watch {
+            let locked = watch.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Ok(attached) = locked.attach(pids) {
+                watching.extend(attached);
+                listeners.replies = Some(replies::Listener::new(Arc::clone(watch)));
+            }
+        }
+        (listeners, watching)
     }
 
     /// Threads, open files and calls under way as a burst begins.

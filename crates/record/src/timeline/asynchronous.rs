@@ -100,6 +100,7 @@ fn add(tracks: &mut [Track], at: usize, time_ns: u64, kind: CallKind) -> Submitt
         size_bytes: 0,
         asynchronous: true,
         failed: false,
+        transaction_status: None,
     });
     Submitted { track: at, index }
 }

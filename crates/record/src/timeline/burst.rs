@@ -128,6 +128,7 @@ impl Burst {
                 }
                 None => {}
             },
+            EventKind::Replied(status) => calls::replied(track, self.underway[at], *status),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! System calls from their entry to their exit.
 
-use tierwise_recording::{Call, CallKind, NONE, UNKNOWN};
+use tierwise_recording::{Call, CallKind, NONE, TransactionStatus, UNKNOWN};
 
 use super::files::{Descriptors, Files};
 use super::syscalls::{self, Change, Offset, Shape, Size};
@@ -81,6 +81,7 @@ impl Tables {
             size_bytes: 0,
             asynchronous: false,
             failed: false,
+            transaction_status: None,
         }
     }
 
@@ -181,6 +182,14 @@ impl Tables {
     }
 }
 
+/// What the call under way sends ends with this status; a file that is written has none.
+pub(super) fn replied(track: &mut Track, call: Option<Underway>, status: TransactionStatus) {
+    let row = call.and_then(|call| track.calls.get_mut(call.index as usize));
+    if let Some(row) = row.filter(|row| row.kind == CallKind::Send) {
+        row.transaction_status = Some(status);
+    }
+}
+
 /// A call whose entry was before the burst ends in it: all that the thread did so far was in it.
 pub(super) fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
     let begun_ns = track
@@ -208,6 +217,7 @@ pub(super) fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, resul
         },
         asynchronous: false,
         failed: result < 0,
+        transaction_status: None,
     });
     for state in &mut track.states {
         state.call = index;

@@ -198,9 +198,10 @@ impl Timeline {
             EventKind::UringComplete { request, result } => {
                 self.burst.submitted_done(time_ns, *request, *result);
             }
-            EventKind::Enter { .. } | EventKind::Exit { .. } | EventKind::Opened(_) => {
-                self.act(event);
-            }
+            EventKind::Enter { .. }
+            | EventKind::Exit { .. }
+            | EventKind::Opened(_)
+            | EventKind::Replied(_) => self.act(event),
         }
     }
 

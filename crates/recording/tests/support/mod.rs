@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tierwise_recording::{
     About, Block, BlockOp, Burst, BurstRows, Call, CallKind, Cost, Device, File, Machine, NONE,
-    Recording, Role, State, StateKind, Thread, ThreadClass, UNKNOWN, Writer,
+    Recording, Role, State, StateKind, Thread, ThreadClass, TransactionStatus, UNKNOWN, Writer,
 };
 
 /// A folder for one test, gone with it.
@@ -119,6 +119,10 @@ pub fn burst(number: u64) -> BurstRows {
                 size_bytes: 8192,
                 asynchronous: at == 3,
                 failed: at == 4,
+                transaction_status: (kind == CallKind::Send).then(|| {
+                    let all = TransactionStatus::ALL;
+                    all[(number + u64::from(thread)) as usize % all.len()]
+                }),
             });
         }
     }

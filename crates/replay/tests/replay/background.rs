@@ -1,8 +1,8 @@
 //! What no client waits for, and what it costs them.
 
 use tierwise_recording::{Role, ThreadClass};
-use tierwise_replay::{LivePath, Outcome, Scenario, replay};
-use tierwise_work::{Away, Grouping, Pace, Session, Step, SyncScript, Work};
+use tierwise_replay::{EmulatedPath, Outcome, Scenario, replay};
+use tierwise_work::{Delay, Grouping, Pace, Session, Step, SyncScript, Work};
 
 use crate::support::{MS, SECOND, all_on, cpu, memory, session, shipped, update, work};
 
@@ -138,7 +138,7 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
         outcome.elapsed_s * 1e6 / outcome.turns as f64
     };
     assert!((read_us(&scenario) - 2.0).abs() < 0.1);
-    scenario.live = Some(LivePath {
+    scenario.live = Some(EmulatedPath {
         path_ns: 8000,
         serial_flush: true,
     });
@@ -147,7 +147,7 @@ fn no_answer_comes_sooner_than_the_path_to_a_live_disk() {
 
 #[test]
 fn other_programs_take_their_part_of_the_cores() {
-    let pause = Step::Away(Away {
+    let pause = Step::Delay(Delay {
         time_ns: 1000,
         timer: false,
     });

@@ -2,7 +2,7 @@
 
 use crate::support::{MS, SECOND, all_on, cpu, memory, work};
 use tierwise_replay::replay;
-use tierwise_work::{Away, Grouping, Step, WakeRules, Work};
+use tierwise_work::{Delay, Grouping, Step, WakeupRules, Work};
 
 /// Ten sessions on eight cores: 50 µs of the server, 100 µs of the client.
 fn ten(client: impl Fn(u32) -> Option<u32>) -> Work {
@@ -67,7 +67,7 @@ fn a_client_that_woke_before_its_server_left_needs_less_time() {
             head_start_ns,
         };
         let work = Work {
-            wakes: WakeRules::new(0.0, 0.0, 30_000),
+            wakeups: WakeupRules::new(0.0, 0.0, 30_000),
             ..work(1, &[cpu(50), asks], Grouping::LeaderFollower)
         };
         let outcome = replay(&work, &all_on(memory(0.0), SECOND, 1));
@@ -82,7 +82,7 @@ fn a_client_that_woke_before_its_server_left_needs_less_time() {
 
 #[test]
 fn a_transaction_begins_with_its_first_request() {
-    let away = Step::Away(Away {
+    let away = Step::Delay(Delay {
         time_ns: MS,
         timer: false,
     });

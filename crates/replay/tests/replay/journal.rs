@@ -2,7 +2,7 @@
 
 use tierwise_recording::Role;
 use tierwise_replay::replay;
-use tierwise_work::{CpuCost, Grouping, JournalRules, Step, SyncScript, WakeRules, Work};
+use tierwise_work::{Grouping, JournalRules, Step, SyncScript, WakeupRules, WarmupCost, Work};
 
 use crate::support::{all_on, cpu, memory, work};
 
@@ -27,7 +27,7 @@ fn syncing(journal: JournalRules, journal_writes: Vec<(u64, u32)>, starts_us: u3
             flushes: 2,
             journal_writes,
         }],
-        wakes: WakeRules::new(1.0, 0.0, starts_us * 1000),
+        wakeups: WakeupRules::new(1.0, 0.0, starts_us * 1000),
         ..work(1, &[cpu(50), sync], Grouping::Alone)
     }
 }
@@ -41,7 +41,12 @@ fn turn_us(work: &Work, latency_us: f64) -> f64 {
 }
 
 /// What rules add to a turn on a device without a volatile cache, which is not flushed.
-fn added_us(journal_writes: &[(u64, u32)], starts_us: u32, latency_us: f64, cpu: CpuCost) -> f64 {
+fn added_us(
+    journal_writes: &[(u64, u32)],
+    starts_us: u32,
+    latency_us: f64,
+    cpu: WarmupCost,
+) -> f64 {
     let [with, without] = [RULES, JournalRules::default()].map(|rules| {
         let work = Work {
             cpu,
@@ -71,8 +76,8 @@ fn a_commit_of_the_journal_starts_its_thread_three_times() {
 #[test]
 fn a_thread_that_waited_for_long_takes_longer() {
     let both = [(100, 16), (116, 8)];
-    let added =
-        [20.0, 1000.0, 8000.0].map(|latency_us| added_us(&both, 0, latency_us, CpuCost::default()));
+    let added = [20.0, 1000.0, 8000.0]
+        .map(|latency_us| added_us(&both, 0, latency_us, WarmupCost::default()));
     assert!(
         added.windows(2).all(|two| two[0] + 5.0 < two[1]),
         "{added:?}"

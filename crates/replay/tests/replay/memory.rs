@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use tierwise_recording::Role;
-use tierwise_replay::{Misses, Mode, Outcome, Scenario, replay};
+use tierwise_replay::{MissAssumption, Mode, Outcome, Scenario, replay};
 use tierwise_work::{Grouping, PageCache, Reuse, Step, Work};
 
 use crate::support::{all_on, cpu, memory, work};
@@ -20,7 +20,7 @@ fn reader(uses: &[Use]) -> Work {
         let (role, sector, sectors) = (Role::Data, place * 4096, 8);
         steps.push(Step::Reuse(pages.map_or(Reuse::UNKNOWN, Reuse::after)));
         steps.push(if found {
-            Step::Look {
+            Step::CachedRead {
                 role,
                 sector,
                 sectors,
@@ -46,7 +46,7 @@ fn reader(uses: &[Use]) -> Work {
     }
 }
 
-fn asked(work: &Work, memory_bytes: Option<u64>, misses: Misses) -> Outcome {
+fn asked(work: &Work, memory_bytes: Option<u64>, misses: MissAssumption) -> Outcome {
     let scenario = Scenario {
         mode: Mode::Once,
         memory_bytes,
@@ -75,7 +75,7 @@ proptest! {
     fn more_memory_never_misses_more(uses in uses()) {
         let work = reader(&uses);
         let sizes = [16, 40, 64, 80, 200];
-        let answers = sizes.map(|size| asked(&work, Some(size * MIB), Misses::Likely));
+        let answers = sizes.map(|size| asked(&work, Some(size * MIB), MissAssumption::Likely));
         for pair in answers.windows(2) {
             prop_assert!(reads(&pair[1]) <= reads(&pair[0]));
             prop_assert!(pair[1].elapsed_s <= pair[0].elapsed_s + 1e-9);
@@ -85,16 +85,16 @@ proptest! {
     #[test]
     fn the_recorded_size_changes_nothing(uses in uses()) {
         let work = reader(&uses);
-        for misses in [Misses::Fewest, Misses::Likely, Misses::Most] {
+        for misses in [MissAssumption::Fewest, MissAssumption::Likely, MissAssumption::Most] {
             let same = asked(&work, Some(64 * MIB), misses);
-            prop_assert_eq!(&same, &asked(&work, None, Misses::Likely));
+            prop_assert_eq!(&same, &asked(&work, None, MissAssumption::Likely));
         }
     }
 
     #[test]
     fn what_is_not_known_lies_between_its_bounds(uses in uses(), size in 1_u64..300) {
         let work = reader(&uses);
-        let all = [Misses::Fewest, Misses::Likely, Misses::Most];
+        let all = [MissAssumption::Fewest, MissAssumption::Likely, MissAssumption::Most];
         let counts = all.map(|misses| reads(&asked(&work, Some(size * MIB), misses)));
         prop_assert!(counts[0] <= counts[1] && counts[1] <= counts[2], "{:?}", counts);
     }
@@ -104,16 +104,25 @@ proptest! {
 fn a_page_is_read_from_the_device_once_the_cache_is_too_small_for_it() {
     let work = reader(&[(Some(20 * MIB / PAGE_BYTES), true)]);
     // 50 turns; 43 MiB of memory leave 19 for pages.
-    assert_eq!(reads(&asked(&work, Some(43 * MIB), Misses::Likely)), 50);
-    assert_eq!(reads(&asked(&work, Some(46 * MIB), Misses::Likely)), 0);
+    assert_eq!(
+        reads(&asked(&work, Some(43 * MIB), MissAssumption::Likely)),
+        50
+    );
+    assert_eq!(
+        reads(&asked(&work, Some(46 * MIB), MissAssumption::Likely)),
+        0
+    );
     let first = reader(&[(Some(u64::MAX), false)]);
-    assert_eq!(reads(&asked(&first, Some(1 << 40), Misses::Fewest)), 50);
+    assert_eq!(
+        reads(&asked(&first, Some(1 << 40), MissAssumption::Fewest)),
+        50
+    );
 }
 
 #[test]
 fn a_reader_that_goes_on_finds_what_was_read_ahead() {
     let far = Step::Reuse(Reuse::after(1 << 20));
-    let look = |place: u64| Step::Look {
+    let look = |place: u64| Step::CachedRead {
         role: Role::Data,
         sector: place * 256,
         sectors: 256,
@@ -123,7 +132,7 @@ fn a_reader_that_goes_on_finds_what_was_read_ahead() {
         .collect();
     let mut work = reader(&[]);
     work.sessions = vec![crate::support::session("reader", 1, &steps)];
-    let outcome = asked(&work, Some(32 * MIB), Misses::Likely);
+    let outcome = asked(&work, Some(32 * MIB), MissAssumption::Likely);
     // A millisecond for the device and one for the processor each, at the same time from the second on.
     assert!(
         (0.1..0.11).contains(&outcome.elapsed_s),

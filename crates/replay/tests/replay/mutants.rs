@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Library, Profile};
 use tierwise_recording::{NONE, Recording, Role};
-use tierwise_replay::{Mode, Program, Retrace, Scenario, recorded_mode, replay_all};
+use tierwise_replay::{Mode, Program, ReproductionRequest, Scenario, recorded_mode, replay_all};
 use tierwise_work::Work;
 
 use crate::changes::change;
@@ -118,7 +118,7 @@ fn replayed(recording: &Recording, library: &Library, elsewhere: &Profile, seed:
         return Came::NotToReplay;
     };
     let stop = AtomicBool::new(false);
-    let retrace = Retrace {
+    let retrace = ReproductionRequest {
         seeds: vec![seed],
         span_s: Some(SPAN_S),
     };

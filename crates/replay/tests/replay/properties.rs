@@ -4,7 +4,7 @@ use crate::support::{MS, all_on, hot_lock, memory};
 use proptest::prelude::*;
 use tierwise_recording::Role;
 use tierwise_replay::{Mode, Outcome, Scenario, replay};
-use tierwise_work::{Away, Grouping, Session, Step, SyncScript, Work};
+use tierwise_work::{Delay, Grouping, Session, Step, SyncScript, Work};
 
 fn step() -> impl Strategy<Value = Step> {
     let role = prop::sample::select(vec![Role::Data, Role::Temp, Role::Index]);
@@ -21,17 +21,18 @@ fn step() -> impl Strategy<Value = Step> {
             }
         ),
         (1_000..1_000_000u64, any::<bool>())
-            .prop_map(|(time_ns, timer)| Step::Away(Away { time_ns, timer })),
+            .prop_map(|(time_ns, timer)| Step::Delay(Delay { time_ns, timer })),
         file.clone().prop_map(|(role, sector, sectors)| Step::Read {
             role,
             sector,
             sectors
         }),
-        file.clone().prop_map(|(role, sector, sectors)| Step::Look {
-            role,
-            sector,
-            sectors
-        }),
+        file.clone()
+            .prop_map(|(role, sector, sectors)| Step::CachedRead {
+                role,
+                sector,
+                sectors
+            }),
         file.clone()
             .prop_map(|(role, sector, sectors)| Step::Write {
                 role,

@@ -3,7 +3,7 @@
 use tierwise_device::Library;
 use tierwise_recording::Role;
 use tierwise_replay::{Mode, Program, Scenario, replay};
-use tierwise_work::{Away, Grouping, Step, Work};
+use tierwise_work::{Delay, Grouping, Step, Work};
 
 use crate::support::{SECOND, all_on, cpu, memory, update, work};
 
@@ -22,7 +22,7 @@ fn scenarios_that_cannot_be_say_why() {
     assert!(said(&|scenario| scenario.cores = 0).contains("cores"));
     assert!(said(&|scenario| scenario.cpu_speed = f64::NAN).contains("speed"));
     assert!(said(&|scenario| scenario.clients = Some(0)).contains("clients"));
-    assert!(said(&|scenario| scenario.others_share = Some(2.0)).contains("other programs"));
+    assert!(said(&|scenario| scenario.background_share = Some(2.0)).contains("other programs"));
     assert!(said(&|scenario| scenario.placement.push((Role::Log, 9))).contains("not listed"));
     assert!(said(&|scenario| scenario.devices.clear()).contains("not listed"));
 }
@@ -31,7 +31,7 @@ fn scenarios_that_cannot_be_say_why() {
 fn another_memory_is_refused_where_reads_went_unseen_or_none_is_left() {
     let steps = [
         cpu(10),
-        Step::Look {
+        Step::CachedRead {
             role: Role::Data,
             sector: 0,
             sectors: 8,
@@ -67,7 +67,7 @@ fn a_replay_that_stands_still_is_given_up() {
     };
     let once = |scenario: &mut Scenario| scenario.mode = Mode::Once;
     assert!(refusal(&for_ever, once).contains("stands still"));
-    let long = Step::Away(Away {
+    let long = Step::Delay(Delay {
         time_ns: 20 * 3_600 * SECOND,
         timer: false,
     });

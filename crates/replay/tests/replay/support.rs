@@ -7,7 +7,7 @@ use tierwise_device::{Library, Profile};
 use tierwise_recording::{Role, ThreadClass};
 use tierwise_replay::{Mode, Scenario};
 use tierwise_work::{
-    CpuCost, Grouping, HotLock, LogRules, Pace, RecordedDevice, Session, Step, SyncScript, Turn,
+    Grouping, HotLock, LogRules, Pace, RecordedDevice, Session, Step, SyncScript, Turn, WarmupCost,
     Work,
 };
 
@@ -117,10 +117,10 @@ pub fn work(clients: u32, steps: &[Step], grouping: Grouping) -> Work {
 }
 
 /// Processor time that does not depend on waits.
-pub fn warm() -> CpuCost {
-    CpuCost {
+pub fn warm() -> WarmupCost {
+    WarmupCost {
         cold_ns: 0.0,
-        ..CpuCost::default()
+        ..WarmupCost::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use tierwise_device::Library;
-use tierwise_replay::{Program, Retrace, Scenario, replay};
+use tierwise_replay::{Program, ReproductionRequest, Scenario, replay};
 use tierwise_work::{Grouping, Observed, Step, Work};
 
 use crate::support::{SECOND, all_on, memory, work};
@@ -49,7 +49,7 @@ fn the_recorded_run_is_reproduced_with_recording_and_shown_without() {
             ..recorded()
         };
         let program = Program::new(work, &Library::default()).expect("work that can be run");
-        let retrace = Retrace {
+        let retrace = ReproductionRequest {
             seeds: vec![1],
             span_s: Some(1.0),
         };

@@ -136,7 +136,7 @@ fn scan() -> Work {
             }
         });
         let sector = sector.saturating_sub(window.into());
-        steps.push(Step::Look {
+        steps.push(Step::CachedRead {
             role,
             sector,
             sectors,
@@ -184,7 +184,7 @@ fn what_one_long_request_brought_is_sent_as_readers_come_to_it() {
             sector: 0,
             sectors: 8 * window,
         };
-        let look = |index| Step::Look {
+        let look = |index| Step::CachedRead {
             role,
             sector: index * u64::from(window),
             sectors: window,

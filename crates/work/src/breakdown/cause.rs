@@ -6,7 +6,7 @@ use tierwise_recording::{
     Block, BlockOp, Call, CallKind, NONE, Recording, Role, State, StateKind, ThreadClass,
 };
 
-use super::Part;
+use super::TimeCategory;
 
 /// After its flush of the log a thread first wakes those that waited for that, one call after the other, and
 /// then lets go of what else it held. Measured with PostgreSQL 18, on a core: 1 to 12 µs to the first such call,
@@ -27,19 +27,19 @@ struct Flush {
     file: u32,
 }
 
-/// What a stretch of time went to.
+/// What some time went to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cause {
-    pub part: Part,
+    pub category: TimeCategory,
     pub role: Option<Role>,
     /// Index of the file, or [`NONE`].
     pub file: u32,
 }
 
 impl Cause {
-    fn of(part: Part) -> Self {
+    fn of(category: TimeCategory) -> Self {
         Self {
-            part,
+            category,
             role: None,
             file: NONE,
         }
@@ -139,8 +139,8 @@ impl<'a> Causes<'a> {
     /// What a state's time went to.
     pub(super) fn of(&self, state: &State) -> Cause {
         match state.kind {
-            StateKind::Cpu => Cause::of(Part::Cpu),
-            StateKind::Runnable => Cause::of(Part::Runnable),
+            StateKind::Cpu => Cause::of(TimeCategory::Cpu),
+            StateKind::Runnable => Cause::of(TimeCategory::Runnable),
             StateKind::Blocked => match self.recording.calls.get(state.call as usize) {
                 Some(call) => self.in_call(state, call),
                 None => self.outside(state),
@@ -152,25 +152,25 @@ impl<'a> Causes<'a> {
         let session = self.class(state.thread) == Some(ThreadClass::Session);
         let client = self.class(state.thread) == Some(ThreadClass::Client);
         match call.kind {
-            CallKind::Read => self.of_file(Part::Read, call.file),
+            CallKind::Read => self.of_file(TimeCategory::Read, call.file),
             CallKind::Write | CallKind::Sync | CallKind::Resize => match self.role(call.file) {
-                Some(Role::Log) => self.of_file(Part::LogDevice, call.file),
-                _ => self.of_file(Part::Write, call.file),
+                Some(Role::Log) => self.of_file(TimeCategory::LogDevice, call.file),
+                _ => self.of_file(TimeCategory::Write, call.file),
             },
             CallKind::Await => self.awaited(state),
-            CallKind::Sleep => Cause::of(Part::Sleep),
-            _ if client => Cause::of(Part::Client),
+            CallKind::Sleep => Cause::of(TimeCategory::Sleep),
+            _ if client => Cause::of(TimeCategory::Client),
             CallKind::Receive | CallKind::Send | CallKind::Poll if session => self.spoken(state),
-            CallKind::Receive | CallKind::Poll => Cause::of(Part::Sleep),
-            CallKind::Send => Cause::of(Part::Client),
+            CallKind::Receive | CallKind::Poll => Cause::of(TimeCategory::Sleep),
+            CallKind::Send => Cause::of(TimeCategory::Client),
             CallKind::Lock => self.handed(state, session),
-            CallKind::Name | CallKind::Other => Cause::of(Part::Other),
+            CallKind::Name | CallKind::Other => Cause::of(TimeCategory::Other),
         }
     }
 
-    fn of_file(&self, part: Part, file: u32) -> Cause {
+    fn of_file(&self, category: TimeCategory, file: u32) -> Cause {
         Cause {
-            part,
+            category,
             role: self.role(file),
             file,
         }
@@ -182,7 +182,7 @@ impl<'a> Causes<'a> {
             Some(ThreadClass::Session | ThreadClass::LogWriter | ThreadClass::Background) => {
                 self.handed(state, true)
             }
-            _ => Cause::of(Part::Client),
+            _ => Cause::of(TimeCategory::Client),
         }
     }
 
@@ -190,13 +190,21 @@ impl<'a> Causes<'a> {
     /// such a thread it was for a time, or for work.
     fn handed(&self, state: &State, session: bool) -> Cause {
         if state.waker == NONE {
-            let part = if session { Part::Lock } else { Part::Sleep };
-            return Cause::of(part);
+            let category = if session {
+                TimeCategory::Lock
+            } else {
+                TimeCategory::Sleep
+            };
+            return Cause::of(category);
         }
         if let Some(file) = self.flushed_by(state.waker, state.end_ns) {
-            return self.of_file(Part::LogQueue, file);
+            return self.of_file(TimeCategory::LogQueue, file);
         }
-        Cause::of(if session { Part::Lock } else { Part::Sleep })
+        Cause::of(if session {
+            TimeCategory::Lock
+        } else {
+            TimeCategory::Sleep
+        })
     }
 
     /// The file of the log whose flush by `thread` a waking at this time was for.
@@ -219,12 +227,14 @@ impl<'a> Causes<'a> {
             .filter(|call| call.file != NONE && call.end_ns >= state.start_ns)
             .min_by_key(|call| call.end_ns);
         match ended {
-            Some(call) if call.kind == CallKind::Read => self.of_file(Part::Read, call.file),
-            Some(call) if self.role(call.file) == Some(Role::Log) => {
-                self.of_file(Part::LogDevice, call.file)
+            Some(call) if call.kind == CallKind::Read => {
+                self.of_file(TimeCategory::Read, call.file)
             }
-            Some(call) => self.of_file(Part::Write, call.file),
-            None => Cause::of(Part::Sleep),
+            Some(call) if self.role(call.file) == Some(Role::Log) => {
+                self.of_file(TimeCategory::LogDevice, call.file)
+            }
+            Some(call) => self.of_file(TimeCategory::Write, call.file),
+            None => Cause::of(TimeCategory::Sleep),
         }
     }
 
@@ -238,11 +248,11 @@ impl<'a> Causes<'a> {
                 .filter(|read| read.completed_ns > state.start_ns)
         });
         match read {
-            Some(read) => self.of_file(Part::Read, read.file),
+            Some(read) => self.of_file(TimeCategory::Read, read.file),
             None => Cause::of(match self.class(state.thread) {
-                Some(ThreadClass::Client) => Part::Client,
-                Some(ThreadClass::Kernel) => Part::Sleep,
-                _ => Part::Other,
+                Some(ThreadClass::Client) => TimeCategory::Client,
+                Some(ThreadClass::Kernel) => TimeCategory::Sleep,
+                _ => TimeCategory::Other,
             }),
         }
     }

@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
 
-use crate::Part;
+use crate::TimeCategory;
+use crate::transactions::sessions::LEAST_SHARE;
 
 use cause::Causes;
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
@@ -22,7 +23,8 @@ pub use traffic::{FileTraffic, Requests, RoleTraffic};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slice {
     /// To what.
-    pub part: Part,
+    #[serde(rename = "part")]
+    pub category: TimeCategory,
     /// Of the file, where it was one and has one.
     pub role: Option<Role>,
     /// How long, summed over threads.
@@ -40,7 +42,7 @@ pub struct ClassTime {
     pub threads: u32,
     /// Time that they lived in bursts, summed.
     pub lived_s: f64,
-    /// What it went to, in the order of [`Part`] and of roles.
+    /// What it went to, in the order of [`TimeCategory`] and of roles.
     pub slices: Vec<Slice>,
 }
 
@@ -69,20 +71,45 @@ pub struct Breakdown {
 #[derive(Default)]
 struct Sum {
     lived_ns: u64,
-    parts: BTreeMap<(Part, Option<Role>), u64>,
+    categories: BTreeMap<(TimeCategory, Option<Role>), u64>,
+}
+
+impl Sum {
+    fn add(&mut self, thread: Self) {
+        self.lived_ns += thread.lived_ns;
+        for (category, time_ns) in thread.categories {
+            *self.categories.entry(category).or_default() += time_ns;
+        }
+    }
+
+    /// Time that went to neither the client nor a timer.
+    fn busy_ns(&self) -> u64 {
+        let busy = self.categories.iter();
+        busy.filter(|((category, _), _)| {
+            !matches!(category, TimeCategory::Client | TimeCategory::Sleep)
+        })
+        .map(|(_, time_ns)| time_ns)
+        .sum()
+    }
 }
 
 /// Says where the time went.
 #[must_use]
 pub fn breakdown(recording: &Recording) -> Breakdown {
     let causes = Causes::new(recording);
-    let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
+    let mut threads: Vec<(usize, Sum)> = Vec::new();
     let mut waited = vec![0; recording.files.len()];
     let mut sum_error: f64 = 0.0;
     for states in recording.states.chunk_by(|a, b| a.thread == b.thread) {
-        let class = recording.threads[states[0].thread as usize].class;
-        let sum = sums.entry(class).or_default();
-        sum_error = sum_error.max(add_thread(recording, &causes, states, sum, &mut waited));
+        let mut sum = Sum::default();
+        let error = add_thread(recording, &causes, states, &mut sum, &mut waited);
+        sum_error = sum_error.max(error);
+        threads.push((states[0].thread as usize, sum));
+    }
+    let classes = classes(recording, &threads);
+    let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
+    for (thread, sum) in threads {
+        sums.entry(classes[thread]).or_default().add(sum);
     }
     let span_ns = span_ns(recording);
     let cores = recording.about.machine.cores;
@@ -93,12 +120,32 @@ pub fn breakdown(recording: &Recording) -> Breakdown {
         busy_share: share(cpu_ns(&recording.states), span_ns * u64::from(cores)),
         classes: sums
             .iter()
-            .map(|(class, sum)| class_time(recording, *class, sum))
+            .map(|(class, sum)| class_time(&classes, *class, sum))
             .collect(),
         roles: traffic::by_role(recording, &waited),
         files: traffic::by_file(recording, &waited),
         sum_error,
     }
+}
+
+/// The class of each thread. Sessions that do next to nothing while others work are no part of the load: replay leaves
+/// them out, and here they count as other threads.
+fn classes(recording: &Recording, threads: &[(usize, Sum)]) -> Vec<ThreadClass> {
+    let mut classes: Vec<ThreadClass> = recording.threads.iter().map(|one| one.class).collect();
+    let sessions = threads
+        .iter()
+        .filter(|(thread, _)| recording.threads[*thread].class == ThreadClass::Session);
+    let busy_ns: Vec<(usize, u64)> = sessions
+        .map(|(thread, sum)| (*thread, sum.busy_ns()))
+        .collect();
+    let all_ns: u64 = busy_ns.iter().map(|(_, busy_ns)| busy_ns).sum();
+    let least_ns = all_ns as f64 / busy_ns.len().max(1) as f64 * LEAST_SHARE;
+    for (thread, busy_ns) in busy_ns {
+        if (busy_ns as f64) < least_ns {
+            classes[thread] = ThreadClass::Other;
+        }
+    }
+    classes
 }
 
 /// Adds the time of one thread; gives how far its parts are from the time it lived.
@@ -113,7 +160,9 @@ fn add_thread(
     for state in states {
         let time_ns = state.end_ns - state.start_ns;
         let cause = causes.of(state);
-        *sum.parts.entry((cause.part, cause.role)).or_default() += time_ns;
+        *sum.categories
+            .entry((cause.category, cause.role))
+            .or_default() += time_ns;
         if let Some(waited) = waited.get_mut(cause.file as usize) {
             *waited += time_ns;
         }
@@ -138,17 +187,16 @@ fn lived_ns(recording: &Recording, states: &[State]) -> u64 {
     bursts.sum()
 }
 
-fn class_time(recording: &Recording, class: ThreadClass, sum: &Sum) -> ClassTime {
-    let threads = recording.threads.iter();
+fn class_time(classes: &[ThreadClass], class: ThreadClass, sum: &Sum) -> ClassTime {
     ClassTime {
         class: class.name(),
-        threads: threads.filter(|thread| thread.class == class).count() as u32,
+        threads: classes.iter().filter(|&&one| one == class).count() as u32,
         lived_s: seconds(sum.lived_ns),
         slices: sum
-            .parts
+            .categories
             .iter()
-            .map(|(&(part, role), &time_ns)| Slice {
-                part,
+            .map(|(&(category, role), &time_ns)| Slice {
+                category,
                 role,
                 time_s: seconds(time_ns),
                 share: share(time_ns, sum.lived_ns),

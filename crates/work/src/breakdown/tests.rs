@@ -5,7 +5,7 @@ use tierwise_recording::{
     ThreadClass, UNKNOWN,
 };
 
-use super::{Breakdown, Part, breakdown};
+use super::{Breakdown, TimeCategory, breakdown};
 
 const LEADER: u32 = 0;
 const LOG: u32 = 0;
@@ -49,6 +49,7 @@ impl Builder {
             size_bytes: 0,
             asynchronous: false,
             failed: false,
+            transaction_status: None,
         });
         self.recording.calls.len() as u32 - 1
     }
@@ -117,22 +118,28 @@ fn recorded() -> Recording {
     made.recording
 }
 
-fn time_us(found: &Breakdown, part: Part, role: Option<Role>) -> u64 {
+fn time_us(found: &Breakdown, category: TimeCategory, role: Option<Role>) -> u64 {
     let slices = &found.classes[0].slices;
     let slice = slices
         .iter()
-        .find(|slice| (slice.part, slice.role) == (part, role));
+        .find(|slice| (slice.category, slice.role) == (category, role));
     slice.map_or(0, |slice| (slice.time_s * 1e6).round() as u64)
 }
 
 #[test]
 fn waits_go_to_what_ended_them() {
     let found = breakdown(&recorded());
-    assert_eq!(time_us(&found, Part::LogDevice, Some(Role::Log)), 380);
+    assert_eq!(
+        time_us(&found, TimeCategory::LogDevice, Some(Role::Log)),
+        380
+    );
     let followers = (505 - 205) + (508 - 205);
-    assert_eq!(time_us(&found, Part::LogQueue, Some(Role::Log)), followers);
-    assert_eq!(time_us(&found, Part::Lock, None), 541 - 205);
-    assert_eq!(time_us(&found, Part::Read, Some(Role::Data)), 400);
+    assert_eq!(
+        time_us(&found, TimeCategory::LogQueue, Some(Role::Log)),
+        followers
+    );
+    assert_eq!(time_us(&found, TimeCategory::Lock, None), 541 - 205);
+    assert_eq!(time_us(&found, TimeCategory::Read, Some(Role::Data)), 400);
 }
 
 #[test]
@@ -146,6 +153,24 @@ fn parts_sum_to_the_time_of_every_class() {
     let log = &found.roles[0];
     assert_eq!((log.role, log.syncs), (Some(Role::Log), 1));
     assert_eq!(found.files[0].path, "/db/log", "with the followers' time");
+}
+
+#[test]
+fn a_session_that_only_looks_on_is_no_part_of_the_load() {
+    let mut made = Builder {
+        recording: recorded(),
+    };
+    let idle = made.thread(ThreadClass::Session);
+    let wait = made.call(idle, CallKind::Receive, NONE, (0, 1000));
+    made.waits(idle, wait, (1, 999), NONE);
+    let found = breakdown(&made.recording);
+    let counts: Vec<_> = found
+        .classes
+        .iter()
+        .map(|one| (one.class, one.threads))
+        .collect();
+    assert_eq!(counts, [("session", 5), ("other", 1)]);
+    assert_eq!(time_us(&found, TimeCategory::Client, None), 0);
 }
 
 #[test]
@@ -179,7 +204,7 @@ fn a_wait_for_asynchronous_calls_is_for_the_first_to_be_done() {
     }
     made.waits(session, wait, (100, 300), NONE);
     let found = breakdown(&made.recording);
-    assert_eq!(time_us(&found, Part::Read, Some(Role::Data)), 200);
+    assert_eq!(time_us(&found, TimeCategory::Read, Some(Role::Data)), 200);
 }
 
 #[test]
@@ -188,7 +213,7 @@ fn a_client_whose_calls_are_not_traced_waits_for_its_server() {
     let client = made.thread(ThreadClass::Client);
     made.waits(client, NONE, (100, 300), NONE);
     assert_eq!(
-        time_us(&breakdown(&made.recording), Part::Client, None),
+        time_us(&breakdown(&made.recording), TimeCategory::Client, None),
         200
     );
 }

@@ -89,7 +89,7 @@ fn what_a_checkpoint_did_is_no_step() {
     let moves = |step: &&Step| {
         matches!(
             step,
-            Step::Sync { .. } | Step::Write { .. } | Step::Look { .. } | Step::Forget { .. }
+            Step::Sync { .. } | Step::Write { .. } | Step::CachedRead { .. } | Step::Forget { .. }
         )
     };
     assert_eq!(steps.iter().filter(moves).count(), 0);

@@ -68,7 +68,7 @@ fn requests_sent_together_keep_their_order_and_one_is_waited_for() {
         sectors: 16,
         write: false,
     };
-    let look = Step::Look {
+    let look = Step::CachedRead {
         role: Role::Data,
         sector: 0,
         sectors: 16,
@@ -87,7 +87,7 @@ fn a_wait_that_no_request_explains_is_not_for_the_device() {
     made.block(data, session, BlockOp::Read, 1_000, (500, 50_500));
     assert!(matches!(
         moves(&work(made))[..],
-        [Step::Read { .. }, Step::Look { sector: 16, .. }]
+        [Step::Read { .. }, Step::CachedRead { sector: 16, .. }]
     ));
 }
 

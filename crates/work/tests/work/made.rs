@@ -2,7 +2,7 @@
 
 use tierwise_recording::{
     About, Block, BlockOp, Burst, Call, CallKind, Device, File, Machine, NONE, Recording, Role,
-    State, StateKind, Thread, ThreadClass, UNKNOWN,
+    State, StateKind, Thread, ThreadClass, TransactionStatus, UNKNOWN,
 };
 use tierwise_work::Step;
 
@@ -214,6 +214,7 @@ impl Doing<'_> {
             size_bytes: bytes.1,
             asynchronous: false,
             failed: false,
+            transaction_status: None,
         });
         self.state(StateKind::Cpu, 1_000, NONE, number);
         for &(time_ns, waker) in waits {
@@ -231,6 +232,15 @@ impl Doing<'_> {
 
     pub fn send(&mut self, file: u32, size: u64) -> &mut Self {
         self.call(CallKind::Send, file, (UNKNOWN, size), (0, NONE))
+    }
+
+    /// A reply that tells a status.
+    pub fn reply(&mut self, file: u32, size: u64, status: TransactionStatus) -> &mut Self {
+        self.send(file, size);
+        if let Some(call) = self.recording.calls.last_mut() {
+            call.transaction_status = Some(status);
+        }
+        self
     }
 
     pub fn sync(&mut self, file: u32, time_ns: u64) -> &mut Self {

@@ -3,10 +3,11 @@
 mod any;
 mod checkpoints;
 mod files;
+mod log_replica;
 mod made;
-mod member;
 mod memory;
 mod one_writer;
 mod steps;
 mod storage;
+mod transactions;
 mod turns;

@@ -48,7 +48,7 @@ fn reuses(work: &Work) -> Vec<Reuse> {
     for step in &work.sessions[0].steps {
         match step {
             Step::Reuse(now) => reuse = *now,
-            Step::Look { .. } | Step::Read { .. } => found.push(reuse),
+            Step::CachedRead { .. } | Step::Read { .. } => found.push(reuse),
             _ => {}
         }
     }

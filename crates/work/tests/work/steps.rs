@@ -53,12 +53,12 @@ fn reads_wait_for_their_own_request_or_for_one_under_way() {
                 sectors: 16,
                 write: false
             },
-            &Step::Look {
+            &Step::CachedRead {
                 role,
                 sector: 16,
                 sectors: 16
             },
-            &Step::Look {
+            &Step::CachedRead {
                 role,
                 sector: 32,
                 sectors: 16
@@ -165,6 +165,6 @@ fn a_wait_for_a_thread_that_none_ends_is_a_timers() {
         .cpu(100_000);
     let work = Work::from_recording(&made.finish()).expect("work");
     let timer =
-        |step: &Step| matches!(step, Step::Away(away) if away.timer && away.time_ns == 20_000_000);
+        |step: &Step| matches!(step, Step::Delay(away) if away.timer && away.time_ns == 20_000_000);
     assert!(work.sessions[0].steps.iter().any(timer));
 }

@@ -2,7 +2,7 @@
 
 use crate::made::Made;
 use tierwise_recording::{BlockOp, CallKind, NONE, Recording, Role, State, ThreadClass};
-use tierwise_work::{Away, Grouping, Step, Work};
+use tierwise_work::{Delay, Grouping, Step, Work};
 
 const FLUSH_NS: u64 = 100_000;
 const TURN_NS: u64 = 200_000;
@@ -112,7 +112,7 @@ fn waits_for_the_log_are_no_part_of_the_work() {
                 client: false,
                 ..
             } => assert!(time_ns < FLUSH_NS as u32),
-            Step::Away(Away { timer, .. }) => assert!(!timer),
+            Step::Delay(Delay { timer, .. }) => assert!(!timer),
             Step::Sync { .. } | Step::Await { .. } => panic!("{step:?}"),
             _ => {}
         }
@@ -164,7 +164,7 @@ fn a_turn_is_whole_if_its_client_was_awaited_when_the_burst_began_and_ended() {
     recording.calls[0].start_ns = start_ns;
     let work = Work::from_recording(&recording).expect("a sound recording");
     assert_eq!(work.observed.latencies_ns, [504_000]);
-    let sleeps = |step: &Step| matches!(step, Step::Away(Away { timer: true, .. }));
+    let sleeps = |step: &Step| matches!(step, Step::Delay(Delay { timer: true, .. }));
     assert!(!work.sessions[0].steps.iter().any(sleeps));
 }
 
@@ -176,7 +176,7 @@ fn the_queue_for_a_client_thread_is_no_part_of_the_work() {
         let away = session
             .steps
             .iter()
-            .filter(|step| matches!(step, Step::Away(_)));
+            .filter(|step| matches!(step, Step::Delay(_)));
         assert_eq!(away.count(), 0, "{}", session.name);
     }
 }

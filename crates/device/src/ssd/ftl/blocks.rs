@@ -3,7 +3,7 @@
 const NONE: u32 = u32::MAX;
 
 /// Valid counts of all blocks, and the sealed ones in a list for each count.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Blocks {
     valid: Vec<u32>,
     sealed: Vec<bool>,

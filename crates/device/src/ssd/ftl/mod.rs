@@ -41,7 +41,7 @@ struct WritePoint {
 }
 
 /// The map and the blocks of a device.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ftl {
     sample: Sample,
     block_units: u32,
@@ -96,6 +96,15 @@ impl Ftl {
             ftl.open(point);
         }
         ftl
+    }
+
+    /// The same state, its tables held once for all copies that are made of it.
+    pub(super) fn shared(self) -> Self {
+        Self {
+            slots: self.slots.shared(),
+            units: self.units.shared(),
+            ..self
+        }
     }
 
     /// Maps `units` to new places, cleaning as needed.

@@ -5,6 +5,8 @@
 //! and a system that gives new pages does. So the memory is asked for as a whole, for a device in use allocates
 //! nothing, but taken in the order in which its parts come to be used.
 
+use std::sync::Arc;
+
 use super::NOTHING;
 
 /// Entries that are side by side in memory: a page of the system.
@@ -17,6 +19,21 @@ pub(super) struct Table {
     places: Vec<u32>,
     /// The first chunk stands for all that are nowhere.
     memory: Vec<u32>,
+    /// Numbers of the parts that are nowhere yet; all [`NOTHING`] if there are none. Copies share it.
+    base: Option<Arc<[u32]>>,
+}
+
+/// With room for all parts, so that a copy in use allocates nothing.
+impl Clone for Table {
+    fn clone(&self) -> Self {
+        let mut memory = Vec::with_capacity((self.places.len() + 1) * CHUNK);
+        memory.extend_from_slice(&self.memory);
+        Self {
+            places: self.places.clone(),
+            memory,
+            base: self.base.clone(),
+        }
+    }
 }
 
 impl Table {
@@ -28,21 +45,40 @@ impl Table {
         Self {
             places: vec![0; chunks],
             memory,
+            base: None,
+        }
+    }
+
+    /// The same numbers, held once for all copies that are made of it.
+    pub(super) fn shared(&self) -> Self {
+        let numbers = 0..self.places.len() * CHUNK;
+        Self {
+            base: Some(numbers.map(|at| self.get(at)).collect()),
+            ..Self::new(self.places.len() * CHUNK)
         }
     }
 
     pub(super) fn get(&self, at: usize) -> u32 {
-        self.memory[self.places[at / CHUNK] as usize * CHUNK + at % CHUNK]
+        match (self.places[at / CHUNK], &self.base) {
+            (0, Some(base)) => base[at],
+            (place, _) => self.memory[place as usize * CHUNK + at % CHUNK],
+        }
     }
 
     pub(super) fn set(&mut self, at: usize, value: u32) {
         let place = &mut self.places[at / CHUNK];
         if *place == 0 {
-            if value == NOTHING {
+            if value == NOTHING && self.base.is_none() {
                 return;
             }
             *place = (self.memory.len() / CHUNK) as u32;
-            self.memory.resize(self.memory.len() + CHUNK, NOTHING);
+            match &self.base {
+                Some(base) => {
+                    let first = at / CHUNK * CHUNK;
+                    self.memory.extend_from_slice(&base[first..first + CHUNK]);
+                }
+                None => self.memory.resize(self.memory.len() + CHUNK, NOTHING),
+            }
         }
         self.memory[*place as usize * CHUNK + at % CHUNK] = value;
     }
@@ -66,5 +102,20 @@ mod tests {
         assert_eq!(table.get(3 * CHUNK), NOTHING);
         (0..10).for_each(|chunk| table.set(chunk * CHUNK, 1));
         assert_eq!(table.memory.as_ptr(), at_first, "it allocates nothing");
+    }
+
+    #[test]
+    fn copies_of_a_shared_table_change_apart() {
+        let mut table = Table::new(3 * CHUNK);
+        table.set(5, 8);
+        let shared = table.shared();
+        let mut copy = shared.clone();
+        let at_first = copy.memory.as_ptr();
+        copy.set(5, NOTHING);
+        copy.set(6, 9);
+        copy.set(2 * CHUNK, 7);
+        assert_eq!((copy.get(5), copy.get(6), copy.get(2 * CHUNK)), (0, 9, 7));
+        assert_eq!((shared.get(5), shared.get(6)), (8, NOTHING));
+        assert_eq!(copy.memory.as_ptr(), at_first, "it allocates nothing");
     }
 }

@@ -40,6 +40,8 @@ pub enum Helper {
     Time = 5,
     /// `() -> process << 32 | thread`
     CurrentThread = 14,
+    /// `(to, size, from) -> 0, or an error`
+    ReadUser = 112,
     /// `(to, size, from) -> length with its zero, or an error`
     ReadUserText = 114,
     /// `(ring, size, flags) -> room or 0`
@@ -87,6 +89,26 @@ impl Assembler {
         self.push(0x07, to as u8, 0, 0, number);
     }
 
+    /// `to += from`
+    pub fn add_register(&mut self, to: Register, from: Register) {
+        self.push(0x0f, to as u8, from as u8, 0, 0);
+    }
+
+    /// `to -= from`
+    pub fn subtract_register(&mut self, to: Register, from: Register) {
+        self.push(0x1f, to as u8, from as u8, 0, 0);
+    }
+
+    /// `to >>= bits`, without a sign.
+    pub fn shift_right(&mut self, to: Register, bits: i32) {
+        self.push(0x77, to as u8, 0, 0, bits);
+    }
+
+    /// `to = from[offset]`, four bytes without a sign.
+    pub fn load_half(&mut self, to: Register, from: Register, offset: i16) {
+        self.push(0x61, to as u8, from as u8, offset, 0);
+    }
+
     /// `to = from[offset]`, eight bytes.
     pub fn load(&mut self, to: Register, from: Register, offset: i16) {
         self.push(0x79, to as u8, from as u8, offset, 0);
@@ -124,6 +146,12 @@ impl Assembler {
     /// Jumps if a register is below zero.
     pub fn if_negative(&mut self, register: Register) -> Jump {
         self.push(0xc5, register as u8, 0, 0, 0);
+        Jump(self.code.len() - 1)
+    }
+
+    /// Jumps if a register, without a sign, is below a number.
+    pub fn if_below(&mut self, register: Register, number: i32) -> Jump {
+        self.push(0xa5, register as u8, 0, 0, number);
         Jump(self.code.len() - 1)
     }
 

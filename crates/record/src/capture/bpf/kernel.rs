@@ -15,6 +15,7 @@ pub struct Attachment {
 }
 
 const MAP_CREATE: libc::c_int = 0;
+const MAP_UPDATE: libc::c_int = 2;
 const PROG_LOAD: libc::c_int = 5;
 
 const LRU_HASH: u32 = 9;
@@ -32,6 +33,15 @@ struct MapAttributes {
     value_bytes: u32,
     entries: u32,
     flags: u32,
+}
+
+#[repr(C)]
+struct ElementAttributes {
+    map: u32,
+    _unused: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
 }
 
 #[repr(C)]
@@ -67,6 +77,21 @@ impl Map {
             flags: 0,
         };
         bpf(MAP_CREATE, &attributes).map(Self)
+    }
+
+    /// Puts in a key of eight bytes, with itself as its value.
+    pub fn insert(&self, key: u64) -> io::Result<()> {
+        let attributes = ElementAttributes {
+            map: self.0.as_raw_fd().cast_unsigned(),
+            _unused: 0,
+            key: (&raw const key) as u64,
+            value: (&raw const key) as u64,
+            flags: 0,
+        };
+        match command(MAP_UPDATE, &attributes) {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
     }
 
     /// Its descriptor, as programs name it.
@@ -158,18 +183,21 @@ fn open_event(tracepoint: u16) -> io::Result<OwnedFd> {
     owned(descriptor)
 }
 
-fn bpf<A>(command: libc::c_int, attributes: &A) -> io::Result<OwnedFd> {
+fn bpf<A>(number: libc::c_int, attributes: &A) -> io::Result<OwnedFd> {
+    owned(command(number, attributes))
+}
+
+fn command<A>(number: libc::c_int, attributes: &A) -> libc::c_long {
     // SAFETY: the attributes are live for the call, and as long as the size says; what they point at is borrowed
     // by the callers above.
-    let descriptor = unsafe {
+    unsafe {
         libc::syscall(
             libc::SYS_bpf,
-            command,
+            number,
             std::ptr::from_ref(attributes),
             size_of::<A>(),
         )
-    };
-    owned(descriptor)
+    }
 }
 
 fn owned(descriptor: libc::c_long) -> io::Result<OwnedFd> {

@@ -4,6 +4,6 @@ mod assembler;
 mod kernel;
 mod ring;
 
-pub use assembler::{Assembler, Helper, Register};
+pub use assembler::{Assembler, Helper, Jump, Register};
 pub use kernel::{Attachment, Map, Program};
 pub use ring::Ring;

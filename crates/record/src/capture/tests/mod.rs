@@ -6,3 +6,4 @@ mod live;
 mod opens;
 mod page_builder;
 mod pages;
+mod replies;

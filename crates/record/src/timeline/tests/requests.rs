@@ -1,6 +1,6 @@
 //! Which file and call a block request belongs to.
 
-use tierwise_recording::{BlockOp, CallKind, NONE, Role};
+use tierwise_recording::{BlockOp, CallKind, NONE, Role, TransactionStatus};
 
 use super::Script;
 use crate::EventKind;
@@ -186,4 +186,24 @@ fn write_back_of_a_removed_file_is_that_of_the_files_without_a_place() {
     let rows = script.end(95);
     let files: Vec<u32> = rows.blocks.iter().map(|block| block.file).collect();
     assert_eq!(files, [1, 0]);
+}
+
+#[test]
+fn a_status_is_of_what_is_sent_and_not_of_what_is_written() {
+    let mut script = Script::new();
+    script.open(10, 10, 4, "/log");
+    for (number, fd) in [(libc::SYS_sendto, 9_u64), (libc::SYS_write, 4)] {
+        let start_ns = 100 * fd;
+        script.enter(start_ns, 10, number, &[fd, 0, 11]);
+        let replied = EventKind::Replied(TransactionStatus::Idle);
+        script.at(start_ns, 0, 10, replied);
+        script.exit(start_ns + 10, 10, number, 11);
+    }
+    let rows = script.end(2_000);
+    let of = |kind: CallKind| {
+        let mut calls = rows.calls.iter().filter(|call| call.kind == kind);
+        calls.next().expect("it was made").transaction_status
+    };
+    assert_eq!(of(CallKind::Send), Some(TransactionStatus::Idle));
+    assert_eq!(of(CallKind::Write), None);
 }

@@ -1,0 +1,35 @@
+//! What the end of a database's reply says of its session's transaction, by the protocols that say it.
+
+mod mysql;
+mod postgresql;
+
+use tierwise_recording::TransactionStatus;
+
+/// Bytes at the end of what is sent that are looked at.
+pub const TAIL_BYTES: usize = 8;
+
+/// The status that the last bytes of `length_bytes` that were sent tell; `Unknown` where no protocol explains them.
+pub fn status(tail: &[u8], length_bytes: u64) -> TransactionStatus {
+    postgresql::status(tail)
+        .or_else(|| mysql::status(tail, length_bytes))
+        .unwrap_or(TransactionStatus::Unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_protocol_explains_is_unknown() {
+        // A record of TLS, an answer of an HTTP server, a few bytes.
+        for tail in [
+            &b"\x91\x07\xd3\x28\xaa\x01\x45\x10"[..],
+            b"</html>\n",
+            b"+OK\r\n",
+        ] {
+            for length in [tail.len() as u64, 11, 90, 8192] {
+                assert_eq!(status(tail, length), TransactionStatus::Unknown);
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What a recording measured of the machine that it was taken on.
+
+use serde::{Deserialize, Serialize};
+
+/// Costs of the host. What could not be measured is missing: the model then takes it from the recorded events.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Host {
+    /// Time from waking a thread on another, idle core until it runs there, by how long the core was idle.
+    #[serde(default)]
+    pub wakeup_latency: Vec<WakeupLatency>,
+    /// Waking a thread on the same core and switching to it.
+    #[serde(default)]
+    pub context_switch_us: Option<f64>,
+    /// What caches that went cold cost.
+    #[serde(default)]
+    pub cache_warmup: Option<CacheWarmup>,
+    /// Processor time that the measurement took.
+    pub cpu_s: f64,
+}
+
+/// Latency of waking a core that was idle for a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WakeupLatency {
+    /// How long the core was idle.
+    pub idle_us: f64,
+    /// Median of the latency.
+    pub median_us: f64,
+    /// 90th percentile of the latency.
+    pub p90_us: f64,
+}
+
+/// A fixed workload of memory accesses and code, run again after a pause.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CacheWarmup {
+    /// Data that the workload reads.
+    pub working_set_bytes: u64,
+    /// Code that the workload runs, about.
+    pub code_bytes: u64,
+    /// Processor time of the workload where it ran just before.
+    pub warm_ns: f64,
+    /// What it takes longer after a pause.
+    pub pauses: Vec<ColdRun>,
+}
+
+/// Additional processor time of the workload after a pause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ColdRun {
+    /// Length of the pause.
+    pub pause_us: f64,
+    /// Additional time where the core was idle meanwhile.
+    pub idle_core_ns: f64,
+    /// Additional time where another thread ran on the core meanwhile.
+    pub shared_core_ns: f64,
+}

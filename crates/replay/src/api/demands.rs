@@ -1,0 +1,126 @@
+//! What a transaction asks and waits for, as recorded: for bounds that hold without a simulation.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tierwise_recording::Role;
+use tierwise_work::{LogRules, Step, TimeCategory};
+
+use crate::program::operation::{FileAccess, Operation};
+use crate::program::prepared::Program;
+
+/// Means over the client sessions' transactions; over their turns where the recording shows no transaction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Demands {
+    /// Time that passes outside of the machine: the client's, in microseconds.
+    pub think_us: f64,
+    /// Processor time of the client, freed of what recording took.
+    pub client_cpu_us: f64,
+    /// The same of the session's thread.
+    pub server_cpu_us: f64,
+    /// The same, had both threads found their caches as they left them.
+    pub warm_cpu_us: f64,
+    /// Time in which both may have run: a client that is sent its answer wakes while its server still runs.
+    pub overlap_us: f64,
+    /// Processor time of a transaction's share of the log's flushes, as recorded; not part of the above.
+    pub flush_cpu_us: f64,
+    /// Reads that the page cache did not answer, by role.
+    pub reads: BTreeMap<&'static str, f64>,
+    /// Waits, by what for.
+    pub waits: Vec<WaitSummary>,
+}
+
+/// A kind of wait.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WaitSummary {
+    /// What was waited for, by the names of profiles.
+    pub category: &'static str,
+    /// Of the file, where one was waited for.
+    pub role: Option<Role>,
+    /// In microseconds, freed of what recording cost.
+    pub time_us: f64,
+}
+
+impl Program {
+    /// What a transaction asks and waits for.
+    pub(crate) fn demands(&self) -> Demands {
+        let mut found = Demands::default();
+        for session in self.work.sessions.iter().filter(|one| self.is_client(one)) {
+            for step in &session.steps {
+                match *step {
+                    Step::Cpu {
+                        time_ns,
+                        client: true,
+                        head_start_ns,
+                        ..
+                    } => {
+                        found.client_cpu_us += f64::from(time_ns);
+                        found.overlap_us += f64::from(head_start_ns.min(time_ns));
+                    }
+                    Step::Cpu { time_ns, .. } => found.server_cpu_us += f64::from(time_ns),
+                    Step::Commit => found.flush_cpu_us += self.flush_cpu_ns(),
+                    Step::Delay(delay) if !delay.timer => found.think_us += delay.time_ns as f64,
+                    _ => {}
+                }
+            }
+        }
+        let clients = self.sessions.iter().filter(|session| session.client);
+        for op in clients.flat_map(|session| &session.ops) {
+            match *op {
+                Operation::Cpu { base_ns, .. } => found.warm_cpu_us += f64::from(base_ns),
+                Operation::File {
+                    access: FileAccess::Read | FileAccess::AsyncRead,
+                    role,
+                    ..
+                } => *found.reads.entry(role.name()).or_default() += 1.0,
+                _ => {}
+            }
+        }
+        let shown = match self.transactions() {
+            0 => self.client_turns() as f64,
+            shown => self.counted(shown as u64) as f64,
+        };
+        let to_us = 1.0 / shown.max(1.0) / 1e3;
+        for time in [
+            &mut found.think_us,
+            &mut found.client_cpu_us,
+            &mut found.server_cpu_us,
+            &mut found.warm_cpu_us,
+            &mut found.overlap_us,
+            &mut found.flush_cpu_us,
+        ] {
+            *time *= to_us;
+        }
+        found
+            .reads
+            .values_mut()
+            .for_each(|count| *count /= shown.max(1.0));
+        found.waits = self.waits();
+        found
+    }
+
+    /// Of a commit, with as many to a flush as were observed.
+    fn flush_cpu_ns(&self) -> f64 {
+        let cpu_ns = |log: &LogRules| f64::from(log.leader_cpu_ns + log.release_cpu_ns);
+        let each_ns = self.work.log.as_ref().map_or(0.0, cpu_ns);
+        each_ns / self.work.observed.commits_per_flush.max(1.0)
+    }
+
+    fn waits(&self) -> Vec<WaitSummary> {
+        let observed = &self.work.observed;
+        let freed = observed.rate_ratio.unwrap_or(1.0);
+        let rate_per_s = match observed.transactions_per_s {
+            0.0 => observed.turns_per_s,
+            rate_per_s => rate_per_s,
+        };
+        // Rates are freed of what recording cost: as many as bursts hold were fewer.
+        let counted = rate_per_s * freed * observed.span_ns as f64 / 1e9;
+        let summary =
+            |&(category, role, time_ns): &(TimeCategory, Option<Role>, u64)| WaitSummary {
+                category: category.name(),
+                role,
+                time_us: time_ns as f64 / 1e3 * freed / counted.max(1.0),
+            };
+        observed.waits.iter().map(summary).collect()
+    }
+}

@@ -1,0 +1,12 @@
+//! From a role and a sector to a device and back: placement, queues, device models. It knows no session and no file.
+
+pub(crate) mod device_queue;
+pub(crate) mod empirical_device;
+pub(crate) mod emulation;
+pub(crate) mod in_flight;
+pub(crate) mod io_cpu_cost;
+pub(crate) mod jobs;
+pub(crate) mod layout;
+pub(crate) mod storage;
+pub(crate) mod traffic;
+pub(crate) mod writeback_throttle;

@@ -1,0 +1,209 @@
+//! Storage: devices, the layout of roles on them, and requests under way.
+
+use std::collections::VecDeque;
+
+use tierwise_device::{Completion, Device, Nanos, Op, Request};
+use tierwise_recording::Role;
+
+use crate::api::outcome::RoleIo;
+use crate::block::device_queue::DeviceQueue;
+use crate::block::in_flight::{CpuCharge, InFlight};
+use crate::block::io_cpu_cost::IoCpuCost;
+use crate::block::layout::Layout;
+use crate::block::traffic::Traffic;
+use crate::block::writeback_throttle::WritebackThrottle;
+
+/// Longest request that the block layer sends whole, in sectors: 1 MiB, as for loop devices.
+pub(crate) const MAX_REQUEST_SECTORS: u32 = 2048;
+
+/// The storage of a scenario.
+pub(crate) struct Storage<'a> {
+    pub(crate) queues: Vec<DeviceQueue<'a>>,
+    /// Time of the first event of all devices.
+    due: Nanos,
+    pub(crate) layout: Layout,
+    pub(crate) requests: Vec<InFlight>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) traffic: [Traffic; Role::ALL.len()],
+    /// Of each role: requests on the path to the device, in the order sent.
+    pub(crate) arriving: [VecDeque<u32>; Role::ALL.len()],
+    /// Of each role: writes that wait behind a flush.
+    held: [VecDeque<(u32, Request)>; Role::ALL.len()],
+    completions: Vec<Completion>,
+    /// Processor time charged for requests and not yet run.
+    pub(crate) charges: VecDeque<(CpuCharge, Nanos)>,
+    /// Time that servers of emulated disks spun, not yet charged to a core.
+    pub(crate) spun_ns: Nanos,
+}
+
+impl<'a> Storage<'a> {
+    pub(crate) fn new(devices: Vec<(Box<dyn Device + 'a>, IoCpuCost)>, layout: Layout) -> Self {
+        Self {
+            queues: devices
+                .into_iter()
+                .map(|(device, cpu_cost)| DeviceQueue::new(device, cpu_cost))
+                .collect(),
+            due: Nanos::MAX,
+            layout,
+            requests: Vec::with_capacity(1024),
+            free: Vec::with_capacity(1024),
+            traffic: std::array::from_fn(|_| Traffic::default()),
+            arriving: std::array::from_fn(|_| VecDeque::new()),
+            held: std::array::from_fn(|_| VecDeque::new()),
+            completions: Vec::with_capacity(1024),
+            charges: VecDeque::new(),
+            spun_ns: 0,
+        }
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Time of the next event of any device.
+    pub(crate) fn next(&self) -> Nanos {
+        self.due
+    }
+
+    /// Updates that time: it is read at every event, and changes only when a device does something.
+    fn update_due(&mut self) {
+        let due = self.queues.iter().map(DeviceQueue::next).min();
+        self.due = due.unwrap_or(Nanos::MAX);
+    }
+
+    /// Submits a request that has arrived at its device.
+    pub(crate) fn submit_to_device(
+        &mut self,
+        now: Nanos,
+        device: usize,
+        id: u32,
+        request: Request,
+    ) {
+        self.queues[device].submit(now, id, request);
+        self.update_due();
+    }
+
+    /// Sends a role's request, split as needed; the number of requests.
+    pub(crate) fn send(
+        &mut self,
+        now: Nanos,
+        job: u32,
+        role: Role,
+        op: Op,
+        sector: u64,
+        sectors: u32,
+    ) -> u32 {
+        let mut sent = 0;
+        let mut left = sectors.max(1);
+        let mut at = sector;
+        while left > 0 {
+            let (place, part) = self.layout.locate(role, at, left.min(MAX_REQUEST_SECTORS));
+            let request = Request {
+                op,
+                sector: place,
+                sectors: part,
+                fua: false,
+            };
+            self.submit(now, job, role, request);
+            (left, at, sent) = (left - part, at + u64::from(part), sent + 1);
+        }
+        sent
+    }
+
+    /// Sends a write-back, which may wait behind a flush; the number of requests.
+    pub(crate) fn send_write_back(
+        &mut self,
+        now: Nanos,
+        job: u32,
+        role: Role,
+        sector: u64,
+        sectors: u32,
+    ) -> u32 {
+        let serial = self.queues[self.layout.device(role)].cpu_cost.serial_flush;
+        if !serial || !self.traffic[role as usize].is_flushing() {
+            return self.send(now, job, role, Op::Write, sector, sectors);
+        }
+        let (place, part) = self
+            .layout
+            .locate(role, sector, sectors.min(MAX_REQUEST_SECTORS));
+        let request = Request {
+            op: Op::Write,
+            sector: place,
+            sectors: part,
+            fua: false,
+        };
+        self.held[role as usize].push_back((job, request));
+        1
+    }
+
+    /// Limit of a role's writes under way that nobody waits for at once.
+    pub(crate) fn throttle(&mut self, role: Role) -> &mut WritebackThrottle {
+        self.traffic[role as usize].throttle()
+    }
+
+    /// Sends a flush to a role's device.
+    pub(crate) fn flush(&mut self, now: Nanos, job: u32, role: Role) -> u32 {
+        let request = Request {
+            op: Op::Flush,
+            sector: 0,
+            sectors: 0,
+            fua: false,
+        };
+        self.submit(now, job, role, request);
+        1
+    }
+
+    /// Advances the devices to `now`; jobs of completed requests go to `completed`.
+    pub(crate) fn advance(&mut self, now: Nanos, completed: &mut Vec<u32>) {
+        let mut completions = std::mem::take(&mut self.completions);
+        for queue in self.queues.iter_mut().filter(|queue| queue.next() <= now) {
+            queue.advance(now, &mut completions);
+        }
+        self.update_due();
+        for completion in completions.drain(..) {
+            let id = completion.id as u32;
+            let in_flight = &self.requests[id as usize];
+            let cpu_cost = &mut self.queues[self.layout.device(in_flight.role)].cpu_cost;
+            self.spun_ns += cpu_cost.spin_ns(now, in_flight.came_at);
+            match in_flight.costs.after_ns {
+                0 => completed.push(self.complete(now, id)),
+                after_ns => self.charge(CpuCharge::AfterDevice(id), after_ns),
+            }
+        }
+        self.completions = completions;
+    }
+
+    /// Completes a request; its job.
+    pub(crate) fn complete(&mut self, now: Nanos, id: u32) -> u32 {
+        let in_flight = self.requests[id as usize];
+        let (role, op) = (in_flight.role, in_flight.request.op);
+        self.free.push(id);
+        self.traffic[role as usize].note_completed(now, op, in_flight.sent_at);
+        if op == Op::Flush {
+            self.release_held(now, role);
+        }
+        in_flight.job
+    }
+
+    fn release_held(&mut self, now: Nanos, role: Role) {
+        while !self.traffic[role as usize].is_flushing() {
+            let Some((job, request)) = self.held[role as usize].pop_front() else {
+                return;
+            };
+            self.submit(now, job, role, request);
+        }
+    }
+
+    /// Discards counts until `now`.
+    pub(crate) fn reset_traffic(&mut self, now: Nanos) {
+        self.traffic.iter_mut().for_each(|one| one.reset(now));
+    }
+
+    /// I/O of each role.
+    pub(crate) fn io(&self, now: Nanos) -> Vec<RoleIo> {
+        let roles = Role::ALL.iter().zip(&self.traffic);
+        roles
+            .filter_map(|(role, traffic)| traffic.io(now, *role))
+            .collect()
+    }
+}

@@ -1,0 +1,285 @@
+//! Builds a run from a scenario, and an outcome from a run.
+
+use tierwise_device::random::SplitMix;
+use tierwise_device::{Device, Nanos, Precondition, Profile};
+use tierwise_recording::Role;
+use tierwise_work::{Pace, TimeCategory, Work};
+
+use crate::api::error::ReplayError;
+use crate::api::outcome::Outcome;
+use crate::api::scenario::{Mode, Scenario};
+use crate::block::empirical_device::EmpiricalDevice;
+use crate::block::io_cpu_cost::IoCpuCost;
+use crate::block::jobs::Jobs;
+use crate::block::layout::Layout;
+use crate::block::storage::Storage;
+use crate::durability::log::Log;
+use crate::engines::wal::CheckpointedLog;
+use crate::kernel::events::{Event, Events};
+use crate::kernel::metrics::Metrics;
+use crate::kernel::progress::Progress;
+use crate::kernel::session::{SERVER, SessionState};
+use crate::kernel::simulation::Simulation;
+use crate::locks::hot_locks::HotLocks;
+use crate::locks::thread_dependencies::ThreadDependencies;
+use crate::page_cache::cache_hits::CacheHits;
+use crate::page_cache::dirty_pages::{DirtyPages, limit_bytes};
+use crate::page_cache::flusher::Flusher;
+use crate::page_cache::read_ahead_windows::ReadAhead;
+use crate::program::prepared::Program;
+use crate::scheduler::background_load::calibrated_share;
+use crate::scheduler::client_threads;
+use crate::scheduler::cores::Cores;
+
+/// Warm-up, as a share of the measured span.
+const WARM_UP: f64 = 0.2;
+/// Least number of observed times that may stand for a device.
+const MIN_OBSERVED_TIMES: usize = 30;
+/// Background load of a core below the least share is left out; above the most it is capped.
+const MIN_SHARE: f64 = 0.002;
+const MAX_SHARE: f64 = 0.97;
+
+/// Runs a scenario.
+///
+/// # Errors
+///
+/// An impossible scenario: no cores, an unknown device, a device that is too small; a run without progress.
+pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
+    scenario.check(program)?;
+    let layout = Layout::new(program, scenario)?;
+    let mut simulation = build(program, scenario, layout);
+    start(&mut simulation, scenario);
+    simulation.run()?;
+    Ok(outcome(simulation))
+}
+
+fn devices<'a>(
+    program: &'a Program,
+    scenario: &Scenario,
+) -> Vec<(Box<dyn Device + 'a>, IoCpuCost)> {
+    let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
+    let device = |(index, profile): (usize, &'_ Option<Profile>)| -> Box<dyn Device + 'a> {
+        let seed = seeds.draw();
+        let known = program.devices.get(index).is_some_and(is_known);
+        let recorded = program.profiles.get(index).and_then(Option::as_ref);
+        let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
+        match (profile, recorded, program.devices.get(index)) {
+            (Some(profile), ..) if scenario.worn => worn(profile, seed),
+            (Some(profile), ..) | (None, Some(profile), _) => profile.build(seed),
+            (None, None, Some(recorded)) => Box::new(EmpiricalDevice::new(recorded, seed)),
+            (None, None, None) => {
+                Box::new(EmpiricalDevice::new(&program.unknown_device_times, seed))
+            }
+        }
+    };
+    let devices = scenario.devices.iter().enumerate().map(device);
+    let cpu_costs = (0..).map(|index| IoCpuCost::new(program, scenario, index));
+    devices.zip(cpu_costs).collect()
+}
+
+/// A device in the state of long use.
+fn worn(profile: &Profile, seed: u64) -> Box<dyn Device> {
+    let mut device = profile.build(seed);
+    device.precondition(Precondition::Random { active_share: 1.0 });
+    device
+}
+
+/// Whether enough times of a device were observed to stand for it.
+fn is_known(device: &tierwise_work::RecordedDevice) -> bool {
+    device.reads.len() + device.writes.len() >= MIN_OBSERVED_TIMES
+}
+
+fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
+    let work = &program.work;
+    let mut sessions = sessions(program, scenario.clients);
+    let clients = client_threads::threads(program, &mut sessions);
+    let sets = sessions
+        .iter()
+        .map(|session| session.set)
+        .max()
+        .unwrap_or(0)
+        + 1;
+    let sectors = |role| layout.sectors(role);
+    let steady = matches!(scenario.mode, Mode::Steady { .. });
+    let enough = scenario.enough.filter(|_| steady).unwrap_or(u64::MAX);
+    let memory = scenario
+        .memory_bytes
+        .unwrap_or(work.memory_bytes)
+        .max(1 << 20);
+    Simulation {
+        program,
+        now: 0,
+        events: Events::new(),
+        cores: Cores::new(scenario.cores),
+        dirty_pages: DirtyPages::new(memory, most_dirty_bytes(work, memory), sectors),
+        cache_hits: CacheHits::new(program, scenario),
+        storage: Storage::new(devices(program, scenario), layout),
+        jobs: Jobs::default(),
+        unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
+        locks: HotLocks::new(&work.locks, sessions.len()),
+        sessions,
+        idle_io_threads: Vec::new(),
+        journal_ran_at: [0; Role::ALL.len()],
+        clients,
+        log: work.log.as_ref().map(|rules| {
+            Log::new(
+                rules,
+                work.cpu,
+                program.leader_ns(),
+                program.waits_for_replica(),
+            )
+        }),
+        wal: work.checkpoints.as_ref().map(CheckpointedLog::new),
+        flusher: Flusher::default(),
+        read_ahead: ReadAhead::default(),
+        dependencies: ThreadDependencies::new(program, sets),
+        metrics: Metrics::new(enough),
+        random: SplitMix::new(scenario.seed),
+        cpu_speed: scenario.cpu_speed,
+        traced: scenario.traced,
+        background_period_ns: 0,
+        steady,
+        due_by_work: Vec::new(),
+        over: false,
+        progress: Progress::new(program, scenario.cores, scenario.cpu_speed),
+        completed_jobs: Vec::with_capacity(1024),
+    }
+}
+
+/// Most bytes that may be dirty at once: what was observed. If that filled a control group, more memory adds as much.
+fn most_dirty_bytes(work: &Work, memory_bytes: u64) -> u64 {
+    if work.most_dirty_bytes <= limit_bytes(work.memory_bytes) {
+        return work.most_dirty_bytes;
+    }
+    let more = memory_bytes.saturating_sub(work.memory_bytes);
+    let less = work.memory_bytes.saturating_sub(memory_bytes);
+    (work.most_dirty_bytes + more).saturating_sub(less)
+}
+
+/// The sessions of a scenario. More clients repeat the set of all looping sessions; fewer clients leave some out.
+fn sessions(program: &Program, clients: Option<u32>) -> Vec<SessionState> {
+    let wanted = clients.map_or(program.clients, |clients| clients as usize);
+    let mut sessions = Vec::new();
+    let mut left = wanted;
+    for set in 0.. {
+        for (index, routine) in program.sessions.iter().enumerate() {
+            if index == program.background_load as usize {
+                continue;
+            }
+            if routine.client && left > 0 {
+                left -= 1;
+                sessions.push(SessionState::new(index as u32, set, true));
+            } else if !routine.client
+                && (set == 0 || (routine.pace == Pace::Loop && !routine.replicates_log))
+            {
+                sessions.push(SessionState::new(index as u32, set, false));
+            }
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    sessions
+}
+
+/// Starts the background load: one session on each core that uses its share of what other programs used in the
+/// recording.
+fn start_background_load(simulation: &mut Simulation<'_>, scenario: &Scenario) {
+    let work = &simulation.program.work;
+    let share = scenario
+        .background_share
+        .unwrap_or_else(|| calibrated_share(simulation.program))
+        * f64::from(work.cores)
+        / f64::from(scenario.cores);
+    if share <= MIN_SHARE {
+        return;
+    }
+    let slice_ns = simulation.cores.slice_ns();
+    simulation.background_period_ns = (slice_ns as f64 / share.min(MAX_SHARE)) as Nanos;
+    for core in 0..scenario.cores {
+        let index = simulation.sessions.len() as u32;
+        let mut session = SessionState::new(simulation.program.background_load, 0, false);
+        session.home[SERVER] = core;
+        session.cycle_began = simulation
+            .random
+            .below(simulation.background_period_ns as usize) as Nanos;
+        simulation
+            .events
+            .push(session.cycle_began, Event::Wake(index));
+        simulation.sessions.push(session);
+    }
+}
+
+fn start(simulation: &mut Simulation<'_>, scenario: &Scenario) {
+    let (program, sessions) = (simulation.program, &simulation.sessions);
+    simulation
+        .dependencies
+        .pre_signal_missing(program, sessions);
+    start_background_load(simulation, scenario);
+    for index in 0..simulation.sessions.len() as u32 {
+        if simulation.sessions[index as usize].program_index == simulation.program.background_load {
+            continue;
+        }
+        let routine = &simulation.program.sessions
+            [simulation.sessions[index as usize].program_index as usize];
+        if routine.pace != Pace::Loop {
+            simulation.await_next_turn(index);
+            continue;
+        }
+        let anywhere = simulation.steady && simulation.program.signallers.is_empty();
+        if anywhere && !routine.transaction_starts.is_empty() {
+            let drawn = simulation.random.below(routine.transaction_starts.len());
+            let turn = routine.transaction_starts[drawn];
+            simulation.sessions[index as usize].position = routine.turns[turn as usize];
+        }
+        simulation.events.push(0, Event::Wake(index));
+    }
+    simulation.events.push(0, Event::WriteBack);
+    simulation.events.push(0, Event::Flusher);
+    if let Mode::Steady { span_ns } = scenario.mode {
+        let warm_up_ns = (span_ns as f64 * WARM_UP) as Nanos;
+        simulation.events.push(warm_up_ns, Event::Count);
+        simulation.events.push(warm_up_ns + span_ns, Event::End);
+    } else {
+        simulation.metrics.start(0);
+    }
+}
+
+fn warnings(simulation: &Simulation<'_>) -> Vec<String> {
+    let missed = simulation.dependencies.given_up();
+    let sentence = format!(
+        "{missed} waits for another session were given up: what they waited for did not come"
+    );
+    if missed > 0 {
+        vec![sentence]
+    } else {
+        Vec::new()
+    }
+}
+
+fn outcome(mut simulation: Simulation<'_>) -> Outcome {
+    for index in 0..simulation.sessions.len() as u32 {
+        if !simulation.sessions[index as usize].finished {
+            let activity = simulation.sessions[index as usize].activity;
+            let other = if activity == TimeCategory::Other {
+                TimeCategory::Sleep
+            } else {
+                TimeCategory::Other
+            };
+            simulation.set_activity(index, other);
+        }
+    }
+    let metrics = &simulation.metrics;
+    let elapsed_ns = metrics.elapsed_ns(simulation.now);
+    Outcome {
+        elapsed_s: elapsed_ns as f64 / 1e9,
+        turns: metrics.turns,
+        transactions: simulation.program.counted(metrics.transactions),
+        latency: metrics.latency(),
+        shares: metrics.shares(),
+        commits_per_flush: metrics.commits as f64 / metrics.log_flushes.max(1) as f64,
+        busy_share: simulation.cores.busy_share(simulation.now, elapsed_ns),
+        io: simulation.storage.io(simulation.now),
+        warnings: warnings(&simulation),
+    }
+}

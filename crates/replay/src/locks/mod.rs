@@ -1,0 +1,5 @@
+//! What sessions wait for of each other: hot locks, and signals between threads. It knows no device.
+
+pub(crate) mod hot_locks;
+pub(crate) mod lock_waits;
+pub(crate) mod thread_dependencies;

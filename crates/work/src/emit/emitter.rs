@@ -1,0 +1,221 @@
+//! Turns written as steps: demands stay, waits go.
+
+use tierwise_recording::NONE;
+
+use crate::emit::file_steps;
+use crate::emit::step_writer::{StepWriter, commit_steps};
+use crate::index::view::View;
+use crate::log::checkpoints::Checkpoints;
+use crate::log::flush_cpu::FlushCpu;
+use crate::log::flushes::LogFlushes;
+use crate::storage::syncs::Syncs;
+use crate::timeline::segments::{Segment, SegmentKind};
+use crate::timeline::wait::WaitCause;
+use crate::transactions::clients::Clients;
+use crate::transactions::database_lock;
+use crate::transactions::thread_dependencies::ThreadDependencies;
+use crate::transactions::turn_meaning::Meaning;
+use crate::transactions::turns::RawTurn;
+use crate::{Delay, Grouping, Session, Step, SyncScript, Turn};
+
+/// What is appended to the log, and when.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Appending {
+    /// So much with each commit.
+    PerCommit(u32),
+    /// So many bytes in a nanosecond of a session on a core: few commits of much data.
+    PerCpu(f64),
+}
+
+/// Writes turns as steps; shared by all sessions, and collects what the log's rules need.
+pub(crate) struct Emitter<'a> {
+    pub(crate) view: &'a View<'a>,
+    pub(crate) flushes: &'a LogFlushes,
+    pub(crate) dependencies: &'a ThreadDependencies,
+    pub(crate) grouping: Grouping,
+    pub(crate) appending: Appending,
+    /// Checkpoints that follow the work done.
+    pub(crate) checkpoints: Option<&'a Checkpoints>,
+    /// Processor time that one recorded event took.
+    pub(crate) event_ns: f64,
+    /// Syncs that are no commits.
+    pub(crate) syncs: Syncs,
+    /// Scripts of flushes of the log by those who led.
+    pub(crate) log_scripts: Vec<SyncScript>,
+    /// Processor time in calls that wrote and flushed the log.
+    pub(crate) flush_cpu: FlushCpu,
+    clients: Clients,
+}
+
+impl<'a> Emitter<'a> {
+    pub(crate) fn new(
+        view: &'a View<'a>,
+        flushes: &'a LogFlushes,
+        dependencies: &'a ThreadDependencies,
+        appending: Appending,
+        checkpoints: Option<&'a Checkpoints>,
+    ) -> Self {
+        Self {
+            view,
+            flushes,
+            dependencies,
+            grouping: flushes.grouping(view),
+            appending,
+            checkpoints,
+            event_ns: view.event_ns(),
+            syncs: Syncs::new(view),
+            log_scripts: Vec::new(),
+            flush_cpu: FlushCpu::default(),
+            clients: Clients::new(view),
+        }
+    }
+
+    /// Appends a turn to a session.
+    pub(crate) fn turn(&mut self, raw: &RawTurn, meaning: &Meaning, session: &mut Session) {
+        let marks = self
+            .dependencies
+            .marks(raw.thread, raw.start_ns(), raw.end_ns());
+        let mut writer = StepWriter::new(
+            self.event_ns,
+            marks,
+            self.append_per_ns(),
+            &self.view.reuse_distances,
+        );
+        writer.plan(meaning, self.append_bytes());
+        let mut commits = raw.commits.iter().peekable();
+        let mut tail = None;
+        let tries = database_lock::tries(self.grouping, raw);
+        for (index, segment) in raw.segments.iter().enumerate() {
+            if let Some(commit) = commits.next_if(|commit| commit.segment as usize == index) {
+                writer.commit(self.commit_steps(raw.thread, commit.end_ns));
+            }
+            if self.is_left_out((raw.thread, tries), segment, &mut writer) {
+                continue;
+            }
+            let before = writer.len();
+            writer.asked(segment);
+            match segment.kind {
+                SegmentKind::Cpu {
+                    after_wait_ns,
+                    core,
+                } => {
+                    writer.set_core(core);
+                    writer.run(segment.start_ns, segment.end_ns, after_wait_ns);
+                }
+                SegmentKind::Ready => {}
+                SegmentKind::Wait { cause, state } => {
+                    let after_reply = raw.reply_ns.is_some_and(|reply| reply <= segment.start_ns);
+                    self.wait((raw, segment), (cause, state), session.client, &mut writer);
+                    if matches!(
+                        cause,
+                        WaitCause::Read | WaitCause::Write | WaitCause::Sync | WaitCause::LogDevice
+                    ) {
+                        writer.waits_in_call();
+                    }
+                    if cause == WaitCause::Client && after_reply && tail.is_none() {
+                        tail = Some(before);
+                    }
+                }
+                SegmentKind::Call { call } => self.call(raw, index, call, &mut writer),
+            }
+        }
+        self.flush_cpu.add(writer.stripped());
+        let steps = writer.finish();
+        session.turns.push(Turn {
+            first_step: session.steps.len() as u32,
+            steps: steps.len() as u32,
+            tail_steps: tail.map_or(0, |tail| trailing(&steps, tail)),
+            ends: meaning.ends,
+            recorded_ns: raw.end_ns() - raw.start_ns(),
+            burst: raw.burst,
+        });
+        session.steps.extend(steps);
+    }
+
+    /// The steps of a commit of a thread that ended then.
+    fn commit_steps(&self, thread: u32, end_ns: u64) -> Vec<Step> {
+        let known = self.checkpoints.map(|found| found.commit(thread, end_ns));
+        known.unwrap_or_else(|| commit_steps(self.append_bytes()))
+    }
+
+    /// Whether a segment is no step: of a checkpoint of a thread, or of what it tried in vain.
+    fn is_left_out(
+        &self,
+        (thread, tries): (u32, Option<(u64, u64)>),
+        segment: &Segment,
+        writer: &mut StepWriter,
+    ) -> bool {
+        let at_ns = segment.start_ns;
+        let found = self.checkpoints;
+        let moved = found.and_then(|found| found.left_out(thread, at_ns));
+        let tried = tries.filter(|&(from_ns, to_ns)| from_ns <= at_ns && at_ns < to_ns);
+        let Some(end_ns) = moved.or(tried.map(|tried| tried.1)) else {
+            return false;
+        };
+        writer.leave_out_until(end_ns);
+        !matches!(segment.kind, SegmentKind::Cpu { .. })
+    }
+
+    fn append_bytes(&self) -> Option<u32> {
+        match self.appending {
+            Appending::PerCommit(bytes) => Some(bytes),
+            Appending::PerCpu(_) => None,
+        }
+    }
+
+    fn append_per_ns(&self) -> f64 {
+        match self.appending {
+            Appending::PerCommit(_) => 0.0,
+            Appending::PerCpu(bytes_per_ns) => bytes_per_ns,
+        }
+    }
+
+    /// A wait of a turn, why and in which state; `client` is the thread of the session's client.
+    fn wait(
+        &mut self,
+        (raw, segment): (&RawTurn, &Segment),
+        (cause, state): (WaitCause, u32),
+        client: Option<u32>,
+        writer: &mut StepWriter,
+    ) {
+        if let Some(number) = self.dependencies.awaited(raw.thread, state) {
+            writer.push(Step::Await { number });
+            return;
+        }
+        match cause {
+            WaitCause::Other => {
+                let state = &self.view.states(raw.thread)[state as usize];
+                if state.call == NONE {
+                    writer.extend(file_steps::fault(self.view, state));
+                }
+            }
+            WaitCause::Client => {
+                let state = &self.view.states(raw.thread)[state as usize];
+                let part = self.clients.part(self.view, state, client);
+                writer.client(part);
+            }
+            WaitCause::Timer
+                if self.grouping != Grouping::Exclusive
+                    && !self.dependencies.is_helper(raw.thread) =>
+            {
+                writer.push(Step::Delay(Delay {
+                    time_ns: segment.time_ns(),
+                    timer: true,
+                }))
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Steps from the client's first after the reply to the end, if nothing of the server's is among them.
+fn trailing(steps: &[Step], tail: usize) -> u32 {
+    let clients = |step: &&Step| {
+        matches!(
+            step,
+            Step::Cpu { client: true, .. } | Step::Delay(Delay { timer: false, .. })
+        )
+    };
+    let count = steps.iter().rev().take_while(clients).count();
+    count.min(steps.len() - tail.min(steps.len())) as u32
+}

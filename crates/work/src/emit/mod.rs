@@ -1,0 +1,13 @@
+//! Turns written as steps of the work: demands stay, waits go.
+//!
+//! Only `extract` may use this room.
+
+pub(crate) mod background;
+mod call_steps;
+pub(crate) mod cpu_burst;
+pub(crate) mod emitter;
+pub(crate) mod file_steps;
+pub(crate) mod log_rules;
+pub(crate) mod replica_session;
+pub(crate) mod step_writer;
+mod unread_requests;

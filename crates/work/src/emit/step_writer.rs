@@ -1,0 +1,284 @@
+//! Writes the steps of one turn: sums processor time between them and inserts steps that no call shows.
+
+use crate::emit::cpu_burst::CpuBurst;
+use crate::emit::file_steps;
+use crate::emit::unread_requests::UnreadRequests;
+use crate::index::rows::LEAST_CPU_SHARE;
+use crate::log::flush_cpu::FlushCpu;
+use crate::page_cache::reuse_distances::ReuseDistances;
+use crate::timeline::segments::{Segment, SegmentKind};
+use crate::transactions::clients::ClientTime;
+use crate::transactions::thread_dependencies::DependencyMark;
+use crate::transactions::turn_meaning::Meaning;
+use crate::{Delay, Reuse, Step};
+
+/// Appends that no commit follows are gathered up to this.
+const APPEND_BYTES: f64 = 16_384.0;
+
+/// Writes the steps of one turn.
+pub(crate) struct StepWriter<'a> {
+    steps: Vec<Step>,
+    cpu_burst: CpuBurst,
+    /// Whether a wait since the last CPU burst was for what a call asks of storage.
+    waited_in_call: bool,
+    /// Own time on a core so far, as recorded.
+    ran_ns: u64,
+    /// Steps to put in after so much own time on a core, last first.
+    planned: Vec<(u64, Vec<Step>)>,
+    /// Until then, time on a core belongs to the log's flush.
+    strip_until_ns: u64,
+    stripped: FlushCpu,
+    /// Until then, time is left out, and how long the last wait was.
+    left_out: (u64, u64),
+    /// What this turn signals and awaits, and when; the next first.
+    marks: &'a [(u64, DependencyMark)],
+    /// Bytes appended to the log in a nanosecond on a core, where commits are few.
+    append_per_ns: f64,
+    /// Bytes not yet appended.
+    unwritten_bytes: f64,
+    event_ns: f64,
+    /// Cost of events not yet taken off.
+    tracing_debt_ns: f64,
+    submitted: bool,
+    unread: UnreadRequests,
+    reuse_distances: &'a ReuseDistances,
+    /// When what is written now was asked, and by which call.
+    asked: (u64, Option<u32>),
+    /// Reuse of the reads that were written last.
+    reuse: Reuse,
+}
+
+impl<'a> StepWriter<'a> {
+    pub(crate) fn new(
+        event_ns: f64,
+        marks: &'a [(u64, DependencyMark)],
+        append_per_ns: f64,
+        reuse_distances: &'a ReuseDistances,
+    ) -> Self {
+        Self {
+            steps: Vec::new(),
+            cpu_burst: CpuBurst::default(),
+            waited_in_call: false,
+            ran_ns: 0,
+            planned: Vec::new(),
+            strip_until_ns: 0,
+            stripped: FlushCpu::default(),
+            left_out: (0, 0),
+            marks,
+            append_per_ns,
+            unwritten_bytes: 0.0,
+            event_ns,
+            tracing_debt_ns: 0.0,
+            submitted: false,
+            unread: UnreadRequests::default(),
+            reuse_distances,
+            asked: (0, None),
+            reuse: Reuse::UNKNOWN,
+        }
+    }
+
+    /// What comes next was asked by this segment.
+    pub(crate) fn asked(&mut self, segment: &Segment) {
+        let call = match segment.kind {
+            SegmentKind::Call { call } => Some(call),
+            _ => None,
+        };
+        self.asked = (segment.start_ns, call);
+    }
+
+    /// Plans the steps that no call shows.
+    pub(crate) fn plan(&mut self, meaning: &Meaning, append_bytes: Option<u32>) {
+        for &(lock, at_ns) in &meaning.locks {
+            self.planned.push((at_ns, vec![Step::Lock { lock }]));
+        }
+        if let Some(at_ns) = meaning.hidden_commit_ns {
+            self.planned.push((at_ns, commit_steps(append_bytes)));
+        }
+        self.planned
+            .sort_by_key(|(at_ns, _)| std::cmp::Reverse(*at_ns));
+    }
+
+    pub(crate) fn len(&mut self) -> usize {
+        self.steps.len()
+    }
+
+    /// What runs next does on this core.
+    pub(crate) fn set_core(&mut self, core: u16) {
+        self.cpu_burst.core = core;
+    }
+
+    /// A wait for what a call asks of storage: a replay has it at the call's step, before all that was run in the call.
+    pub(crate) fn waits_in_call(&mut self) {
+        self.waited_in_call = true;
+    }
+
+    /// Runs on a core from one instant to another.
+    pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
+        if after_wait_ns > 0 {
+            self.tracing_debt_ns += 2.0 * self.event_ns;
+        }
+        let (mut from_ns, mut after_wait_ns) = (from_ns, after_wait_ns);
+        loop {
+            let end_ns = self.next_mark(from_ns, to_ns);
+            self.gather(from_ns, end_ns, std::mem::take(&mut after_wait_ns));
+            self.insert_due(end_ns);
+            if end_ns >= to_ns {
+                return;
+            }
+            from_ns = end_ns;
+        }
+    }
+
+    /// Where a CPU burst must be split next.
+    fn next_mark(&self, from_ns: u64, to_ns: u64) -> u64 {
+        let planned = self.planned.last();
+        let planned = planned.map(|(at_ns, _)| from_ns + at_ns.saturating_sub(self.ran_ns));
+        let mark = self.marks.first().map(|&(time_ns, _)| time_ns);
+        let marks = [
+            planned,
+            mark,
+            Some(self.strip_until_ns),
+            Some(self.left_out.0),
+        ];
+        let inside = marks
+            .into_iter()
+            .flatten()
+            .filter(|&mark| mark > from_ns && mark < to_ns);
+        inside.min().unwrap_or(to_ns)
+    }
+
+    fn gather(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
+        if to_ns <= self.left_out.0 {
+            self.left_out.1 = self.left_out.1.max(after_wait_ns);
+            return;
+        }
+        let after_wait_ns = after_wait_ns.max(std::mem::take(&mut self.left_out.1));
+        let length_ns = (to_ns - from_ns) as f64;
+        self.ran_ns += to_ns - from_ns;
+        let off_ns = self
+            .tracing_debt_ns
+            .min(length_ns * (1.0 - LEAST_CPU_SHARE));
+        self.tracing_debt_ns -= off_ns;
+        if to_ns <= self.strip_until_ns {
+            self.stripped.ran(length_ns - off_ns, after_wait_ns);
+            self.stripped.was_recorded(off_ns);
+        } else {
+            let replayed = std::mem::take(&mut self.waited_in_call) || self.cpu_burst.cpu_ns == 0.0;
+            self.cpu_burst.cpu_ns += length_ns - off_ns;
+            self.cpu_burst.traced_ns += off_ns;
+            if replayed {
+                self.cpu_burst.after_wait_ns = self.cpu_burst.after_wait_ns.max(after_wait_ns);
+            }
+        }
+    }
+
+    /// Puts in what is due: signals and awaits by the time, hidden steps by the time on a core.
+    fn insert_due(&mut self, now_ns: u64) {
+        while let Some(&(_, mark)) = self.marks.first().filter(|mark| mark.0 <= now_ns) {
+            self.push(match mark {
+                DependencyMark::Signal(number) => Step::Signal { number },
+                DependencyMark::Await(number) => Step::Await { number },
+            });
+            self.marks = &self.marks[1..];
+        }
+        while self
+            .planned
+            .last()
+            .is_some_and(|(at_ns, _)| *at_ns <= self.ran_ns)
+        {
+            if let Some((_, steps)) = self.planned.pop() {
+                steps.into_iter().for_each(|step| self.push(step));
+            }
+        }
+    }
+
+    /// A call was entered and left: two events.
+    pub(crate) fn count_call(&mut self) {
+        self.tracing_debt_ns += 2.0 * self.event_ns;
+    }
+
+    /// What the thread does until then is no part of the turn.
+    pub(crate) fn leave_out_until(&mut self, time_ns: u64) {
+        self.left_out.0 = time_ns;
+    }
+
+    pub(crate) fn strip_until(&mut self, time_ns: u64) {
+        self.strip_until_ns = self.strip_until_ns.max(time_ns);
+    }
+
+    pub(crate) fn commit(&mut self, steps: Vec<Step>) {
+        self.stripped.settle();
+        self.extend(steps);
+    }
+
+    pub(crate) fn client(&mut self, part: ClientTime) {
+        self.flush();
+        let ran = CpuBurst::of_client(part, 2.0 * self.event_ns);
+        ran.write(&mut self.steps, true);
+        if part.away_ns > 0 {
+            self.steps.push(Step::Delay(Delay {
+                time_ns: part.away_ns,
+                timer: false,
+            }));
+        }
+    }
+
+    /// Waits for what was submitted, if anything was.
+    pub(crate) fn drain(&mut self) {
+        if std::mem::take(&mut self.submitted) {
+            self.push(Step::Drain);
+        }
+    }
+
+    pub(crate) fn extend(&mut self, steps: Vec<Step>) {
+        steps.into_iter().for_each(|step| self.push(step));
+    }
+
+    pub(crate) fn push(&mut self, step: Step) {
+        let reuse = self.reuse_distances.of(&step, self.asked.0, self.asked.1);
+        if let Some(reuse) = reuse.filter(|reuse| *reuse != self.reuse) {
+            self.reuse = reuse;
+            self.steps.push(Step::Reuse(reuse));
+        }
+        if let Step::Submit { sector, write, .. } = step {
+            self.submitted = true;
+            if !write {
+                self.unread.add(sector);
+            }
+        }
+        if self.unread.is_first_use(step) {
+            self.flush();
+            self.steps.push(step);
+        } else if let Some(step) = file_steps::join_looks(self.steps.last_mut(), step) {
+            self.flush();
+            self.steps.push(step);
+        }
+    }
+
+    /// Time on a core in the log's flushes.
+    pub(crate) fn stripped(&self) -> FlushCpu {
+        self.stripped
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Step> {
+        self.ran_ns = u64::MAX;
+        self.insert_due(u64::MAX);
+        self.flush();
+        self.steps
+    }
+
+    fn flush(&mut self) {
+        let ran = self.cpu_burst.take();
+        ran.write(&mut self.steps, false);
+        self.unwritten_bytes += ran.cpu_ns * self.append_per_ns;
+        if self.unwritten_bytes >= APPEND_BYTES {
+            let size_bytes = std::mem::take(&mut self.unwritten_bytes) as u32;
+            self.steps.push(Step::Append { size_bytes });
+        }
+    }
+}
+
+pub(crate) fn commit_steps(append_bytes: Option<u32>) -> Vec<Step> {
+    let append = append_bytes.map(|size_bytes| Step::Append { size_bytes });
+    append.into_iter().chain([Step::Commit]).collect()
+}

@@ -1,0 +1,18 @@
+//! What single calls do.
+
+use tierwise_recording::{Call, CallKind, UNKNOWN};
+
+/// Whether a call waits until data is durable, as opposed to `sync_file_range`, which has a range.
+pub(crate) fn makes_durable(call: &Call) -> bool {
+    call.kind == CallKind::Sync && (call.offset_bytes == UNKNOWN || call.size_bytes == 0)
+}
+
+/// Whether a call brought bytes from a peer.
+pub(crate) fn received(call: &Call) -> bool {
+    call.kind == CallKind::Receive && !call.failed && call.size_bytes > 0
+}
+
+/// Whether a call sent bytes to a peer.
+pub(crate) fn sent(call: &Call) -> bool {
+    call.kind == CallKind::Send && !call.failed && call.size_bytes > 0
+}

@@ -1,0 +1,46 @@
+//! A recording as extraction sees it: its rows, where files lie, streams of reads, reuse of pages.
+
+use std::ops::Deref;
+
+use tierwise_recording::Recording;
+
+use crate::index::address_space::AddressSpace;
+use crate::index::rows::Rows;
+use crate::page_cache::cache_size::PageCache;
+use crate::page_cache::read_streams::ReadStreams;
+use crate::page_cache::reuse_distances::ReuseDistances;
+use crate::scheduler::missing_switches::RepairedStates;
+
+/// A recording, indexed; everything of its [`Rows`] can be asked of it.
+pub(crate) struct View<'a> {
+    rows: Rows<'a>,
+    pub(crate) address_space: AddressSpace,
+    pub(crate) streams: ReadStreams,
+    pub(crate) reuse_distances: ReuseDistances,
+    /// What the recording tells of the page cache.
+    pub(crate) page_cache: PageCache,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(recording: &'a Recording, repaired: &'a RepairedStates) -> Self {
+        let rows = Rows::new(recording, repaired);
+        let address_space = AddressSpace::new(&rows);
+        let streams = ReadStreams::new(&rows);
+        let (reuse_distances, page_cache) = ReuseDistances::new(&rows, &address_space);
+        Self {
+            rows,
+            address_space,
+            streams,
+            reuse_distances,
+            page_cache,
+        }
+    }
+}
+
+impl<'a> Deref for View<'a> {
+    type Target = Rows<'a>;
+
+    fn deref(&self) -> &Rows<'a> {
+        &self.rows
+    }
+}

@@ -1,0 +1,236 @@
+//! Checkpoints that follow the work done: pages in the log are moved to their places when it has so many, by who
+//! commits then. What is moved depends on what was changed since, so a recorded one is left out of its session's
+//! turns, and its rules are kept (`wal.rs` says which engine's).
+
+use std::collections::BTreeMap;
+
+use crate::index::rows::LEAST_CPU_SHARE;
+use crate::index::view::View;
+use crate::log::flushes::LogFlushes;
+use crate::log::wal::{PageMove, Wal};
+use crate::log::wal_growth::LogGrowth;
+use crate::log::wal_header::{HEADER_BYTES, is_kept};
+use crate::log::wal_pages;
+use crate::storage::syncs::Syncs;
+use crate::{CheckpointRules, Step, SyncScript, WarmupCost};
+use tierwise_recording::Role;
+
+/// Numbers of pages that differ by less than a thousandth are the same: rounding alone makes them differ.
+const SAME_PAGES: f64 = 1e-6;
+/// Pages in the log at which they are moved, where the recording does not tell (`wal_autocheckpoint`).
+const USUAL_PAGES: u32 = 1000;
+
+/// What the recording shows of such checkpoints.
+pub(crate) struct Checkpoints {
+    wal: Wal,
+    /// First sectors of the pages of all commits.
+    pages: Vec<u64>,
+    /// Of each thread: from when to when it moved pages or began the log anew.
+    spans: BTreeMap<u32, Vec<(u64, u64)>>,
+    /// The number of each commit, by thread and end.
+    commits: BTreeMap<(u32, u64), usize>,
+    growth: LogGrowth,
+}
+
+impl Checkpoints {
+    /// None where nothing was moved.
+    pub(crate) fn find(view: &View<'_>, flushes: &LogFlushes) -> Option<Self> {
+        if !is_kept(view) {
+            return None;
+        }
+        let wal = Wal::new(view, flushes);
+        if after_pages(view) == 0 || wal.moves.iter().all(|one| one.pages.is_empty()) {
+            return None;
+        }
+        let bursts = &view.recording.about.bursts;
+        let begins: Vec<u64> = bursts.iter().map(|burst| burst.start_ns).collect();
+        let pages = wal_pages::pages(&wal, &begins);
+        let numbered = wal.written.iter().enumerate();
+        let growth = LogGrowth::new(view, &wal, log_bytes(view));
+        Some(Self {
+            commits: numbered
+                .map(|(number, commit)| ((commit.thread, commit.end_ns), number))
+                .collect(),
+            spans: spans(&wal),
+            pages,
+            wal,
+            growth,
+        })
+    }
+
+    /// The steps of a commit of a thread that ended then.
+    pub(crate) fn commit(&self, thread: u32, end_ns: u64) -> Vec<Step> {
+        let number = self.commits.get(&(thread, end_ns)).copied();
+        let count = number.map_or(0, |number| self.wal.written[number].frames.len() as u32);
+        let size_bytes = u64::from(count) * self.wal.frame_bytes();
+        let anew = number.is_some_and(|number| self.growth.anew.binary_search(&number).is_ok());
+        let size_bytes = u32::try_from(size_bytes).unwrap_or(u32::MAX).max(1);
+        let frames = Step::Frames { count };
+        let commit = [
+            frames,
+            Step::Append { size_bytes },
+            Step::Commit,
+            Step::Checkpoint,
+        ];
+        let begin = anew.then_some(Step::NewLogFile);
+        begin.into_iter().chain(commit).collect()
+    }
+
+    /// The end of the span in which an instant lies, of those that are left out.
+    pub(crate) fn left_out(&self, thread: u32, time_ns: u64) -> Option<u64> {
+        let spans = self.spans.get(&thread)?;
+        let after = spans.partition_point(|span| span.0 <= time_ns);
+        let span = spans[..after].last()?;
+        (time_ns < span.1).then_some(span.1)
+    }
+
+    /// How much of a time of a thread is not left out.
+    pub(crate) fn kept_ns(&self, thread: u32, start_ns: u64, end_ns: u64) -> u64 {
+        let from = self.left_out(thread, start_ns).unwrap_or(start_ns);
+        end_ns.saturating_sub(from)
+    }
+
+    /// The rules, with the scripts of what was made durable added to those of all syncs.
+    pub(crate) fn rules(&self, view: &View<'_>, syncs: &mut Syncs) -> CheckpointRules {
+        let begin = SyncScript {
+            flushes: 1,
+            ..SyncScript::default()
+        };
+        let header = SyncScript {
+            writes: vec![(0, 8)],
+            flushes: 1,
+            ..SyncScript::default()
+        };
+        let (log_script, header_script) = (syncs.add(begin), syncs.add(header));
+        let scripts = data_scripts(view, &self.wal, syncs);
+        let (page_ns, fixed_ns, traced_ns) = cost(view, &self.wal);
+        CheckpointRules {
+            after_pages: after_pages(view),
+            page_sectors: (self.wal.page_bytes / 512) as u32,
+            frame_bytes: self.wal.frame_bytes() as u32,
+            header_bytes: HEADER_BYTES as u32,
+            room_bytes: self.growth.room_bytes,
+            growing_ns: self.growth.cpu_ns as u32,
+            growing_frame_ns: self.growth.frame_ns as u32,
+            growing_share: self.growth.share,
+            pages: self.pages.clone(),
+            page_ns: page_ns as u32,
+            page_traced_ns: traced_ns as u32,
+            fixed_ns: fixed_ns as u32,
+            log_script,
+            header_script,
+            scripts,
+        }
+    }
+}
+
+/// What flushes of the data made the device do, by the pages that were moved.
+fn data_scripts(view: &View<'_>, wal: &Wal, syncs: &mut Syncs) -> Vec<(u32, u32)> {
+    let mut scripts = Vec::new();
+    for one in &wal.moves {
+        let Some(call) = one.flush.and_then(|call| view.call(call)) else {
+            continue;
+        };
+        if let Step::Sync { script, .. } = syncs.sync(view, Role::Data, call) {
+            syncs.scripts[script as usize].writes.clear();
+            scripts.push((one.pages.len() as u32, script));
+        }
+    }
+    if scripts.is_empty() {
+        let plain = SyncScript {
+            flushes: 1,
+            ..SyncScript::default()
+        };
+        scripts.push((0, syncs.add(plain)));
+    }
+    scripts.sort_unstable();
+    scripts
+}
+
+/// Processor time of a page, of a checkpoint beside its pages, and what recording took of a page; of warm threads. A
+/// straight line through all that were seen, as near to small ones as to large ones by their own time: a flush costs
+/// more the more pages it writes.
+fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
+    let whole = || {
+        wal.moves
+            .iter()
+            .filter(|one| one.flush.is_some() && !one.pages.is_empty())
+    };
+    let points: Vec<(f64, f64)> = whole()
+        .map(|one| (one.pages.len() as f64, moved_ns(view, one).max(1.0)))
+        .collect();
+    let weight = |ns: f64| ns.powi(-2);
+    let (mut all, mut pages, mut ns) = (0.0, 0.0, 0.0);
+    for point in &points {
+        let weight = weight(point.1);
+        all += weight;
+        pages += weight * point.0;
+        ns += weight * point.1;
+    }
+    let (mean_pages, mean_ns) = match all > 0.0 {
+        true => (pages / all, ns / all),
+        false => (0.0, 0.0),
+    };
+    let (mut with, mut alone) = (0.0, 0.0);
+    for (pages, ns) in points {
+        with += weight(ns) * (pages - mean_pages) * (ns - mean_ns);
+        alone += weight(ns) * (pages - mean_pages).powi(2);
+    }
+    let most_ns = mean_ns / mean_pages.max(1.0);
+    // Where all moved as many, no line goes through them.
+    let differ = alone > SAME_PAGES * all * mean_pages.powi(2);
+    let page_ns = if differ { with / alone } else { most_ns };
+    let page_ns = page_ns.clamp(0.0, most_ns);
+    (
+        page_ns,
+        mean_ns - page_ns * mean_pages,
+        4.0 * view.event_ns(),
+    )
+}
+
+/// What a whole checkpoint took of a core, had its thread been warm and not recorded.
+fn moved_ns(view: &View<'_>, one: &PageMove) -> f64 {
+    let (from_ns, to_ns) = one.copied_ns;
+    let event_ns = view.event_ns();
+    let copying_ns = 4.0 * event_ns * one.pages.len() as f64;
+    let parts = [
+        (one.start_ns, from_ns, 0, 4.0 * event_ns),
+        (from_ns, to_ns, from_ns - one.start_ns, copying_ns),
+        (to_ns, one.end_ns, one.end_ns - to_ns, 6.0 * event_ns),
+    ];
+    let warm_ns = parts.map(|(from_ns, to_ns, wait_ns, traced_ns)| {
+        let ran_ns = view.on_core_ns(one.thread, from_ns, to_ns) as f64;
+        let ran_ns = (ran_ns - traced_ns).max(ran_ns * LEAST_CPU_SHARE);
+        let cost = WarmupCost::default();
+        cost.warm(ran_ns, cost.after_wait(false, 0.0, wait_ns)).0
+    });
+    warm_ns.iter().sum()
+}
+
+fn spans(wal: &Wal) -> BTreeMap<u32, Vec<(u64, u64)>> {
+    let mut spans: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    let moves = wal
+        .moves
+        .iter()
+        .map(|one: &PageMove| (one.thread, one.start_ns, one.end_ns));
+    for (thread, start_ns, end_ns) in moves.chain(wal.headers.iter().copied()) {
+        spans.entry(thread).or_default().push((start_ns, end_ns));
+    }
+    spans.values_mut().for_each(|spans| spans.sort_unstable());
+    spans
+}
+
+fn after_pages(view: &View<'_>) -> u32 {
+    let set = view.recording.about.settings.get("wal_autocheckpoint");
+    let set = set.and_then(|set| set.parse().ok());
+    set.unwrap_or(USUAL_PAGES)
+}
+
+fn log_bytes(view: &View<'_>) -> u64 {
+    let logs = view
+        .recording
+        .files
+        .iter()
+        .filter(|file| file.role == Some(Role::Log));
+    logs.map(|file| file.size_bytes).max().unwrap_or(0)
+}

@@ -1,0 +1,109 @@
+//! A replica of the log on the same machine: a sender of the engine, which waits until the log is durable, and a
+//! receiver, which makes the copy durable and acknowledges it (`pg_receivewal`, a standby's receiver).
+//!
+//! Where sessions wait for the sender too, a commit ends when both copies are durable. The replica has its own group
+//! commit: each of its flushes covers all that the log's flushes had covered when it began. So the unit is one cycle of
+//! both threads.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tierwise_recording::{Call, CallKind, Role, StateKind, ThreadClass};
+
+use crate::index::calls::makes_durable;
+use crate::index::calls::received;
+use crate::index::view::View;
+
+/// Commits wait for a copy if so many waits of sessions, for each of its flushes, are ended by its sender.
+const WAITED_SHARE: f64 = 0.5;
+
+/// The threads of a second copy of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogReplica {
+    pub(crate) sender: u32,
+    pub(crate) receiver: u32,
+    /// Whether commits wait for it.
+    pub(crate) waited_for: bool,
+}
+
+impl LogReplica {
+    /// The copy's threads, if there is one: a thread that is sent what it writes to files of the log, which nobody
+    /// else writes, by a background thread that flushes none.
+    pub(crate) fn find(view: &View<'_>) -> Option<Self> {
+        let (flushes, writers) = touched(view);
+        let alone = |thread: u32| {
+            let mut files = writers.values().filter(|by| by.contains(&thread));
+            files.all(|by| by.len() == 1)
+        };
+        let is_sent = |thread: u32| view.calls(thread).1.iter().any(received);
+        let receivers = flushes.keys().copied();
+        receivers
+            .filter(|&thread| flushes.len() > 1 && alone(thread) && is_sent(thread))
+            .find_map(|receiver| {
+                let sender = sender(view, receiver)?;
+                let sends = view.class(sender) == Some(ThreadClass::Background);
+                (sends && !flushes.contains_key(&sender)).then(|| Self {
+                    sender,
+                    receiver,
+                    waited_for: f64::from(let_go(view, sender, receiver))
+                        >= WAITED_SHARE * f64::from(flushes[&receiver]),
+                })
+            })
+    }
+
+    /// Whether a thread is one of the two.
+    pub(crate) fn has(self, thread: u32) -> bool {
+        thread == self.sender || thread == self.receiver
+    }
+}
+
+/// Whether a call flushes the log.
+pub(crate) fn flushes_log(view: &View<'_>, call: &Call) -> bool {
+    makes_durable(call) && !call.failed && view.role(call.file) == Some(Role::Log)
+}
+
+/// How often each thread flushes the log, and who writes to each of its files.
+fn touched(view: &View<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>) {
+    let mut flushes: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut writers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    for call in &view.recording.calls {
+        if view.role(call.file) != Some(Role::Log) {
+            continue;
+        }
+        if flushes_log(view, call) {
+            *flushes.entry(call.thread).or_default() += 1;
+        }
+        if call.kind == CallKind::Write || flushes_log(view, call) {
+            writers.entry(call.file).or_default().insert(call.thread);
+        }
+    }
+    (flushes, writers)
+}
+
+/// Who ended most of the waits of a thread.
+fn sender(view: &View<'_>, receiver: u32) -> Option<u32> {
+    let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
+    let waits = view.states(receiver).iter();
+    for wait in waits.filter(|state| state.kind == StateKind::Blocked) {
+        if view
+            .class(wait.waker)
+            .is_some_and(|class| class != ThreadClass::Kernel)
+        {
+            *ended.entry(wait.waker).or_default() += 1;
+        }
+    }
+    ended
+        .into_iter()
+        .max_by_key(|&(_, count)| count)
+        .map(|(thread, _)| thread)
+}
+
+/// Waits of sessions that the sender ended.
+fn let_go(view: &View<'_>, sender: u32, receiver: u32) -> u32 {
+    let sessions = view.threads(ThreadClass::Session);
+    let waits = sessions
+        .filter(|&thread| thread != receiver)
+        .flat_map(|thread| view.states(thread));
+    waits
+        .filter(|state| state.kind == StateKind::Blocked && state.waker == sender)
+        .count() as u32
+}

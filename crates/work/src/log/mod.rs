@@ -1,0 +1,12 @@
+//! The database's log: its flushes, who shares them, its second copy, SQLite's checkpoints.
+//!
+//! Nothing here knows of turns or transactions.
+
+pub(crate) mod checkpoints;
+pub(crate) mod flush_cpu;
+pub(crate) mod flushes;
+pub(crate) mod log_replica;
+pub(crate) mod wal;
+pub(crate) mod wal_growth;
+pub(crate) mod wal_header;
+pub(crate) mod wal_pages;

@@ -1,0 +1,226 @@
+//! SQLite's write-ahead log as a recording shows it: the frames that each commit put there, and who moved which pages
+//! from there to their places.
+//!
+//! Sources: sqlite3.c, `walFrames`, `walCheckpoint`; https://sqlite.org/fileformat2.html#walformat: a header of 32
+//! bytes, then frames of 24 bytes and a page. A checkpoint flushes the log, reads the last frame of each page and
+//! writes it to its place, and flushes those, unless somebody has committed meanwhile. The offset read tells the
+//! frame, the offset written the page: so each frame that a checkpoint moved has its page, and those that it passed
+//! over held pages that came again later.
+
+use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
+
+use crate::index::calls::makes_durable;
+use crate::index::view::View;
+use crate::log::flushes::LogFlushes;
+use crate::log::wal_header::{HEADER_BYTES, is_header};
+use crate::storage::sync_scripts;
+
+/// What stands before each page.
+const FRAME_HEADER_BYTES: u64 = 24;
+const PAGE_BYTES: u64 = 4096;
+
+/// What a commit put into the log.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoggedCommit {
+    pub(crate) thread: u32,
+    pub(crate) end_ns: u64,
+    /// From when to when it was flushed.
+    pub(crate) flush_ns: (u64, u64),
+    /// Numbers of its frames, counted from 1.
+    pub(crate) frames: Vec<u64>,
+    /// Processor time of writing them.
+    pub(crate) write_ns: u64,
+    /// Whether the log began anew with it.
+    pub(crate) began: bool,
+    /// Whether the file system wrote its journal: the file became longer.
+    pub(crate) grew: bool,
+}
+
+/// Pages moved from the log to their places by one thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PageMove {
+    pub(crate) thread: u32,
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    /// From the first page's reading until the last one's writing.
+    pub(crate) copied_ns: (u64, u64),
+    /// Frame and first sector, in the data's own space, of each page.
+    pub(crate) pages: Vec<(u64, u64)>,
+    /// The flush of the pages: its index among calls.
+    pub(crate) flush: Option<u32>,
+}
+
+/// All of it, by time of end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wal {
+    pub(crate) written: Vec<LoggedCommit>,
+    pub(crate) moves: Vec<PageMove>,
+    /// Flushes of the log's header: from, to.
+    pub(crate) headers: Vec<(u32, u64, u64)>,
+    pub(crate) page_bytes: u64,
+}
+
+impl Wal {
+    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes) -> Self {
+        let size = view.recording.about.settings.get("page_size");
+        let size = size.and_then(|size| size.parse().ok());
+        let mut wal = Self {
+            page_bytes: size
+                .filter(|size| (512..=65_536).contains(size))
+                .unwrap_or(PAGE_BYTES),
+            ..Self::default()
+        };
+        for thread in view.threads(ThreadClass::Session) {
+            let mut scan = WalScan::new(view, flushes, &mut wal, thread);
+            let (first, calls) = view.calls(thread);
+            for (index, call) in (first..).zip(calls).filter(|(_, call)| !call.failed) {
+                scan.call(index, call);
+            }
+            scan.end_move();
+        }
+        wal.written.sort_by_key(|commit| commit.end_ns);
+        wal.moves.sort_by_key(|one| one.end_ns);
+        wal
+    }
+
+    /// Bytes of a frame.
+    pub(crate) fn frame_bytes(&self) -> u64 {
+        FRAME_HEADER_BYTES + self.page_bytes
+    }
+
+    /// The frame of which a call moves the page.
+    fn frame(&self, call: &Call) -> Option<u64> {
+        let before = HEADER_BYTES + FRAME_HEADER_BYTES;
+        if call.offset_bytes == UNKNOWN || call.size_bytes != self.page_bytes {
+            return None;
+        }
+        let offset = call.offset_bytes.checked_sub(before)?;
+        (offset % self.frame_bytes() == 0).then(|| offset / self.frame_bytes() + 1)
+    }
+}
+
+/// A thread's calls, one after the other.
+struct WalScan<'a> {
+    view: &'a View<'a>,
+    flushes: &'a LogFlushes,
+    wal: &'a mut Wal,
+    thread: u32,
+    /// What it has put into the log since its last commit.
+    writing: LoggedCommit,
+    /// When it wrote a header that is not flushed.
+    header_ns: Option<u64>,
+    moving: Option<PageMove>,
+    /// The frame that it has read, and when.
+    read: Option<(u64, u64)>,
+}
+
+impl<'a> WalScan<'a> {
+    fn new(view: &'a View<'a>, flushes: &'a LogFlushes, wal: &'a mut Wal, thread: u32) -> Self {
+        Self {
+            view,
+            flushes,
+            wal,
+            thread,
+            writing: LoggedCommit::default(),
+            header_ns: None,
+            moving: None,
+            read: None,
+        }
+    }
+
+    fn call(&mut self, index: u32, call: &Call) {
+        match (call.kind, self.view.role(call.file)) {
+            (CallKind::Write, Some(Role::Log)) => self.writes_log(call),
+            (CallKind::Sync, Some(Role::Log)) if makes_durable(call) => self.flushes_log(call),
+            (CallKind::Read, Some(Role::Log)) => self.reads_log(call),
+            (CallKind::Write, Some(Role::Data)) => self.writes_page(call),
+            (CallKind::Resize, Some(Role::Data)) => self.goes_on(call),
+            (CallKind::Sync, Some(Role::Data)) if self.moving.is_some() => {
+                self.goes_on(call);
+                if let Some(moving) = &mut self.moving {
+                    moving.flush = Some(index);
+                }
+                self.end_move();
+            }
+            _ => self.end_move(),
+        }
+    }
+
+    fn writes_log(&mut self, call: &Call) {
+        self.end_move();
+        if is_header(self.view, call) {
+            self.header_ns = Some(call.start_ns);
+            self.writing.began = true;
+            return;
+        }
+        self.writing.write_ns += self
+            .view
+            .on_core_ns(self.thread, call.start_ns, call.end_ns);
+        self.writing.frames.extend(self.wal.frame(call));
+    }
+
+    fn flushes_log(&mut self, call: &Call) {
+        self.end_move();
+        if let Some(start_ns) = self
+            .header_ns
+            .take()
+            .filter(|_| self.writing.frames.is_empty())
+        {
+            self.wal.headers.push((self.thread, start_ns, call.end_ns));
+        } else if self.flushes.has(self.thread, call.start_ns) {
+            let script = sync_scripts::script(self.view, Role::Log, call);
+            let mut commit = std::mem::take(&mut self.writing);
+            (commit.thread, commit.end_ns) = (self.thread, call.end_ns);
+            commit.flush_ns = (call.start_ns, call.end_ns);
+            commit.grew = !script.journal_writes.is_empty();
+            self.wal.written.push(commit);
+        } else {
+            self.moving = Some(PageMove {
+                thread: self.thread,
+                start_ns: call.start_ns,
+                end_ns: call.end_ns,
+                ..PageMove::default()
+            });
+        }
+    }
+
+    fn reads_log(&mut self, call: &Call) {
+        self.read = self.wal.frame(call).map(|frame| (frame, call.start_ns));
+        if self.read.is_none() {
+            self.end_move();
+        }
+    }
+
+    /// Only a checkpoint writes pages to their places: where none began, it did before the burst.
+    fn writes_page(&mut self, call: &Call) {
+        let Some((frame, read_ns)) = self.read.take() else {
+            return self.end_move();
+        };
+        let Some((_, sector, _)) = self.view.address_space.of_call(self.view, call) else {
+            return;
+        };
+        let thread = self.thread;
+        let moving = self.moving.get_or_insert_with(|| PageMove {
+            thread,
+            start_ns: read_ns,
+            ..PageMove::default()
+        });
+        if moving.pages.is_empty() {
+            moving.copied_ns.0 = read_ns;
+        }
+        moving.copied_ns.1 = moving.copied_ns.1.max(call.end_ns);
+        moving.pages.push((frame, sector));
+        self.goes_on(call);
+    }
+
+    fn goes_on(&mut self, call: &Call) {
+        if let Some(moving) = &mut self.moving {
+            moving.end_ns = moving.end_ns.max(call.end_ns);
+        }
+    }
+
+    fn end_move(&mut self) {
+        self.read = None;
+        self.wal.moves.extend(self.moving.take());
+    }
+}

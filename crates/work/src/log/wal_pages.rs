@@ -1,0 +1,183 @@
+//! Which page each frame of the log held.
+//!
+//! A checkpoint tells the page of each frame that it moved. A frame that it passed over held a page whose last frame
+//! came later: one of those moved, likelier one that changes often. How often a page changes is known from how far
+//! before the checkpoint's end its last frame was: times between changes that come at random are as long, on the
+//! mean, as the time from the last one until now. Frames that no recorded checkpoint reached hold pages as the
+//! others do.
+
+use std::collections::BTreeMap;
+
+use crate::log::wal::{PageMove, Wal};
+
+/// Frames of a gap that a page is given on top of those seen: one page that came last by chance is not one that
+/// always does.
+const PRIOR_FRAMES: f64 = 40.0;
+/// Tries to find a page that a commit does not have yet.
+const TRIES: usize = 8;
+
+/// A frame of the log as it is now: where its page stands in the list, and the commit that it is of.
+type FramePlace = (usize, usize);
+
+/// First sectors, in the data's own space, of the pages that all commits put into the log, one after the other.
+/// `begins`: instants at which bursts begin, before which nothing is known.
+pub(crate) fn pages(wal: &Wal, begins: &[u64]) -> Vec<u64> {
+    let mut search = PageSearch {
+        known: Vec::new(),
+        of_commit: Vec::new(),
+        log: BTreeMap::new(),
+        moved: None,
+        often: often(wal),
+        drawn: 0,
+    };
+    let mut moves = wal.moves.iter().peekable();
+    let mut begins = begins.iter().copied().peekable();
+    for commit in &wal.written {
+        while let Some(one) = moves.next_if(|one| one.end_ns <= commit.end_ns) {
+            search.take(one);
+        }
+        let mut anew = false;
+        while begins.next_if(|&begin| begin < commit.end_ns).is_some() {
+            anew = true;
+        }
+        if anew || commit.began {
+            search.log.clear();
+            search.moved = commit.began.then_some(0);
+        }
+        search.add(&commit.frames);
+    }
+    moves.for_each(|one| search.take(one));
+    search.finish()
+}
+
+/// The search for them.
+struct PageSearch {
+    /// Pages of all frames, as far as they are known.
+    known: Vec<Option<u64>>,
+    /// First and number of each commit's.
+    of_commit: Vec<(u32, u32)>,
+    /// What is in the log.
+    log: BTreeMap<u64, FramePlace>,
+    /// Up to where pages have been moved.
+    moved: Option<u64>,
+    /// How often each page comes.
+    often: BTreeMap<u64, f64>,
+    drawn: u64,
+}
+
+impl PageSearch {
+    fn add(&mut self, frames: &[u64]) {
+        let first = self.known.len();
+        let commit = self.of_commit.len();
+        for (at, frame) in frames.iter().enumerate() {
+            self.log.insert(*frame, (first + at, commit));
+            self.known.push(None);
+        }
+        self.of_commit.push((first as u32, frames.len() as u32));
+    }
+
+    /// Pages that were moved are known, and those that were passed over are chosen among them.
+    fn take(&mut self, one: &PageMove) {
+        for (frame, sector) in &one.pages {
+            if let Some(place) = self.log.get(frame) {
+                self.known[place.0] = Some(*sector);
+            }
+        }
+        let Some(last) = one.pages.iter().map(|page| page.0).max() else {
+            return;
+        };
+        let from = self.moved.replace(last).unwrap_or(0).min(last) + 1;
+        if from > last {
+            return;
+        }
+        let passed = self.log.range(from..=last);
+        let passed: Vec<(u64, FramePlace)> = passed
+            .filter(|(_, place)| self.known[place.0].is_none())
+            .map(|(frame, place)| (*frame, *place))
+            .collect();
+        let choice = Choice::new(one, &self.often);
+        for (frame, (at, commit)) in passed {
+            for _ in 0..TRIES {
+                let page = choice.later_than(frame, self.draw());
+                if page.is_some_and(|page| !self.has(commit, page)) {
+                    self.known[at] = page;
+                    break;
+                }
+            }
+        }
+    }
+
+    fn has(&self, commit: usize, sector: u64) -> bool {
+        let (first, count) = self.of_commit[commit];
+        let pages = &self.known[first as usize..(first + count) as usize];
+        pages.contains(&Some(sector))
+    }
+
+    /// Evenly spread between 0 and 1.
+    fn draw(&mut self) -> f64 {
+        self.drawn = self.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        (self.drawn >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn finish(mut self) -> Vec<u64> {
+        let all: Vec<u64> = self.known.iter().copied().flatten().collect();
+        let known = std::mem::take(&mut self.known).into_iter();
+        known
+            .map(|page| page.unwrap_or_else(|| any(&all, self.draw())))
+            .collect()
+    }
+}
+
+fn any(all: &[u64], drawn: f64) -> u64 {
+    let at = (drawn * all.len() as f64) as usize;
+    all.get(at).copied().unwrap_or(0)
+}
+
+/// The pages of a move, last first, with the sums of how often they change.
+struct Choice {
+    frames: Vec<u64>,
+    sectors: Vec<u64>,
+    sums: Vec<f64>,
+}
+
+impl Choice {
+    fn new(one: &PageMove, often: &BTreeMap<u64, f64>) -> Self {
+        let mut pages = one.pages.clone();
+        pages.sort_unstable_by_key(|page| std::cmp::Reverse(page.0));
+        let mut sum = 0.0;
+        let sums = pages.iter().map(|(_, sector)| {
+            sum += often.get(sector).copied().unwrap_or(0.0);
+            sum
+        });
+        Self {
+            sums: sums.collect(),
+            frames: pages.iter().map(|page| page.0).collect(),
+            sectors: pages.iter().map(|page| page.1).collect(),
+        }
+    }
+
+    /// One of those whose last frame comes after another.
+    fn later_than(&self, frame: u64, drawn: f64) -> Option<u64> {
+        let later = self.frames.partition_point(|&last| last > frame);
+        let most = self.sums[..later].last()? * drawn;
+        let at = self.sums[..later].partition_point(|&sum| sum <= most);
+        self.sectors.get(at.min(later - 1)).copied()
+    }
+}
+
+/// How often each page comes, a frame.
+fn often(wal: &Wal) -> BTreeMap<u64, f64> {
+    let mut seen: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for one in &wal.moves {
+        let last = one.pages.iter().map(|page| page.0).max().unwrap_or(0);
+        for (frame, sector) in &one.pages {
+            let page = seen.entry(*sector).or_default();
+            page.0 += 1.0;
+            page.1 += (last - frame) as f64;
+        }
+    }
+    let rate = |(count, gap): (f64, f64)| count / (gap + PRIOR_FRAMES);
+    seen.into_iter()
+        .map(|(page, seen)| (page, rate(seen)))
+        .collect()
+}

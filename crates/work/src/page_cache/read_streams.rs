@@ -1,0 +1,137 @@
+//! Reads that follow each other on a file, which the kernel's read-ahead joins as far as its device allows.
+//!
+//! How far ahead is read belongs to the device, not to the work: 128 KiB, but 2 MiB on a disk with moving parts since
+//! Linux 6.17 (twice the largest request; measured on 6.18). So a replay elsewhere must know how far a stream goes on.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tierwise_recording::{Block, BlockOp, CallKind, Role, StateKind};
+
+use crate::index::extents::SECTOR_BYTES;
+use crate::index::rows::Rows;
+
+/// How far the kernel reads ahead, in sectors: without moving parts, and with them.
+const WINDOWS: (u32, u32) = (256, 4096);
+/// The first kernel with the second.
+const SINCE: (u32, u32) = (6, 17);
+/// Reads among which the one before is looked for.
+const RECENT: usize = 64;
+/// Reads of a role in which nobody waits, if it is read through the page cache: this share at least.
+const LEAST_FOUND: f64 = 0.05;
+
+/// How far streams go on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReadStreams {
+    /// By instant and sector of a request: sectors of its stream that were read later.
+    rest: BTreeMap<(u64, u64), u32>,
+}
+
+impl ReadStreams {
+    pub(crate) fn new(rows: &Rows<'_>) -> Self {
+        let reads: Vec<&Block> = rows
+            .recording
+            .blocks
+            .iter()
+            .filter(|block| block.op == BlockOp::Read && rows.role(block.file).is_some())
+            .collect();
+        let mut rests = vec![0u32; reads.len()];
+        for (at, next) in followers(&reads).into_iter().enumerate().rev() {
+            if let Some(next) = next {
+                rests[at] = rests[next].saturating_add(reads[next].sectors);
+            }
+        }
+        let rest = reads.iter().zip(rests).filter(|(_, rest)| *rest > 0);
+        Self {
+            rest: rest
+                .map(|(block, rest)| ((block.issued_ns, block.sector), rest))
+                .collect(),
+        }
+    }
+
+    /// Sectors of a request's stream that were read after it.
+    pub(crate) fn rest(&self, block: &Block) -> u32 {
+        let key = (block.issued_ns, block.sector);
+        self.rest.get(&key).copied().unwrap_or(0)
+    }
+}
+
+/// Of each read: the next of its stream.
+fn followers(reads: &[&Block]) -> Vec<Option<usize>> {
+    let mut followers = vec![None; reads.len()];
+    let mut recent: VecDeque<usize> = VecDeque::new();
+    for (at, read) in reads.iter().enumerate() {
+        let before = recent.iter().rposition(|&index| {
+            let before = reads[index];
+            before.file == read.file
+                && before.sector.saturating_add(before.sectors.into()) == read.sector
+        });
+        if let Some(place) = before
+            && let Some(index) = recent.remove(place)
+        {
+            followers[index] = Some(at);
+        }
+        recent.push_back(at);
+        if recent.len() > RECENT {
+            recent.pop_front();
+        }
+    }
+    followers
+}
+
+/// How far ahead each role was read, in sectors; roles that were not are left out.
+pub(crate) fn windows(rows: &Rows<'_>) -> Vec<(Role, u32)> {
+    let longest = longest_ahead(rows);
+    let window = |role| match longest.get(&role) {
+        Some(sectors) if *sectors > WINDOWS.0 => WINDOWS.1,
+        _ => WINDOWS.0,
+    };
+    let through_cache = reads(rows)
+        .into_iter()
+        .filter(|(_, (all, at_once))| *at_once as f64 >= *all as f64 * LEAST_FOUND);
+    through_cache
+        .map(|(role, _)| (role, window(role)))
+        .collect()
+}
+
+/// Calls that read files of each role, and those of them in which the caller did not wait.
+fn reads(rows: &Rows<'_>) -> BTreeMap<Role, (u64, u64)> {
+    let states = rows.recording.states.iter();
+    let blocked = states.filter(|state| state.kind == StateKind::Blocked);
+    let waited: BTreeSet<u32> = blocked.map(|state| state.call).collect();
+    let mut reads: BTreeMap<Role, (u64, u64)> = BTreeMap::new();
+    for (index, call) in rows.recording.calls.iter().enumerate() {
+        let moves = call.kind == CallKind::Read && !call.asynchronous && call.size_bytes > 0;
+        if let Some(role) = rows.role(call.file).filter(|_| moves) {
+            let (all, at_once) = reads.entry(role).or_default();
+            *all += 1;
+            *at_once += u64::from(!waited.contains(&(index as u32)));
+        }
+    }
+    reads
+}
+
+/// The longest request of each role that was longer than the call that it was sent in.
+fn longest_ahead(rows: &Rows<'_>) -> BTreeMap<Role, u32> {
+    let mut longest: BTreeMap<Role, u32> = BTreeMap::new();
+    for block in &rows.recording.blocks {
+        let role = rows.role(block.file).filter(|_| block.op == BlockOp::Read);
+        let call = rows.call_at(block.thread, block.issued_ns);
+        if let (Some(role), Some(call)) = (role, call)
+            && call.kind == CallKind::Read
+            && u64::from(block.sectors) * SECTOR_BYTES > call.size_bytes
+        {
+            let most = longest.entry(role).or_default();
+            *most = (*most).max(block.sectors);
+        }
+    }
+    longest
+}
+
+/// How far the recorded kernel reads ahead on devices without moving parts, and with them.
+pub(crate) fn of_kernel(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < SINCE => (WINDOWS.0, WINDOWS.0),
+        _ => WINDOWS,
+    }
+}

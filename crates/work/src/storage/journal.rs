@@ -1,0 +1,174 @@
+//! Processor time of the file system's journal thread in a journal commit, between the waits for its device.
+//!
+//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c). An fsync that needs a journal commit wakes the
+//! journal's thread and waits. That thread writes the journal's blocks and waits, sends the commit record and waits,
+//! and wakes the caller. So a core is started for it three times, and once more for the caller. Recordings do not
+//! follow that thread, but the block requests tell when it had run.
+
+use tierwise_recording::{Block, BlockOp, Call, State, StateKind};
+
+use crate::index::calls::makes_durable;
+use crate::index::view::View;
+use crate::scheduler::wakeup_latency::CoreActivity;
+use crate::statistics::median;
+use crate::storage::sync_scripts;
+use crate::{JournalRules, WarmupCost};
+
+/// Commits from which on what they show is believed.
+const ENOUGH: usize = 10;
+/// What takes over so many times the median waited for something else: for the commit before, say.
+const MOST_TIMES: f64 = 4.0;
+/// The least share of what passed that the thread ran: a core may start sooner than usual.
+const LEAST_SHARE: f64 = 0.2;
+
+/// What passed in a commit until its thread had run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gap {
+    took_ns: u64,
+    /// For how long the thread had waited.
+    waited_ns: u64,
+    /// What it takes to start the core that came to idle last.
+    starts_ns: u64,
+}
+
+impl Gap {
+    /// How long the thread ran, and would have run warm.
+    fn ran_ns(self) -> (f64, f64) {
+        let least_ns = self.took_ns as f64 * LEAST_SHARE;
+        let ran_ns = (self.took_ns as f64 - self.starts_ns as f64).max(least_ns);
+        let cost = WarmupCost::default();
+        let cold = cost.after_wait(false, 0.0, self.waited_ns);
+        (ran_ns, cost.warm(ran_ns, cold).0)
+    }
+}
+
+/// What commits of the journal took, and the time of its thread in all of them.
+pub(crate) fn journal(view: &View<'_>) -> (JournalRules, f64) {
+    let cores = CoreActivity::new(view.all_states());
+    let wakeups = view.wakeups();
+    let starts_ns = |time_ns: u64| wakeups.start_latency_ns(cores.idle_since_ns(time_ns));
+    let mut last_ns = 0;
+    let calls = view.recording.calls.iter();
+    let mut syncs: Vec<&Call> = calls
+        .filter(|call| makes_durable(call) && !call.failed)
+        .collect();
+    syncs.sort_unstable_by_key(|call| call.start_ns);
+    let found: Vec<[Gap; 4]> = syncs
+        .into_iter()
+        .filter_map(|call| gaps(view, call, &starts_ns, &mut last_ns))
+        .collect();
+    if found.len() < ENOUGH {
+        return (JournalRules::USUAL, 0.0);
+    }
+    let parts: [(f64, f64); 4] =
+        std::array::from_fn(|part| usual(found.iter().map(|gaps| gaps[part].ran_ns())));
+    let rules = JournalRules {
+        begins_ns: parts[0].1 as u32,
+        goes_on_ns: parts[1].1 as u32,
+        ends_ns: parts[2].1 as u32,
+        relays_ns: parts[3].1 as u32,
+    };
+    let ran_ns: f64 = parts[..3].iter().map(|part| part.0).sum();
+    (rules, ran_ns * found.len() as f64)
+}
+
+/// What passed in the commit that a call asked for, if it did alone: until the journal's thread had begun, had gone on,
+/// and had ended, and between its record and the flush after it. `last_ns` is when the thread ran last.
+fn gaps(
+    view: &View<'_>,
+    call: &Call,
+    starts_ns: &impl Fn(u64) -> u64,
+    last_ns: &mut u64,
+) -> Option<[Gap; 4]> {
+    let device = view.device_of(call.file);
+    let within = view.blocks(call.start_ns, call.end_ns).iter();
+    let (mut writes, mut flushes): (Vec<&Block>, Vec<&Block>) = within
+        .filter(|block| block.device == device && block.completed_ns <= call.end_ns)
+        .filter(|block| match block.op {
+            BlockOp::Flush => true,
+            op => op == BlockOp::Write && sync_scripts::is_journals(view, block),
+        })
+        .partition(|block| block.op != BlockOp::Flush);
+    let record = writes.pop()?;
+    let first_ns = writes.first()?.issued_ns;
+    flushes.retain(|flush| flush.issued_ns > first_ns);
+    let [before, after] = flushes[..] else {
+        return None;
+    };
+    let written_ns = writes.iter().map(|block| block.completed_ns).max()?;
+    let in_turn = written_ns <= before.issued_ns
+        && before.completed_ns <= record.issued_ns
+        && record.completed_ns <= after.issued_ns;
+    let asked = blocked(view, call.thread, first_ns)?;
+    let before_ns = std::mem::replace(last_ns, asked.end_ns);
+    if !in_turn || asked.end_ns < after.completed_ns || asked.start_ns < before_ns {
+        return None;
+    }
+    let gap = |since_ns: u64, from_ns: u64, to_ns: u64| Gap {
+        took_ns: to_ns - from_ns,
+        waited_ns: from_ns - since_ns,
+        starts_ns: starts_ns(from_ns + 1),
+    };
+    let relay = Gap {
+        starts_ns: 0,
+        ..gap(record.issued_ns, record.completed_ns, after.issued_ns)
+    };
+    let begun_ns = asked.start_ns - settling_ns(view, call, asked.start_ns);
+    Some([
+        gap(before_ns.min(begun_ns), begun_ns, first_ns),
+        gap(first_ns, written_ns, before.issued_ns),
+        gap(before.issued_ns, after.completed_ns, asked.end_ns),
+        relay,
+    ])
+}
+
+/// How long who makes a file durable waited once more between its data and its wait for the journal. Extents that were
+/// never written become written ones when their data is, by a thread of the kernel (`ext4_end_io_rsv_work`,
+/// fs/ext4/page-io.c).
+fn settling_ns(view: &View<'_>, call: &Call, until_ns: u64) -> u64 {
+    let data_ns = data_ns(view, call, until_ns);
+    let states = view.states(call.thread);
+    let first = states.partition_point(|state| state.start_ns < call.start_ns);
+    let within = states[first..]
+        .iter()
+        .take_while(|state| state.end_ns <= until_ns)
+        .filter(|state| state.kind != StateKind::Cpu);
+    // The first waits are for the data, one for each part of it.
+    let for_data = |state: &&State| state.start_ns < data_ns;
+    let last = within.clone().take_while(for_data).last();
+    let woken = |state: &&State| last.is_some_and(|last| state.start_ns == last.end_ns);
+    let again = within.skip_while(for_data).skip_while(woken);
+    again.map(|state| state.end_ns - state.start_ns).sum()
+}
+
+/// When the last of a call's data was written before an instant.
+fn data_ns(view: &View<'_>, call: &Call, until_ns: u64) -> u64 {
+    let device = view.device_of(call.file);
+    let within = view.blocks(call.start_ns, until_ns).iter();
+    let data = within.filter(|block| {
+        let writes = block.op == BlockOp::Write && !sync_scripts::is_journals(view, block);
+        block.device == device && writes && block.completed_ns <= until_ns
+    });
+    let last = data.map(|block| block.completed_ns).max();
+    last.unwrap_or(until_ns)
+}
+
+/// The wait of a thread at an instant, if it waits.
+fn blocked<'a>(view: &View<'a>, thread: u32, time_ns: u64) -> Option<&'a State> {
+    let states = view.states(thread);
+    let after = states.partition_point(|state| state.start_ns <= time_ns);
+    let state = states[..after].last()?;
+    (state.kind == StateKind::Blocked && state.end_ns >= time_ns).then_some(state)
+}
+
+/// The means of what was run and of what that would have been warm, without what waited for something else.
+fn usual(ran: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
+    let middle_ns = median(ran.clone().map(|one| one.0 as u64).collect()).unwrap_or(0);
+    let most_ns = MOST_TIMES * middle_ns as f64;
+    let usual: Vec<_> = ran.filter(|one| one.0 <= most_ns).collect();
+    let count = usual.len().max(1) as f64;
+    let (ran_ns, warm_ns) = usual
+        .iter()
+        .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (ran_ns / count, warm_ns / count)
+}

@@ -1,0 +1,114 @@
+//! What syncs made devices do, from the block requests that fell into them.
+
+use tierwise_recording::{Block, BlockOp, Call, Role, ThreadClass};
+
+use crate::SyncScript;
+use crate::index::view::View;
+
+/// Writes of one script beyond these are merged away: a sync of a whole file is told by its dirty pages anyway.
+const MOST_WRITES: usize = 512;
+/// What a sync of a file that grew writes to the journal, where no block request tells: what changed, and the record
+/// that makes it valid.
+const JOURNAL_SECTORS: [u32; 2] = [32, 8];
+
+/// The script of one sync of a file of a role.
+pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
+    let device = view.device_of(call.file);
+    let mut script = SyncScript::default();
+    let (mut flushes, mut forced) = (0, 0);
+    let data_ns = data_until(view, call);
+    for block in view.blocks(call.start_ns, call.end_ns) {
+        if block.device != device || !belongs(view, role, call, block) {
+            continue;
+        }
+        if !is_data(view, call, block) && block.issued_ns < data_ns {
+            continue;
+        }
+        if block.op == BlockOp::Flush {
+            flushes += 1;
+            continue;
+        }
+        forced += u32::from(block.fua) + u32::from(block.preflush);
+        let Some(sector) = view.address_space.sector_of(role, block) else {
+            continue;
+        };
+        let list = if is_journals(view, block) {
+            &mut script.journal_writes
+        } else {
+            &mut script.writes
+        };
+        if list.len() < MOST_WRITES {
+            list.push((sector, block.sectors));
+        }
+    }
+    let works = !script.writes.is_empty() || !script.journal_writes.is_empty();
+    script.flushes = if flushes > 0 { flushes } else { forced };
+    if works {
+        script.flushes = script.flushes.max(if script.journal_writes.is_empty() {
+            1
+        } else {
+            2
+        });
+    }
+    script
+}
+
+/// The script where no block requests are known: the device waits for what was written, and once more for the
+/// journal if the file grew.
+pub(crate) fn assumed(grew: bool) -> SyncScript {
+    if grew {
+        SyncScript {
+            flushes: 2,
+            journal_writes: vec![(0, JOURNAL_SECTORS[0]), (32, JOURNAL_SECTORS[1])],
+            ..SyncScript::default()
+        }
+    } else {
+        SyncScript {
+            flushes: 1,
+            ..SyncScript::default()
+        }
+    }
+}
+
+/// Whether a request writes what a sync is for, rather than what the file system keeps of it.
+fn is_data(view: &View<'_>, call: &Call, block: &Block) -> bool {
+    let named = view.role(block.file).is_some();
+    block.op == BlockOp::Write && named && (block.file == call.file || block.thread == call.thread)
+}
+
+/// When the data of a sync had been written: what went to the journal before, and what was flushed, another sync
+/// asked for at the same time (`ext4_sync_file` writes and waits, then commits, then flushes).
+fn data_until(view: &View<'_>, call: &Call) -> u64 {
+    let blocks = view.blocks(call.start_ns, call.end_ns).iter();
+    let data = blocks.filter(|block| is_data(view, call, block));
+    data.map(|block| block.completed_ns.min(call.end_ns))
+        .max()
+        .unwrap_or(call.start_ns)
+}
+
+/// Whether a request in the time of a sync is the sync's: its file's, its thread's, or the file system's own.
+fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
+    match block.op {
+        BlockOp::Flush => true,
+        BlockOp::Write => {
+            block.file == call.file
+                || block.thread == call.thread
+                || (view.role(block.file).is_none_or(|other| other == role)
+                    && (block.sync || block.meta || journal(view, block)))
+        }
+        BlockOp::Read | BlockOp::Discard => false,
+    }
+}
+
+/// Whether a request is one of the file system's journal.
+pub(crate) fn is_journals(view: &View<'_>, block: &Block) -> bool {
+    view.role(block.file).is_none() && (block.meta || journal(view, block))
+}
+
+/// Whether the journal's thread wrote it.
+fn journal(view: &View<'_>, block: &Block) -> bool {
+    view.class(block.thread) == Some(ThreadClass::Kernel)
+        && view.recording.threads[block.thread as usize]
+            .name
+            .starts_with("jbd2")
+}

@@ -1,0 +1,7 @@
+//! The time of one thread, each segment of it classified once: on a core, ready, or waiting and for what.
+//!
+//! Nothing here compares threads or knows of transactions.
+
+pub(crate) mod segments;
+pub(crate) mod time_category;
+pub(crate) mod wait;

@@ -1,0 +1,230 @@
+//! What a client on the same machine did while its session waited for it, and which of its threads did.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::{State, StateKind, ThreadClass};
+
+use crate::index::view::View;
+use crate::timeline::segments::SegmentKind;
+use crate::timeline::wait::WaitCause;
+use crate::transactions::turns::RawTurn;
+
+/// A thread is a session's client if it ended this share of the waits for one.
+const OWN_SHARE: f64 = 0.9;
+
+/// The thread of its client that served a session; none if it was not recorded, or several did in turn.
+pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
+    let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
+    for turn in turns {
+        for segment in &turn.segments {
+            if let SegmentKind::Wait {
+                cause: WaitCause::Client,
+                state,
+            } = segment.kind
+            {
+                let waker = view.states(turn.thread)[state as usize].waker;
+                *ended.entry(waker).or_default() += 1;
+            }
+        }
+    }
+    let all: u32 = ended.values().sum();
+    let (thread, most) = ended.into_iter().max_by_key(|&(_, count)| count)?;
+    let own = view.class(thread) == Some(ThreadClass::Client)
+        && f64::from(most) >= OWN_SHARE * f64::from(all);
+    own.then_some(thread)
+}
+
+/// When each client's thread sent which session on its way: one thread may serve many sessions in turn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Clients {
+    requests: BTreeMap<u32, Vec<(u64, u32)>>,
+}
+
+impl Clients {
+    pub(crate) fn new(view: &View<'_>) -> Self {
+        let mut requests: BTreeMap<u32, Vec<(u64, u32)>> = BTreeMap::new();
+        for session in view.threads(ThreadClass::Session) {
+            for state in view.states(session) {
+                if view.class(state.waker) == Some(ThreadClass::Client) {
+                    let sent = requests.entry(state.waker).or_default();
+                    sent.push((state.end_ns, session));
+                }
+            }
+        }
+        requests
+            .values_mut()
+            .for_each(|times| times.sort_unstable());
+        Self { requests }
+    }
+
+    /// When a client's thread turned to the session that it woke at an instant: after its request before.
+    fn turned_to(&self, client: u32, woke_ns: u64) -> u64 {
+        let Some(requests) = self.requests.get(&client) else {
+            return 0;
+        };
+        let before = requests.partition_point(|&(time_ns, _)| time_ns < woke_ns);
+        requests[..before].last().map_or(0, |&(time_ns, _)| time_ns)
+    }
+
+    /// Until when a client's thread held up the session that it woke at a wait's end. What it does after that for
+    /// another session is of that one's turn.
+    fn held_until(&self, view: &View<'_>, wait: &State) -> u64 {
+        let requests = self
+            .requests
+            .get(&wait.waker)
+            .map_or(&[][..], Vec::as_slice);
+        let next = requests.partition_point(|&(time_ns, _)| time_ns <= wait.end_ns);
+        if requests.get(next).is_some_and(|next| next.1 != wait.thread) {
+            return wait.end_ns;
+        }
+        held_until(wait, view.states(wait.thread), view.states(wait.waker))
+    }
+
+    /// Splits a session's wait for its client; a client that was not recorded is away. While its thread served
+    /// others, on a core or ready for one, it was away from this session; unless it is `own`, the thread that
+    /// the session always waits for: that queue is computed anew.
+    pub(crate) fn part(&self, view: &View<'_>, wait: &State, own: Option<u32>) -> ClientTime {
+        if view.class(wait.waker) != Some(ThreadClass::Client) {
+            return ClientTime {
+                away_ns: wait.end_ns - wait.start_ns,
+                ..ClientTime::default()
+            };
+        }
+        let from_ns = self
+            .turned_to(wait.waker, wait.end_ns)
+            .clamp(wait.start_ns, wait.end_ns);
+        let states = view.states(wait.waker);
+        let mut part = between(states, from_ns, self.held_until(view, wait));
+        if from_ns == wait.start_ns {
+            part.head_start_ns = head_start_ns(states, from_ns);
+        }
+        if own != Some(wait.waker) {
+            let idle_ns = between(states, wait.start_ns, from_ns).away_ns;
+            part.away_ns += from_ns - wait.start_ns - idle_ns;
+        }
+        part
+    }
+}
+
+/// A client's part of a turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ClientTime {
+    /// On a core.
+    pub(crate) cpu_ns: u64,
+    /// Off it, before.
+    pub(crate) after_wait_ns: u64,
+    /// The core that it ran on first.
+    pub(crate) core: u16,
+    /// How long it had been awake when the session began to wait; see [`crate::Step::Cpu`].
+    pub(crate) head_start_ns: u64,
+    /// Neither on a core nor ready: thinks, or is elsewhere.
+    pub(crate) away_ns: u64,
+}
+
+/// A client wakes its session in the middle of a call. Where the session's core is its own it goes on first: until
+/// it leaves that, or the session gets it.
+fn held_until(wait: &State, session: &[State], client: &[State]) -> u64 {
+    let woken = session.partition_point(|state| state.start_ns < wait.end_ns);
+    let runs = session[woken..]
+        .iter()
+        .find(|state| state.kind == StateKind::Cpu);
+    let at = client.partition_point(|state| state.end_ns <= wait.end_ns);
+    let (Some(runs), Some(client)) = (runs, client.get(at)) else {
+        return wait.end_ns;
+    };
+    let goes_on = client.kind == StateKind::Cpu && client.start_ns <= wait.end_ns;
+    if goes_on && client.cpu == runs.cpu {
+        client.end_ns.min(runs.start_ns).max(wait.end_ns)
+    } else {
+        wait.end_ns
+    }
+}
+
+/// What a client's thread did between two instants.
+fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientTime {
+    let first = states.partition_point(|state| state.end_ns <= from_ns);
+    let mut part = ClientTime::default();
+    let mut seen_ns = 0;
+    for state in states[first..]
+        .iter()
+        .take_while(|state| state.start_ns < to_ns)
+    {
+        let inside_ns = state.end_ns.min(to_ns) - state.start_ns.max(from_ns);
+        seen_ns += inside_ns;
+        match state.kind {
+            StateKind::Cpu => {
+                if part.cpu_ns == 0 {
+                    part.core = state.cpu;
+                }
+                part.cpu_ns += inside_ns;
+            }
+            StateKind::Blocked => part.away_ns += inside_ns,
+            StateKind::Runnable => {}
+        }
+    }
+    part.away_ns += (to_ns - from_ns).saturating_sub(seen_ns);
+    part.after_wait_ns = off_core_ns(states, first, from_ns);
+    part
+}
+
+/// How long a thread had been awake at an instant, on its core or ready for it.
+fn head_start_ns(states: &[State], at_ns: u64) -> u64 {
+    let first = states.partition_point(|state| state.end_ns <= at_ns);
+    let slept = states[..=first.min(states.len().saturating_sub(1))]
+        .iter()
+        .rposition(|state| state.kind == StateKind::Blocked && state.start_ns < at_ns);
+    slept.map_or(0, |slept| at_ns.saturating_sub(states[slept].end_ns))
+}
+
+/// How long the client had been off its core before it first ran at or after an instant, in or after a state:
+/// not at all if it ran then already, for another session.
+fn off_core_ns(states: &[State], first: usize, from_ns: u64) -> u64 {
+    let runs_on = |state: &State| state.kind == StateKind::Cpu && state.start_ns < from_ns;
+    if states.get(first).is_some_and(runs_on) {
+        return 0;
+    }
+    let Some(runs) = states[first..]
+        .iter()
+        .position(|s| s.kind == StateKind::Cpu)
+    else {
+        return 0;
+    };
+    let off = states[..first + runs]
+        .iter()
+        .rev()
+        .take_while(|s| s.kind != StateKind::Cpu);
+    off.map(|state| state.end_ns - state.start_ns).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_goes_on_where_its_session_is_to_run_holds_it_up() {
+        let state = |(start_ns, end_ns), kind, cpu| State {
+            thread: 0,
+            start_ns,
+            end_ns,
+            kind,
+            cpu,
+            waker: 1,
+            call: tierwise_recording::NONE,
+        };
+        let wait = state((0, 100), StateKind::Blocked, 0);
+        let session = [
+            wait,
+            state((100, 112), StateKind::Runnable, 0),
+            state((112, 200), StateKind::Cpu, 0),
+        ];
+        let client = |cpu| {
+            [
+                state((60, 110), StateKind::Cpu, cpu),
+                state((110, 300), StateKind::Blocked, cpu),
+            ]
+        };
+        assert_eq!(held_until(&wait, &session, &client(0)), 110);
+        assert_eq!(held_until(&wait, &session, &client(1)), 100);
+        assert_eq!(held_until(&wait, &session, &[]), 100);
+    }
+}

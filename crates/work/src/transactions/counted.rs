@@ -1,0 +1,149 @@
+//! Transactions that were counted without tracing, beside those that the events show.
+
+use tierwise_recording::Cost;
+
+use crate::index::view::View;
+use crate::transactions::turn_meaning::Meaning;
+use crate::transactions::turns::RawTurn;
+
+/// Counts that differ by more than this count different things.
+const MOST_OFF: f64 = 0.05;
+/// The 97.5th percentiles of Student's distribution, from one degree of freedom on, and what they come near to.
+const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
+const STUDENT_MANY: f64 = 2.1;
+
+/// Recording is believed to slow its target by no more than this.
+const LEAST_RATIO: f64 = 0.6;
+/// The upper end of the interval of that over the lower, where it says anything.
+const MOST_WIDTH: f64 = 1.5;
+
+/// Transactions done in the whole of a recording.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    transactions: f64,
+    /// Bursts' share of the time.
+    bursts: f64,
+    /// Rate within bursts over that between them, if that was measured.
+    slowed: Option<f64>,
+}
+
+impl Counted {
+    /// What a recording says; none if it does not.
+    pub(crate) fn of(view: &View<'_>) -> Option<Self> {
+        let about = &view.recording.about;
+        let bursts = (view.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
+        Some(Self {
+            transactions: about.transactions? as f64,
+            bursts: Some(bursts).filter(|share| share.is_finite())?,
+            slowed: rate_ratio(view),
+        })
+    }
+
+    /// As many as fall into bursts.
+    pub(crate) fn in_bursts(&self) -> f64 {
+        self.if_slowed(self.slowed.unwrap_or(1.0))
+    }
+
+    /// Bursts are slower than the time between them, and so than the mean of both.
+    fn if_slowed(&self, slowed: f64) -> f64 {
+        self.transactions * self.bursts * slowed / (1.0 - self.bursts * (1.0 - slowed))
+    }
+
+    /// How many were counted for each that the turns show. Where calls do not tell requests apart, those that only read
+    /// are known by their number alone. Else the count is the truth where it differs by more than the bursts among
+    /// themselves, and than recording may have slowed them: they do not show the same everywhere.
+    pub(crate) fn per_shown(
+        &self,
+        view: &View<'_>,
+        sessions: &[Vec<RawTurn>],
+        meanings: &[Vec<Meaning>],
+    ) -> Option<f64> {
+        let ends = ends_by_burst(view, sessions, meanings);
+        let shown = ends.iter().sum::<f64>();
+        if shown == 0.0 || self.transactions == 0.0 {
+            return None;
+        }
+        let each = self.in_bursts() / shown;
+        if !sessions.iter().flatten().any(|turn| turn.served) {
+            return Some(each.max(1.0));
+        }
+        let slowest = self.if_slowed(self.slowed.unwrap_or(LEAST_RATIO)) / shown;
+        let off = (slowest - 1.0).max(1.0 - each);
+        (off > MOST_OFF.max(chance(view, &ends)?)).then_some(each)
+    }
+}
+
+/// Rate with recording over the rate without, if that is known.
+pub(crate) fn rate_ratio(view: &View<'_>) -> Option<f64> {
+    let known = |cost: &&Cost| {
+        cost.rate_ratio_low > 0.0 && cost.rate_ratio_high <= MOST_WIDTH * cost.rate_ratio_low
+    };
+    let cost = view.recording.about.cost.as_ref().filter(known);
+    cost.map(|cost| cost.rate_ratio.clamp(LEAST_RATIO, 1.0))
+}
+
+/// Transactions that end in each burst.
+fn ends_by_burst(
+    view: &View<'_>,
+    sessions: &[Vec<RawTurn>],
+    meanings: &[Vec<Meaning>],
+) -> Vec<f64> {
+    let mut ends = vec![0.0; view.recording.about.bursts.len()];
+    let turns = sessions.iter().flatten().zip(meanings.iter().flatten());
+    for (turn, _) in turns.filter(|(_, meaning)| meaning.ends) {
+        ends[turn.burst as usize] += 1.0;
+    }
+    ends
+}
+
+/// By how much the mean rate of the bursts may differ from that of all time by chance, as a share of it. None if a
+/// single burst does not tell.
+fn chance(view: &View<'_>, ends: &[f64]) -> Option<f64> {
+    if view.is_whole() {
+        let shown = ends.iter().sum::<f64>();
+        return Some(STUDENT_MANY / shown.sqrt());
+    }
+    let bursts = view.recording.about.bursts.iter();
+    let rates = bursts.zip(ends).map(|(burst, ends)| {
+        let time_ns = burst.end_ns.saturating_sub(burst.start_ns).max(1);
+        ends / time_ns as f64
+    });
+    error_of_mean(&rates.collect::<Vec<_>>())
+}
+
+/// Half of the 95 % interval of a mean, as a share of it; none of a single value.
+fn error_of_mean(values: &[f64]) -> Option<f64> {
+    let others = values.len().checked_sub(1).filter(|&others| others > 0)?;
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let error = (squares / others as f64 / values.len() as f64).sqrt();
+    let student = STUDENT.get(others - 1).copied().unwrap_or(STUDENT_MANY);
+    Some(student * error / mean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_that_differ_do_not_tell_the_mean() {
+        assert_eq!(error_of_mean(&[5.0, 5.0, 5.0]), Some(0.0));
+        assert_eq!(error_of_mean(&[5.0]), None);
+        let error = error_of_mean(&[4.0, 6.0]).expect("of two");
+        assert!((error - 12.71 * 0.2).abs() < 1e-9, "{error}");
+    }
+
+    #[test]
+    fn bursts_that_recording_slows_hold_fewer() {
+        let counted = |bursts, slowed| Counted {
+            transactions: 1_000.0,
+            bursts,
+            slowed,
+        };
+        assert_eq!(counted(0.1, None).in_bursts(), 100.0);
+        // 100 of 1,000 ms at 0.8 of the rate: 80 of 980.
+        let slowed = counted(0.1, Some(0.8)).in_bursts();
+        assert!((slowed - 80_000.0 / 980.0).abs() < 1e-9, "{slowed}");
+        assert_eq!(counted(1.0, Some(0.8)).in_bursts(), 1_000.0);
+    }
+}

@@ -1,0 +1,190 @@
+//! The lock of an engine that lets one session at a time write the whole database (SQLite): from where in its
+//! transaction a session holds it, which no call shows.
+//!
+//! Who finds it taken sleeps and asks again (`sqlite3_busy_timeout`), so whoever slept holds it from the end of
+//! its last sleep. The others got it at their first statement that writes, or where they began, at no known
+//! instant: as long before the first page of the log or journal as those who slept, less what these had done
+//! before they first asked.
+
+use tierwise_recording::{CallKind, Role};
+
+use crate::index::view::View;
+use crate::log::checkpoints::Checkpoints;
+use crate::timeline::segments::{Segment, SegmentKind};
+use crate::timeline::wait::WaitCause;
+use crate::transactions::turn_meaning::Meaning;
+use crate::transactions::turns::RawTurn;
+use crate::{Grouping, HotLock};
+
+/// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
+const BUSY_NS: [u64; 12] = {
+    const MS: u64 = 1_000_000;
+    [
+        MS,
+        2 * MS,
+        5 * MS,
+        10 * MS,
+        15 * MS,
+        20 * MS,
+        25 * MS,
+        25 * MS,
+        25 * MS,
+        50 * MS,
+        50 * MS,
+        100 * MS,
+    ]
+};
+
+/// A sleep that took longer than this on top was cut by a burst's edge.
+const MOST_LATE_NS: u64 = 500_000;
+/// So many of those seen are kept.
+const MOST_KEPT: usize = 256;
+
+/// What a turn that writes did, in time on a core since it began.
+#[derive(Clone, Copy, Debug)]
+struct Writing {
+    /// Until it first slept, and until it last did.
+    slept: Option<(u64, u64)>,
+    /// Until it first wrote to the log or journal.
+    wrote_ns: u64,
+}
+
+/// The lock, if anyone writes; and in `meanings` the turns that take it.
+pub(crate) fn find(
+    view: &View<'_>,
+    checkpoints: Option<&Checkpoints>,
+    sessions: &[Vec<RawTurn>],
+    meanings: &mut [Vec<Meaning>],
+) -> Vec<HotLock> {
+    let mut taken: Vec<(&mut Meaning, Writing)> = Vec::new();
+    let turns = sessions.iter().flatten();
+    for (turn, meaning) in turns.zip(meanings.iter_mut().flatten()) {
+        let ends = meaning.ends || !turn.commits.is_empty();
+        taken.extend(
+            writing(view, checkpoints, turn)
+                .filter(|_| ends)
+                .map(|found| (meaning, found)),
+        );
+    }
+    if taken.is_empty() {
+        return Vec::new();
+    }
+    let ahead_ns = ahead_ns(taken.iter().map(|(_, writing)| writing));
+    for (meaning, writing) in taken {
+        let at_ns = writing
+            .slept
+            .map_or(writing.wrote_ns.saturating_sub(ahead_ns), |slept| slept.0);
+        meaning.locks.push((0, at_ns));
+    }
+    vec![HotLock {
+        name: "the right to write".to_owned(),
+        keys: 1,
+        observed_share: slept_share(sessions),
+        over_commit: true,
+        retry_ns: BUSY_NS.to_vec(),
+        late_ns: late_ns(sessions),
+    }]
+}
+
+/// From the first sleep's end to the last one's begin: what was tried in vain between is no part of the turn, for a
+/// replay tries anew.
+pub(crate) fn tries(grouping: Grouping, turn: &RawTurn) -> Option<(u64, u64)> {
+    if grouping != Grouping::Exclusive {
+        return None;
+    }
+    let mut sleeps = turn
+        .segments
+        .iter()
+        .filter(|segment| waits_for_time(segment.kind));
+    let first = sleeps.next()?;
+    Some((first.end_ns, sleeps.next_back()?.start_ns))
+}
+
+fn writing(view: &View<'_>, checkpoints: Option<&Checkpoints>, turn: &RawTurn) -> Option<Writing> {
+    let ran_ns = |segment: &Segment| {
+        let kept =
+            |found: &Checkpoints| found.kept_ns(turn.thread, segment.start_ns, segment.end_ns);
+        checkpoints.map_or(segment.time_ns(), kept)
+    };
+    let (mut slept, mut wrote_ns) = (None, None);
+    let mut cpu_ns = 0;
+    for segment in &turn.segments {
+        match segment.kind {
+            SegmentKind::Cpu { .. } => cpu_ns += ran_ns(segment),
+            SegmentKind::Wait {
+                cause: WaitCause::Timer,
+                ..
+            } => {
+                slept = Some((slept.map_or(cpu_ns, |slept: (u64, u64)| slept.0), cpu_ns));
+                wrote_ns = None;
+            }
+            SegmentKind::Call { call } => {
+                let writes = view.call(call).is_some_and(|call| {
+                    call.kind == CallKind::Write
+                        && matches!(view.role(call.file), Some(Role::Log | Role::Doublewrite))
+                });
+                wrote_ns = wrote_ns.or(writes.then_some(cpu_ns));
+            }
+            SegmentKind::Ready | SegmentKind::Wait { .. } => {}
+        }
+    }
+    wrote_ns.map(|wrote_ns| Writing { slept, wrote_ns })
+}
+
+/// How long before its first write one who did not sleep is thought to have taken the lock.
+fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
+    let (mut sum_ns, mut count) = (0, 0);
+    for writing in all {
+        if let Some((first_ns, last_ns)) = writing.slept {
+            sum_ns += (writing.wrote_ns - last_ns) as i64 - first_ns as i64;
+            count += 1;
+        }
+    }
+    (sum_ns / i64::max(count, 1)).max(0) as u64
+}
+
+/// How much later than asked the next try came: the kernel's timers have slack, an idle core has to wake, and the
+/// thread runs until its next call.
+fn late_ns(sessions: &[Vec<RawTurn>]) -> Vec<u64> {
+    let mut late: Vec<u64> = sessions
+        .iter()
+        .flatten()
+        .flat_map(|turn| (0..turn.segments.len()).filter_map(|at| late_by(&turn.segments[at..])))
+        .filter(|&late| late < MOST_LATE_NS)
+        .collect();
+    late.sort_unstable();
+    let kept = late.len().min(MOST_KEPT);
+    (0..kept).map(|at| late[at * late.len() / kept]).collect()
+}
+
+/// By how much, if the first of some segments is a sleep.
+fn late_by(segments: &[Segment]) -> Option<u64> {
+    let (sleep, then) = segments.split_first()?;
+    let slept_ns = sleep.time_ns();
+    let asked = BUSY_NS.iter().rev().find(|&&asked| asked <= slept_ns)?;
+    let is_call = |segment: &&Segment| matches!(segment.kind, SegmentKind::Call { .. });
+    let next = then.iter().find(is_call)?;
+    waits_for_time(sleep.kind).then(|| next.start_ns - sleep.start_ns - asked)
+}
+
+fn waits_for_time(kind: SegmentKind) -> bool {
+    matches!(
+        kind,
+        SegmentKind::Wait {
+            cause: WaitCause::Timer,
+            ..
+        }
+    )
+}
+
+/// Share of the sessions' time that they slept.
+fn slept_share(sessions: &[Vec<RawTurn>]) -> f64 {
+    let (mut slept_ns, mut all_ns) = (0, 0);
+    for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
+        all_ns += segment.time_ns();
+        if waits_for_time(segment.kind) {
+            slept_ns += segment.time_ns();
+        }
+    }
+    slept_ns as f64 / all_ns.max(1) as f64
+}

@@ -1,0 +1,134 @@
+//! Turns within an explicit transaction, told from the same statements outside of one.
+//!
+//! An update alone commits itself; between "begin" and "commit" it does not, though it looks the same. The two
+//! words are found as shapes of turns that alternate: one that mostly commits, and one that never does.
+
+use std::collections::BTreeMap;
+
+use crate::transactions::turns::RawTurn;
+
+/// What sets the shape of a turn within a transaction apart.
+const INSIDE: u64 = 1 << 62;
+/// A shape that shows a commit so often may be the word that commits.
+const COMMITS_SHARE: f64 = 0.5;
+/// The word that begins shows no more than this.
+const BEGINS_SHARE: f64 = 0.02;
+/// Share of neighbours in the sequence of both words that are unlike each other.
+const ALTERNATES: f64 = 0.95;
+/// Shapes that are looked at, the most frequent ones, and the least number of turns of them.
+const CANDIDATES: (usize, u32) = (40, 10);
+
+type Shape = (u64, u64);
+
+/// Whether a shape is one of a turn within an explicit transaction.
+pub(crate) fn is_inside(shape: Shape) -> bool {
+    shape.1 & INSIDE != 0
+}
+
+/// How it is known where transactions begin and end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Boundaries {
+    /// Replies say it.
+    Status,
+    /// Clients say "begin" and "commit".
+    Words,
+    /// By commits alone.
+    Unsaid,
+}
+
+/// Changes the shape of a turn within a transaction.
+pub(crate) fn put_inside(turn: &mut RawTurn) {
+    turn.shape.1 |= INSIDE;
+}
+
+/// Changes the shapes of all turns from a "begin" to before its "commit"; none if clients do not say these words.
+pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> Option<Boundaries> {
+    let (begin, commit) = words(sessions)?;
+    for turns in sessions {
+        let mut burst = None;
+        let mut inside = false;
+        for index in 0..turns.len() {
+            if burst != Some((turns[index].burst, turns[index].thread)) {
+                burst = Some((turns[index].burst, turns[index].thread));
+                inside = starts_inside(&turns[index..], begin, commit);
+            }
+            let shape = turns[index].shape;
+            if shape == commit {
+                inside = false;
+            } else {
+                inside |= shape == begin;
+                if inside {
+                    put_inside(&mut turns[index]);
+                }
+            }
+        }
+    }
+    Some(Boundaries::Words)
+}
+
+/// Whether the first word of a burst is "commit".
+fn starts_inside(turns: &[RawTurn], begin: Shape, commit: Shape) -> bool {
+    let burst = turns[0].burst;
+    let same = turns
+        .iter()
+        .take_while(|turn| turn.burst == burst)
+        .map(|turn| turn.shape);
+    same.into_iter()
+        .find(|&shape| shape == begin || shape == commit)
+        == Some(commit)
+}
+
+/// The shapes of "begin" and "commit", if the clients say them: the shortest that alternate.
+fn words(sessions: &[Vec<RawTurn>]) -> Option<(Shape, Shape)> {
+    let mut tallies: BTreeMap<Shape, (u32, u32)> = BTreeMap::new();
+    for turn in sessions
+        .iter()
+        .flatten()
+        .filter(|turn| turn.served && turn.complete)
+    {
+        let tally = tallies.entry(turn.shape).or_default();
+        tally.0 += 1;
+        tally.1 += u32::from(!turn.commits.is_empty());
+    }
+    let mut frequent: Vec<(Shape, u32, f64)> = tallies
+        .into_iter()
+        .filter(|&(_, (turns, _))| turns >= CANDIDATES.1)
+        .map(|(shape, (turns, seen))| (shape, turns, f64::from(seen) / f64::from(turns)))
+        .collect();
+    frequent.sort_by_key(|&(_, turns, _)| std::cmp::Reverse(turns));
+    frequent.truncate(CANDIDATES.0);
+    let begins = frequent
+        .iter()
+        .filter(|(_, _, share)| *share <= BEGINS_SHARE);
+    let pairs = begins.flat_map(|begin| {
+        let commits = frequent
+            .iter()
+            .filter(|(_, _, share)| *share >= COMMITS_SHARE);
+        commits.map(move |commit| (begin, commit))
+    });
+    pairs
+        .filter(|(begin, commit)| begin.1.abs_diff(commit.1) <= commit.1 / 5 + 2)
+        .filter(|(begin, commit)| alternate(sessions, begin.0, commit.0))
+        .map(|(begin, commit)| (begin.0, commit.0))
+        .min_by_key(|(begin, commit)| (commit.0 + begin.0, commit.1 + begin.1))
+}
+
+fn alternate(sessions: &[Vec<RawTurn>], begin: Shape, commit: Shape) -> bool {
+    let (mut unlike, mut all) = (0_u32, 0_u32);
+    for turns in sessions {
+        let mut before: Option<(u32, Shape)> = None;
+        for turn in turns
+            .iter()
+            .filter(|turn| turn.shape == begin || turn.shape == commit)
+        {
+            if let Some((burst, shape)) = before
+                && burst == turn.burst
+            {
+                all += 1;
+                unlike += u32::from(shape != turn.shape);
+            }
+            before = Some((turn.burst, turn.shape));
+        }
+    }
+    all > 0 && f64::from(unlike) >= ALTERNATES * f64::from(all)
+}

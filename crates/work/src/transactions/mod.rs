@@ -1,0 +1,18 @@
+//! Turns, commits, sessions, locks: what clients ask, and what their sessions wait for from each other.
+//!
+//! Nothing here writes steps.
+
+pub(crate) mod clients;
+pub(crate) mod commits;
+pub(crate) mod counted;
+pub(crate) mod database_lock;
+pub(crate) mod explicit_transactions;
+pub(crate) mod hot_locks;
+pub(crate) mod io_workers;
+pub(crate) mod observed;
+pub(crate) mod previous;
+pub(crate) mod sessions;
+pub(crate) mod status;
+pub(crate) mod thread_dependencies;
+pub(crate) mod turn_meaning;
+pub(crate) mod turns;

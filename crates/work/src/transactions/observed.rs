@@ -1,0 +1,177 @@
+//! What the recording observed, free of its own cost.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::{Role, StateKind};
+
+use crate::Observed;
+use crate::index::view::View;
+use crate::log::flushes::LogFlushes;
+use crate::storage::devices::sample;
+use crate::storage::storage_cost;
+use crate::timeline::segments::SegmentKind;
+use crate::timeline::time_category::TimeCategory;
+use crate::timeline::wait::WaitCause;
+use crate::transactions::counted::{Counted, rate_ratio};
+use crate::transactions::turn_meaning::Meaning;
+use crate::transactions::turns::RawTurn;
+
+/// What was observed of all sessions.
+pub(crate) fn observed(
+    view: &View<'_>,
+    flushes: &LogFlushes,
+    sessions: &[Vec<RawTurn>],
+    meanings: &[Vec<Meaning>],
+    counted: Option<Counted>,
+) -> Observed {
+    let span_ns = view.span_ns();
+    let measured = rate_ratio(view);
+    let ratio = measured.unwrap_or(1.0);
+    let per_s = |count: usize| count as f64 / (span_ns.max(1) as f64 / 1e9) / ratio;
+    let ends = meanings
+        .iter()
+        .flatten()
+        .filter(|meaning| meaning.ends)
+        .count();
+    let counted_per_shown = counted.and_then(|counted| counted.per_shown(view, sessions, meanings));
+    let turns = sessions.iter().map(Vec::len).sum();
+    let mut latencies = latencies(sessions, meanings);
+    for latency in &mut latencies {
+        *latency = (*latency as f64 * ratio) as u64;
+    }
+    let mut latencies = sample(latencies);
+    latencies.sort_unstable();
+    Observed {
+        span_ns,
+        whole: view.is_whole(),
+        turns_per_s: per_s(turns),
+        counted_per_shown,
+        transactions_per_s: per_s(ends) * counted_per_shown.unwrap_or(1.0),
+        latencies_ns: latencies,
+        commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
+        busy_share: busy_share(view),
+        rate_ratio: measured,
+        shares: shares(sessions),
+        waits: waits(view, sessions),
+    }
+}
+
+/// Commits of all sessions, seen and unseen.
+pub(crate) fn commits(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> usize {
+    let seen: usize = sessions
+        .iter()
+        .flatten()
+        .map(|turn| turn.commits.len())
+        .sum();
+    let hidden = meanings
+        .iter()
+        .flatten()
+        .filter(|m| m.hidden_commit_ns.is_some())
+        .count();
+    seen + hidden
+}
+
+/// From the first request of each transaction until its reply.
+fn latencies(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
+    let mut latencies = Vec::new();
+    for (turns, meanings) in sessions.iter().zip(meanings) {
+        let mut begin = None;
+        for (turn, meaning) in turns.iter().zip(meanings) {
+            if !turn.complete {
+                begin = None;
+                continue;
+            }
+            begin = begin.or(Some(turn.start_ns()));
+            if meaning.ends
+                && let Some(begin_ns) = begin.take()
+            {
+                latencies.push(replied_ns(turn).saturating_sub(begin_ns));
+            }
+        }
+    }
+    latencies
+}
+
+/// When a session began to wait for its client's next request.
+fn replied_ns(turn: &RawTurn) -> u64 {
+    let reply_ns = turn.reply_ns.unwrap_or(u64::MAX);
+    let for_client = turn.segments.iter().find(|segment| {
+        let client = matches!(
+            segment.kind,
+            SegmentKind::Wait {
+                cause: WaitCause::Client,
+                ..
+            }
+        );
+        client && segment.start_ns >= reply_ns
+    });
+    for_client.map_or(turn.end_ns(), |segment| segment.start_ns)
+}
+
+/// Processor time of all recorded threads, of the servers of emulated disks and of others.
+fn busy_share(view: &View<'_>) -> f64 {
+    let states = view.all_states().iter();
+    let on_core = states.filter(|state| state.kind == StateKind::Cpu);
+    let busy_ns: u64 = on_core.map(|state| state.end_ns - state.start_ns).sum();
+    let cores = f64::from(view.recording.about.machine.cores.max(1));
+    let server_ns = storage_cost::used(view).map_or(0, |used| used.server_ns);
+    let share = (busy_ns as f64 + server_ns as f64) / (cores * view.span_ns().max(1) as f64);
+    (share + view.recording.about.foreign_cpu_share).min(1.0)
+}
+
+/// What the sessions' time went to.
+fn shares(sessions: &[Vec<RawTurn>]) -> Vec<(String, f64)> {
+    let mut times: BTreeMap<TimeCategory, u64> = BTreeMap::new();
+    for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
+        *times.entry(category(segment.kind)).or_default() += segment.time_ns();
+    }
+    let total = times.values().sum::<u64>().max(1) as f64;
+    let share = |category: TimeCategory| times.get(&category).copied().unwrap_or(0) as f64 / total;
+    TimeCategory::ALL
+        .iter()
+        .map(|category| (category.name().to_owned(), share(*category)))
+        .collect()
+}
+
+/// What of the sessions' time was no time on a core, by the role of the file where one was waited for.
+fn waits(view: &View<'_>, sessions: &[Vec<RawTurn>]) -> Vec<(TimeCategory, Option<Role>, u64)> {
+    let mut times: BTreeMap<(TimeCategory, Option<Role>), u64> = BTreeMap::new();
+    for turn in sessions.iter().flatten() {
+        let states = view.states(turn.thread);
+        for segment in &turn.segments {
+            let what = category(segment.kind);
+            let role = match (what, segment.kind) {
+                (TimeCategory::Cpu, _) => continue,
+                (TimeCategory::LogDevice | TimeCategory::LogQueue, _) => Some(Role::Log),
+                (TimeCategory::Read | TimeCategory::Write, SegmentKind::Wait { state, .. }) => {
+                    let call = states.get(state as usize);
+                    let call = call.and_then(|state| view.call(state.call));
+                    call.and_then(|call| view.role(call.file))
+                }
+                _ => None,
+            };
+            *times.entry((what, role)).or_default() += segment.time_ns();
+        }
+    }
+    let times = times.into_iter().filter(|(_, time_ns)| *time_ns > 0);
+    times
+        .map(|((what, role), time_ns)| (what, role, time_ns))
+        .collect()
+}
+
+fn category(kind: SegmentKind) -> TimeCategory {
+    match kind {
+        SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => TimeCategory::Cpu,
+        SegmentKind::Ready => TimeCategory::Runnable,
+        SegmentKind::Wait { cause, .. } => match cause {
+            WaitCause::Client => TimeCategory::Client,
+            WaitCause::LogDevice => TimeCategory::LogDevice,
+            WaitCause::LogQueue | WaitCause::LogReplica => TimeCategory::LogQueue,
+            WaitCause::Read => TimeCategory::Read,
+            WaitCause::Write | WaitCause::Sync => TimeCategory::Write,
+            WaitCause::Thread => TimeCategory::Lock,
+            WaitCause::Timer => TimeCategory::Sleep,
+            WaitCause::Other => TimeCategory::Other,
+        },
+    }
+}

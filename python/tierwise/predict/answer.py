@@ -1,0 +1,236 @@
+"""From outcomes of the simulator to an answer: residue, intervals, bound, and what must be said."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+
+from tierwise.predict import bounds, estimates, mean_value, state
+from tierwise.predict.doubts import Doubts
+from tierwise.predict.model_error import ModelError, Storage, What, path_between
+from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
+from tierwise.predict.question import Question
+from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
+from tierwise.predict.residue import CHANCE, Residue, carried_us
+from tierwise.roles import Role
+
+UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.4, "p99": 0.4}
+"""Half widths of the logarithm for a model that was never measured: of rates, what published replay gets at
+worst; of the tail of latencies twice that, by judgement."""
+NOT_VALIDATED = (
+    "not validated: no prediction was measured on this kind of engine from this kind of storage to that yet, "
+    "so for the error of the model the intervals hold a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
+)
+MOST_SPAN = 4.0
+"""Highest over lowest end of an interval, beyond which the replay is no answer."""
+
+
+class Answers:
+    """Answers from one recording.
+
+    Args:
+        run: what was recorded.
+        work: what the run asked of its machine.
+        reproduced: the run as it was replayed.
+        model_error: what validation has learnt.
+        warnings: for every answer.
+        fresh: whether new devices are as they leave the factory.
+    """
+
+    def __init__(
+        self,
+        run: RecordedRun,
+        work: WorkSummary,
+        reproduced: Reproduced,
+        model_error: ModelError,
+        warnings: Sequence[str],
+        fresh: bool,
+    ) -> None:
+        """Find the residue."""
+        self._run, self._work, self._error = run, work, model_error
+        self._warnings, self._fresh = warnings, fresh
+        self._base = reproduced.outcomes
+        rates = [self.rate_of(one) for one in self._base]
+        self._base_us = run.clients * 1e6 / max(sum(rates) / len(rates), 1e-9)
+        self._residue = Residue(run.error, self._base_us, _shares(self._base))
+        latencies = zip(*(one.latency.percentiles_us for one in self._base), strict=True)
+        self._base_percentiles_us = [fmean(one) for one in latencies]
+        errors = (reproduced.latency_error, reproduced.p95_error, reproduced.p99_error)
+        self._percentile_errors = dict(zip(("p50", "p95", "p99"), errors, strict=True))
+
+    def rate_of(self, outcome: Outcome) -> float:
+        """Transactions or requests a second of one outcome, as replayed."""
+        done = outcome.transactions if self._run.unit == "transactions" else outcome.turns
+        return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
+
+    def rates(self, question: Question, outcome: Outcome) -> list[float]:
+        """The same with the residue: as is believed, then under each other assumption."""
+        clients = question.clients or self._run.clients
+        replayed_us = self._response_us(question, outcome)
+        residue_us = self._residue.error * self._base_us
+        return [
+            clients * 1e6 / carried_us(replayed_us, scale * residue_us) if replayed_us else 0.0
+            for scale in self._scales(question, outcome)
+        ]
+
+    def percentiles_us(self, question: Question, outcome: Outcome) -> list[list[float]]:
+        """The median, 95th and 99th percentile of latencies, with the same share of each as residue."""
+        scales = self._scales(question, outcome)
+        pairs = zip(outcome.latency.percentiles_us, self._base_percentiles_us, strict=True)
+        error = self._residue.error
+        return [
+            [carried_us(now_us, scale * error * base_us) for scale in scales] for now_us, base_us in pairs
+        ]
+
+    def bound(self, question: Question) -> Bound | None:
+        """The highest rate that a question's answer can have, if anything changes."""
+        return bounds.bound(question, self._work, self._run.rate_per_s) if question.changes else None
+
+    def prediction(self, question: Question, outcomes: Sequence[Outcome], found: Doubts) -> Prediction:
+        """The answer to a question.
+
+        Args:
+            question: what was asked.
+            outcomes: one for each seed, the same seeds as those of the recorded run.
+            found: what is known against it.
+        """
+        series = _by_assumption([self.rates(question, one) for one in outcomes])
+        recorded = [self.rates(Question(), one)[0] for one in self._base][: len(outcomes)]
+        ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
+        plain = estimates.spanning(ratios)
+        speedup = plain.value if plain else 1.0
+        widths = [*found.half_widths, self._half_width(question, "rate", speedup)]
+        bound = self.bound(question)
+        rate = estimates.spanning(series, widths)
+        times = estimates.spanning(ratios, widths) if question.changes else _ONE
+        if bound:
+            rate, times = estimates.below(rate, bound.rate_per_s), estimates.below(times, bound.speedup)
+        p50_us, p95_us, p99_us = self._latencies(question, outcomes, found, speedup)
+        simulated = sum(map(self.rate_of, outcomes)) / len(outcomes)
+        analysed = mean_value.rate_per_s(question, self._work, outcomes[0], simulated)
+        return Prediction(
+            question=question,
+            once=self._work.once,
+            unit=self._run.unit,
+            rate_per_s=rate,
+            seed_rates_per_s=series[0],
+            elapsed_s=rate and estimates.inverse(rate, self._recorded_units),
+            speedup=times,
+            bound=bound,
+            bounds_only=rate is not None and rate.high > MOST_SPAN * rate.low,
+            mean_value_per_s=analysed,
+            p50_us=p50_us,
+            p95_us=p95_us,
+            p99_us=p99_us,
+            shares=_shares(outcomes),
+            commits_per_flush=sum(outcome.commits_per_flush for outcome in outcomes) / len(outcomes),
+            cpu_busy_share=sum(outcome.busy_share for outcome in outcomes) / len(outcomes),
+            io=self._io(question, outcomes[0]),
+            seeds=len(outcomes),
+            validated=self._error.find(self._run.engine, self._path(question), "rate") is not None,
+            notes=state.notes(question, self._run, self._work, (self._base[0], outcomes[0]), self._fresh),
+            warnings=self._said(
+                question, [*found.warnings, *outcomes[0].warnings, mean_value.difference(analysed, simulated)]
+            ),
+        )
+
+    def _latencies(
+        self, question: Question, outcomes: Sequence[Outcome], found: Doubts, speedup: float
+    ) -> list[Estimate | None]:
+        """The percentiles, each with its own learnt error."""
+        each = [self.percentiles_us(question, outcome) for outcome in outcomes]
+        whats: tuple[What, ...] = ("p50", "p95", "p99")
+        return [
+            estimates.spanning(
+                _by_assumption([one[number] for one in each]),
+                [*found.half_widths, self._half_width(question, what, speedup)],
+            )
+            for number, what in enumerate(whats)
+        ]
+
+    def _response_us(self, question: Question, outcome: Outcome) -> float:
+        """Time of a transaction, its client's own included; 0 where none was done."""
+        rate = self.rate_of(outcome)
+        return (question.clients or self._run.clients) * 1e6 / rate if rate else 0.0
+
+    def _scales(self, question: Question, outcome: Outcome) -> list[float]:
+        """As it was recorded, what is left over is what it was."""
+        if not question.changes:
+            return [1.0]
+        return self._residue.scales(self._response_us(question, outcome), outcome.shares)
+
+    def _path(self, question: Question) -> str:
+        recorded: Storage = "emulated" if any(device.profile for device in self._work.devices) else "real"
+        if "placement" not in question.changes:
+            return path_between(recorded, recorded)
+        return path_between(recorded, "emulated" if question.emulated else "real")
+
+    def _half_width(self, question: Question, what: What, speedup: float) -> float:
+        """What was learnt of the model's error; of a percentile no less than that in the recorded run."""
+        own = self._percentile_errors.get(what)
+        reproduced = abs(math.log(max(1 + own, 0.1))) if own else 0.0
+        if not question.changes:
+            return reproduced
+        learnt = self._error.find(self._run.engine, self._path(question), what)
+        return max(learnt.at(speedup) if learnt else UNVALIDATED_HALF_WIDTHS[what], reproduced)
+
+    def _said(self, question: Question, own: Sequence[str | None]) -> list[str]:
+        """Warnings of the recording, of the question and of the error that was learnt, each once."""
+        warnings = [*self._warnings, *(sentence for sentence in own if sentence)]
+        if abs(self._run.error) > CHANCE:
+            warnings.append(
+                f"replaying the recorded run gives {self._run.reproduced_rate_per_s:,.4g} "
+                f"{self._run.unit}/s where {self._run.rate_per_s:,.4g} were recorded "
+                f"({self._run.error:+.0%}): the interval is wider for it"
+            )
+        if not question.changes:
+            return list(dict.fromkeys(warnings))
+        engine, path = self._run.engine, self._path(question)
+        if self._error.find(engine, path, "rate") is None:
+            warnings.append(NOT_VALIDATED)
+        elif untried := self._error.unlearnt(engine, path, question.changes):
+            names = " and ".join(name.replace("_", " ") for name in untried)
+            warnings.append(f"no validation has tried another {names}: the error may be greater than learnt")
+        return list(dict.fromkeys(warnings))
+
+    @property
+    def _recorded_units(self) -> float:
+        """Transactions or requests of the whole recording, between its bursts too."""
+        if self._work.once:
+            counted = self._run.unit == "transactions"
+            return float(self._work.transactions if counted else self._work.turns)
+        return self._run.rate_per_s * self._run.duration_s
+
+    def _io(self, question: Question, outcome: Outcome) -> dict[Role, RoleLoad]:
+        devices = question.devices_of([one.role for one in outcome.io])
+        elapsed_s = outcome.elapsed_s or 1.0
+        return {
+            one.role: RoleLoad(
+                device=devices[one.role],
+                size_bytes=self._work.footprints.get(one.role, 0),
+                reads_per_s=one.reads / elapsed_s,
+                writes_per_s=one.writes / elapsed_s,
+                flushes_per_s=one.flushes / elapsed_s,
+                read_bytes_per_s=one.read_bytes / elapsed_s,
+                written_bytes_per_s=one.written_bytes / elapsed_s,
+                busy_share=one.busy_s / elapsed_s,
+            )
+            for one in outcome.io
+        }
+
+
+_ONE = Estimate(value=1.0, low=1.0, high=1.0)
+
+
+def _shares(outcomes: Sequence[Outcome]) -> dict[str, float]:
+    """The mean over outcomes."""
+    return {
+        name: sum(outcome.shares.get(name, 0.0) for outcome in outcomes) / len(outcomes)
+        for name in outcomes[0].shares
+    }
+
+
+def _by_assumption(each: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Figures of each seed under each assumption, as figures of each assumption under each seed."""
+    return [list(one) for one in zip(*each, strict=True)]

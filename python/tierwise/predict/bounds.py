@@ -1,0 +1,81 @@
+"""What can be gained at most, by the recorded waits alone: no model, no simulation.
+
+Operational analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978; asymptotic bounds: Lazowska,
+Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 5). A client's cycle is never
+shorter than its own time, its transaction's processor time and the waits that the question leaves as they
+are; and the cores give no more processor time than they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.predict.devices import RECORDED
+from tierwise.predict.prediction import Bound
+from tierwise.predict.question import Question
+from tierwise.predict.replayed import Wait, WorkSummary
+from tierwise.predict.residue import DEVICES
+from tierwise.roles import Role
+
+
+def bound(question: Question, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
+    """The highest rate that an answer can have; ``None`` where the recording shows no processor time.
+
+    Args:
+        question: what changes.
+        work: what was recorded.
+        recorded_rate_per_s: of transactions, or of requests where the recording shows no transaction.
+    """
+    demands = work.demands
+    if demands.warm_cpu_us <= 0 or recorded_rate_per_s <= 0:
+        return None
+    freed = _freed(question, work)
+    stay_us = sum(wait.time_us for wait in demands.waits if _stays(wait, question, work, freed))
+    path_us = max(demands.warm_cpu_us - demands.overlap_us, 0.0) / question.cpu_speed
+    cycle_us = max(demands.think_us + path_us + stay_us, 1e-3)
+    by_waits = (question.clients or work.sessions) * 1e6 / cycle_us
+    cores = question.cores or work.cores
+    by_cores = cores * question.cpu_speed * 1e6 / demands.warm_cpu_us
+    rate, because = min((by_waits, _gone(freed)), (by_cores, f"{cores} cores give no more processor time"))
+    if not _has_less(question, work) and rate < recorded_rate_per_s:
+        rate, because = recorded_rate_per_s, "nothing that it changes was waited for"
+    return Bound(rate_per_s=rate, speedup=rate / recorded_rate_per_s, because=because)
+
+
+def _freed(question: Question, work: WorkSummary) -> list[Role]:
+    """Roles whose waits may end: those that move, and those whose device they leave."""
+    placed = question.devices_of(work.footprints)
+    moved = {role for role, device in placed.items() if device != RECORDED}
+    left = [device for device in work.devices if moved & set(device.roles)]
+    beside = {role for device in left for role in device.roles}
+    return [role for role in Role if role in moved | beside]
+
+
+def _stays(wait: Wait, question: Question, work: WorkSummary, freed: Sequence[Role]) -> bool:
+    """Whether a wait is no shorter than recorded: for a device that nothing leaves, with no fewer clients."""
+    if wait.category not in DEVICES or (question.clients or work.sessions) < work.sessions:
+        return False
+    if wait.category == "read" and (question.memory_bytes or 0) > work.memory_bytes:
+        return False
+    return wait.role not in freed if wait.role else not freed
+
+
+def _has_less(question: Question, work: WorkSummary) -> bool:
+    return (
+        question.cpu_speed < 1
+        or (question.cores or work.cores) < work.cores
+        or (question.clients or work.sessions) < work.sessions
+    )
+
+
+def _gone(freed: Sequence[Role]) -> str:
+    """What is thought away, in words."""
+    waits = (
+        f"all waits on {_names(freed)}, for locks and for cores" if freed else "all waits for locks and cores"
+    )
+    return f"{waits} gone"
+
+
+def _names(roles: Sequence[Role]) -> str:
+    *first, last = [f"the {role}" for role in roles]
+    return f"{', '.join(first)} and {last}" if first else last

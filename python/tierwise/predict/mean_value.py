@@ -1,0 +1,87 @@
+"""A second opinion: mean-value analysis of the same question.
+
+Exact mean-value analysis of one class of clients (Reiser and Lavenberg, JACM 27(2), 1980). The cores are one
+queue of ``c`` servers: a queue of 1/c of the demand and a delay of the rest (Seidmann, Schweitzer and
+Shalev-Oren, *Computerized closed queueing network models of flexible manufacturing systems*, 1987). A commit
+waits for the rest of the flush that is under way and for its own, ``F·(1 + U/2)``: flushes of ``F``, each of
+all commits that came during the one before, are under way for the share ``U = λF / (λF + exp(−λF))`` of time
+(bulk service: Bailey, JRSS B 16(1), 1954). Think time and processor time are the recording's; the number and
+time of flushes, and the waits for data and locks, which have no queue here, are the simulation's.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tierwise.predict.question import Question
+from tierwise.predict.replayed import Outcome, WorkSummary
+from tierwise.predict.residue import DEVICES, time_share
+from tierwise.roles import Role
+
+_OTHER_WAITS = ("read", "write", "lock", "sleep", "other")
+_UNLIKE = math.log(1.15)
+"""From this difference on, on the logarithm, an answer says that the two differ."""
+
+
+def rate_per_s(
+    question: Question, work: WorkSummary, outcome: Outcome, simulated_per_s: float
+) -> float | None:
+    """The rate by mean-value analysis; ``None`` for work done once, or without known processor time.
+
+    Args:
+        question: what changes.
+        work: what was recorded.
+        outcome: of the simulation.
+        simulated_per_s: its rate, of transactions or requests.
+    """
+    demands = work.demands
+    clients = question.clients or work.sessions
+    if work.once or demands.warm_cpu_us <= 0 or simulated_per_s <= 0 or outcome.transactions == 0:
+        return None
+    response_us = clients * 1e6 / simulated_per_s
+    delay_us = demands.think_us + response_us * time_share(outcome.shares, _OTHER_WAITS)
+    cpu_us = _cpu_us(work, response_us * time_share(outcome.shares, DEVICES)) / question.cpu_speed
+    commits, flush_us = _flushes(outcome, simulated_per_s)
+    cores = question.cores or work.cores
+    queue_us, rate, waiting = cpu_us / cores, 0.0, 0.0
+    for number in range(1, clients + 1):
+        at_cores_us = queue_us * (1 + waiting)
+        log_us = commits * _commit_us(rate * commits * flush_us, flush_us)
+        rate = number / max(delay_us + cpu_us - queue_us + at_cores_us + log_us, 1e-3)
+        waiting = rate * at_cores_us
+    return rate * 1e6
+
+
+def difference(analysed_per_s: float | None, simulated_per_s: float) -> str | None:
+    """A sentence, if both rates are known and differ by more than 15 %."""
+    if not analysed_per_s or abs(math.log(analysed_per_s / simulated_per_s)) <= _UNLIKE:
+        return None
+    return (
+        f"mean-value analysis gives {analysed_per_s:,.4g}/s where the simulation gives "
+        f"{simulated_per_s:,.4g}/s ({analysed_per_s / simulated_per_s - 1:+.0%}): one of them misses a queue"
+    )
+
+
+def _cpu_us(work: WorkSummary, device_us: float) -> float:
+    """Processor time of a transaction: caches are the colder the longer it waits, up to as recorded."""
+    demands = work.demands
+    recorded_us = sum(wait.time_us for wait in demands.waits if wait.category in DEVICES)
+    cold = min(device_us / recorded_us, 1.0) if recorded_us > 0 else 1.0
+    taken_us = demands.client_cpu_us + demands.server_cpu_us
+    return demands.warm_cpu_us + demands.flush_cpu_us + cold * max(taken_us - demands.warm_cpu_us, 0.0)
+
+
+def _flushes(outcome: Outcome, simulated_per_s: float) -> tuple[float, float]:
+    """Commits of a transaction that wait for a flush of the log, and the mean time of a flush."""
+    log = next((one for one in outcome.io if one.role == Role.LOG), None)
+    count = (log.flushes or log.writes) if log else 0
+    if log is None or count == 0 or outcome.commits_per_flush <= 0 or outcome.elapsed_s <= 0:
+        return 0.0, 0.0
+    done = simulated_per_s * outcome.elapsed_s
+    return outcome.commits_per_flush * count / done, 1e6 * log.busy_s / count
+
+
+def _commit_us(offered: float, flush_us: float) -> float:
+    """Time of a commit where flushes of one commit each would take the share ``offered`` of time."""
+    under_way = offered / (offered + math.exp(-offered)) if offered > 0 else 0.0
+    return flush_us * (1 + under_way / 2)

@@ -1,0 +1,114 @@
+"""The state that an answer holds for: page cache, checkpoints, the database's size, devices; as sentences."""
+
+from __future__ import annotations
+
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.prediction import RecordedRun
+from tierwise.predict.question import Question
+from tierwise.predict.replayed import Outcome, WorkSummary
+from tierwise.predict.residue import time_share
+from tierwise.roles import Role
+
+_PAGES = (Role.DATA, Role.INDEX, Role.UNDO, Role.SYSTEM)
+"""Roles whose pages a checkpoint writes."""
+_CHANGED = 0.1
+"""Share by which requests change that are named."""
+_LEAST = 0.01
+"""Requests a transaction below which there are next to none."""
+_GB = 1e9
+
+
+def notes(
+    question: Question, run: RecordedRun, work: WorkSummary, outcomes: tuple[Outcome, Outcome], fresh: bool
+) -> list[str]:
+    """What an answer takes for granted of caches, checkpoints and devices.
+
+    Args:
+        question: what was asked.
+        run: the recorded run.
+        work: what was recorded.
+        outcomes: of the recorded run as reproduced, and of the answer.
+        fresh: whether new devices are as they leave the factory.
+    """
+    recorded, answer = outcomes
+    run = run.model_copy(update={"clients": question.clients or run.clients})
+    said = [_cache(run, work, answer), _checkpoints(work, recorded, answer), _size(run, work)]
+    if devices := _devices(question, work):
+        state = "new" if fresh or question.emulated else "as long use leaves them"
+        said.append(f"{', '.join(devices)}: {state}")
+    return [sentence for sentence in said if sentence]
+
+
+def _cache(run: RecordedRun, work: WorkSummary, answer: Outcome) -> str:
+    """Reads of a transaction, as recorded and here, and how long the page cache takes to get there."""
+    before = sum(work.demands.reads.values())
+    after = _per_unit(work, answer, sum(one.reads for one in answer.io))
+    if before < _LEAST and after < _LEAST:
+        return "page cache: as good as every read is answered from memory, as in the recording"
+    sentence = (
+        f"page cache: {_count(after)} reads of a device a transaction, {_count(before)} in the recording"
+    )
+    if work.once or after > (1 - _CHANGED) * before:
+        return sentence
+    return f"{sentence}: once it is warm{_warming(run, work, answer, before - after)}"
+
+
+def _warming(run: RecordedRun, work: WorkSummary, answer: Outcome, more_reads: float) -> str:
+    """The rate until then, if every read takes as long as those that are left, and its longest time."""
+    reads = sum(one.reads for one in answer.io)
+    done = answer.transactions or answer.turns
+    if reads == 0 or done == 0:
+        return ""
+    response_s = run.clients * answer.elapsed_s / done
+    read_s = response_s * time_share(answer.shares, ("read",)) * done / reads
+    rate = run.clients / (response_s + more_reads * read_s)
+    each_bytes = sum(one.read_bytes for one in answer.io) / reads
+    all_bytes = sum(work.footprints.get(role, 0) for role in _PAGES)
+    per_s = rate * (more_reads + reads / done) * each_bytes
+    longest_s = all_bytes / per_s if per_s > 0 else 0.0
+    return f"; until then about {rate:,.3g} {run.unit}/s, for {longest_s:,.2g} s at most"
+
+
+def _checkpoints(work: WorkSummary, recorded: Outcome, answer: Outcome) -> str:
+    """Writes of pages to their files."""
+    logged = any(one.writes for one in recorded.io if one.role == Role.LOG)
+    before, after = (
+        _per_unit(work, outcome, sum(one.writes for one in outcome.io if one.role in _PAGES))
+        for outcome in (recorded, answer)
+    )
+    if logged and before == 0 and after == 0:
+        return "no checkpoint was recorded, and the answer has none: with one, it would be slower for a time"
+    if before > _LEAST and abs(after / before - 1) > _CHANGED:
+        return (
+            f"checkpoints: {_count(after)} writes of pages a transaction, {_count(before)} in the recording"
+        )
+    return ""
+
+
+def _size(run: RecordedRun, work: WorkSummary) -> str:
+    if run.data_directory_bytes is None:
+        return ""
+    touched = sum(work.footprints.values())
+    return (
+        f"the database has {run.data_directory_bytes / _GB:,.3g} GB; files of {touched / _GB:,.3g} GB were "
+        "touched, and those alone are placed"
+    )
+
+
+def _per_unit(work: WorkSummary, outcome: Outcome, count: int) -> float:
+    done = outcome.transactions if work.transactions else outcome.turns
+    return count / done if done else 0.0
+
+
+def _count(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.2g}"
+
+
+def _devices(question: Question, work: WorkSummary) -> list[str]:
+    """Those of the question that long use makes slower."""
+    placed = dict.fromkeys(question.devices_of(work.footprints).values())
+    return [
+        name
+        for name in placed
+        if name != RECORDED and resolve(name).profile.kind in ("ssd", "volume", "array")
+    ]
