@@ -29,6 +29,7 @@ from tierwise.validate.spec import OWN, ValidationSpec
 PLAN_FILE = "plan.json"
 SPEC_FILE = "spec.json"
 _IDLE_POLL = Path("/sys/module/haltpoll/parameters/guest_halt_poll_ns")
+_DIRTY = "-dirty"
 _PROBE_S = 60.0
 """As ``tierwise probe`` takes by itself."""
 OWN_PROFILE = "own.toml"
@@ -114,7 +115,15 @@ def run(
 
 def model_name() -> str:
     """Commit of the model that runs here, marked where files differ from it; else tierwise's version."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    command = [
+        "git",
+        "-C",
+        str(Path(__file__).parent),
+        "describe",
+        "--always",
+        f"--dirty={_DIRTY}",
+        "--abbrev=12",
+    ]
     try:
         told = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -225,6 +234,8 @@ def _own_profile(
 def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
     """What was begun in a folder, or begins there now; with more or fewer cases, common runs are kept."""
     before = read_plan(place.folder)
+    if wanted.round == "prospective" and wanted.model.endswith(_DIRTY):
+        raise TierwiseError("--round prospective: files differ from their commit", "commit the model first")
     if before and before.fingerprint != wanted.fingerprint:
         raise TierwiseError(
             f"{place.folder} holds a validation of other cases", "give --fresh, or another folder with --out"
