@@ -69,6 +69,7 @@ def faked(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> None:
     monkeypatch.setattr("tierwise.validate.session.run_session", _runs)
     monkeypatch.setattr("tierwise.validate.control.read", lambda *_: STEADY)
     monkeypatch.setattr("tierwise.validate.runner._own_profile", lambda *_: None)
+    monkeypatch.setattr("tierwise.validate.runner.model_name", lambda: "abc")
 
 
 def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> None:
@@ -237,6 +238,9 @@ def test_other_cases_or_another_model_need_another_folder(
         validate.run(other, cases, tmp_path / "v", Watcher(), round="prospective")
     with pytest.raises(TierwiseError, match="prospective round"):
         validate.run(spec, cases, tmp_path / "v", Watcher())
+    monkeypatch.setattr("tierwise.validate.runner.model_name", lambda: "abc-dirty")
+    with pytest.raises(TierwiseError, match="differ from their commit"):
+        validate.run(spec, cases, tmp_path / "w", Watcher(), round="prospective")
     monkeypatch.setattr("tierwise.validate.runner.model_name", lambda: "another")
     with pytest.raises(TierwiseError, match="is of model"):
         validate.run(spec, cases, tmp_path / "v", Watcher(), round="prospective")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from tierwise import validate
-from tierwise.cli.output import write_file
+from tierwise.cli.output import wide_console, write_file
 from tierwise.cli.validate_progress import RoundProgress
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
@@ -26,6 +26,7 @@ ACCURACY_FILE = "accuracy.json"
 PAGE_FILE = "accuracy.md"
 CHART_FILE = "accuracy.svg"
 _BARS_NOT_KEPT = 1
+_TABLE_COLUMNS = 150
 
 CaseNames = Annotated[list[str] | None, typer.Option("--case", help="run this one, or those that begin so")]
 RoundName = Literal["building", "prospective"]
@@ -65,7 +66,6 @@ def run(
     One that was stopped goes on where it was. Exit status 1 if a bar is not kept.
     """
     console = Console()
-    left_out: dict[str, str] = {}
     if not judge_only:
         spec = _spec(file, quick, repeats)
         cases, left_out = validate.cases_of(spec, quick, case or [], rotation)
@@ -77,11 +77,12 @@ def run(
             )
             console.print(f"{len(cases)} cases: about {seconds / 60:.0f} min", highlight=False)
             return
-        _run(console, spec, cases, out, round=round, rotation=rotation, seed=seed, fresh=fresh)
+        begun: dict[str, Any] = {"round": round, "rotation": rotation, "seed": seed, "fresh": fresh}
+        _run(console, spec, cases, out, left_out=left_out, **begun)
     rounds = validate.rounds_in(out)
     with console.status("predicting") as status:
-        accuracy, learnt = validate.judge(rounds, left_out, status.update)
-    _print(console, accuracy)
+        accuracy, learnt = validate.judge(rounds, status.update)
+    _print(accuracy)
     _write(page or out, out, accuracy, [row for one in rounds for row in one.rows])
     for folder in validate.publish(rounds, publish) if publish else []:
         typer.echo(f"published: {folder}")
@@ -98,25 +99,16 @@ def _spec(file: Path | None, quick: bool, repeats: int | None) -> validate.Valid
 
 
 def _run(
-    console: Console,
-    spec: validate.ValidationSpec,
-    cases: Sequence[validate.Case],
-    out: Path,
-    *,
-    round: RoundName,
-    rotation: int,
-    seed: int | None,
-    fresh: bool,
+    console: Console, spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any
 ) -> None:
     for line in clean.clean():
         typer.echo(f"cleaned up: {line}")
     with RoundProgress(console) as progress:
-        validate.run(
-            spec, cases, out.absolute(), progress, round=round, rotation=rotation, seed=seed, fresh=fresh
-        )
+        validate.run(spec, cases, out.absolute(), progress, **begun)
 
 
-def _print(console: Console, accuracy: validate.Accuracy) -> None:
+def _print(accuracy: validate.Accuracy) -> None:
+    console = wide_console(_TABLE_COLUMNS)
     for name in dict.fromkeys(pair.round for pair in accuracy.pairs):
         table = Table(*COLUMNS, box=None, title=f"{name} round", title_justify="left")
         for row in summary_rows(accuracy, name):

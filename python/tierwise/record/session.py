@@ -127,7 +127,12 @@ class Session:
             if self._target.clients is None and self.alive:
                 self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
         while not self._wait(next(self._gaps_s)):
-            self.begin_burst(slow_s=self._burst_s if self._bursts % 2 == 1 else None)
+            try:
+                self.begin_burst(slow_s=self._burst_s if self._bursts % 2 == 1 else None)
+            except TierwiseError:
+                if self.alive:
+                    raise
+                return  # The target ended just now.
             try:
                 if self._bursts == 1 and self._schedule.duty == 1:
                     begun()

@@ -72,7 +72,8 @@ class OpenedRecording:
         """
         self._row = row
         self._recording = Recording.open(path)
-        self._replayer = Replayer.open(path)
+        # Emulated disks are new when a run begins.
+        self._replayer = Replayer.open(path, fresh=True)
         self._replayer.remember()
 
     def ask(self, questions: Mapping[str, Question], error: ModelError) -> Answered:

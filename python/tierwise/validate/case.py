@@ -83,6 +83,11 @@ def cases_of(
     return kept, left_out
 
 
+def names_of(spec: ValidationSpec) -> list[str]:
+    """Names of all cases, whether they can be run here or not."""
+    return [_name(case, count) for case in spec.cases for count in case.clients]
+
+
 def chosen(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
     """Cases by their names, or by the beginning of them.
 
@@ -96,14 +101,21 @@ def chosen(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
     return [case for case in cases if not names or any(_fits(case, name) for name in names)]
 
 
+def _name(case: CaseSpec, count: int) -> str:
+    name = case.name or "-".join([case.workload or case.client or "", _engine(case)])
+    return f"{name}-{count}" if len(case.clients) > 1 or count > 1 else name
+
+
+def _engine(case: CaseSpec) -> str:
+    return case.engine or case.server or clients.engine_of(case.client or "")
+
+
 def _fits(case: Case, name: str) -> bool:
     return case.name == name or case.name.startswith(f"{name}-")
 
 
 def _case(spec: ValidationSpec, case: CaseSpec, count: int, rotation: int) -> Case:
-    engine = case.engine or case.server or clients.engine_of(case.client or "")
-    name = case.name or "-".join([case.workload or case.client or "", engine])
-    name += f"-{count}" if len(case.clients) > 1 or count > 1 else ""
+    name, engine = _name(case, count), _engine(case)
     laps = clients.laps_of(case.client) if case.client else False
     study = _study(spec, case, name, engine, count, placements_of(case, rotation))
     return Case(

@@ -12,7 +12,7 @@ from tierwise.validate.case import Case
 from tierwise.validate.rows import Kind, Row
 from tierwise.validate.spec import ValidationSpec
 
-_SETUP_S = 6.0
+_SETUP_S = 5.0
 """Of a session: devices, a copy of the data, the server's start and end."""
 _OWN_SETUP_S = 12.0
 """The same where the lab loads the tables."""

@@ -1,12 +1,14 @@
 """The runs of a validation round: resumable, repeated where the machine was disturbed."""
 
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
 from __future__ import annotations
 
 import json
 import secrets
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -27,6 +29,7 @@ from tierwise.validate.spec import OWN, ValidationSpec
 PLAN_FILE = "plan.json"
 SPEC_FILE = "spec.json"
 _IDLE_POLL = Path("/sys/module/haltpoll/parameters/guest_halt_poll_ns")
+_DIRTY = "-dirty"
 _PROBE_S = 60.0
 """As ``tierwise probe`` takes by itself."""
 OWN_PROFILE = "own.toml"
@@ -61,6 +64,8 @@ class Started(Record):
     rotation: int
     seed: int
     cases: list[str]
+    left_out: dict[str, str] = {}
+    """What could not be run, and why."""
     idle_poll_ns: int | None = None
     """How long an idle core of a guest stays awake; ``None`` where the kernel does not say."""
 
@@ -75,6 +80,7 @@ def run(
     rotation: int = 0,
     seed: int | None = None,
     fresh: bool = False,
+    left_out: Mapping[str, str] | None = None,
 ) -> None:
     """Run what is left of a round; what failed before is run again.
 
@@ -87,6 +93,7 @@ def run(
         rotation: number of the round, as ``cases`` were chosen for.
         seed: decides the order; random when not given.
         fresh: throw away what is there.
+        left_out: what could not be chosen, and why, to be kept with the round.
 
     Raises:
         TierwiseError: if another round has begun in ``folder``, or it cannot be written.
@@ -100,6 +107,7 @@ def run(
         rotation=rotation,
         seed=secrets.randbits(31) if seed is None else seed,
         cases=[case.name for case in cases],
+        left_out=dict(left_out or {}),
         idle_poll_ns=int(_IDLE_POLL.read_text("ascii")) if _IDLE_POLL.exists() else None,
     )
     _Runner(spec, Place(folder), _started(Place(folder), spec, wanted), observer).run(cases)
@@ -107,7 +115,15 @@ def run(
 
 def model_name() -> str:
     """Commit of the model that runs here, marked where files differ from it; else tierwise's version."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    command = [
+        "git",
+        "-C",
+        str(Path(__file__).parent),
+        "describe",
+        "--always",
+        f"--dirty={_DIRTY}",
+        "--abbrev=12",
+    ]
     try:
         told = subprocess.run(command, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -218,6 +234,8 @@ def _own_profile(
 def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
     """What was begun in a folder, or begins there now; with more or fewer cases, common runs are kept."""
     before = read_plan(place.folder)
+    if wanted.round == "prospective" and wanted.model.endswith(_DIRTY):
+        raise TierwiseError("--round prospective: files differ from their commit", "commit the model first")
     if before and before.fingerprint != wanted.fingerprint:
         raise TierwiseError(
             f"{place.folder} holds a validation of other cases", "give --fresh, or another folder with --out"

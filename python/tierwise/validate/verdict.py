@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import date
 
 from tierwise.predict import ModelError
 from tierwise.validate.accuracy import Accuracy, Pair
 from tierwise.validate.answers import Answered, write_answers
+from tierwise.validate.case import names_of
 from tierwise.validate.learning import learn, learn_without
 from tierwise.validate.pairs import Asked, RoundData, compare, pairs_of, reproductions_of
 from tierwise.validate.rows import Row
 
 
-def judge(
-    rounds: Sequence[RoundData], left_out: Mapping[str, str], say: Callable[[str], None]
-) -> tuple[Accuracy, ModelError]:
+def judge(rounds: Sequence[RoundData], say: Callable[[str], None]) -> tuple[Accuracy, ModelError]:
     """Compare what was predicted with what was measured, and keep what was predicted beside the rows.
 
     The intervals of a family's predictions hold the error that was learnt from all other families while the
@@ -24,7 +23,6 @@ def judge(
 
     Args:
         rounds: recorded and measured.
-        left_out: what could not be run, and why.
         say: told of progress.
     """
     day = date.today().isoformat()
@@ -58,7 +56,7 @@ def judge(
             for one in rounds
             if one.truth.raw and one.truth.adjusted
         },
-        left_out=dict(left_out) | _absent(rounds) | _problems(rows),
+        left_out=_absent(rounds) | _problems(rows),
         idle_poll_ns=sorted(
             {one.started.idle_poll_ns for one in rounds if one.started.idle_poll_ns is not None}
         ),
@@ -68,13 +66,17 @@ def judge(
 
 
 def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
-    """Cases that a round was to run and that have nothing to compare."""
-    return {
-        f"{one.started.round}: {case}": "no run of it counts"
-        for one in rounds
-        for case in one.started.cases
-        if not any(name == case for name, _ in one.truth.figures)
-    }
+    """Cases of a round that have nothing to compare, and what else was left out, each with the reason."""
+    found: dict[str, str] = {}
+    for one in rounds:
+        known, measured = one.started.left_out, {case for case, _ in one.truth.figures}
+        name = one.started.round
+        found |= {f"{name}: {what}": why for what, why in known.items()}
+        for case in names_of(one.spec):
+            if case not in measured and case not in known:
+                chosen = case in one.started.cases
+                found[f"{name}: {case}"] = "no run of it counts" if chosen else "not chosen for this round"
+    return found
 
 
 def _problems(rows: Sequence[Row]) -> dict[str, str]:

@@ -19,8 +19,8 @@ _MAKE = (
     "CREATE TABLE copied (LIKE rows)"
 )
 _FILL = (
-    "INSERT INTO rows SELECT g, (g * 7919) % 1000, md5(g::text) || md5((g + 1)::text), (g % 100000) / 7.0 "
-    "FROM generate_series(1, {rows}) g"
+    "INSERT INTO rows SELECT g, (g::bigint * 7919) % 1000, md5(g::text) || md5((g + 1)::text), "
+    "(g % 100000) / 7.0 FROM generate_series(1, {rows}) g"
 )
 _INDEXES = ("id", "bucket, label", "label", "amount, id")
 
