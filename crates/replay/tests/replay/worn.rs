@@ -44,7 +44,6 @@ fn demands_are_what_a_transaction_asks() {
         cpu(300),
         Step::Cpu {
             time_ns: 50_000,
-            after_wait_ns: 0,
             client: true,
             traced_ns: 0,
             head_start_ns: 10_000,

@@ -42,7 +42,7 @@ pub(crate) struct StepWriter<'a> {
     /// What cold cores cost, and how cold the core is.
     cost: WarmupCost,
     cold: f64,
-    /// What coldness cost so far, in nanoseconds.
+    /// What coldness cost the steps so far, in nanoseconds.
     cold_ns: f64,
     reuse_distances: &'a ReuseDistances,
     /// When what is written now was asked, and by which call.
@@ -156,12 +156,12 @@ impl<'a> StepWriter<'a> {
         self.tracing_debt_ns -= off_ns;
         let (warm_ns, cold) = self.cost.warm(length_ns - off_ns, self.cold);
         self.cold = cold;
-        self.cold_ns += length_ns - off_ns - warm_ns;
         if to_ns <= self.strip_until_ns {
             self.stripped.ran(warm_ns, after_wait_ns > 0);
             self.stripped.was_recorded(off_ns);
         } else {
             self.cpu_burst.cpu_ns += warm_ns;
+            self.cold_ns += length_ns - off_ns - warm_ns;
             self.cpu_burst.traced_ns += off_ns;
         }
     }

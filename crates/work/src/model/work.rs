@@ -26,7 +26,7 @@ pub struct Turn {
     pub recorded_ns: u64,
     /// Burst it is of.
     pub burst: u32,
-    /// Processor time that cold caches cost its session's thread in the recording.
+    /// Processor time that cold caches cost its steps in the recording; they hold what is left.
     pub cold_ns: u32,
 }
 

@@ -135,7 +135,7 @@ fn requests(view: &View<'_>, blocks: &[&Block]) -> Vec<RecordedRequest> {
 /// Time of a request less what its sender ran meanwhile: that is part of the sender's own processor time.
 fn waited_ns(view: &View<'_>, block: &Block) -> u64 {
     let took_ns = block.completed_ns.saturating_sub(block.issued_ns);
-    if block.thread == NONE {
+    if took_ns == 0 || view.class(block.thread).is_none() {
         return took_ns;
     }
     let ran_ns = view.on_core_ns(block.thread, block.issued_ns, block.completed_ns);

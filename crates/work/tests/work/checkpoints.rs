@@ -93,7 +93,11 @@ fn what_a_checkpoint_did_is_no_step() {
         )
     };
     assert_eq!(steps.iter().filter(moves).count(), 0);
-    let ran_ns = cpu_ns(steps);
+    let cold_ns = work.sessions[0]
+        .turns
+        .iter()
+        .map(|turn| u64::from(turn.cold_ns));
+    let ran_ns = cpu_ns(steps) + cold_ns.sum::<u64>();
     assert!(
         (COMMITS * 50_000..COMMITS * 60_000).contains(&ran_ns),
         "{ran_ns}"
