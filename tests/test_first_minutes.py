@@ -56,7 +56,8 @@ def test_a_database_on_the_machines_own_disk_gets_an_answer(postgres: PostgresEn
     assert answers["recorded"]["rate_per_s"] == pytest.approx(measured, rel=0.3)
     slow = answers["predictions"][0]
     assert slow["refused"] is None
-    # Four clients commit to a disk of 120 revolutions a second: at most that many flushes, of at most four commits.
+    # Four clients commit to a disk of 120 revolutions a second:
+    # at most that many flushes, each of at most four commits.
     assert 60 < slow["rate_per_s"]["value"] < 4 * 120
 
     advised = tierwise("advise", tmp_path / "now", "--devices", "nvme-dc,hdd-7k2")

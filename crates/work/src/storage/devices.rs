@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use tierwise_recording::{Block, BlockOp, NONE, Role};
+use tierwise_recording::{Block, BlockOp, Role};
 
 use crate::index::address_space::Region;
 use crate::index::view::View;
