@@ -7,11 +7,15 @@ use tierwise_recording::{
 };
 
 use crate::WakeupRules;
+use crate::engines::{EngineRules, rules_of};
+use crate::index::calls::{received, sent};
 use crate::scheduler::missing_switches::RepairedStates;
 
 /// A recording, its rows indexed.
 pub(crate) struct Rows<'a> {
     pub(crate) recording: &'a Recording,
+    /// The rules of its engine.
+    pub(crate) engine: &'static EngineRules,
     repaired: &'a RepairedStates,
     states: Vec<Range<usize>>,
     calls: Vec<Range<usize>>,
@@ -37,6 +41,7 @@ impl<'a> Rows<'a> {
         let threads = recording.threads.len();
         Self {
             recording,
+            engine: rules_of(&recording.about.engine),
             repaired,
             states: ranges(threads, &repaired.states, |state| state.thread),
             calls: ranges(threads, &recording.calls, |call| call.thread),
@@ -124,6 +129,16 @@ impl<'a> Rows<'a> {
         let after = calls.partition_point(|call| call.start_ns <= time_ns);
         let mut before = calls[..after].iter().rev().take(4);
         before.find(|call| call.end_ns >= time_ns && !call.asynchronous)
+    }
+
+    /// Whether a thread spoke to its client between two instants.
+    pub(crate) fn talked(&self, thread: u32, from_ns: u64, to_ns: u64) -> bool {
+        let (_, calls) = self.calls(thread);
+        let next = calls.partition_point(|call| call.start_ns < from_ns);
+        calls[next..]
+            .iter()
+            .take_while(|call| call.start_ns < to_ns)
+            .any(|call| received(call) || sent(call))
     }
 
     /// Sum of all bursts.
