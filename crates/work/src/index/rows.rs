@@ -26,6 +26,9 @@ pub(crate) struct Rows<'a> {
 /// A recording is whole if its bursts are so much of its time.
 const WHOLE: f64 = 0.9;
 
+/// A thread that faults sends its request at most this long before it waits.
+const FAULT_NS: u64 = 200_000;
+
 /// What an event costs the thread that it happens to, in what it costs in a loop of cheap calls, where it was
 /// measured: there the tracer's code and buffer stay in the first caches. By the rates of PostgreSQL with and
 /// without recording on a quiet machine (order entry, 1 to 32 clients): 2.1 to 3.
@@ -181,6 +184,15 @@ impl<'a> Rows<'a> {
         let blocks = self.blocks(call.start_ns, call.end_ns).iter();
         blocks
             .filter(|b| b.op == op && b.thread == call.thread)
+            .collect()
+    }
+
+    /// Reads from devices that a page fault made, if a thread waited outside of any call.
+    pub(crate) fn fault_reads(&self, wait: &State) -> Vec<&'a Block> {
+        let from_ns = wait.start_ns.saturating_sub(FAULT_NS);
+        let sent = self.blocks(from_ns, wait.end_ns).iter();
+        sent.filter(|block| block.op == BlockOp::Read && block.thread == wait.thread)
+            .filter(|block| block.completed_ns > wait.start_ns)
             .collect()
     }
 

@@ -10,7 +10,7 @@ use crate::transactions::turns::{RawTurn, turns_of};
 
 /// A session is an observer, not a client, if it is busy for less than this share of the mean of all sessions; one
 /// without commits, of the busiest.
-pub(crate) const LEAST_SHARE: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.02;
 
 /// One session before it becomes steps.
 #[derive(Clone, Debug)]
