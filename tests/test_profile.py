@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from tierwise.breakdown import Breakdown, break_down
 from tierwise.cli import app
 from tierwise.errors import TierwiseError
+from tierwise.predict.replayer import Replayer
 from tierwise.report.charts.profile import described_profile, profile_chart
 from tierwise.report.charts.render import to_png
 from tierwise.report.profile import profile_page, profile_parts
@@ -22,6 +23,7 @@ from tierwise.roles import Role
 from tierwise.savings import Savings, savings
 
 RUNNER = CliRunner()
+EXAMPLES = sorted((Path(__file__).parents[1] / "examples" / "recordings").glob("*/about.json"))
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,14 @@ def test_parts_of_each_class_sum_to_its_time(found: Breakdown) -> None:
         assert sum(one.parts.values()) == pytest.approx(1.0, abs=1e-9)
     assert found.sum_error == 0.0
     assert found.classes[0].parts == pytest.approx({"cpu": 0.2, "log_device": 0.8})
+
+
+@pytest.mark.parametrize("about", EXAMPLES, ids=lambda about: about.parent.name)
+def test_sessions_have_the_shares_that_predict_observes(about: Path) -> None:
+    sessions = next(one for one in break_down(about.parent).classes if one.name == "session")
+    observed = Replayer.open(about.parent).work.observed.shares
+    shares = {part: sessions.parts.get(part, 0.0) for part in observed}
+    assert shares == pytest.approx(observed, abs=0.005)
 
 
 def test_the_log_is_what_the_session_waited_for(found: Breakdown) -> None:

@@ -9,7 +9,7 @@ use crate::index::work_clock::WorkClock;
 use crate::log::checkpoints::Checkpoints;
 use crate::log::flushes::LogFlushes;
 use crate::page_cache::{dirty_pages, read_streams};
-use crate::scheduler::{core_coldness, home_cores, missing_switches};
+use crate::scheduler::{home_cores, missing_switches};
 use crate::storage::{devices, journal, storage_cost};
 use crate::transactions::counted::Counted;
 use crate::transactions::explicit_transactions::Boundaries;
@@ -18,7 +18,8 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::{Meaning, meanings};
 use crate::transactions::turns::RawTurn;
 use crate::transactions::{
-    clients, database_lock, explicit_transactions, hot_locks, observed, previous, status,
+    clients, coldness_cost, database_lock, explicit_transactions, hot_locks, observed, previous,
+    status,
 };
 use crate::{Grouping, Pace, PreemptionRules, Session, Work, WorkError, limits};
 
@@ -65,7 +66,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
     };
     let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
-    let cost = core_coldness::cost(&turns);
+    let cost = coldness_cost::coldness_cost(&turns);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(
         view,

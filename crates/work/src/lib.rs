@@ -2,6 +2,7 @@
 
 mod breakdown;
 mod emit;
+mod engines;
 mod error;
 mod extract;
 mod index;

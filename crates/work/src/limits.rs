@@ -2,6 +2,7 @@
 
 use tierwise_recording::ThreadClass;
 
+use crate::engines::FlushSharing;
 use crate::index::view::View;
 use crate::{Pace, Work};
 
@@ -37,6 +38,13 @@ pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<Stri
     }
     if work.log.is_none() {
         limits.push("nothing was written to a log while recording".to_owned());
+    }
+    if work.log.is_some() && view.engine.flush_sharing == FlushSharing::Inferred {
+        limits.push(format!(
+            "there are no rules for the engine \"{}\": how its commits share flushes of the log was inferred from \
+             which threads woke which, and its own buffer is not known",
+            view.recording.about.engine
+        ));
     }
     let helpers = work
         .sessions

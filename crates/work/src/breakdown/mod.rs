@@ -3,20 +3,22 @@
 //! These are totals of waits. What a faster device would save is another question, since waits overlap and move:
 //! that is replay's to answer.
 
-mod cause;
 #[cfg(test)]
 mod tests;
 mod traffic;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
 
 use crate::TimeCategory;
-use crate::transactions::sessions::LEAST_SHARE;
+use crate::index::rows::Rows;
+use crate::log::flushes::LogFlushes;
+use crate::scheduler::missing_switches;
+use crate::timeline::time_use::TimeUse;
+use crate::transactions::sessions::raw_sessions;
 
-use cause::Causes;
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
 
 /// Time of one class of threads that went to one thing.
@@ -74,50 +76,28 @@ struct Sum {
     categories: BTreeMap<(TimeCategory, Option<Role>), u64>,
 }
 
-impl Sum {
-    fn add(&mut self, thread: Self) {
-        self.lived_ns += thread.lived_ns;
-        for (category, time_ns) in thread.categories {
-            *self.categories.entry(category).or_default() += time_ns;
-        }
-    }
-
-    /// Time that went to neither the client nor a timer.
-    fn busy_ns(&self) -> u64 {
-        let busy = self.categories.iter();
-        busy.filter(|((category, _), _)| {
-            !matches!(category, TimeCategory::Client | TimeCategory::Sleep)
-        })
-        .map(|(_, time_ns)| time_ns)
-        .sum()
-    }
-}
-
 /// Says where the time went.
 #[must_use]
 pub fn breakdown(recording: &Recording) -> Breakdown {
-    let causes = Causes::new(recording);
-    let mut threads: Vec<(usize, Sum)> = Vec::new();
+    let repaired = missing_switches::repaired(recording);
+    let rows = Rows::new(recording, &repaired);
+    let flushes = LogFlushes::new(&rows);
+    let classes = classes(&rows, &flushes);
+    let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
     let mut waited = vec![0; recording.files.len()];
     let mut sum_error: f64 = 0.0;
-    for states in recording.states.chunk_by(|a, b| a.thread == b.thread) {
-        let mut sum = Sum::default();
-        let error = add_thread(recording, &causes, states, &mut sum, &mut waited);
+    for states in rows.all_states().chunk_by(|a, b| a.thread == b.thread) {
+        let sum = sums.entry(classes[states[0].thread as usize]).or_default();
+        let error = add_thread(&rows, &flushes, states, sum, &mut waited);
         sum_error = sum_error.max(error);
-        threads.push((states[0].thread as usize, sum));
     }
-    let classes = classes(recording, &threads);
-    let mut sums: BTreeMap<ThreadClass, Sum> = BTreeMap::new();
-    for (thread, sum) in threads {
-        sums.entry(classes[thread]).or_default().add(sum);
-    }
-    let span_ns = span_ns(recording);
+    let span_ns = rows.span_ns();
     let cores = recording.about.machine.cores;
     Breakdown {
         span_s: seconds(span_ns),
         bursts: recording.about.bursts.len() as u32,
         cores,
-        busy_share: share(cpu_ns(&recording.states), span_ns * u64::from(cores)),
+        busy_share: share(cpu_ns(rows.all_states()), span_ns * u64::from(cores)),
         classes: sums
             .iter()
             .map(|(class, sum)| class_time(&classes, *class, sum))
@@ -128,30 +108,25 @@ pub fn breakdown(recording: &Recording) -> Breakdown {
     }
 }
 
-/// The class of each thread. Sessions that do next to nothing while others work are no part of the load: replay leaves
-/// them out, and here they count as other threads.
-fn classes(recording: &Recording, threads: &[(usize, Sum)]) -> Vec<ThreadClass> {
-    let mut classes: Vec<ThreadClass> = recording.threads.iter().map(|one| one.class).collect();
-    let sessions = threads
-        .iter()
-        .filter(|(thread, _)| recording.threads[*thread].class == ThreadClass::Session);
-    let busy_ns: Vec<(usize, u64)> = sessions
-        .map(|(thread, sum)| (*thread, sum.busy_ns()))
-        .collect();
-    let all_ns: u64 = busy_ns.iter().map(|(_, busy_ns)| busy_ns).sum();
-    let least_ns = all_ns as f64 / busy_ns.len().max(1) as f64 * LEAST_SHARE;
-    for (thread, busy_ns) in busy_ns {
-        if (busy_ns as f64) < least_ns {
-            classes[thread] = ThreadClass::Other;
-        }
-    }
-    classes
+/// The class of each thread. Sessions that are no part of the load, because they do next to nothing while others work
+/// or serve a replica of the log, count as other threads: replay leaves them out.
+fn classes(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<ThreadClass> {
+    let sessions = raw_sessions(rows, flushes);
+    let turns = sessions.iter().flat_map(|session| &session.turns);
+    let load: BTreeSet<u32> = turns.map(|turn| turn.thread).collect();
+    let threads = (0..).zip(&rows.recording.threads);
+    threads
+        .map(|(number, thread)| match thread.class {
+            ThreadClass::Session if !load.contains(&number) => ThreadClass::Other,
+            class => class,
+        })
+        .collect()
 }
 
 /// Adds the time of one thread; gives how far its parts are from the time it lived.
 fn add_thread(
-    recording: &Recording,
-    causes: &Causes<'_>,
+    rows: &Rows<'_>,
+    flushes: &LogFlushes,
     states: &[State],
     sum: &mut Sum,
     waited: &mut [u64],
@@ -159,16 +134,16 @@ fn add_thread(
     let mut added_ns = 0;
     for state in states {
         let time_ns = state.end_ns - state.start_ns;
-        let cause = causes.of(state);
+        let went_to = TimeUse::of(rows, flushes, state);
         *sum.categories
-            .entry((cause.category, cause.role))
+            .entry((went_to.category, went_to.role(rows)))
             .or_default() += time_ns;
-        if let Some(waited) = waited.get_mut(cause.file as usize) {
+        if let Some(waited) = waited.get_mut(went_to.file as usize) {
             *waited += time_ns;
         }
         added_ns += time_ns;
     }
-    let lived_ns = lived_ns(recording, states);
+    let lived_ns = lived_ns(rows.recording, states);
     sum.lived_ns += lived_ns;
     share(lived_ns.abs_diff(added_ns), lived_ns)
 }
@@ -203,11 +178,6 @@ fn class_time(classes: &[ThreadClass], class: ThreadClass, sum: &Sum) -> ClassTi
             })
             .collect(),
     }
-}
-
-fn span_ns(recording: &Recording) -> u64 {
-    let bursts = recording.about.bursts.iter();
-    bursts.map(|burst| burst.end_ns - burst.start_ns).sum()
 }
 
 fn cpu_ns(states: &[State]) -> u64 {

@@ -92,11 +92,11 @@ fn recorded() -> Recording {
         made.thread(ThreadClass::Session);
     }
     let flush = made.call(LEADER, CallKind::Sync, LOG, (100, 500));
-    for at in [504, 507, 540] {
+    for at in [504, 507, 640] {
         made.call(LEADER, CallKind::Lock, NONE, (at, at + 2));
     }
     made.waits(LEADER, flush, (110, 490), NONE);
-    for (thread, woken) in [(1, 505), (2, 508), (3, 541)] {
+    for (thread, woken) in [(1, 505), (2, 508), (3, 641)] {
         let call = made.call(thread, CallKind::Lock, NONE, (200, woken + 5));
         made.waits(thread, call, (205, woken), LEADER);
     }
@@ -138,7 +138,7 @@ fn waits_go_to_what_ended_them() {
         time_us(&found, TimeCategory::LogQueue, Some(Role::Log)),
         followers
     );
-    assert_eq!(time_us(&found, TimeCategory::Lock, None), 541 - 205);
+    assert_eq!(time_us(&found, TimeCategory::Lock, None), 641 - 205);
     assert_eq!(time_us(&found, TimeCategory::Read, Some(Role::Data)), 400);
 }
 

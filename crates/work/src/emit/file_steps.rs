@@ -6,8 +6,6 @@ use crate::Step;
 use crate::index::tolerance::{EARLY_NS, WOKEN_NS};
 use crate::index::view::View;
 
-/// A thread that faults sends its request at most this long before it waits.
-const FAULT_NS: u64 = 200_000;
 /// Looks at neighbouring sectors become one, up to this length.
 const LOOK_SECTORS: u32 = 256;
 
@@ -46,12 +44,7 @@ pub(crate) fn reads_within(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<
 
 /// What a page fault made the device read, if a thread waited outside of any call.
 pub(crate) fn fault(view: &View<'_>, state: &State) -> Vec<Step> {
-    let from_ns = state.start_ns.saturating_sub(FAULT_NS);
-    let sent = view.blocks(from_ns, state.end_ns).iter();
-    let own: Vec<&Block> = sent
-        .filter(|block| block.op == BlockOp::Read && block.thread == state.thread)
-        .filter(|block| block.completed_ns > state.start_ns)
-        .collect();
+    let own = view.fault_reads(state);
     own_reads(view, &own, &[(state.start_ns, state.end_ns)])
 }
 

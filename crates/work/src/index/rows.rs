@@ -7,20 +7,30 @@ use tierwise_recording::{
 };
 
 use crate::WakeupRules;
+use crate::engines::{EngineRules, rules_of};
+use crate::index::calls::{received, sent};
+use crate::scheduler::core_coldness::cold_starts;
 use crate::scheduler::missing_switches::RepairedStates;
 
 /// A recording, its rows indexed.
 pub(crate) struct Rows<'a> {
     pub(crate) recording: &'a Recording,
+    /// The rules of its engine.
+    pub(crate) engine: &'static EngineRules,
     repaired: &'a RepairedStates,
     states: Vec<Range<usize>>,
     calls: Vec<Range<usize>>,
+    /// Of each state: how cold its core was when it began.
+    cold_starts: Vec<f32>,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
 }
 
 /// A recording is whole if its bursts are so much of its time.
 const WHOLE: f64 = 0.9;
+
+/// A thread that faults sends its request at most this long before it waits.
+const FAULT_NS: u64 = 200_000;
 
 /// What an event costs the thread that it happens to, in what it costs in a loop of cheap calls, where it was
 /// measured: there the tracer's code and buffer stay in the first caches. By the rates of PostgreSQL with and
@@ -37,9 +47,11 @@ impl<'a> Rows<'a> {
         let threads = recording.threads.len();
         Self {
             recording,
+            engine: rules_of(&recording.about.engine),
             repaired,
             states: ranges(threads, &repaired.states, |state| state.thread),
             calls: ranges(threads, &recording.calls, |call| call.thread),
+            cold_starts: cold_starts(recording, &repaired.states),
             seen: devices_seen(recording),
         }
     }
@@ -51,6 +63,11 @@ impl<'a> Rows<'a> {
     /// Where the states of a thread stand among those of all threads.
     pub(crate) fn state_range(&self, thread: u32) -> Range<usize> {
         self.states[thread as usize].clone()
+    }
+
+    /// How cold their cores were when the states of a thread began.
+    pub(crate) fn cold_starts(&self, thread: u32) -> &[f32] {
+        &self.cold_starts[self.state_range(thread)]
     }
 
     /// The states of all threads.
@@ -131,6 +148,16 @@ impl<'a> Rows<'a> {
         before.find(|call| call.end_ns >= time_ns && !call.asynchronous)
     }
 
+    /// Whether a thread spoke to its client between two instants.
+    pub(crate) fn talked(&self, thread: u32, from_ns: u64, to_ns: u64) -> bool {
+        let (_, calls) = self.calls(thread);
+        let next = calls.partition_point(|call| call.start_ns < from_ns);
+        calls[next..]
+            .iter()
+            .take_while(|call| call.start_ns < to_ns)
+            .any(|call| received(call) || sent(call))
+    }
+
     /// Sum of all bursts.
     pub(crate) fn span_ns(&self) -> u64 {
         let bursts = &self.recording.about.bursts;
@@ -171,6 +198,15 @@ impl<'a> Rows<'a> {
         let blocks = self.blocks(call.start_ns, call.end_ns).iter();
         blocks
             .filter(|b| b.op == op && b.thread == call.thread)
+            .collect()
+    }
+
+    /// Reads from devices that a page fault made, if a thread waited outside of any call.
+    pub(crate) fn fault_reads(&self, wait: &State) -> Vec<&'a Block> {
+        let from_ns = wait.start_ns.saturating_sub(FAULT_NS);
+        let sent = self.blocks(from_ns, wait.end_ns).iter();
+        sent.filter(|block| block.op == BlockOp::Read && block.thread == wait.thread)
+            .filter(|block| block.completed_ns > wait.start_ns)
             .collect()
     }
 

@@ -9,7 +9,6 @@ use crate::index::rows::Rows;
 use crate::page_cache::cache_size::PageCache;
 use crate::page_cache::read_streams::ReadStreams;
 use crate::page_cache::reuse_distances::ReuseDistances;
-use crate::scheduler::core_coldness::cold_starts;
 use crate::scheduler::missing_switches::RepairedStates;
 
 /// A recording, indexed; everything of its [`Rows`] can be asked of it.
@@ -20,8 +19,6 @@ pub(crate) struct View<'a> {
     pub(crate) reuse_distances: ReuseDistances,
     /// What the recording tells of the page cache.
     pub(crate) page_cache: PageCache,
-    /// Of each state: how cold its core was when it began.
-    cold_starts: Vec<f32>,
 }
 
 impl<'a> View<'a> {
@@ -30,20 +27,13 @@ impl<'a> View<'a> {
         let address_space = AddressSpace::new(&rows);
         let streams = ReadStreams::new(&rows);
         let (reuse_distances, page_cache) = ReuseDistances::new(&rows, &address_space);
-        let cold_starts = cold_starts(&rows);
         Self {
-            cold_starts,
             rows,
             address_space,
             streams,
             reuse_distances,
             page_cache,
         }
-    }
-
-    /// How cold their cores were when the states of a thread began.
-    pub(crate) fn cold_starts(&self, thread: u32) -> &[f32] {
-        &self.cold_starts[self.rows.state_range(thread)]
     }
 }
 

@@ -9,7 +9,7 @@ use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
 use crate::log::wal::{PageMove, Wal};
 use crate::log::wal_growth::LogGrowth;
-use crate::log::wal_header::{HEADER_BYTES, is_kept};
+use crate::log::wal_header::kept;
 use crate::log::wal_pages;
 use crate::storage::syncs::Syncs;
 use crate::{CheckpointRules, Step, SyncScript, WarmupCost};
@@ -17,12 +17,12 @@ use tierwise_recording::Role;
 
 /// Numbers of pages that differ by less than a thousandth are the same: rounding alone makes them differ.
 const SAME_PAGES: f64 = 1e-6;
-/// Pages in the log at which they are moved, where the recording does not tell (`wal_autocheckpoint`).
-const USUAL_PAGES: u32 = 1000;
 
 /// What the recording shows of such checkpoints.
 pub(crate) struct Checkpoints {
     wal: Wal,
+    /// Pages in the log at which they are moved.
+    after_pages: u32,
     /// First sectors of the pages of all commits.
     pages: Vec<u64>,
     /// Of each thread: from when to when it moved pages or began the log anew.
@@ -35,11 +35,10 @@ pub(crate) struct Checkpoints {
 impl Checkpoints {
     /// None where nothing was moved.
     pub(crate) fn find(view: &View<'_>, flushes: &LogFlushes) -> Option<Self> {
-        if !is_kept(view) {
-            return None;
-        }
-        let wal = Wal::new(view, flushes);
-        if after_pages(view) == 0 || wal.moves.iter().all(|one| one.pages.is_empty()) {
+        let log = kept(view)?;
+        let after_pages = log.checkpoint_pages(&view.recording.about.settings);
+        let wal = Wal::new(view, flushes, log);
+        if after_pages == 0 || wal.moves.iter().all(|one| one.pages.is_empty()) {
             return None;
         }
         let bursts = &view.recording.about.bursts;
@@ -52,6 +51,7 @@ impl Checkpoints {
                 .map(|(number, commit)| ((commit.thread, commit.end_ns), number))
                 .collect(),
             spans: spans(&wal),
+            after_pages,
             pages,
             wal,
             growth,
@@ -105,10 +105,10 @@ impl Checkpoints {
         let scripts = data_scripts(view, &self.wal, syncs);
         let (page_ns, fixed_ns, traced_ns) = cost(view, &self.wal);
         CheckpointRules {
-            after_pages: after_pages(view),
+            after_pages: self.after_pages,
             page_sectors: (self.wal.page_bytes / 512) as u32,
             frame_bytes: self.wal.frame_bytes() as u32,
-            header_bytes: HEADER_BYTES as u32,
+            header_bytes: self.wal.header_bytes as u32,
             room_bytes: self.growth.room_bytes,
             growing_ns: self.growth.cpu_ns as u32,
             growing_frame_ns: self.growth.frame_ns as u32,
@@ -218,12 +218,6 @@ fn spans(wal: &Wal) -> BTreeMap<u32, Vec<(u64, u64)>> {
     }
     spans.values_mut().for_each(|spans| spans.sort_unstable());
     spans
-}
-
-fn after_pages(view: &View<'_>) -> u32 {
-    let set = view.recording.about.settings.get("wal_autocheckpoint");
-    let set = set.and_then(|set| set.parse().ok());
-    set.unwrap_or(USUAL_PAGES)
 }
 
 fn log_bytes(view: &View<'_>) -> u64 {

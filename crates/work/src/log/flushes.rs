@@ -1,13 +1,12 @@
-//! Flushes of the log: which calls make it durable, how much was appended, how commits share a flush.
+//! Flushes of the log: which calls make it durable, how much was appended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{BlockOp, Call, CallKind, NONE, Role, StateKind, ThreadClass, UNKNOWN};
 
-use crate::Grouping;
 use crate::index::calls::makes_durable;
 use crate::index::extents::SECTOR_BYTES;
-use crate::index::view::View;
+use crate::index::rows::Rows;
 use crate::log::log_replica::LogReplica;
 use crate::log::wal_header::is_header;
 
@@ -16,9 +15,6 @@ use crate::log::wal_header::is_header;
 const FIRST_WAKE_NS: u64 = 100_000;
 /// Time on a core between the wakings of one chain; measured: 4.5 µs at the median, 12 µs at the 97th percentile.
 const NEXT_WAKE_NS: u64 = 60_000;
-
-/// Where more of the flushes of one file overlap, nobody waits for another's.
-const MOST_OVERLAPPING: f64 = 0.1;
 
 /// One flush of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,34 +37,34 @@ pub(crate) struct LogFlushes {
     pub(crate) appended_bytes: u64,
     /// Smallest distance between places of the log that were written.
     pub(crate) page_bytes: u32,
-    /// Share of flushes of one file that began before another had ended.
-    pub(crate) overlapping: f64,
     /// A second copy of it; its flushes are not among these.
     pub(crate) replica: Option<LogReplica>,
 }
 
 impl LogFlushes {
-    pub(crate) fn new(view: &View<'_>) -> Self {
+    pub(crate) fn new(rows: &Rows<'_>) -> Self {
         let mut found = Self {
-            replica: LogReplica::find(view),
+            replica: LogReplica::find(rows),
             ..Self::default()
         };
         let mut writes: Vec<&Call> = Vec::new();
         let mut unflushed: BTreeSet<u32> = BTreeSet::new();
-        let one_writer = one_writer(view);
-        for call in &view.recording.calls {
+        // Where one session at a time writes, whoever flushes the log has written to it, unless it moves the log's
+        // pages to their places: that is a sync as any other.
+        let one_writer = rows.engine.has_one_writer();
+        for call in &rows.recording.calls {
             let other = call.failed || found.is_replica(call.thread);
-            if other || view.role(call.file) != Some(Role::Log) {
+            if other || rows.role(call.file) != Some(Role::Log) {
                 continue;
             }
-            if is_header(view, call) {
+            if is_header(rows, call) {
                 continue;
             }
             if call.kind == CallKind::Write {
                 writes.push(call);
                 unflushed.insert(call.thread);
             }
-            if flushes(view, call) && (unflushed.remove(&call.thread) || !one_writer) {
+            if flushes(rows, call) && (unflushed.remove(&call.thread) || !one_writer) {
                 found.all.push(Flush {
                     thread: call.thread,
                     file: call.file,
@@ -79,7 +75,7 @@ impl LogFlushes {
             }
         }
         found.all.sort_by_key(|flush| flush.start_ns);
-        chain(view, &mut found.all);
+        chain(rows, &mut found.all);
         for flush in &found.all {
             found
                 .by_thread
@@ -87,10 +83,9 @@ impl LogFlushes {
                 .or_default()
                 .push(*flush);
         }
-        found.overlapping = overlapping(&found.all);
         writes.sort_by_key(|call| call.start_ns);
         found.appended_bytes = appended_bytes(&writes);
-        found.page_bytes = page_bytes(view, &writes);
+        found.page_bytes = page_bytes(rows, &writes);
         found
     }
 
@@ -126,55 +121,30 @@ impl LogFlushes {
         in_time.then_some(flush)
     }
 
-    /// How the engine shares flushes: by what the flushes show, and where they cannot, by its name.
-    pub(crate) fn grouping(&self, view: &View<'_>) -> Grouping {
-        if one_writer(view) {
-            Grouping::Exclusive
-        } else if is_engine(view, "rocks") {
-            Grouping::WriteGroup
-        } else if is_engine(view, "mariadb") && self.overlapping <= MOST_OVERLAPPING {
-            Grouping::Relay
-        } else if self.overlapping > MOST_OVERLAPPING {
-            Grouping::Alone
-        } else {
-            Grouping::LeaderFollower
-        }
-    }
-
     /// How often a thread of the engine, not a session, flushes the log.
-    pub(crate) fn flusher_period_ns(&self, view: &View<'_>) -> Option<u64> {
+    pub(crate) fn flusher_period_ns(&self, rows: &Rows<'_>) -> Option<u64> {
         let by_writer = |flush: &&Flush| {
-            let class = view.class(flush.thread);
+            let class = rows.class(flush.thread);
             matches!(
                 class,
                 Some(ThreadClass::LogWriter | ThreadClass::Background)
             )
         };
         let flushes = self.all.iter().filter(by_writer).count() as u64;
-        (flushes >= 2).then(|| view.span_ns() / flushes)
+        (flushes >= 2).then(|| rows.span_ns() / flushes)
     }
 }
 
-fn is_engine(view: &View<'_>, name: &str) -> bool {
-    view.recording.about.engine.to_lowercase().contains(name)
-}
-
-/// Whether the engine lets one session at a time write. Then whoever flushes the log has written to it, unless
-/// it moves the log's pages to their places (SQLite's checkpoint): that is a sync as any other.
-fn one_writer(view: &View<'_>) -> bool {
-    is_engine(view, "sqlite")
-}
-
 /// Finds how far the chain of wakings after each flush goes.
-fn chain(view: &View<'_>, flushes: &mut [Flush]) {
+fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
     let mut wakings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-    for state in view
+    for state in rows
         .recording
         .states
         .iter()
         .filter(|state| state.waker != NONE)
     {
-        let polls = view
+        let polls = rows
             .call(state.call)
             .is_some_and(|call| call.kind != CallKind::Lock);
         if state.kind == StateKind::Blocked && !polls {
@@ -189,7 +159,7 @@ fn chain(view: &View<'_>, flushes: &mut [Flush]) {
         let first = times.partition_point(|&time| time < flush.end_ns);
         let mut most_ns = FIRST_WAKE_NS;
         for &time in &times[first..] {
-            if view.on_core_ns(flush.thread, flush.woke_until_ns, time) > most_ns {
+            if rows.on_core_ns(flush.thread, flush.woke_until_ns, time) > most_ns {
                 break;
             }
             flush.woke_until_ns = time;
@@ -199,26 +169,15 @@ fn chain(view: &View<'_>, flushes: &mut [Flush]) {
 }
 
 /// Whether a call on the log makes it durable: a sync, or a write that flushed the device or went past its cache.
-fn flushes(view: &View<'_>, call: &Call) -> bool {
+fn flushes(rows: &Rows<'_>, call: &Call) -> bool {
     if makes_durable(call) {
         return true;
     }
     call.kind == CallKind::Write
-        && view.blocks(call.start_ns, call.end_ns).iter().any(|block| {
+        && rows.blocks(call.start_ns, call.end_ns).iter().any(|block| {
             let ours = block.thread == call.thread || block.file == call.file;
             ours && (block.op == BlockOp::Flush || block.fua || block.preflush)
         })
-}
-
-fn overlapping(flushes: &[Flush]) -> f64 {
-    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-    let mut count = 0_u32;
-    for flush in flushes {
-        let end = ends.entry(flush.file).or_default();
-        count += u32::from(flush.start_ns < *end);
-        *end = (*end).max(flush.end_ns);
-    }
-    f64::from(count) / flushes.len().max(1) as f64
 }
 
 /// How far the end of the log moved; a page written again does not count.
@@ -243,15 +202,15 @@ fn appended_bytes(writes: &[&Call]) -> u64 {
 
 /// The granule of writes to the log: of the engine's, and of what the device was sent, since the page cache writes
 /// whole pages.
-fn page_bytes(view: &View<'_>, writes: &[&Call]) -> u32 {
+fn page_bytes(rows: &Rows<'_>, writes: &[&Call]) -> u32 {
     let known = writes
         .iter()
         .filter(|call| call.offset_bytes != UNKNOWN && call.offset_bytes > 0);
     let asked = granule(known.map(|call| call.offset_bytes | call.size_bytes));
-    let blocks = view.recording.blocks.iter().filter(|block| {
+    let blocks = rows.recording.blocks.iter().filter(|block| {
         block.op == BlockOp::Write
             && block.sector != UNKNOWN
-            && view.role(block.file) == Some(Role::Log)
+            && rows.role(block.file) == Some(Role::Log)
     });
     let sent = granule(
         blocks.map(|block| (block.sector | u64::from(block.sectors)).saturating_mul(SECTOR_BYTES)),

@@ -11,7 +11,7 @@ use tierwise_recording::{Call, CallKind, Role, StateKind, ThreadClass};
 
 use crate::index::calls::makes_durable;
 use crate::index::calls::received;
-use crate::index::view::View;
+use crate::index::rows::Rows;
 
 /// Commits wait for a copy if so many waits of sessions, for each of its flushes, are ended by its sender.
 const WAITED_SHARE: f64 = 0.5;
@@ -28,23 +28,23 @@ pub(crate) struct LogReplica {
 impl LogReplica {
     /// The copy's threads, if there is one: a thread that is sent what it writes to files of the log, which nobody
     /// else writes, by a background thread that flushes none.
-    pub(crate) fn find(view: &View<'_>) -> Option<Self> {
-        let (flushes, writers) = touched(view);
+    pub(crate) fn find(rows: &Rows<'_>) -> Option<Self> {
+        let (flushes, writers) = touched(rows);
         let alone = |thread: u32| {
             let mut files = writers.values().filter(|by| by.contains(&thread));
             files.all(|by| by.len() == 1)
         };
-        let is_sent = |thread: u32| view.calls(thread).1.iter().any(received);
+        let is_sent = |thread: u32| rows.calls(thread).1.iter().any(received);
         let receivers = flushes.keys().copied();
         receivers
             .filter(|&thread| flushes.len() > 1 && alone(thread) && is_sent(thread))
             .find_map(|receiver| {
-                let sender = sender(view, receiver)?;
-                let sends = view.class(sender) == Some(ThreadClass::Background);
+                let sender = sender(rows, receiver)?;
+                let sends = rows.class(sender) == Some(ThreadClass::Background);
                 (sends && !flushes.contains_key(&sender)).then(|| Self {
                     sender,
                     receiver,
-                    waited_for: f64::from(let_go(view, sender, receiver))
+                    waited_for: f64::from(let_go(rows, sender, receiver))
                         >= WAITED_SHARE * f64::from(flushes[&receiver]),
                 })
             })
@@ -57,22 +57,22 @@ impl LogReplica {
 }
 
 /// Whether a call flushes the log.
-pub(crate) fn flushes_log(view: &View<'_>, call: &Call) -> bool {
-    makes_durable(call) && !call.failed && view.role(call.file) == Some(Role::Log)
+pub(crate) fn flushes_log(rows: &Rows<'_>, call: &Call) -> bool {
+    makes_durable(call) && !call.failed && rows.role(call.file) == Some(Role::Log)
 }
 
 /// How often each thread flushes the log, and who writes to each of its files.
-fn touched(view: &View<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>) {
+fn touched(rows: &Rows<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>) {
     let mut flushes: BTreeMap<u32, u32> = BTreeMap::new();
     let mut writers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-    for call in &view.recording.calls {
-        if view.role(call.file) != Some(Role::Log) {
+    for call in &rows.recording.calls {
+        if rows.role(call.file) != Some(Role::Log) {
             continue;
         }
-        if flushes_log(view, call) {
+        if flushes_log(rows, call) {
             *flushes.entry(call.thread).or_default() += 1;
         }
-        if call.kind == CallKind::Write || flushes_log(view, call) {
+        if call.kind == CallKind::Write || flushes_log(rows, call) {
             writers.entry(call.file).or_default().insert(call.thread);
         }
     }
@@ -80,11 +80,11 @@ fn touched(view: &View<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>
 }
 
 /// Who ended most of the waits of a thread.
-fn sender(view: &View<'_>, receiver: u32) -> Option<u32> {
+fn sender(rows: &Rows<'_>, receiver: u32) -> Option<u32> {
     let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
-    let waits = view.states(receiver).iter();
+    let waits = rows.states(receiver).iter();
     for wait in waits.filter(|state| state.kind == StateKind::Blocked) {
-        if view
+        if rows
             .class(wait.waker)
             .is_some_and(|class| class != ThreadClass::Kernel)
         {
@@ -98,11 +98,11 @@ fn sender(view: &View<'_>, receiver: u32) -> Option<u32> {
 }
 
 /// Waits of sessions that the sender ended.
-fn let_go(view: &View<'_>, sender: u32, receiver: u32) -> u32 {
-    let sessions = view.threads(ThreadClass::Session);
+fn let_go(rows: &Rows<'_>, sender: u32, receiver: u32) -> u32 {
+    let sessions = rows.threads(ThreadClass::Session);
     let waits = sessions
         .filter(|&thread| thread != receiver)
-        .flat_map(|thread| view.states(thread));
+        .flat_map(|thread| rows.states(thread));
     waits
         .filter(|state| state.kind == StateKind::Blocked && state.waker == sender)
         .count() as u32

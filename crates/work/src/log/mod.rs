@@ -4,6 +4,7 @@
 
 pub(crate) mod checkpoints;
 pub(crate) mod flush_cpu;
+pub(crate) mod flush_sharing;
 pub(crate) mod flushes;
 pub(crate) mod log_replica;
 pub(crate) mod wal;

@@ -9,15 +9,12 @@
 
 use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
 
+use crate::engines::WriteAheadLog;
 use crate::index::calls::makes_durable;
 use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
-use crate::log::wal_header::{HEADER_BYTES, is_header};
+use crate::log::wal_header::is_header;
 use crate::storage::sync_scripts;
-
-/// What stands before each page.
-const FRAME_HEADER_BYTES: u64 = 24;
-const PAGE_BYTES: u64 = 4096;
 
 /// What a commit put into the log.
 #[derive(Clone, Debug, Default)]
@@ -57,17 +54,18 @@ pub(crate) struct Wal {
     pub(crate) moves: Vec<PageMove>,
     /// Flushes of the log's header: from, to.
     pub(crate) headers: Vec<(u32, u64, u64)>,
+    /// Length of what stands before all frames, and before each page.
+    pub(crate) header_bytes: u64,
+    frame_header_bytes: u64,
     pub(crate) page_bytes: u64,
 }
 
 impl Wal {
-    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes) -> Self {
-        let size = view.recording.about.settings.get("page_size");
-        let size = size.and_then(|size| size.parse().ok());
+    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes, format: &WriteAheadLog) -> Self {
         let mut wal = Self {
-            page_bytes: size
-                .filter(|size| (512..=65_536).contains(size))
-                .unwrap_or(PAGE_BYTES),
+            header_bytes: format.header_bytes,
+            frame_header_bytes: format.frame_header_bytes,
+            page_bytes: format.page_bytes(&view.recording.about.settings),
             ..Self::default()
         };
         for thread in view.threads(ThreadClass::Session) {
@@ -85,12 +83,12 @@ impl Wal {
 
     /// Bytes of a frame.
     pub(crate) fn frame_bytes(&self) -> u64 {
-        FRAME_HEADER_BYTES + self.page_bytes
+        self.frame_header_bytes + self.page_bytes
     }
 
     /// The frame of which a call moves the page.
     fn frame(&self, call: &Call) -> Option<u64> {
-        let before = HEADER_BYTES + FRAME_HEADER_BYTES;
+        let before = self.header_bytes + self.frame_header_bytes;
         if call.offset_bytes == UNKNOWN || call.size_bytes != self.page_bytes {
             return None;
         }

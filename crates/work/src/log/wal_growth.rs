@@ -3,7 +3,6 @@
 
 use crate::index::view::View;
 use crate::log::wal::{LoggedCommit, Wal};
-use crate::log::wal_header::HEADER_BYTES;
 use crate::statistics::median;
 
 /// Fewer of all commits than this share that made the log longer are taken for chance: the file system writes its
@@ -72,7 +71,10 @@ impl LogGrowth {
 /// Before which commits the log's file was made anew, and what room it had at first: a commit within it changes
 /// nothing that the file system keeps in its journal. `most`: how long the file was in the end.
 fn room(wal: &Wal, most: u64) -> (Vec<usize>, u64) {
-    let bytes = |frames: u64| HEADER_BYTES.saturating_add(frames.saturating_mul(wal.frame_bytes()));
+    let bytes = |frames: u64| {
+        let all = frames.saturating_mul(wal.frame_bytes());
+        wal.header_bytes.saturating_add(all)
+    };
     let (mut anew, mut room, mut in_place) = (Vec::new(), None::<(u64, u64)>, 0);
     for (number, commit) in wal.written.iter().enumerate() {
         let Some((first, last)) = ends(commit) else {

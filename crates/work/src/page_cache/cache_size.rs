@@ -74,7 +74,13 @@ pub struct PageCache {
 }
 
 impl PageCache {
-    pub(crate) fn new(about: &About, counts: &Counts, reason: Option<String>) -> Self {
+    /// `engine_bytes`: the engine's own buffer.
+    pub(crate) fn new(
+        about: &About,
+        engine_bytes: u64,
+        counts: &Counts,
+        reason: Option<String>,
+    ) -> Self {
         let memory = about.machine.memory_bytes;
         let wrong = counts.contradictions();
         let best = wrong[1..].iter().copied().min().unwrap_or(0);
@@ -86,7 +92,6 @@ impl PageCache {
             let pages = class.map_or(0, |class| Reuse::of_class(class).pages().unwrap_or(0));
             pages.saturating_mul(PAGE_BYTES).min(memory)
         };
-        let engine_bytes = engine_bytes(about);
         let (left, sure) = left(about, engine_bytes);
         let least = bytes((1..CLASSES).find(fits));
         let most = bytes((1..CLASSES).rev().find(fits)).max(least);
@@ -115,26 +120,4 @@ fn left(about: &About, engine_bytes: u64) -> (u64, u64) {
             (left, (left as f64 * SURE) as u64)
         }
     }
-}
-
-/// The engine's own buffer of pages, by its settings.
-fn engine_bytes(about: &About) -> u64 {
-    let setting = |name: &str| about.settings.get(name).map(String::as_str);
-    let shared = setting("shared_buffers").or_else(|| setting("innodb_buffer_pool_size"));
-    shared.and_then(size_bytes).unwrap_or(0)
-}
-
-/// A size as engines write it: a number, and kB, MB or GB of 1,024 each or nothing.
-fn size_bytes(text: &str) -> Option<u64> {
-    let digits = text.find(|letter: char| !letter.is_ascii_digit());
-    let (number, unit) = text.split_at(digits.unwrap_or(text.len()));
-    let shift = match unit.trim() {
-        "" | "B" => 0,
-        "kB" | "K" => 10,
-        "MB" | "M" => 20,
-        "GB" | "G" => 30,
-        "TB" | "T" => 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }

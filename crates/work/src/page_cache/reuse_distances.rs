@@ -45,11 +45,13 @@ impl ReuseDistances {
                 calls: vec![Reuse::UNKNOWN; recording.calls.len()],
                 requests: HashMap::new(),
             },
-            past: past_cache(rows),
+            past: rows.engine.past_page_cache(&recording.about.settings),
         };
         scan.all();
-        let reason = reason(rows, &scan.past);
-        let mut cache = PageCache::new(&recording.about, &scan.counts, reason);
+        let reason = reason(rows, scan.past);
+        let about = &recording.about;
+        let engine_bytes = rows.engine.buffer_bytes(&about.settings);
+        let mut cache = PageCache::new(about, engine_bytes, &scan.counts, reason);
         cache.cold = scan.first_requests_never(cache.likely_bytes);
         cache.passed = !scan.past.is_empty();
         (scan.reuse_distances, cache)
@@ -108,7 +110,7 @@ struct ReuseScan<'a> {
     spans: Vec<Span>,
     reuse_distances: ReuseDistances,
     /// Roles whose files are read and written past the page cache.
-    past: Vec<Role>,
+    past: &'static [Role],
 }
 
 impl ReuseScan<'_> {
@@ -232,20 +234,4 @@ fn numbers((role, first, count): Pages) -> impl Iterator<Item = u64> {
 
 fn number(role: Role, page: u64) -> u64 {
     ((role as u64) << ROLE_SHIFT) | page
-}
-
-/// Roles whose files are not in the page cache, by the engine's own settings.
-fn past_cache(rows: &Rows<'_>) -> Vec<Role> {
-    let method = rows.recording.about.settings.get("innodb_flush_method");
-    if method.is_some_and(|method| method.contains("O_DIRECT")) {
-        vec![
-            Role::Data,
-            Role::Index,
-            Role::Undo,
-            Role::System,
-            Role::Doublewrite,
-        ]
-    } else {
-        Vec::new()
-    }
 }

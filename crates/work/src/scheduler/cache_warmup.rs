@@ -5,7 +5,7 @@
 //!
 //! Source of the curve: eleven cases on PostgreSQL, MariaDB and SQLite, each recorded with everything on an SSD and on
 //! a 7,200 rpm disk (docs/work.md). Source of the usual cost, 250 µs: pgbench on PostgreSQL 15, 4 and 16 clients, on the
-//! same two devices, 2 cores of an EPYC. The cost of a recording's own engine is learned: `core_coldness.rs`.
+//! same two devices, 2 cores of an EPYC. The cost of a recording's own engine is learned: `transactions/coldness_cost.rs`.
 
 /// Cost of cold caches. A core that has been idle for `w` has the coldness `ln(1 + w / scale) / ln(1 + coldest / scale)`,
 /// at most 1, at least what is left of its coldness before. A burst that takes `t` on a warm core costs `cold × coldness ×

@@ -1,31 +1,18 @@
-//! How cold the core was on which each recorded burst began, and what that cost the engine.
+//! How cold the core was on which each recorded burst began.
 
-use std::collections::BTreeMap;
-
-use tierwise_recording::{State, StateKind, ThreadClass};
+use tierwise_recording::{Recording, State, StateKind, ThreadClass};
 
 use crate::WarmupCost;
-use crate::index::rows::Rows;
-use crate::timeline::segments::SegmentKind;
-use crate::transactions::turns::RawTurn;
-
-/// Turns that tell what coldness costs: of one shape at least so many, and in all.
-const ENOUGH: (usize, usize) = (20, 500);
-/// The spread of exposures below which nothing can be told, as their standard deviation.
-const LEAST_SPREAD: f64 = 0.02;
-/// The most that a cold core was ever seen to cost.
-const MOST_COLD_NS: f64 = 2_000_000.0;
 
 /// Of each state on a core: how cold the core was when it began; 0 of others.
-pub(crate) fn cold_starts(rows: &Rows<'_>) -> Vec<f32> {
-    let states = rows.all_states();
+pub(crate) fn cold_starts(recording: &Recording, states: &[State]) -> Vec<f32> {
     let cost = WarmupCost::default();
     let mut order: Vec<u32> = (0..states.len() as u32)
         .filter(|&at| states[at as usize].kind == StateKind::Cpu)
         .collect();
     order.sort_unstable_by_key(|&at| (states[at as usize].cpu, states[at as usize].start_ns));
     let mut cold_starts = vec![0.0; states.len()];
-    let bursts = &rows.recording.about.bursts;
+    let bursts = &recording.about.bursts;
     let mut before: Option<((u16, usize), u64, f64)> = None;
     for at in order {
         let state: &State = &states[at as usize];
@@ -36,64 +23,12 @@ pub(crate) fn cold_starts(rows: &Rows<'_>) -> Vec<f32> {
         let (end_ns, cold) = last.map_or((state.start_ns, 0.0), |last| (last.1, last.2));
         let cold = cost.after_idle(cold, state.start_ns.saturating_sub(end_ns));
         cold_starts[at as usize] = cold as f32;
-        let client = rows.class(state.thread) == Some(ThreadClass::Client);
+        let class = recording.threads[state.thread as usize].class;
+        let client = class == ThreadClass::Client;
         let ran_ns = (state.end_ns - state.start_ns) as f64;
         let warm_ns = cost.warm(ran_ns, cold * cost.share(client)).0;
         let left = cost.run(warm_ns, cold).1;
         before = Some((place, state.end_ns.max(end_ns), left));
     }
     cold_starts
-}
-
-/// What a wholly cold core costs this engine: the slope of the processor time of turns over how much they were exposed
-/// to it, by least squares within turns of one shape.
-pub(crate) fn cost(sessions: &[Vec<RawTurn>]) -> WarmupCost {
-    let usual = WarmupCost::default();
-    let mut shapes: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
-    for turn in sessions.iter().flatten().filter(|turn| turn.complete) {
-        let pairs = shapes.entry(turn.shape).or_default();
-        pairs.push((exposure(&usual, turn), turn.cpu_ns() as f64));
-    }
-    let (mut above, mut below, mut count) = (0.0, 0.0, 0);
-    for pairs in shapes.into_values().filter(|pairs| pairs.len() >= ENOUGH.0) {
-        let pairs = without_outliers(pairs);
-        let number = pairs.len() as f64;
-        let sum = pairs
-            .iter()
-            .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        let mean = (sum.0 / number, sum.1 / number);
-        for (exposed, took_ns) in &pairs {
-            above += (exposed - mean.0) * (took_ns - mean.1);
-            below += (exposed - mean.0).powi(2);
-        }
-        count += pairs.len();
-    }
-    if count < ENOUGH.1 || (below / count as f64).sqrt() < LEAST_SPREAD {
-        return usual;
-    }
-    WarmupCost {
-        cold_ns: (above / below).clamp(0.0, MOST_COLD_NS),
-        ..usual
-    }
-}
-
-/// Without the turns that took longest: they did something else too.
-fn without_outliers(mut pairs: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    pairs.sort_by(|a, b| a.1.total_cmp(&b.1));
-    pairs.truncate(pairs.len() - pairs.len() / 20);
-    pairs
-}
-
-/// What a turn paid for coldness, in what a wholly cold core costs.
-fn exposure(cost: &WarmupCost, turn: &RawTurn) -> f64 {
-    let segments = turn.segments.iter();
-    let exposed = segments.filter_map(|segment| {
-        let SegmentKind::Cpu { cold, .. } = segment.kind else {
-            return None;
-        };
-        let cold = f64::from(cold);
-        let (_, left) = cost.warm(segment.time_ns() as f64, cold);
-        Some(cold - left)
-    });
-    exposed.sum()
 }

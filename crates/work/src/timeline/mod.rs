@@ -4,4 +4,5 @@
 
 pub(crate) mod segments;
 pub(crate) mod time_category;
+pub(crate) mod time_use;
 pub(crate) mod wait;

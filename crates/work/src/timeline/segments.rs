@@ -3,7 +3,7 @@
 use tierwise_recording::{Call, State, StateKind};
 
 use crate::WarmupCost;
-use crate::index::view::View;
+use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::wait::{WaitCause, wait_cause};
 
@@ -36,13 +36,13 @@ impl Segment {
 
 /// The segments of a thread in each burst, with the burst's number.
 pub(crate) fn segments_of(
-    view: &View<'_>,
+    rows: &Rows<'_>,
     flushes: &LogFlushes,
     thread: u32,
 ) -> Vec<(u32, Vec<Segment>)> {
-    let (states, cold_starts) = (view.states(thread), view.cold_starts(thread));
-    let (first_call, calls) = view.calls(thread);
-    let bursts = view.recording.about.bursts.iter().enumerate();
+    let (states, cold_starts) = (rows.states(thread), rows.cold_starts(thread));
+    let (first_call, calls) = rows.calls(thread);
+    let bursts = rows.recording.about.bursts.iter().enumerate();
     bursts
         .filter_map(|(number, burst)| {
             let inside = |state: &State| state.start_ns < burst.end_ns;
@@ -55,7 +55,7 @@ pub(crate) fn segments_of(
             let last = calls.partition_point(|call| call.start_ns < burst.end_ns);
             let mut builder = SegmentBuilder::new(first_call, calls, first, last.max(first));
             for (index, state) in states[from..to].iter().enumerate() {
-                let cause = || wait_cause(view, flushes, state);
+                let cause = || wait_cause(rows, flushes, state);
                 let cold = cold_starts[from + index];
                 builder.take((from + index) as u32, state, cold, cause);
             }

@@ -3,7 +3,7 @@
 use tierwise_recording::{Call, CallKind, NONE, Role, State, ThreadClass};
 
 use crate::index::calls::{makes_durable, received, sent};
-use crate::index::view::View;
+use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 
 /// Why a thread waited. Only [`WaitCause::Client`] and [`WaitCause::Timer`] are part of the work; all else is
@@ -33,69 +33,69 @@ pub(crate) enum WaitCause {
 }
 
 /// Classifies one blocked state.
-pub(crate) fn wait_cause(view: &View<'_>, flushes: &LogFlushes, state: &State) -> WaitCause {
-    if flushes.is_replica(state.waker) && view.class(state.thread) == Some(ThreadClass::Session) {
+pub(crate) fn wait_cause(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> WaitCause {
+    if flushes.is_replica(state.waker) && rows.class(state.thread) == Some(ThreadClass::Session) {
         return WaitCause::LogReplica;
     }
-    let Some(call) = view.call(state.call) else {
-        return lock(view, flushes, state).unwrap_or(WaitCause::Other);
+    let Some(call) = rows.call(state.call) else {
+        return lock(rows, flushes, state).unwrap_or(WaitCause::Other);
     };
     match call.kind {
         CallKind::Read | CallKind::Await => WaitCause::Read,
-        CallKind::Write if view.role(call.file) == Some(Role::Log) => WaitCause::LogDevice,
+        CallKind::Write if rows.role(call.file) == Some(Role::Log) => WaitCause::LogDevice,
         CallKind::Write => WaitCause::Write,
         CallKind::Sync if !makes_durable(call) => WaitCause::Write,
-        CallKind::Sync if view.role(call.file) == Some(Role::Log) => WaitCause::LogDevice,
+        CallKind::Sync if rows.role(call.file) == Some(Role::Log) => WaitCause::LogDevice,
         CallKind::Sync => WaitCause::Sync,
         CallKind::Sleep => WaitCause::Timer,
-        CallKind::Receive | CallKind::Send => talk(view, state),
-        CallKind::Poll => poll(view, state),
-        CallKind::Lock => lock(view, flushes, state).unwrap_or_else(|| nobodys(view, state)),
+        CallKind::Receive | CallKind::Send => talk(rows, state),
+        CallKind::Poll => poll(rows, state),
+        CallKind::Lock => lock(rows, flushes, state).unwrap_or_else(|| nobodys(rows, state)),
         CallKind::Resize | CallKind::Name | CallKind::Other => WaitCause::Other,
     }
 }
 
 /// Whether a thread belongs to the engine.
-fn of_engine(view: &View<'_>, thread: u32) -> bool {
+fn of_engine(rows: &Rows<'_>, thread: u32) -> bool {
     matches!(
-        view.class(thread),
+        rows.class(thread),
         Some(ThreadClass::Session | ThreadClass::LogWriter | ThreadClass::Background)
     )
 }
 
-fn talk(view: &View<'_>, state: &State) -> WaitCause {
-    if of_engine(view, state.waker) {
+fn talk(rows: &Rows<'_>, state: &State) -> WaitCause {
+    if of_engine(rows, state.waker) {
         WaitCause::Thread
     } else {
         WaitCause::Client
     }
 }
 
-fn poll(view: &View<'_>, state: &State) -> WaitCause {
-    if of_engine(view, state.waker) {
+fn poll(rows: &Rows<'_>, state: &State) -> WaitCause {
+    if of_engine(rows, state.waker) {
         return WaitCause::Thread;
     }
-    let of_client = view.class(state.waker) == Some(ThreadClass::Client);
-    if of_client || receives_after(view, state) || cut_after_reply(view, state) {
+    let of_client = rows.class(state.waker) == Some(ThreadClass::Client);
+    if of_client || receives_after(rows, state) || cut_after_reply(rows, state) {
         return WaitCause::Client;
     }
     WaitCause::Timer
 }
 
 /// Whether the next that a thread does with others, after a wait, is to receive something.
-fn receives_after(view: &View<'_>, state: &State) -> bool {
-    let (_, calls) = view.calls(state.thread);
+fn receives_after(rows: &Rows<'_>, state: &State) -> bool {
+    let (_, calls) = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.end_ns);
     calls[next..].iter().find(with_others).is_some_and(received)
 }
 
 /// Whether the burst was over first, and what the thread did last with others was to send something.
-fn cut_after_reply(view: &View<'_>, state: &State) -> bool {
-    let (_, calls) = view.calls(state.thread);
+fn cut_after_reply(rows: &Rows<'_>, state: &State) -> bool {
+    let (_, calls) = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.start_ns);
     let mut before = calls[..next].iter().rev();
     let last = before.find(|call| with_others(call) && call.kind != CallKind::Poll && !call.failed);
-    is_cut(view, state) && last.is_some_and(sent)
+    is_cut(rows, state) && last.is_some_and(sent)
 }
 
 fn with_others(call: &&Call) -> bool {
@@ -106,21 +106,21 @@ fn with_others(call: &&Call) -> bool {
 }
 
 /// Whether the recording ended a wait, not what was waited for.
-fn is_cut(view: &View<'_>, state: &State) -> bool {
-    let mut bursts = view.recording.about.bursts.iter();
+fn is_cut(rows: &Rows<'_>, state: &State) -> bool {
+    let mut bursts = rows.recording.about.bursts.iter();
     bursts.any(|burst| burst.end_ns == state.end_ns)
 }
 
 /// A wait that another thread ended: behind its flush of the log, or for something else it had.
-fn lock(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCause> {
-    if state.waker == NONE || !of_engine(view, state.waker) {
+fn lock(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCause> {
+    if state.waker == NONE || !of_engine(rows, state.waker) {
         return None;
     }
-    if view.class(state.waker) == Some(ThreadClass::LogWriter) && !flushes.all.is_empty() {
+    if rows.class(state.waker) == Some(ThreadClass::LogWriter) && !flushes.all.is_empty() {
         return Some(WaitCause::LogQueue);
     }
     let flush = flushes.that_woke(state.waker, state.start_ns, state.end_ns);
-    let covered = flush.is_some_and(|flush| !talked(view, state.waker, flush.end_ns, state.end_ns));
+    let covered = flush.is_some_and(|flush| !rows.talked(state.waker, flush.end_ns, state.end_ns));
     Some(if covered {
         WaitCause::LogQueue
     } else {
@@ -130,20 +130,10 @@ fn lock(view: &View<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCaus
 
 /// A wait for another thread that none ended: its time was over, as of one who looks again and again (DuckDB's
 /// `PendingQuery`, 20 ms at a time). Not if the burst was over first.
-fn nobodys(view: &View<'_>, state: &State) -> WaitCause {
-    if state.waker == NONE && !is_cut(view, state) {
+fn nobodys(rows: &Rows<'_>, state: &State) -> WaitCause {
+    if state.waker == NONE && !is_cut(rows, state) {
         WaitCause::Timer
     } else {
         WaitCause::Other
     }
-}
-
-/// Whether a thread spoke to its client between two instants.
-fn talked(view: &View<'_>, thread: u32, from_ns: u64, to_ns: u64) -> bool {
-    let (_, calls) = view.calls(thread);
-    let next = calls.partition_point(|call| call.start_ns < from_ns);
-    calls[next..]
-        .iter()
-        .take_while(|call| call.start_ns < to_ns)
-        .any(|call| received(call) || sent(call))
 }

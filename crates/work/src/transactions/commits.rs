@@ -5,7 +5,7 @@ use tierwise_recording::{Call, CallKind, Role};
 
 use crate::index::calls::makes_durable;
 use crate::index::calls::{received, sent};
-use crate::index::view::View;
+use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::log::wal_header::is_header;
 use crate::timeline::segments::{Segment, SegmentKind};
@@ -31,12 +31,12 @@ pub(crate) struct SeenCommit {
 
 /// Commits that show: own flushes of the log, waits for others' flushes, or both together.
 pub(crate) fn commits(
-    view: &View<'_>,
+    rows: &Rows<'_>,
     flushes: &LogFlushes,
     segments: &[Segment],
 ) -> Vec<SeenCommit> {
     let mut search = CommitSearch {
-        view,
+        rows,
         flushes,
         found: Vec::new(),
         written: None,
@@ -53,7 +53,7 @@ pub(crate) fn commits(
             }
             SegmentKind::Wait { cause, .. } => search.wait(cause, SeenCommit::of(index, segment)),
             SegmentKind::Call { call } => {
-                if let Some(call) = view.call(call) {
+                if let Some(call) = rows.call(call) {
                     search.call(call, index);
                 }
             }
@@ -74,7 +74,7 @@ impl SeenCommit {
 
 /// How far a search for commits has come.
 struct CommitSearch<'a> {
-    view: &'a View<'a>,
+    rows: &'a Rows<'a>,
     flushes: &'a LogFlushes,
     found: Vec<SeenCommit>,
     /// The first write to the log that no flush has followed: its segment and its start.
@@ -101,10 +101,10 @@ impl CommitSearch<'_> {
     fn call(&mut self, call: &Call, index: u32) {
         // Whoever answered, or was asked, is done with the commit before.
         self.own |= received(call) || sent(call);
-        if self.view.role(call.file) != Some(Role::Log) || call.failed {
+        if self.rows.role(call.file) != Some(Role::Log) || call.failed {
             return;
         }
-        if call.kind == CallKind::Write && !is_header(self.view, call) {
+        if call.kind == CallKind::Write && !is_header(self.rows, call) {
             let near = self.written_cpu_ns < WRITES_NS;
             let before = self.written.filter(|_| near);
             self.written = before.or(Some((index, call.start_ns)));

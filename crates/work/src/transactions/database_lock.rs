@@ -16,25 +16,6 @@ use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 use crate::{Grouping, HotLock};
 
-/// How long SQLite's busy handler sleeps, from try to try; the last for ever (sqlite3.c, sqliteDefaultBusyCallback).
-const BUSY_NS: [u64; 12] = {
-    const MS: u64 = 1_000_000;
-    [
-        MS,
-        2 * MS,
-        5 * MS,
-        10 * MS,
-        15 * MS,
-        20 * MS,
-        25 * MS,
-        25 * MS,
-        25 * MS,
-        50 * MS,
-        50 * MS,
-        100 * MS,
-    ]
-};
-
 /// A sleep that took longer than this on top was cut by a burst's edge.
 const MOST_LATE_NS: u64 = 500_000;
 /// So many of those seen are kept.
@@ -81,8 +62,8 @@ pub(crate) fn find(
         keys: 1,
         observed_share: slept_share(sessions),
         over_commit: true,
-        retry_ns: BUSY_NS.to_vec(),
-        late_ns: late_ns(sessions),
+        retry_ns: view.engine.retry_ns.to_vec(),
+        late_ns: late_ns(view.engine.retry_ns, sessions),
     }]
 }
 
@@ -145,11 +126,13 @@ fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
 
 /// How much later than asked the next try came: the kernel's timers have slack, an idle core has to wake, and the
 /// thread runs until its next call.
-fn late_ns(sessions: &[Vec<RawTurn>]) -> Vec<u64> {
+fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn>]) -> Vec<u64> {
     let mut late: Vec<u64> = sessions
         .iter()
         .flatten()
-        .flat_map(|turn| (0..turn.segments.len()).filter_map(|at| late_by(&turn.segments[at..])))
+        .flat_map(|turn| {
+            (0..turn.segments.len()).filter_map(|at| late_by(retry_ns, &turn.segments[at..]))
+        })
         .filter(|&late| late < MOST_LATE_NS)
         .collect();
     late.sort_unstable();
@@ -158,10 +141,10 @@ fn late_ns(sessions: &[Vec<RawTurn>]) -> Vec<u64> {
 }
 
 /// By how much, if the first of some segments is a sleep.
-fn late_by(segments: &[Segment]) -> Option<u64> {
+fn late_by(retry_ns: &[u64], segments: &[Segment]) -> Option<u64> {
     let (sleep, then) = segments.split_first()?;
     let slept_ns = sleep.time_ns();
-    let asked = BUSY_NS.iter().rev().find(|&&asked| asked <= slept_ns)?;
+    let asked = retry_ns.iter().rev().find(|&&asked| asked <= slept_ns)?;
     let is_call = |segment: &&Segment| matches!(segment.kind, SegmentKind::Call { .. });
     let next = then.iter().find(is_call)?;
     waits_for_time(sleep.kind).then(|| next.start_ns - sleep.start_ns - asked)

@@ -3,6 +3,7 @@
 //! Nothing here writes steps.
 
 pub(crate) mod clients;
+pub(crate) mod coldness_cost;
 pub(crate) mod commits;
 pub(crate) mod counted;
 pub(crate) mod database_lock;

@@ -11,6 +11,7 @@ use crate::storage::devices::sample;
 use crate::storage::storage_cost;
 use crate::timeline::segments::SegmentKind;
 use crate::timeline::time_category::TimeCategory;
+use crate::timeline::time_use::TimeUse;
 use crate::timeline::wait::WaitCause;
 use crate::transactions::counted::{Counted, rate_ratio};
 use crate::transactions::turn_meaning::Meaning;
@@ -41,6 +42,7 @@ pub(crate) fn observed(
     }
     let mut latencies = sample(latencies);
     latencies.sort_unstable();
+    let times = time_uses(view, flushes, sessions);
     Observed {
         span_ns,
         whole: view.is_whole(),
@@ -51,8 +53,8 @@ pub(crate) fn observed(
         commits_per_flush: commits(sessions, meanings) as f64 / flushes.all.len().max(1) as f64,
         busy_share: busy_share(view),
         rate_ratio: measured,
-        shares: shares(sessions),
-        waits: waits(view, sessions),
+        shares: shares(&times),
+        waits: waits(times),
     }
 }
 
@@ -119,59 +121,48 @@ fn busy_share(view: &View<'_>) -> f64 {
     (share + view.recording.about.foreign_cpu_share).min(1.0)
 }
 
-/// What the sessions' time went to.
-fn shares(sessions: &[Vec<RawTurn>]) -> Vec<(String, f64)> {
-    let mut times: BTreeMap<TimeCategory, u64> = BTreeMap::new();
-    for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {
-        *times.entry(category(segment.kind)).or_default() += segment.time_ns();
-    }
-    let total = times.values().sum::<u64>().max(1) as f64;
-    let share = |category: TimeCategory| times.get(&category).copied().unwrap_or(0) as f64 / total;
-    TimeCategory::ALL
-        .iter()
-        .map(|category| (category.name().to_owned(), share(*category)))
-        .collect()
-}
+/// What the sessions' time went to, and the role of the file where one was waited for.
+type TimeUses = BTreeMap<(TimeCategory, Option<Role>), u64>;
 
-/// What of the sessions' time was no time on a core, by the role of the file where one was waited for.
-fn waits(view: &View<'_>, sessions: &[Vec<RawTurn>]) -> Vec<(TimeCategory, Option<Role>, u64)> {
-    let mut times: BTreeMap<(TimeCategory, Option<Role>), u64> = BTreeMap::new();
+fn time_uses(view: &View<'_>, flushes: &LogFlushes, sessions: &[Vec<RawTurn>]) -> TimeUses {
+    let mut times = TimeUses::new();
     for turn in sessions.iter().flatten() {
         let states = view.states(turn.thread);
         for segment in &turn.segments {
-            let what = category(segment.kind);
-            let role = match (what, segment.kind) {
-                (TimeCategory::Cpu, _) => continue,
-                (TimeCategory::LogDevice | TimeCategory::LogQueue, _) => Some(Role::Log),
-                (TimeCategory::Read | TimeCategory::Write, SegmentKind::Wait { state, .. }) => {
-                    let call = states.get(state as usize);
-                    let call = call.and_then(|state| view.call(state.call));
-                    call.and_then(|call| view.role(call.file))
+            let what = match segment.kind {
+                SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => (TimeCategory::Cpu, None),
+                SegmentKind::Ready => (TimeCategory::Runnable, None),
+                SegmentKind::Wait { cause, state } => {
+                    let state = &states[state as usize];
+                    let found = TimeUse::of_wait(view, flushes, state, cause);
+                    (found.category, found.role(view))
                 }
-                _ => None,
             };
-            *times.entry((what, role)).or_default() += segment.time_ns();
+            *times.entry(what).or_default() += segment.time_ns();
         }
     }
-    let times = times.into_iter().filter(|(_, time_ns)| *time_ns > 0);
     times
-        .map(|((what, role), time_ns)| (what, role, time_ns))
+}
+
+/// Share of the sessions' time of each category.
+fn shares(times: &TimeUses) -> Vec<(String, f64)> {
+    let total = times.values().sum::<u64>().max(1) as f64;
+    let of = |category: TimeCategory| {
+        let times = times.iter().filter(|((what, _), _)| *what == category);
+        times.map(|(_, time_ns)| time_ns).sum::<u64>() as f64
+    };
+    TimeCategory::ALL
+        .iter()
+        .map(|category| (category.name().to_owned(), of(*category) / total))
         .collect()
 }
 
-fn category(kind: SegmentKind) -> TimeCategory {
-    match kind {
-        SegmentKind::Cpu { .. } | SegmentKind::Call { .. } => TimeCategory::Cpu,
-        SegmentKind::Ready => TimeCategory::Runnable,
-        SegmentKind::Wait { cause, .. } => match cause {
-            WaitCause::Client => TimeCategory::Client,
-            WaitCause::LogDevice => TimeCategory::LogDevice,
-            WaitCause::LogQueue | WaitCause::LogReplica => TimeCategory::LogQueue,
-            WaitCause::Read => TimeCategory::Read,
-            WaitCause::Write | WaitCause::Sync => TimeCategory::Write,
-            WaitCause::Thread => TimeCategory::Lock,
-            WaitCause::Timer => TimeCategory::Sleep,
-            WaitCause::Other => TimeCategory::Other,
-        },
-    }
+/// What of the sessions' time was no time on a core.
+fn waits(times: TimeUses) -> Vec<(TimeCategory, Option<Role>, u64)> {
+    let waits = times
+        .into_iter()
+        .filter(|((what, _), time_ns)| *what != TimeCategory::Cpu && *time_ns > 0);
+    waits
+        .map(|((what, role), time_ns)| (what, role, time_ns))
+        .collect()
 }

@@ -2,7 +2,7 @@
 
 use tierwise_recording::ThreadClass;
 
-use crate::index::view::View;
+use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::segments::{SegmentKind, segments_of};
 use crate::timeline::wait::WaitCause;
@@ -10,7 +10,7 @@ use crate::transactions::turns::{RawTurn, turns_of};
 
 /// A session is an observer, not a client, if it is busy for less than this share of the mean of all sessions; one
 /// without commits, of the busiest.
-pub(crate) const LEAST_SHARE: f64 = 0.02;
+const LEAST_SHARE: f64 = 0.02;
 
 /// One session before it becomes steps.
 #[derive(Clone, Debug)]
@@ -22,17 +22,17 @@ pub(crate) struct RawSession {
 }
 
 /// All clients' sessions.
-pub(crate) fn raw_sessions(view: &View<'_>, flushes: &LogFlushes) -> Vec<RawSession> {
-    let mut threads: Vec<u32> = view.threads(ThreadClass::Session).collect();
-    threads.retain(|&thread| !view.states(thread).is_empty() && !flushes.is_replica(thread));
-    threads.sort_by_key(|&thread| view.states(thread)[0].start_ns);
+pub(crate) fn raw_sessions(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<RawSession> {
+    let mut threads: Vec<u32> = rows.threads(ThreadClass::Session).collect();
+    threads.retain(|&thread| !rows.states(thread).is_empty() && !flushes.is_replica(thread));
+    threads.sort_by_key(|&thread| rows.states(thread)[0].start_ns);
     let mut raw_sessions: Vec<RawSession> = Vec::new();
     for thread in threads {
-        let states = view.states(thread);
+        let states = rows.states(thread);
         let (from_ns, to_ns) = (states[0].start_ns, states[states.len() - 1].end_ns);
-        let turns = segments_of(view, flushes, thread)
+        let turns = segments_of(rows, flushes, thread)
             .into_iter()
-            .flat_map(|(burst, segments)| turns_of(view, flushes, thread, burst, segments));
+            .flat_map(|(burst, segments)| turns_of(rows, flushes, thread, burst, segments));
         match raw_sessions
             .iter_mut()
             .find(|session| session.until_ns <= from_ns)
@@ -42,7 +42,7 @@ pub(crate) fn raw_sessions(view: &View<'_>, flushes: &LogFlushes) -> Vec<RawSess
                 session.until_ns = to_ns;
             }
             None => raw_sessions.push(RawSession {
-                name: view.recording.threads[thread as usize].name.clone(),
+                name: rows.recording.threads[thread as usize].name.clone(),
                 until_ns: to_ns,
                 turns: turns.collect(),
             }),

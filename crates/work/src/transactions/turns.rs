@@ -3,7 +3,7 @@
 use tierwise_recording::{Call, CallKind, Role, TransactionStatus};
 
 use crate::index::calls::{received, sent};
-use crate::index::view::View;
+use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::segments::{Segment, SegmentKind, split_at};
 use crate::timeline::wait::WaitCause;
@@ -53,7 +53,7 @@ impl RawTurn {
 
 /// Where the segments of one burst are cut, with what was seen up to there.
 pub(crate) fn turns_of(
-    view: &View<'_>,
+    rows: &Rows<'_>,
     flushes: &LogFlushes,
     thread: u32,
     burst: u32,
@@ -63,18 +63,18 @@ pub(crate) fn turns_of(
         let SegmentKind::Call { call } = segment.kind else {
             return false;
         };
-        view.call(call)
+        rows.call(call)
             .is_some_and(|call| received(call) || sent(call))
     };
     let served = segments.iter().any(talks) || segments.iter().any(|p| waits(p, WaitCause::Client));
     let (segments, starts) = if served {
-        let starts = at_requests(view, &segments);
+        let starts = at_requests(rows, &segments);
         (segments, starts)
     } else {
-        after_commits(view, flushes, segments)
+        after_commits(rows, flushes, segments)
     };
-    let commits = commits(view, flushes, &segments);
-    let asked = (starts.iter()).map(|&start| received_in(view, &segments, start));
+    let commits = commits(rows, flushes, &segments);
+    let asked = (starts.iter()).map(|&start| received_in(rows, &segments, start));
     let mut asked: Vec<u64> = asked.collect();
     asked.insert(0, 0);
     let mut turns = split(segments, &starts);
@@ -84,7 +84,7 @@ pub(crate) fn turns_of(
         turn.thread = thread;
         turn.burst = burst;
         turn.served = served;
-        describe(view, turn);
+        describe(rows, turn);
         let ends = number < last || (served && waits_for_request(turn));
         turn.complete = number > 0 && ends;
     }
@@ -111,7 +111,7 @@ fn waits(segment: &Segment, for_what: WaitCause) -> bool {
 /// Indexes of the segments with which turns begin: after the last wait before a request that follows a reply, which
 /// was given before the recording began where that finds the session waiting for its client. Of requests that came
 /// together, those that follow the end of a transaction are a turn of their own.
-fn at_requests(view: &View<'_>, segments: &[Segment]) -> Vec<usize> {
+fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut times = segments.iter().filter(|segment| segment.time_ns() > 0);
     let mut replied = times
@@ -126,7 +126,7 @@ fn at_requests(view: &View<'_>, segments: &[Segment]) -> Vec<usize> {
         let SegmentKind::Call { call } = segment.kind else {
             continue;
         };
-        let Some(call) = view.call(call) else {
+        let Some(call) = rows.call(call) else {
             continue;
         };
         if sent(call) {
@@ -161,13 +161,13 @@ fn at_requests(view: &View<'_>, segments: &[Segment]) -> Vec<usize> {
 /// The segments, and indexes of those with which turns begin: after each commit, or now and then where there is none. A
 /// caller goes on with its next transaction without a wait, so what it runs is cut where a commit ends.
 fn after_commits(
-    view: &View<'_>,
+    rows: &Rows<'_>,
     flushes: &LogFlushes,
     segments: Vec<Segment>,
 ) -> (Vec<Segment>, Vec<usize>) {
-    let seen = commits(view, flushes, &segments);
+    let seen = commits(rows, flushes, &segments);
     let mut ends: Vec<u64> = seen.iter().map(|commit| commit.end_ns).collect();
-    ends.extend(journal_ends(view, &segments));
+    ends.extend(journal_ends(rows, &segments));
     ends.sort_unstable();
     let segments = split_at(segments, &ends);
     let starts = after(&segments, ends);
@@ -197,13 +197,13 @@ fn after(segments: &[Segment], ends: Vec<u64>) -> Vec<usize> {
 }
 
 /// Ends of transactions of an engine with a rollback journal: it is deleted or cut to nothing.
-fn journal_ends(view: &View<'_>, segments: &[Segment]) -> Vec<u64> {
+fn journal_ends(rows: &Rows<'_>, segments: &[Segment]) -> Vec<u64> {
     let ended = |segment: &Segment| {
         let SegmentKind::Call { call } = segment.kind else {
             return None;
         };
-        let call = view.call(call)?;
-        let journal = view.role(call.file) == Some(Role::Doublewrite);
+        let call = rows.call(call)?;
+        let journal = rows.role(call.file) == Some(Role::Doublewrite);
         let emptied = call.kind == CallKind::Resize && call.size_bytes == 0;
         (journal && emptied).then_some(call.end_ns)
     };
@@ -241,10 +241,10 @@ fn deal(turns: &mut [RawTurn], starts: &[usize], commits: Vec<SeenCommit>) {
 }
 
 /// Bytes that were received in a call which was under way when a turn began: it waited for the request.
-fn received_in(view: &View<'_>, segments: &[Segment], start: usize) -> u64 {
+fn received_in(rows: &Rows<'_>, segments: &[Segment], start: usize) -> u64 {
     let mut before = segments[..start].iter().rev();
     let call = before.find_map(|segment| match segment.kind {
-        SegmentKind::Call { call } => view.call(call),
+        SegmentKind::Call { call } => rows.call(call),
         _ => None,
     });
     let begins_ns = segments
@@ -255,12 +255,12 @@ fn received_in(view: &View<'_>, segments: &[Segment], start: usize) -> u64 {
 }
 
 /// What the turn looks like from outside, beside what was received in a call that began before.
-fn describe(view: &View<'_>, turn: &mut RawTurn) {
+fn describe(rows: &Rows<'_>, turn: &mut RawTurn) {
     for segment in &turn.segments {
         let SegmentKind::Call { call } = segment.kind else {
             continue;
         };
-        let Some(call) = view.call(call) else {
+        let Some(call) = rows.call(call) else {
             continue;
         };
         if received(call) && turn.reply_ns.is_none() {

@@ -3,6 +3,7 @@
 mod any;
 mod checkpoints;
 mod files;
+mod flush_sharing;
 mod log_replica;
 mod made;
 mod memory;

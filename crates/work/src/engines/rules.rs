@@ -1,0 +1,125 @@
+//! What the rules of an engine say.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::Role;
+
+use super::settings::size_bytes;
+use crate::Grouping;
+
+/// Settings of an engine by name, as recordings have them.
+pub(crate) type Settings = BTreeMap<String, String>;
+
+/// The rules of one engine.
+#[derive(Debug, PartialEq)]
+pub(crate) struct EngineRules {
+    /// What the engine's name in a recording contains, in lower case; empty for an engine without rules.
+    pub(super) name: &'static str,
+    /// How commits share flushes of the log.
+    pub(crate) flush_sharing: FlushSharing,
+    /// Setting that has the size of the engine's own buffer of pages.
+    pub(super) buffer_setting: Option<&'static str>,
+    /// Setting by which files are read past the page cache.
+    pub(super) direct_io: Option<DirectIo>,
+    /// A write-ahead log from which pages are moved to their places by the work done.
+    pub(super) write_ahead_log: Option<WriteAheadLog>,
+    /// Delays between the tries of a session that finds the right to write taken, the last of them for ever; empty
+    /// where waiters are woken.
+    pub(crate) retry_ns: &'static [u64],
+}
+
+/// How commits share flushes of the log.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum FlushSharing {
+    /// Always in one way.
+    Always(Grouping),
+    /// In one way, unless the recorded flushes of one file overlap: then nobody waits for another's.
+    UnlessOverlapping(Grouping),
+    /// Not known: by which threads wake which after a flush.
+    Inferred,
+}
+
+/// A setting by which an engine reads files past the page cache.
+#[derive(Debug, PartialEq)]
+pub(crate) struct DirectIo {
+    /// Its name.
+    pub(super) setting: &'static str,
+    /// What its value contains then.
+    pub(super) value: &'static str,
+    /// Whose files.
+    pub(super) roles: &'static [Role],
+}
+
+/// A log that holds whole pages, in frames, until there are so many that they are moved to their places.
+#[derive(Debug, PartialEq)]
+pub(crate) struct WriteAheadLog {
+    /// The setting, and its value, with which there is one.
+    pub(super) kept: (&'static str, &'static str),
+    /// Length of the header, which begins the log anew.
+    pub(crate) header_bytes: u64,
+    /// Length of what stands before each page.
+    pub(crate) frame_header_bytes: u64,
+    /// The setting that has the size of a page, and its default.
+    pub(super) page_bytes: (&'static str, u64),
+    /// The setting that has the number of pages at which they are moved, and its default.
+    pub(super) checkpoint_pages: (&'static str, u32),
+}
+
+/// Rules of an engine of which nothing is known.
+pub(super) const INFERRED: EngineRules = EngineRules {
+    name: "",
+    flush_sharing: FlushSharing::Inferred,
+    buffer_setting: None,
+    direct_io: None,
+    write_ahead_log: None,
+    retry_ns: &[],
+};
+
+impl EngineRules {
+    /// Whether one session at a time may write.
+    pub(crate) fn has_one_writer(&self) -> bool {
+        self.flush_sharing == FlushSharing::Always(Grouping::Exclusive)
+    }
+
+    /// Size of the engine's own buffer of pages; 0 if it is not known.
+    pub(crate) fn buffer_bytes(&self, settings: &Settings) -> u64 {
+        let set = self.buffer_setting.and_then(|name| settings.get(name));
+        set.and_then(|size| size_bytes(size)).unwrap_or(0)
+    }
+
+    /// Roles whose files the engine reads past the page cache.
+    pub(crate) fn past_page_cache(&self, settings: &Settings) -> &'static [Role] {
+        let by = self.direct_io.as_ref();
+        let set = by.filter(|by| {
+            let value = settings.get(by.setting);
+            value.is_some_and(|value| value.contains(by.value))
+        });
+        set.map_or(&[][..], |by| by.roles)
+    }
+
+    /// The write-ahead log, if the settings say that there is one.
+    pub(crate) fn write_ahead_log(&self, settings: &Settings) -> Option<&WriteAheadLog> {
+        let is_kept = |log: &&WriteAheadLog| {
+            let mode = settings.get(log.kept.0);
+            mode.is_some_and(|mode| mode == log.kept.1)
+        };
+        self.write_ahead_log.as_ref().filter(is_kept)
+    }
+}
+
+impl WriteAheadLog {
+    /// Size of a page.
+    pub(crate) fn page_bytes(&self, settings: &Settings) -> u64 {
+        let (name, default) = self.page_bytes;
+        let set = settings.get(name).and_then(|size| size.parse().ok());
+        set.filter(|size| (512..=65_536).contains(size))
+            .unwrap_or(default)
+    }
+
+    /// Pages in the log at which they are moved.
+    pub(crate) fn checkpoint_pages(&self, settings: &Settings) -> u32 {
+        let (name, default) = self.checkpoint_pages;
+        let set = settings.get(name).and_then(|pages| pages.parse().ok());
+        set.unwrap_or(default)
+    }
+}

@@ -1,0 +1,99 @@
+//! How commits share flushes of the log: by the rules of the engine, or by which threads wake which after a flush.
+
+use std::collections::BTreeMap;
+
+use tierwise_recording::{StateKind, ThreadClass};
+
+use crate::Grouping;
+use crate::engines::FlushSharing;
+use crate::index::rows::Rows;
+use crate::log::flushes::{Flush, LogFlushes};
+
+/// Where more of the flushes of one file overlap, nobody waits for another's.
+const MOST_OVERLAPPING: f64 = 0.1;
+/// Threads that were woken too early, by a flush that did not cover them: fewer tell nothing.
+const ENOUGH: usize = 20;
+/// Where the leader wakes one thread to lead next and the others sleep on, no more of those woken too early than this
+/// wait once more; where it wakes all, most do. The rest is chance: a thread may wait for something else the leader
+/// held.
+const MOST_WAITING_AGAIN: f64 = 0.1;
+/// A thread that was woken too early leads or waits once more within this time on a core; measured on PostgreSQL and
+/// MariaDB: see `transactions/commits.rs`.
+const TOO_EARLY_NS: u64 = 150_000;
+
+impl LogFlushes {
+    /// How the engine shares flushes.
+    pub(crate) fn grouping(&self, rows: &Rows<'_>) -> Grouping {
+        let overlap = overlapping(&self.all) > MOST_OVERLAPPING;
+        match rows.engine.flush_sharing {
+            FlushSharing::Always(grouping) => grouping,
+            _ if overlap => Grouping::Alone,
+            FlushSharing::UnlessOverlapping(grouping) => grouping,
+            FlushSharing::Inferred => self.inferred(rows),
+        }
+    }
+
+    /// By what threads did that a flush woke without having covered them: all of them are woken, and all but one wait
+    /// once more, or only the next leader is woken.
+    fn inferred(&self, rows: &Rows<'_>) -> Grouping {
+        let sessions = rows.threads(ThreadClass::Session);
+        let led: Vec<bool> = sessions
+            .flat_map(|thread| self.led_once_woken_early(rows, thread))
+            .collect();
+        let again = led.iter().filter(|led| !**led).count();
+        if led.len() >= ENOUGH && again as f64 <= MOST_WAITING_AGAIN * led.len() as f64 {
+            Grouping::Relay
+        } else {
+            Grouping::LeaderFollower
+        }
+    }
+
+    /// Each time that a flush woke a thread without having covered it: whether the thread flushed the log itself then,
+    /// not waited once more.
+    fn led_once_woken_early(&self, rows: &Rows<'_>, thread: u32) -> Vec<bool> {
+        let own = self.all.iter().filter(|flush| flush.thread == thread);
+        let mut steps: Vec<LogStep> = own
+            .map(|flush| LogStep {
+                start_ns: flush.start_ns,
+                end_ns: flush.end_ns,
+                own: true,
+            })
+            .collect();
+        let waits = rows.states(thread).iter().filter(|state| {
+            let flush = self.that_woke(state.waker, state.start_ns, state.end_ns);
+            state.kind == StateKind::Blocked && flush.is_some()
+        });
+        steps.extend(waits.map(|wait| LogStep {
+            start_ns: wait.start_ns,
+            end_ns: wait.end_ns,
+            own: false,
+        }));
+        steps.sort_by_key(|step| step.start_ns);
+        let early = steps.windows(2).filter(|pair| {
+            let (woken_ns, next_ns) = (pair[0].end_ns, pair[1].start_ns);
+            !pair[0].own
+                && rows.on_core_ns(thread, woken_ns, next_ns) < TOO_EARLY_NS
+                && !rows.talked(thread, woken_ns, next_ns)
+        });
+        early.map(|pair| pair[1].own).collect()
+    }
+}
+
+/// A thread's own flush of the log, or its wait for another's.
+struct LogStep {
+    start_ns: u64,
+    end_ns: u64,
+    own: bool,
+}
+
+/// Share of flushes of one file that began before another had ended.
+fn overlapping(flushes: &[Flush]) -> f64 {
+    let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut count = 0_u32;
+    for flush in flushes {
+        let end = ends.entry(flush.file).or_default();
+        count += u32::from(flush.start_ns < *end);
+        *end = (*end).max(flush.end_ns);
+    }
+    f64::from(count) / flushes.len().max(1) as f64
+}
