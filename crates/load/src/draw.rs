@@ -4,6 +4,7 @@ use rand::distr::uniform::Uniform;
 use rand::distr::weighted::WeightedIndex;
 use rand_distr::{Distribution, Zipf};
 
+use crate::context::Context;
 use crate::expression::Expression;
 use crate::generator_spec::GeneratorSpec;
 use crate::label::Label;
@@ -12,17 +13,6 @@ use crate::random::{Random, random, write_text, write_uuid};
 use crate::sequence::Sequence;
 use crate::skew::{Shape, Skew};
 use crate::value::Value;
-
-/// Who draws.
-#[derive(Clone, Copy, Debug)]
-pub struct Context {
-    /// Seed of the load.
-    pub seed: u64,
-    /// Which client, from 0.
-    pub client: u64,
-    /// Number of clients.
-    pub clients: u64,
-}
 
 /// A generator ready to draw.
 #[derive(Clone, Debug)]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::draw::Context;
+use crate::context::Context;
 use crate::value::Value;
 
 /// A part of an expression in postfix order: what to push, or what to do with what was pushed last.

@@ -1,8 +1,9 @@
 //! Rows whose columns are drawn from generators.
 
+use crate::context::Context;
 use crate::control::Control;
 use crate::derived::Derivation;
-use crate::draw::{Context, Generator};
+use crate::draw::Generator;
 use crate::error::LoadError;
 use crate::random::{Random, random};
 use crate::rows::{RowSource, Rows};

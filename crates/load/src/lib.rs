@@ -6,6 +6,7 @@
 mod cap;
 mod client;
 mod clock;
+mod context;
 mod control;
 mod decision_support;
 mod derived;
@@ -36,8 +37,9 @@ mod worker;
 mod workload;
 
 pub use client::{Arguments, Client, Connector, Failure, Outcome};
+pub use context::Context;
 pub use control::{Control, Limit, Task};
-pub use draw::{Context, Generator};
+pub use draw::Generator;
 pub use driver::{Clients, Driver};
 pub use error::LoadError;
 pub use expression::Term;

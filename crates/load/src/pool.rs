@@ -4,8 +4,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 use crate::client::Connector;
+use crate::context::Context;
 use crate::control::{Control, Task};
-use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
 use crate::report::{Report, Span};

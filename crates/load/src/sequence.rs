@@ -1,6 +1,6 @@
 //! Numbers in order.
 
-use crate::draw::Context;
+use crate::context::Context;
 
 /// A sequence ready to draw.
 #[derive(Clone, Debug)]

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use crate::cap::Cap;
 use crate::client::Client;
+use crate::context::Context;
 use crate::control::Control;
-use crate::draw::{Context, Generator};
+use crate::draw::Generator;
 use crate::error::LoadError;
 use crate::generator_spec::GeneratorSpec;
 use crate::plan::Plan;

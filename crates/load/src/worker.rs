@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 
 use crate::client::{Client, Connector};
 use crate::clock::{monotonic_ns, thread_cpu_ns};
+use crate::context::Context;
 use crate::control::{Control, Limit, Task};
-use crate::draw::Context;
 use crate::error::LoadError;
 use crate::plan::Plan;
 use crate::report::Span;

@@ -9,12 +9,14 @@ mod engine;
 mod error;
 mod measure;
 mod sink;
+mod supply;
 mod target;
 mod threads;
 mod uring;
 
-pub use engine::{Done, Engine, Limit, fill, run};
+pub use engine::{Engine, fill, run};
 pub use error::ProbeError;
 pub use measure::{measure, trace};
 pub use sink::{Counted, Measured, Sink, Trace};
+pub use supply::{Done, Limit};
 pub use target::Target;

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use crate::keys::SETS_MAX;
-use crate::source::{SCALE_FACTOR_MAX, SCALE_FACTOR_MIN};
-use crate::table::Table;
+use crate::table::{SCALE_FACTOR_MAX, SCALE_FACTOR_MIN, Table};
 
 /// Why there are no rows.
 #[derive(Debug, Error)]

@@ -3,10 +3,8 @@
 use crate::error::TpchError;
 use crate::keys::{RefreshKeys, SETS_MAX};
 use crate::lines::Lines;
-use crate::table::Table;
+use crate::table::{SCALE_FACTOR_MAX, SCALE_FACTOR_MIN, Table};
 
-pub(crate) const SCALE_FACTOR_MIN: f64 = 0.001;
-pub(crate) const SCALE_FACTOR_MAX: f64 = 1000.0;
 /// Rows that the generator counts by and makes at a time: half a megabyte of text.
 const BATCH_ROWS: u64 = 1000;
 

@@ -2,6 +2,9 @@
 
 use crate::error::TpchError;
 
+pub(crate) const SCALE_FACTOR_MIN: f64 = 0.001;
+pub(crate) const SCALE_FACTOR_MAX: f64 = 1000.0;
+
 /// One of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {

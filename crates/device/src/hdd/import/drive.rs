@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use serde::Deserialize;
 
-use super::ImportError;
+use super::error::ImportError;
 
 #[derive(Deserialize)]
 pub(super) struct Drive {

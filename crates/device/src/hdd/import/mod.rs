@@ -5,47 +5,14 @@
 //! the rules in [`rules`], which hold for every drive alike.
 
 mod drive;
+mod error;
 mod render;
 mod rules;
 #[cfg(test)]
 mod tests;
 
 use drive::Drive;
-
-/// Which of the two files an error is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImportFile {
-    /// The JSON with geometry, mechanics, cache and overheads.
-    Geometry,
-    /// The table of seek times.
-    Seek,
-}
-
-/// Input that cannot be imported.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}")]
-pub struct ImportError {
-    /// The file with the fault.
-    pub file: ImportFile,
-    /// The line or field, and what is wrong with it.
-    pub problem: String,
-}
-
-impl ImportError {
-    fn geometry(problem: impl Into<String>) -> Self {
-        Self {
-            file: ImportFile::Geometry,
-            problem: problem.into(),
-        }
-    }
-
-    fn seek(problem: impl Into<String>) -> Self {
-        Self {
-            file: ImportFile::Seek,
-            problem: problem.into(),
-        }
-    }
-}
+pub use error::{ImportError, ImportFile};
 
 /// The text of a profile for the drive that `geometry` (JSON) and `seek` (CSV with the columns
 /// `distance_cylinders,seek_ms`) describe.

@@ -22,7 +22,7 @@ use super::SsdParams;
 use crate::SECTOR_BYTES;
 use blocks::Blocks;
 use sample::Sample;
-use table::Table;
+use table::{NOTHING, Table};
 
 /// Free blocks below which cleaning starts: one to write to, one for what is moved meanwhile.
 const RESERVE: usize = 2;
@@ -30,9 +30,6 @@ const RESERVE: usize = 2;
 const LEAST_SAMPLED_UNITS: u64 = 64;
 /// The write point of what the host writes, and of what cleaning moves unless that is kept apart.
 const HOST: usize = 0;
-/// The content of a slot that was written for nothing, and of a unit that was not written.
-const NOTHING: u32 = 0;
-
 /// A block that is being filled.
 #[derive(Clone, Copy, Debug)]
 struct WritePoint {

@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use super::NOTHING;
-
+/// The content of a slot that was written for nothing, and of a unit that was not written.
+pub(super) const NOTHING: u32 = 0;
 /// Entries that are side by side in memory: a page of the system.
 const CHUNK: usize = 1024;
 

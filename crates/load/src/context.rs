@@ -1,0 +1,12 @@
+//! Who draws values.
+
+/// Who draws.
+#[derive(Clone, Copy, Debug)]
+pub struct Context {
+    /// Seed of the load.
+    pub seed: u64,
+    /// Which client, from 0.
+    pub client: u64,
+    /// Number of clients.
+    pub clients: u64,
+}
