@@ -94,6 +94,23 @@ fn an_emulated_disk_costs_its_server_and_what_that_spins() {
 }
 
 #[test]
+fn an_emulated_disk_costs_the_usual_where_none_was_recorded() {
+    let mut work = reading(8, 2.0, 3.0);
+    work.devices
+        .iter_mut()
+        .for_each(|device| device.profile = None);
+    let outcome = answer(&work, &on_one_core(20.0, true));
+    let live_us = outcome.elapsed_s * 1e6 / outcome.turns as f64;
+    // 36 µs of the kernel, 10 of the server.
+    let request_us = cost(46.0).of(8, (live_us * 1e3) as u64) / 1e3;
+    let expected_us = 100.0 + request_us + spin_ns(20_000) as f64 / 1e3;
+    assert!(
+        (live_us - expected_us).abs() < 5.0,
+        "{live_us} for {expected_us}"
+    );
+}
+
+#[test]
 fn what_the_path_usually_takes_is_made_good() {
     for (kernel_us, server_us) in [(0.0, 0.0), (3.0, 3.0), (20.0, 8.0)] {
         let scenario = Scenario {
