@@ -170,9 +170,10 @@ class Directory:
     entry: Entry
 
     def remove(self) -> None:
-        """Delete the directory with everything in it, then its entry."""
+        """Delete the directory with everything in it, and its entry once nothing is left."""
         shutil.rmtree(self.path, ignore_errors=True)
-        self.entry.remove()
+        if not self.path.exists():
+            self.entry.remove()
 
     def __enter__(self) -> Path:
         """Give the path."""
