@@ -11,7 +11,9 @@ import pytest
 from test_validate import Watcher
 
 from tierwise import validate
+from tierwise.errors import TierwiseError
 from tierwise.recording import Recording
+from tierwise.validate import clients
 from tierwise.validate.clients import percentiles
 from tierwise.validate.servers import Server
 from tierwise.validate.session import Place
@@ -119,6 +121,7 @@ def test_a_server_is_private_and_its_log_is_where_the_placement_says(
             seen["log"] = log.stat().st_dev != self.data.stat().st_dev
             seen["modes"] = {stat.S_IMODE(path.stat().st_mode) for path in (log, self.data, self.home)}
             seen["users"] = {path.stat().st_uid for path in (log, self.data)}
+            seen["users"] |= {path.stat().st_uid for path in (self.home / "latencies").glob("*")}
         stop(self)
 
     monkeypatch.setattr(Server, "stop", looks)
@@ -126,6 +129,21 @@ def test_a_server_is_private_and_its_log_is_where_the_placement_says(
     assert seen["log"]
     assert seen["modes"] == {0o700}
     assert os.getuid() not in seen["users"]
+
+
+@pytest.mark.parametrize(
+    ("client", "option", "value"),
+    [
+        ("sqlite-shell", "journal", "wal;\n.shell id\n"),
+        ("sysbench", "script", "../../tmp/mine"),
+        ("duckdb-tpch", "memory", "1GB'; COPY (SELECT 1) TO '/tmp/x"),
+        ("duckdb-tpch", "scale", "1); SELECT (1"),
+        ("pgbench", "scale", -1),
+    ],
+)
+def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
+    with pytest.raises(TierwiseError, match=f"{client}: option '{option}' is "):
+        clients.create(client, {option: value}, 1)
 
 
 def test_percentiles_by_hand() -> None:

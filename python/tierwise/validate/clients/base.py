@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -11,11 +12,14 @@ from typing import ClassVar, Generic, TypeVar
 
 from tierwise.errors import TierwiseError
 from tierwise.host import processes
+from tierwise.host.users import ServerUser
 from tierwise.validate.servers.base import Database, find_program
 
 DatabaseT = TypeVar("DatabaseT", bound=Database)
 Option = str | int | float
 _LONGEST_S = 3600.0
+_WORD = re.compile(r"[A-Za-z0-9_,-]+")
+"""What a text option may be: options become parts of statements, programs' arguments and files' names."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,14 @@ class Client(ABC, Generic[DatabaseT]):
         """Check the options.
 
         Raises:
-            TierwiseError: naming an option that the client does not have.
+            TierwiseError: naming an option that the client does not have, or whose value it cannot take.
         """
         if unknown := sorted(options.keys() - self.defaults.keys()):
             raise TierwiseError(
                 f"{self.family} has no option {unknown[0]!r}", f"use {', '.join(self.defaults)}"
             )
+        for name, value in options.items():
+            _check(self.family, name, value, self.defaults[name])
         self.options = {**self.defaults, **options}
         self.clients = clients
 
@@ -91,22 +97,34 @@ class Client(ABC, Generic[DatabaseT]):
         return int(self.options[option])
 
 
+def _check(family: str, name: str, value: Option, default: Option) -> None:
+    if isinstance(default, str):
+        if not (isinstance(value, str) and _WORD.fullmatch(value)):
+            raise TierwiseError(
+                f"{family}: option {name!r} is {value!r}", "give one word, as it has by default"
+            )
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise TierwiseError(f"{family}: option {name!r} is {value!r}", "give a number, not below 0")
+
+
 def command(
     name: str,
     argv: Sequence[str | Path],
     home: Path,
     *,
+    user: ServerUser | None = None,
     timeout_s: float = _LONGEST_S,
     cwd: Path | None = None,
 ) -> str:
-    """Run a client program to its end and give what it wrote.
+    """Run a client program to its end, as ``user`` or else as the caller, and give what it wrote.
 
     Raises:
         TierwiseError: with its last lines, if it fails or does not end.
     """
     log = home / f"{name}.out"
     log.unlink(missing_ok=True)
-    process = processes.start(f"validate-{name}", argv, cwd=cwd or home, log=log)
+    account = None if user is None else user.name
+    process = processes.start(f"validate-{name}", argv, user=account, cwd=cwd or home, log=log)
     return finished(name, process, log, timeout_s)
 
 

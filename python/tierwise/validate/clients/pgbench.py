@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise.errors import TierwiseError
+from tierwise.host.users import give
 from tierwise.validate.clients import percentiles
 from tierwise.validate.clients.base import Client, Load, command
 from tierwise.validate.servers.base import DATABASE
@@ -40,7 +41,10 @@ class Pgbench(Client[PostgresServer]):
     def prepare(self, database: PostgresServer) -> None:
         """``pgbench -i``."""
         command(
-            "pgbench", [*self._base(database), "-i", "-q", "-s", self.text("scale"), DATABASE], database.home
+            "pgbench",
+            [*self._base(database), "-i", "-q", "-s", self.text("scale"), DATABASE],
+            database.home,
+            user=database.user,
         )
 
     def warm_up(self, database: PostgresServer, seconds: float) -> None:
@@ -52,6 +56,7 @@ class Pgbench(Client[PostgresServer]):
         logs = database.home / "latencies"
         shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir()
+        give(logs, database.user)
         sampling = ["-l", f"--sampling-rate={_SAMPLED}", f"--log-prefix={logs}/log"]
         text = self._work(database, seconds, sampling)
         done, rate = _TRANSACTIONS.search(text), _RATE.search(text)
@@ -63,7 +68,8 @@ class Pgbench(Client[PostgresServer]):
     def _work(self, database: PostgresServer, seconds: float, more: list[str]) -> str:
         argv = [*self._base(database), "-n", "-M", self.text("protocol"), "-c", str(self.clients)]
         argv += ["-j", str(min(2, self.clients)), "-T", str(max(1, round(seconds)))]
-        return command("pgbench", [*argv, *self._mode(database.home), *more, DATABASE], database.home)
+        argv += [*self._mode(database.home), *more, DATABASE]
+        return command("pgbench", argv, database.home, user=database.user)
 
     def _mode(self, home: Path) -> list[str]:
         mode = self.text("mode")
