@@ -70,16 +70,6 @@ def test_what_a_live_owner_has_is_left_alone() -> None:
     assert not path.exists() and ledger.entries() == []
 
 
-def test_a_directory_that_could_not_be_deleted_stays_in_the_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = ledger.directory("held")
-    with monkeypatch.context() as undeletable:
-        undeletable.setattr("shutil.rmtree", lambda *_, **__: None)
-        directory.remove()
-    assert [entry.name for entry in ledger.entries()] == [directory.entry.name]
-    directory.remove()
-    assert ledger.entries() == [] and not directory.path.exists()
-
-
 def test_a_dead_owners_processes_and_directories_go(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
     run_and_kill(f"""

@@ -170,10 +170,9 @@ class Directory:
     entry: Entry
 
     def remove(self) -> None:
-        """Delete the directory with everything in it, and its entry once nothing is left."""
+        """Delete the directory with everything in it, then its entry."""
         shutil.rmtree(self.path, ignore_errors=True)
-        if not self.path.exists():
-            self.entry.remove()
+        self.entry.remove()
 
     def __enter__(self) -> Path:
         """Give the path."""
