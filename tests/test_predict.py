@@ -10,7 +10,8 @@ from fake_replay import GB, REQUESTS, FakeReplay, predictor, service_us
 
 from tierwise.errors import TierwiseError
 from tierwise.predict import ModelError, Question, parse_placement, rank, resolve
-from tierwise.predict.answer import NOT_VALIDATED
+from tierwise.predict.answer import NOT_VALIDATED, VALIDATED_ELSEWHERE
+from tierwise.predict.model_error import ANY
 from tierwise.predict.estimates import estimate
 
 LEARNT = ModelError.model_validate(
@@ -128,6 +129,26 @@ def test_an_engine_or_path_that_was_never_validated_says_so() -> None:
     assert NOT_VALIDATED in answer.warnings
 
 
+def test_the_error_of_all_engines_stands_in_for_one_that_is_not_known() -> None:
+    every = LEARNT.errors[0].model_copy(update={"engine": ANY, "half_width": 0.5})
+    question = Question(placement={"log": "ram"}, emulated=every.path.endswith("emulated"))
+    own, other = (
+        predictor(model_error=ModelError(errors=errors)).predict([question])[0]
+        for errors in ([*LEARNT.errors, every], [every])
+    )
+    assert own.validated and not other.validated
+    assert VALIDATED_ELSEWHERE in other.warnings
+    assert own.rate_per_s and other.rate_per_s
+    assert other.rate_per_s.high / other.rate_per_s.value > 1.6 > own.rate_per_s.high / own.rate_per_s.value
+
+
+def test_many_more_clients_than_recorded_are_answered_with_a_wide_interval() -> None:
+    few, many = predictor().predict([Question(clients=8), Question(clients=128)])
+    assert few.rate_per_s and many.rate_per_s
+    assert many.rate_per_s.high / many.rate_per_s.low > few.rate_per_s.high / few.rate_per_s.low
+    assert any("128 clients are more than the 4 recorded" in warning for warning in many.warnings)
+
+
 def test_percentiles_have_learnt_errors_of_their_own() -> None:
     wide = LEARNT.errors[2].model_copy(update={"what": "p99", "half_width": 0.5})
     learnt = ModelError(errors=[*LEARNT.errors, wide])
@@ -148,7 +169,6 @@ def test_warnings_of_the_recording_are_in_every_answer_and_refusal() -> None:
     ("question", "says"),
     [
         (Question(memory_bytes=48 << 30), "it was taken in bursts"),
-        (Question(clients=33), "more than 8 times the 4"),
         (Question(placement={"data": "ssd-sata-slc-2008"}), "holds 32.0 GB"),
     ],
 )

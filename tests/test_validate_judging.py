@@ -101,7 +101,8 @@ def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -
     read = ModelError.read(file)
     assert [(one.path, one.what, one.cases) for one in read.errors] == [
         ("emulated→emulated", "rate", 12), ("emulated→emulated", "p50", 12),
-    ]  # fmt: skip
+    ] * 2  # fmt: skip
+    assert [one.engine for one in read.errors] == ["any", "any", "postgres", "postgres"]
 
 
 def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ use serde::Serialize;
 use tierwise_device::{Library, Profile};
 use tierwise_recording::Recording;
 use tierwise_replay::{Answer, Program, Question, ReproductionRequest};
-use tierwise_work::Work;
+use tierwise_work::{Disabled, Mechanism, Work, WorkError};
 
 use crate::defect::told;
 use crate::interrupt::interruptible;
@@ -25,11 +25,23 @@ pub struct PyReplay {
 
 #[pymethods]
 impl PyReplay {
-    /// Reads a recording; `library` has the texts of the profiles that those of its devices refer to, by name.
+    /// Reads a recording; `library` has the texts of the profiles that those of its devices refer to, by name;
+    /// mechanisms named in `without` are switched off.
     #[new]
-    #[pyo3(signature = (path, library=BTreeMap::new()))]
-    fn new(py: Python<'_>, path: PathBuf, library: BTreeMap<String, String>) -> PyResult<Self> {
-        told(py, || py.detach(|| Self::read(&path, library)))
+    #[pyo3(signature = (path, library=BTreeMap::new(), without=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        path: PathBuf,
+        library: BTreeMap<String, String>,
+        without: Vec<String>,
+    ) -> PyResult<Self> {
+        told(py, || py.detach(|| Self::read(&path, library, &without)))
+    }
+
+    /// Names of the mechanisms that can be switched off.
+    #[staticmethod]
+    fn mechanisms() -> Vec<&'static str> {
+        Mechanism::ALL.iter().map(|one| one.name()).collect()
     }
 
     /// What the recording says of itself, as JSON.
@@ -74,11 +86,12 @@ impl PyReplay {
 }
 
 impl PyReplay {
-    fn read(path: &Path, library: BTreeMap<String, String>) -> PyResult<Self> {
+    fn read(path: &Path, library: BTreeMap<String, String>, without: &[String]) -> PyResult<Self> {
         let recording = Recording::read(path).map_err(|error| refusal(error.message, error.fix))?;
         let about = json(&recording.about)?;
-        let work =
-            Work::from_recording(&recording).map_err(|error| refusal(error.message, error.fix))?;
+        let refused = |error: WorkError| refusal(error.message, error.fix);
+        let disabled = Disabled::named(without).map_err(refused)?;
+        let work = Work::without(&recording, disabled).map_err(refused)?;
         drop(recording); // it may be large
         let program = Program::new(work, &Library::new(library));
         let program = program.map_err(|error| refusal(error.message, error.fix))?;

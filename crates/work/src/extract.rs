@@ -21,7 +21,7 @@ use crate::transactions::{
     clients, coldness_cost, database_lock, explicit_transactions, hot_locks, observed, previous,
     status,
 };
-use crate::{Grouping, Pace, PreemptionRules, Session, Work, WorkError, limits};
+use crate::{Disabled, Grouping, Pace, PreemptionRules, Session, Work, WorkError, limits};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
@@ -32,7 +32,15 @@ impl Work {
     /// # Errors
     /// If it has no bursts or no session that did anything.
     pub fn from_recording(recording: &Recording) -> Result<Self, WorkError> {
-        let repaired = missing_switches::repaired(recording);
+        Self::without(recording, Disabled::default())
+    }
+
+    /// The same with mechanisms switched off.
+    ///
+    /// # Errors
+    /// As [`Self::from_recording`].
+    pub fn without(recording: &Recording, disabled: Disabled) -> Result<Self, WorkError> {
+        let repaired = missing_switches::repaired(recording, disabled);
         let view = View::new(recording, &repaired);
         let flushes = LogFlushes::new(&view);
         let raw_sessions = raw_sessions(&view, &flushes);
@@ -42,11 +50,16 @@ impl Work {
                 "record while the database serves its clients, and check the rules for classes of threads",
             ));
         }
-        Ok(work(&view, &flushes, raw_sessions))
+        Ok(work(&view, &flushes, raw_sessions, disabled))
     }
 }
 
-fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) -> Work {
+fn work(
+    view: &View<'_>,
+    flushes: &LogFlushes,
+    raw_sessions: Vec<RawSession>,
+    disabled: Disabled,
+) -> Work {
     let about = &view.recording.about;
     let (names, mut turns): (Vec<String>, Vec<Vec<RawTurn>>) = raw_sessions
         .into_iter()
@@ -56,7 +69,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
     let counted = Counted::of(view);
     let expected = counted.map(|counted| counted.in_bursts());
     let mut meanings = meanings(&turns, boundaries, expected);
-    let dependencies = ThreadDependencies::new(view, flushes);
+    let dependencies = ThreadDependencies::new(view, flushes, disabled);
     let checkpoints = Checkpoints::find(view, flushes);
     let (hot_locks, unexplained) = if flushes.grouping(view) == Grouping::Exclusive {
         let found = checkpoints.as_ref();
@@ -66,7 +79,7 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
     };
     let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
-    let cost = coldness_cost::coldness_cost(&turns);
+    let cost = coldness_cost::coldness_cost(&turns, disabled);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(
         view,
@@ -121,8 +134,10 @@ fn work(view: &View<'_>, flushes: &LogFlushes, raw_sessions: Vec<RawSession>) ->
         read_ahead_by_device: read_streams::of_kernel(&about.machine.kernel),
         most_dirty_bytes: dirty_pages::most_dirty_bytes(view),
         observed,
+        disabled,
         ..Work::default()
     };
+    disabled.strip(&mut work);
     work.limits = limits::limits(view, &work, unexplained);
     work
 }

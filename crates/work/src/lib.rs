@@ -8,6 +8,7 @@ mod extract;
 mod index;
 mod limits;
 mod log;
+mod mechanism;
 mod model;
 mod page_cache;
 mod scheduler;
@@ -20,6 +21,7 @@ mod transactions;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use error::WorkError;
+pub use mechanism::{Disabled, Mechanism};
 pub use model::step::{Delay, Step};
 pub use model::work::{
     CheckpointRules, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice,

@@ -18,10 +18,11 @@ from tierwise.roles import Role
 UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.4, "p99": 0.4}
 """Half widths of the logarithm for a model that was never measured: of rates, what published replay gets at
 worst; of the tail of latencies twice that, by judgement."""
+_FEW = "not validated: too few predictions were measured on this kind of engine from this kind of storage to that, so"
 NOT_VALIDATED = (
-    "not validated: no prediction was measured on this kind of engine from this kind of storage to that yet, "
-    "so for the error of the model the intervals hold a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
+    f"{_FEW} for the error of the model the intervals hold a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
 )
+VALIDATED_ELSEWHERE = f"{_FEW} the intervals hold the error that was found on all engines together"
 _LEAST_WAITING = 20
 _MOST_WAITING_SHARE = 0.03
 """Transactions that may wait at the end at a rate that can be kept, in all and of those that arrived."""
@@ -181,7 +182,7 @@ class Answers:
         reproduced = abs(math.log(max(1 + own, 0.1))) if own else 0.0
         if not question.changes:
             return reproduced
-        learnt = self._error.find(self._run.engine, self._path(question), what)
+        learnt = self._error.nearest(self._run.engine, self._path(question), what)
         return max(learnt.at(speedup) if learnt else UNVALIDATED_HALF_WIDTHS[what], reproduced)
 
     def _said(self, question: Question, own: Sequence[str | None]) -> list[str]:
@@ -201,7 +202,8 @@ class Answers:
             )
         engine, path = self._run.engine, self._path(question)
         if self._error.find(engine, path, "rate") is None:
-            warnings.append(NOT_VALIDATED)
+            elsewhere = self._error.nearest(engine, path, "rate") is not None
+            warnings.append(VALIDATED_ELSEWHERE if elsewhere else NOT_VALIDATED)
         elif untried := self._error.unlearnt(engine, path, question.changes):
             names = " and ".join(name.replace("_", " ") for name in untried)
             warnings.append(f"no validation has tried another {names}: the error may be greater than learnt")

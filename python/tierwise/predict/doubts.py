@@ -14,8 +14,6 @@ from tierwise.predict.question import EVERYTHING, Question
 from tierwise.predict.replayed import WorkSummary
 from tierwise.roles import Role
 
-MOST_TIMES_CLIENTS = 8
-"""More clients than so many times the recorded ones are refused: locks decide there, and were not seen."""
 _PER_DOUBLING = 0.10
 """Half width for each doubling of the clients or cores beyond those recorded."""
 _PER_DOUBLING_OF_ONE = 0.25
@@ -49,12 +47,6 @@ def refusal(question: Question, work: WorkSummary) -> Refusal | None:
         return Refusal(
             message=f"another memory size cannot be predicted from this recording: {work.memory_reason}",
             fix="leave out --memory, or record with --duty 1 where the files are larger than memory",
-        )
-    if question.clients is not None and question.clients > MOST_TIMES_CLIENTS * work.sessions:
-        return Refusal(
-            message=f"{question.clients} clients are more than {MOST_TIMES_CLIENTS} times the "
-            f"{work.sessions} that were recorded: locks decide there, and were not seen waited for",
-            fix=f"ask for {MOST_TIMES_CLIENTS * work.sessions} clients at most, or record with more",
         )
     return _too_small(question, work)
 

@@ -15,6 +15,9 @@ from tierwise.results.measurements import Record
 
 FILE = Path(__file__).parents[1] / "data" / "model_error.toml"
 
+ANY = "any"
+"""In place of an engine: all of them together, for an engine of which too few predictions are known."""
+
 What = Literal["rate", "p50", "p95", "p99"]
 Storage = Literal["emulated", "real"]
 
@@ -79,6 +82,10 @@ class ModelError(Record):
         """The error that was learnt of an engine on a path, if any was; that of another says nothing."""
         known = (one for one in self.errors if (one.engine, one.path, one.what) == (engine, path, what))
         return next(known, None)
+
+    def nearest(self, engine: str, path: str, what: What) -> LearntError | None:
+        """The same, else what was learnt of all engines together on that path."""
+        return self.find(engine, path, what) or self.find(ANY, path, what)
 
     def unlearnt(self, engine: str, path: str, changes: Iterable[str]) -> list[str]:
         """Which of these changes no validation has tried."""

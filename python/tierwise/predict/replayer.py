@@ -58,14 +58,14 @@ class Replayer:
         self.work = WorkSummary.model_validate(_said(core.work))
 
     @classmethod
-    def open(cls, path: Path, *, fresh: bool = False) -> Replayer:
-        """Read a recording and find the work in it.
+    def open(cls, path: Path, *, fresh: bool = False, without: Sequence[str] = ()) -> Replayer:
+        """Read a recording and find the work in it; mechanisms named in ``without`` are switched off.
 
         Raises:
             TierwiseError: no recording, a damaged one, or one that has no work in it.
         """
         try:
-            return cls(_core.Replay(path, profiles.texts()), fresh=fresh)
+            return cls(_core.Replay(path, profiles.texts(), without), fresh=fresh)
         except ValueError as error:
             raise _problem(error) from None
 

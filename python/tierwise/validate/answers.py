@@ -64,8 +64,8 @@ class Answered(Record):
 class OpenedRecording:
     """A recording whose replays are kept while it is judged: first without, then with what was learnt."""
 
-    def __init__(self, path: Path, row: Row) -> None:
-        """Open it.
+    def __init__(self, path: Path, row: Row, without: Sequence[str] = ()) -> None:
+        """Open it, mechanisms named in ``without`` switched off.
 
         Raises:
             TierwiseError: no recording, a damaged or newer one, or one without work in it.
@@ -73,7 +73,7 @@ class OpenedRecording:
         self._row = row
         self._recording = Recording.open(path)
         # Emulated disks are new when a run begins.
-        self._replayer = Replayer.open(path, fresh=True)
+        self._replayer = Replayer.open(path, fresh=True, without=without)
         self._replayer.remember()
 
     def ask(self, questions: Mapping[str, Question], error: ModelError) -> Answered:

@@ -11,24 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tierwise.predict import LearntError, ModelError
-from tierwise.predict.model_error import What
+from tierwise.predict.model_error import ANY, What
 from tierwise.validate.accuracy import Pair
 
 _LEVEL = 0.95
 _LEAST_SPREAD = 0.01
 _FEWEST = 10
-"""With fewer predictions of an engine on a path, nothing is learnt, and predictions say so."""
+"""With fewer predictions of an engine on a path, what was learnt of all engines stands in, and predictions say so."""
 
 Error = tuple[str, float, float]
 """Family; logarithm of the predicted speed-up; logarithm of predicted over measured."""
 
 
 def learn(pairs: Sequence[Pair], day: str) -> ModelError:
-    """Errors of rates and percentiles, of each engine and path that has enough predictions."""
+    """Errors of rates and percentiles, of each engine and path that has enough predictions, and of all engines."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         if not pair.control:
             groups.setdefault((pair.engine, pair.path), []).append(pair)
+            groups.setdefault((ANY, pair.path), []).append(pair)
     found = [
         _learnt(engine, path, what, own, day)
         for (engine, path), own in sorted(groups.items())

@@ -85,9 +85,14 @@ def rounds_in(folder: Path) -> list[RoundData]:
 class Asked:
     """The recordings of a round; each is opened once, and asked without and with what was learnt."""
 
-    def __init__(self, round: RoundData) -> None:
-        """Nothing is opened yet. What was kept answers for recordings that are not there."""
-        self._round = round
+    def __init__(self, round: RoundData, without: Sequence[str] = ()) -> None:
+        """Nothing is opened yet. What was kept answers for recordings that are not there.
+
+        Args:
+            round: whose recordings.
+            without: mechanisms that are switched off.
+        """
+        self._round, self._without = round, without
         self._kept = {one.key: one for one in read_answers(round.folder)}
         self._opened: dict[str, OpenedRecording | Answered] = {}
 
@@ -111,7 +116,7 @@ class Asked:
         if not path.exists() and key in self._kept:
             return self._kept[key]
         try:
-            return OpenedRecording(path, row)
+            return OpenedRecording(path, row, self._without)
         except TierwiseError as problem:
             return unanswered(row, str(problem))
 

@@ -14,7 +14,9 @@ from tierwise.validate.pairs import Asked, RoundData, compare, pairs_of, reprodu
 from tierwise.validate.rows import Row
 
 
-def judge(rounds: Sequence[RoundData], say: Callable[[str], None]) -> tuple[Accuracy, ModelError]:
+def judge(
+    rounds: Sequence[RoundData], say: Callable[[str], None], without: Sequence[str] = ()
+) -> tuple[Accuracy, ModelError]:
     """Compare what was predicted with what was measured, and keep what was predicted beside the rows.
 
     The intervals of a family's predictions hold the error that was learnt from all other families while the
@@ -24,9 +26,10 @@ def judge(rounds: Sequence[RoundData], say: Callable[[str], None]) -> tuple[Accu
     Args:
         rounds: recorded and measured.
         say: told of progress.
+        without: mechanisms of the model that are switched off; what is predicted then is not kept.
     """
     day = date.today().isoformat()
-    asked = [Asked(one) for one in rounds]
+    asked = [Asked(one, without) for one in rounds]
     bare: list[Pair] = []
     for one, recordings in zip(rounds, asked, strict=True):
         answers = compare(recordings, one, lambda _: ModelError(), lambda what: say(f"learning: {what}"))
@@ -42,7 +45,8 @@ def judge(rounds: Sequence[RoundData], say: Callable[[str], None]) -> tuple[Accu
             lambda family: known.get(family, ModelError()),
             lambda what: say(f"judging: {what}"),
         )
-        write_answers(one.folder, answers)
+        if not without:
+            write_answers(one.folder, answers)
         every += answers
         pairs += pairs_of(answers, one)
     rows = [row for one in rounds for row in one.rows]

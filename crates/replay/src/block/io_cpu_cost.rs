@@ -6,7 +6,7 @@
 //! requests are served at a time.
 
 use tierwise_device::{Nanos, Op, Request};
-use tierwise_work::{RequestCost, StorageCost, spin_ns};
+use tierwise_work::{Mechanism, RequestCost, StorageCost, spin_ns};
 
 use crate::api::scenario::{EmulatedPath, Scenario};
 use crate::program::prepared::Program;
@@ -61,6 +61,8 @@ pub(crate) struct IoCpuCost {
     pub(crate) path_credit_ns: Nanos,
     /// Whether write-back waits for flushes.
     pub(crate) serial_flush: bool,
+    /// Of a write's byte cost, the share that one write at a time can use.
+    store_share: f64,
     cpu_speed: f64,
     last_sent: Nanos,
     last_answer: Nanos,
@@ -86,7 +88,8 @@ impl IoCpuCost {
             },
         };
         // Roles that stay on their emulated disk keep its path, even if others move to real devices.
-        let live = (emulated && !scenario.empirical_devices)
+        let through = !program.is_off(Mechanism::EmulatedPath);
+        let live = (emulated && through && !scenario.empirical_devices)
             .then(|| scenario.live.unwrap_or(EmulatedPath::DEFAULT));
         Self {
             cost,
@@ -95,14 +98,21 @@ impl IoCpuCost {
                 kib_ns: cost.kernel.kib_ns + cost.server.kib_ns,
                 idle_ns: cost.kernel.idle_ns + cost.server.idle_ns,
             },
-            spins: emulated && known,
+            spins: emulated && known && !program.is_off(Mechanism::Spin),
             path: match live {
                 None => RequestPath::Direct,
                 Some(_) if known => RequestPath::EmulatedThreads,
                 Some(_) => RequestPath::EmulatedDelay,
             },
-            path_credit_ns: live.map_or(0, |live| live.path_ns),
-            serial_flush: live.is_some_and(|live| live.serial_flush),
+            path_credit_ns: live
+                .filter(|_| !program.is_off(Mechanism::PathCredit))
+                .map_or(0, |live| live.path_ns),
+            serial_flush: live
+                .is_some_and(|live| live.serial_flush && !program.is_off(Mechanism::SerialFlush)),
+            store_share: match program.is_off(Mechanism::SerialStore) {
+                true => 0.0,
+                false => STORE_SHARE,
+            },
             cpu_speed: scenario.cpu_speed,
             last_sent: 0,
             last_answer: 0,
@@ -118,7 +128,7 @@ impl IoCpuCost {
         let (before_ns, store_ns, after_ns) = match (self.path, request.op) {
             (RequestPath::EmulatedThreads, Op::Read) => (path_ns, 0.0, bytes_ns),
             (RequestPath::EmulatedThreads, _) => {
-                let store_ns = bytes_ns * STORE_SHARE;
+                let store_ns = bytes_ns * self.store_share;
                 (path_ns + bytes_ns - store_ns, store_ns, 0.0)
             }
             _ => (0.0, 0.0, 0.0),

@@ -2,7 +2,7 @@
 
 use tierwise_device::Profile;
 use tierwise_recording::Role;
-use tierwise_work::Partition;
+use tierwise_work::{Mechanism, Partition};
 
 use crate::api::error::ReplayError;
 use crate::api::scenario::Scenario;
@@ -63,7 +63,7 @@ impl Layout {
         for role in moved {
             let device = target(scenario, role).unwrap_or(0);
             let (before, sectors, room) = match partition(program, role) {
-                Some(found) if with_partitions => {
+                Some(found) if with_partitions && !program.is_off(Mechanism::Partitions) => {
                     let own = recorded(role).map_or(0, |area| area.sectors);
                     (found.before, own.clamp(8, MAX_SECTORS), found.sectors)
                 }
@@ -78,7 +78,8 @@ impl Layout {
                 write_cache: scenario.live.is_some() || write_cache(program, scenario, device),
                 recorded_cache: recorded(role).is_some_and(|area| area.recorded_cache),
                 read_ahead: ahead,
-                read_ahead_differs: ahead != recorded_read_ahead(program, role),
+                read_ahead_differs: ahead != recorded_read_ahead(program, role)
+                    && !program.is_off(Mechanism::ReadAheadWindows),
             };
             ends[device] += room;
         }

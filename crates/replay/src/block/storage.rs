@@ -37,7 +37,11 @@ pub(crate) struct Storage {
 }
 
 impl Storage {
-    pub(crate) fn new(devices: Vec<(DeviceModel, IoCpuCost)>, layout: Layout) -> Self {
+    pub(crate) fn new(
+        devices: Vec<(DeviceModel, IoCpuCost)>,
+        layout: Layout,
+        throttle: &WritebackThrottle,
+    ) -> Self {
         Self {
             queues: devices
                 .into_iter()
@@ -47,7 +51,7 @@ impl Storage {
             layout,
             requests: Vec::with_capacity(1024),
             free: Vec::with_capacity(1024),
-            traffic: std::array::from_fn(|_| Traffic::default()),
+            traffic: std::array::from_fn(|_| Traffic::new(throttle.clone())),
             arriving: std::array::from_fn(|_| VecDeque::new()),
             held: std::array::from_fn(|_| VecDeque::new()),
             completions: Vec::with_capacity(1024),

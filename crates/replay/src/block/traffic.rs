@@ -24,6 +24,13 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
+    pub(crate) fn new(throttle: WritebackThrottle) -> Self {
+        Self {
+            throttle,
+            ..Self::default()
+        }
+    }
+
     /// Counts a request.
     pub(crate) fn note_sent(&mut self, now: Nanos, request: &Request) {
         match request.op {

@@ -7,6 +7,9 @@
 //! parts. Not modelled: direct writes count as reads; blocked writers may use all of the depth.
 
 use tierwise_device::Nanos;
+use tierwise_work::Mechanism;
+
+use crate::program::prepared::Program;
 
 /// Length of a window.
 const WINDOW_NS: Nanos = 100_000_000;
@@ -33,11 +36,23 @@ pub(crate) struct WritebackThrottle {
     /// Send times of reads under way.
     reads_sent: Vec<Nanos>,
     read_at: Option<Nanos>,
+    /// Whether any number may be under way.
+    unlimited: bool,
 }
 
 impl WritebackThrottle {
+    pub(crate) fn new(program: &Program) -> Self {
+        Self {
+            unlimited: program.is_off(Mechanism::WritebackThrottle),
+            ..Self::default()
+        }
+    }
+
     /// Limit of writes under way; `gently`: for the flusher.
     pub(crate) fn limit(&mut self, now: Nanos, gently: bool) -> u32 {
+        if self.unlimited {
+            return u32::MAX;
+        }
         self.close_windows(now);
         let depth = self.depth();
         let beside_reads = self.read_at.is_some_and(|at| now < at + WINDOW_NS);

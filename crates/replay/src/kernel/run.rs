@@ -15,6 +15,7 @@ use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::jobs::Jobs;
 use crate::block::layout::Layout;
 use crate::block::storage::Storage;
+use crate::block::writeback_throttle::WritebackThrottle;
 use crate::durability::log::Log;
 use crate::engines::wal::CheckpointedLog;
 use crate::kernel::arrivals::Arrivals;
@@ -114,7 +115,11 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         cores: Cores::new(scenario.cores),
         dirty_pages: DirtyPages::new(memory, most_dirty_bytes(work, memory), sectors),
         cache_hits: CacheHits::new(program, scenario),
-        storage: Storage::new(devices(program, scenario), layout),
+        storage: Storage::new(
+            devices(program, scenario),
+            layout,
+            &WritebackThrottle::new(program),
+        ),
         jobs: Jobs::default(),
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
         locks: HotLocks::new(&work.locks, sessions.len()),

@@ -2,7 +2,7 @@
 
 use tierwise_device::Op;
 use tierwise_recording::Role;
-use tierwise_work::{Reuse, TimeCategory};
+use tierwise_work::{Mechanism, Reuse, TimeCategory};
 
 use crate::block::jobs::{Job, OnDone, SyncWrites};
 use crate::kernel::session::{Resume, Sent, WaitsFor};
@@ -56,7 +56,9 @@ impl Simulation<'_> {
             }
             FileAccess::Read => self.request(index, Op::Read, role, sector, sectors),
             FileAccess::WriteThrough => self.request(index, Op::Write, role, sector, sectors),
-            FileAccess::Write if self.dirty_pages.is_full() => {
+            FileAccess::Write
+                if self.dirty_pages.is_full() && !self.program.is_off(Mechanism::DirtyLimit) =>
+            {
                 self.session(index).resume = Resume::Retry;
                 self.set_activity(index, TimeCategory::Write);
                 self.flusher.throttled.push_back(index);
@@ -117,7 +119,8 @@ impl Simulation<'_> {
     /// read no more of them in a time than was recorded.
     fn is_in_memory(&mut self, index: u32, role: Role) -> bool {
         let mut through_cache = self.program.work.read_ahead.iter();
-        if !self.cache_hits.holds_all() || !through_cache.any(|known| known.0 == role) {
+        let off = self.program.is_off(Mechanism::WarmReads);
+        if off || !self.cache_hits.holds_all() || !through_cache.any(|known| known.0 == role) {
             return false;
         }
         let anew = self.sessions[index as usize].cycle > 0;

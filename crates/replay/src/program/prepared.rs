@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use tierwise_device::{Library, Profile};
 use tierwise_recording::ThreadClass;
-use tierwise_work::{Pace, RecordedDevice, Session, Work};
+use tierwise_work::{Mechanism, Pace, RecordedDevice, Session, Work};
 
 use crate::api::error::ReplayError;
 use crate::program::operation::{FileAccess, Operation};
@@ -82,6 +82,11 @@ impl Program {
             signallers,
             longest_away_ns,
         })
+    }
+
+    /// Whether a mechanism is switched off.
+    pub(crate) fn is_off(&self, mechanism: Mechanism) -> bool {
+        self.work.disabled.has(mechanism)
     }
 
     /// Reads of clients' sessions that the page cache did not answer, in a nanosecond of the recording.

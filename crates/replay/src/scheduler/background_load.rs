@@ -4,6 +4,8 @@
 //! another server does not. So their share is scaled until the sessions are runnable as long as observed. It never
 //! exceeds the observed share.
 
+use tierwise_work::Mechanism;
+
 use crate::api::scenario::{Mode, Scenario};
 use crate::kernel::run::run;
 use crate::program::prepared::Program;
@@ -27,7 +29,8 @@ fn calibrate(program: &Program) -> f64 {
         .iter()
         .find(|share| share.0 == "runnable")
         .map(|share| share.1);
-    let Some(waited) = waited.filter(|_| observed >= MIN_SHARE) else {
+    let calibrates = !program.is_off(Mechanism::BackgroundCalibration) && observed >= MIN_SHARE;
+    let Some(waited) = waited.filter(|_| calibrates) else {
         return observed;
     };
     let waits_longer = |share: f64| runnable(program, share).is_some_and(|found| found > waited);

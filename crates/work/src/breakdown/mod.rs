@@ -12,12 +12,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tierwise_recording::{Recording, Role, State, StateKind, ThreadClass};
 
-use crate::TimeCategory;
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::scheduler::missing_switches;
 use crate::timeline::time_use::TimeUse;
 use crate::transactions::sessions::raw_sessions;
+use crate::{Disabled, TimeCategory};
 
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
 
@@ -79,7 +79,7 @@ struct Sum {
 /// Says where the time went.
 #[must_use]
 pub fn breakdown(recording: &Recording) -> Breakdown {
-    let repaired = missing_switches::repaired(recording);
+    let repaired = missing_switches::repaired(recording, Disabled::default());
     let rows = Rows::new(recording, &repaired);
     let flushes = LogFlushes::new(&rows);
     let classes = classes(&rows, &flushes);

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use tierwise_recording::{Role, ThreadClass};
 
 use crate::{
-    JournalRules, PageCache, PreemptionRules, Step, StorageCost, TimeCategory, WakeupRules,
-    WarmupCost,
+    Disabled, JournalRules, PageCache, PreemptionRules, Step, StorageCost, TimeCategory,
+    WakeupRules, WarmupCost,
 };
 
 /// One unit of a session's work: from a request's arrival to the next one's, or a part of a loop.
@@ -290,6 +290,8 @@ pub struct Work {
     pub most_dirty_bytes: u64,
     /// What was observed.
     pub observed: Observed,
+    /// Mechanisms that are switched off.
+    pub disabled: Disabled,
     /// What the recording cannot tell, as sentences.
     pub limits: Vec<String>,
 }

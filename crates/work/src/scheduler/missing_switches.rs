@@ -7,8 +7,8 @@
 
 use tierwise_recording::{Call, NONE, Recording, State, StateKind};
 
-use crate::WakeupRules;
 use crate::scheduler::wakeup_latency::CoreActivity;
+use crate::{Disabled, Mechanism, WakeupRules};
 
 /// Largest share of a CPU burst that its wakeup may take: something was done in it.
 const MOST_SHARE: f64 = 0.8;
@@ -23,9 +23,13 @@ pub(crate) struct RepairedStates {
 }
 
 /// Repairs the states of a recording.
-pub(crate) fn repaired(recording: &Recording) -> RepairedStates {
+pub(crate) fn repaired(recording: &Recording, disabled: Disabled) -> RepairedStates {
     let cores = CoreActivity::new(&recording.states);
     let wakeups = WakeupRules::of(&recording.states, &cores);
+    if disabled.has(Mechanism::MissingSwitches) {
+        let states = recording.states.clone();
+        return RepairedStates { states, wakeups };
+    }
     let mut states: Vec<State> = Vec::with_capacity(recording.states.len());
     for state in &recording.states {
         let untold = states.last().is_some_and(|before| is_untold(before, state));
@@ -103,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_core_whose_switch_was_not_told_took_as_long_as_others_to_wake() {
-        let repaired = repaired(&recording());
+        let repaired = repaired(&recording(), Disabled::default());
         assert_eq!(repaired.wakeups.start_latency_ns(u64::MAX), 20_000);
         let last: Vec<_> = repaired.states.iter().rev().take(2).collect();
         assert_eq!((last[0].start_ns, last[0].end_ns), (2_070_000, 2_150_000));
@@ -117,7 +121,7 @@ mod tests {
     fn a_waking_takes_no_more_than_most_of_its_stretch() {
         let mut recording = recording();
         recording.states.last_mut().expect("a state").end_ns = 2_055_000;
-        let repaired = repaired(&recording);
+        let repaired = repaired(&recording, Disabled::default());
         assert_eq!(repaired.states.last().map(|s| s.start_ns), Some(2_054_000));
     }
 }

@@ -46,6 +46,16 @@ impl WakeupRules {
         }
     }
 
+    /// Lets cores start at once.
+    pub(crate) fn start_at_once(&mut self) {
+        self.start_latency_ns = [0; AGES];
+    }
+
+    /// Lets threads run wherever a core idles.
+    pub(crate) fn move_freely(&mut self) {
+        (self.same_core, self.no_pull) = ([0.0; AGES], 0.0);
+    }
+
     /// Share of wakeups that stay on the thread's last core although that is busy and another has been idle for
     /// `idle_ns`.
     #[must_use]

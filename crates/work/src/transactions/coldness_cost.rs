@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::WarmupCost;
 use crate::timeline::segments::SegmentKind;
 use crate::transactions::turns::RawTurn;
+use crate::{Disabled, Mechanism, WarmupCost};
 
 /// Turns that tell what coldness costs: of one shape at least so many, and in all.
 const ENOUGH: (usize, usize) = (20, 500);
@@ -15,8 +15,14 @@ const MOST_COLD_NS: f64 = 2_000_000.0;
 
 /// What a wholly cold core costs this engine: the slope of the processor time of turns over how much they were exposed
 /// to it, by least squares within turns of one shape.
-pub(crate) fn coldness_cost(sessions: &[Vec<RawTurn>]) -> WarmupCost {
+pub(crate) fn coldness_cost(sessions: &[Vec<RawTurn>], disabled: Disabled) -> WarmupCost {
     let usual = WarmupCost::default();
+    if disabled.has(Mechanism::CacheWarmup) {
+        return WarmupCost {
+            cold_ns: 0.0,
+            ..usual
+        };
+    }
     let mut shapes: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
     for turn in sessions.iter().flatten().filter(|turn| turn.complete) {
         let pairs = shapes.entry(turn.shape).or_default();

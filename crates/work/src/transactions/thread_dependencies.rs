@@ -8,6 +8,7 @@ use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::wait::{WaitCause, wait_cause};
 use crate::transactions::io_workers;
+use crate::{Disabled, Mechanism};
 
 /// Least shares of the sessions' time spent waiting for all background threads, and for one of them, from which on such
 /// a thread counts as a helper.
@@ -35,8 +36,14 @@ pub(crate) struct ThreadDependencies {
 }
 
 impl ThreadDependencies {
-    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes) -> Self {
-        let read_dependencies = io_workers::read_dependencies(view);
+    pub(crate) fn new(view: &View<'_>, flushes: &LogFlushes, disabled: Disabled) -> Self {
+        if disabled.has(Mechanism::ThreadDependencies) {
+            return Self::default();
+        }
+        let read_dependencies = match disabled.has(Mechanism::IoWorkers) {
+            true => Vec::new(),
+            false => io_workers::read_dependencies(view),
+        };
         let mut dependencies = Self {
             helpers: helpers(view, flushes),
             ..Self::default()
