@@ -6,13 +6,15 @@ import math
 from pathlib import Path
 
 import pytest
-from fake_replay import GB, REQUESTS, FakeReplay, predictor, service_us
+from fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
 
 from tierwise.errors import TierwiseError
 from tierwise.predict import ModelError, Question, parse_placement, rank, resolve
 from tierwise.predict.answer import NOT_VALIDATED, VALIDATED_ELSEWHERE
-from tierwise.predict.model_error import ANY
 from tierwise.predict.estimates import estimate
+from tierwise.predict.model_error import ANY
+from tierwise.predict.predictor import Predictor
+from tierwise.predict.replayer import Replayer
 
 LEARNT = ModelError.model_validate(
     {
@@ -140,6 +142,18 @@ def test_the_error_of_all_engines_stands_in_for_one_that_is_not_known() -> None:
     assert VALIDATED_ELSEWHERE in other.warnings
     assert own.rate_per_s and other.rate_per_s
     assert other.rate_per_s.high / other.rate_per_s.value > 1.6 > own.rate_per_s.high / own.rate_per_s.value
+
+
+def test_stolen_processor_time_widens_the_interval() -> None:
+    stolen, plain = (
+        Predictor(
+            about(stolen_cpu_share=share), [], Replayer(FakeReplay()), model_error=ModelError()
+        ).predict([Question(placement={"log": "ram"})])[0]
+        for share in (0.2, 0.0)
+    )
+    assert stolen.rate_per_s and plain.rate_per_s
+    assert stolen.rate_per_s.high > 1.05 * plain.rate_per_s.high
+    assert any("the hypervisor gave 20% of the processors" in warning for warning in stolen.warnings)
 
 
 def test_many_more_clients_than_recorded_are_answered_with_a_wide_interval() -> None:

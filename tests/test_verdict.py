@@ -55,6 +55,12 @@ def test_what_makes_a_recording_useless(fake: FakeReplay | None, said: dict[str,
     assert found.sentences[0] == "This recording is not usable."
 
 
+def test_a_hypervisor_that_takes_processors_is_said() -> None:
+    found = judged(stolen_cpu_share=0.13)
+    assert found.usable
+    assert found.reasons == ["the hypervisor gave 13% of the processors to other machines"]
+
+
 def test_transactions_that_are_not_told_make_rates_requests() -> None:
     found = judged(FakeReplay(transactions=0))
     assert found.usable

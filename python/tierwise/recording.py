@@ -105,6 +105,8 @@ class About(_Part):
     data_directory_bytes: int | None = None
     """All files of the engine's data directory, if that is known."""
     foreign_cpu_share: float
+    stolen_cpu_share: float = 0.0
+    """Processor time that the hypervisor took during bursts; 0 in older recordings."""
     checks: list[Check]
     warnings: list[str]
 

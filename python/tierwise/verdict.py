@@ -20,6 +20,8 @@ MOST_LOST_SHARE = 0.01
 """Share of the events that may be lost."""
 MOST_FOREIGN_CPU_SHARE = 0.10
 """Share of the processors that other programs may use."""
+MOST_STOLEN_CPU_SHARE = 0.05
+"""Share of the processors that the hypervisor may give to others."""
 MOST_REPRODUCTION_ERROR = 0.10
 """How far the replay of the recorded run may be from its rate."""
 MOST_COUNTER_DIFFERENCE = 0.05
@@ -125,6 +127,13 @@ def _of_disturbance(about: About) -> Iterator[Remark]:
             reason=f"other programs used {foreign:.0%} of the processors",
             fix="stop them while recording, or run the load from another machine",
             blocks=True,
+        )
+    stolen = about.stolen_cpu_share
+    if stolen > MOST_STOLEN_CPU_SHARE:
+        yield Remark(
+            reason=f"the hypervisor gave {stolen:.0%} of the processors to other machines",
+            fix="record at another hour, or expect rates and times of a slower machine",
+            blocks=False,
         )
     if about.cost is not None and about.cost.rate_ratio_high < 1 - MOST_COST:
         yield Remark(

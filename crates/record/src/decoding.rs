@@ -27,6 +27,7 @@ pub struct Decoding {
 struct ForeignCpu {
     all_ns: f64,
     foreign_ns: f64,
+    stolen_ns: f64,
 }
 
 impl Decoding {
@@ -110,6 +111,7 @@ impl Decoding {
         about.bursts.clone_from(&self.bursts);
         about.losses = self.losses.clone();
         about.foreign_cpu_share = self.cpu.foreign_ns / self.cpu.all_ns.max(1.0);
+        about.stolen_cpu_share = self.cpu.stolen_ns / self.cpu.all_ns.max(1.0);
         about.checks.extend(self.timeline.checks());
         about.checks.push(opens_check(self.opens));
     }
@@ -169,6 +171,7 @@ impl ForeignCpu {
             .map(|state| state.end_ns.saturating_sub(state.start_ns))
             .sum();
         self.all_ns += raw.cpu.all_ns;
+        self.stolen_ns += raw.cpu.stolen_ns;
         self.foreign_ns += (raw.cpu.others_ns - own_ns as f64).max(0.0);
     }
 }

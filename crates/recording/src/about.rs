@@ -48,6 +48,10 @@ pub struct About {
     pub host: Option<Host>,
     /// Processor time used by others than the recorded threads during bursts, as a share of all cores.
     pub foreign_cpu_share: f64,
+    /// Processor time that the hypervisor took during bursts while threads wanted it, as a share of all cores; 0 in
+    /// older recordings.
+    #[serde(default)]
+    pub stolen_cpu_share: f64,
     /// What the recording found out about itself.
     pub checks: Vec<Check>,
     /// Sentences that every use of the recording repeats.

@@ -131,8 +131,13 @@ fn check_about(about: &About) -> Found {
     if !(about.duration_s.is_finite() && about.duration_s >= 0.0) {
         return Err("about.json: duration_s is no length of time".to_owned());
     }
-    if !(0.0..=1.0).contains(&about.foreign_cpu_share) {
-        return Err("about.json: foreign_cpu_share is no share".to_owned());
+    for (name, share) in [
+        ("foreign_cpu_share", about.foreign_cpu_share),
+        ("stolen_cpu_share", about.stolen_cpu_share),
+    ] {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(format!("about.json: {name} is no share"));
+        }
     }
     every("about.json: bursts", &about.bursts, |burst| {
         stretch(burst.start_ns, burst.end_ns)?;

@@ -12,6 +12,7 @@ from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Refusal
 from tierwise.predict.question import EVERYTHING, Question
 from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.residue import CHANCE
 from tierwise.roles import Role
 
 _PER_DOUBLING = 0.10
@@ -20,6 +21,8 @@ _PER_DOUBLING_OF_ONE = 0.25
 """The same for clients where only one was recorded, which never waited for another's lock."""
 _CPU_SPEED = 0.05
 """Half width for each doubling or halving of the processor's speed: memory does not scale with it."""
+_MOST_STOLEN = 0.9
+"""Where more was stolen the interval is as wide as here."""
 _GB = 1e9
 
 
@@ -51,9 +54,14 @@ def refusal(question: Question, work: WorkSummary) -> Refusal | None:
     return _too_small(question, work)
 
 
-def doubts(question: Question, work: WorkSummary) -> Doubts:
-    """What makes the answer less sure than usual."""
+def doubts(question: Question, work: WorkSummary, stolen_cpu_share: float = 0.0) -> Doubts:
+    """What makes the answer less sure than usual; the hypervisor took a share of the recorded processors."""
     found = Doubts()
+    if stolen_cpu_share > CHANCE:
+        found.widen(
+            -math.log(1.0 - min(stolen_cpu_share, _MOST_STOLEN)),
+            f"the hypervisor gave {stolen_cpu_share:.0%} of the processors to other machines while recording",
+        )
     _doubt_clients(question, work, found)
     if question.cores is not None and question.cores > work.cores:
         found.widen(

@@ -162,7 +162,7 @@ class Predictor:
         pairs = list(zip(asked, outcomes, strict=True))
         likely = [outcome for one, outcome in pairs if one.misses == memory.LIKELY]
         bounds = [self.answers.rate_of(outcome) for one, outcome in pairs if one.misses != memory.LIKELY]
-        found = doubts(question, self.work)
+        found = doubts(question, self.work, self.about.stolen_cpu_share)
         memory.doubt(question, self.work, bounds, self.answers.rate_of(likely[0]), found)
         return self.answers.prediction(question, likely, found)
 

@@ -15,6 +15,8 @@ pub struct CpuTime {
     pub all_ns: f64,
     /// That was used, but not by the recorder or the servers of emulated disks.
     pub others_ns: f64,
+    /// That the hypervisor gave to others while threads wanted it.
+    pub stolen_ns: f64,
     /// That storage used; none where the kernel's threads cannot be seen, as in a container.
     pub storage: Option<StorageCpu>,
 }
@@ -50,6 +52,7 @@ impl CpuUse {
             all_ns: ticks.all.saturating_sub(self.ticks.all) as f64 * TICK_NS,
             others_ns: ticks.busy.saturating_sub(self.ticks.busy) as f64 * TICK_NS
                 - ignored_ns as f64,
+            stolen_ns: ticks.stolen.saturating_sub(self.ticks.stolen) as f64 * TICK_NS,
             storage: (!self.kernel.0.is_empty()).then_some(StorageCpu {
                 server_ns,
                 kernel_ns,
@@ -89,6 +92,7 @@ const TICK_NS: f64 = 1e7;
 /// Ticks of all cores together since the machine was started.
 struct Ticks {
     busy: u64,
+    stolen: u64,
     all: u64,
 }
 
@@ -106,6 +110,7 @@ impl Ticks {
         .collect();
         Self {
             busy: ticks.iter().take(3).sum(),
+            stolen: ticks.get(7).copied().unwrap_or(0),
             all: ticks.iter().sum(),
         }
     }
