@@ -30,7 +30,6 @@ cpu_s = 0.05
 sync_s = 0.05
 cpu_differs = 100
 sync_differs = 100
-own_sync_differs = 100
 late_share = 100
 [devices]
 ram = "ram"

@@ -38,8 +38,6 @@ def differs(
     everywhere: Sequence[Reading],
     here: Sequence[Reading],
     control: Control,
-    *,
-    own: bool,
 ) -> str | None:
     """Why a run is to be repeated by the readings around it; ``None`` if they are as usual.
 
@@ -48,12 +46,10 @@ def differs(
         everywhere: earlier ones of the round, on any storage: what the processor gives.
         here: those of them on the same storage.
         control: the declared bounds.
-        own: whether the storage is the machine's own.
     """
-    sync_bound = control.own_sync_differs if own else control.sync_differs
     for name, earlier, bound in (
         ("cpu", everywhere, control.cpu_differs),
-        ("sync", here, sync_bound),
+        ("sync", here, control.sync_differs),
     ):
         if len(earlier) < control.fewest:
             continue

@@ -32,12 +32,10 @@ class Control(Record):
     """Length of the loop on each core."""
     sync_s: PositiveFloat = 1.0
     """Length of the loop of small synchronous writes on the storage of the run."""
-    cpu_differs: PositiveFloat = 0.05
+    cpu_differs: PositiveFloat = 0.08
     """Relative difference from the round's median beyond which a run is repeated."""
-    sync_differs: PositiveFloat = 0.05
-    """The same for the writes on an emulated disk."""
-    own_sync_differs: PositiveFloat = 0.25
-    """The same on the machine's own storage, whose times are not ours to keep."""
+    sync_differs: PositiveFloat = 0.3
+    """The same for the writes."""
     late_share: PositiveFloat = 0.02
     """Lateness of an emulated disk, as a share of the run, beyond which the run is repeated."""
     fewest: PositiveInt = 5
