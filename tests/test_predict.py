@@ -9,7 +9,7 @@ import pytest
 from fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
 
 from tierwise.errors import TierwiseError
-from tierwise.predict import ModelError, Question, parse_placement, rank, resolve
+from tierwise.predict import ModelError, Question, growth, parse_placement, rank, resolve
 from tierwise.predict.answer import NOT_VALIDATED, VALIDATED_ELSEWHERE
 from tierwise.predict.estimates import estimate
 from tierwise.predict.model_error import ANY
@@ -142,6 +142,21 @@ def test_the_error_of_all_engines_stands_in_for_one_that_is_not_known() -> None:
     assert VALIDATED_ELSEWHERE in other.warnings
     assert own.rate_per_s and other.rate_per_s
     assert other.rate_per_s.high / other.rate_per_s.value > 1.6 > own.rate_per_s.high / own.rate_per_s.value
+
+
+def test_growth_is_a_rate_a_cache_of_less_data_and_larger_files() -> None:
+    of = predictor(FakeReplay(**TELLS_MEMORY))
+    question = growth.grown(Question(growth=10.0), of.run, of.work)
+    assert question.rate_per_s == pytest.approx(10 * of.run.rate_per_s)
+    less = of.work.memory_bytes - (question.memory_bytes or 0)
+    assert less == pytest.approx(0.9 * of.work.page_cache.likely_bytes, abs=1)
+    small = predictor(FakeReplay(footprints={"log": 10 * GB}))
+    on_slc = Question(placement={"log": "ssd-sata-slc-2008"})
+    plain, ten = small.predict([on_slc, on_slc.model_copy(update={"growth": 10.0})])
+    assert plain.refused is None
+    assert ten.refused and "100.0 GB" in ten.refused.message
+    (answer,) = small.predict([Question(growth=2.0)])
+    assert any("growth: files 2 times as large" in note for note in answer.notes)
 
 
 def test_stolen_processor_time_widens_the_interval() -> None:

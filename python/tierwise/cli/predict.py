@@ -44,6 +44,10 @@ def predict(
     rate: Annotated[
         float | None, typer.Option(min=0.001, max=1e7, help="transactions that arrive in a second, open loop")
     ] = None,
+    growth: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=1000.0, help="data and load, as a multiple of the recorded ones"),
+    ] = None,
     emulated: Annotated[
         bool, typer.Option(help="for devices as tierwise emulates them live, no faster than their path")
     ] = False,
@@ -64,10 +68,14 @@ def predict(
         cpu_speed=cpu_speed,
         clients=clients,
         rate_per_s=rate,
+        growth=growth,
         emulated=emulated,
     )
-    if all_ is not None and rate is not None:
-        raise TierwiseError("--rate: placements are ranked by the highest rate", "leave out --all or --rate")
+    if all_ is not None and (rate is not None or growth is not None):
+        option = "--rate" if rate is not None else "--growth"
+        raise TierwiseError(
+            f"{option}: placements are ranked by the highest rate", f"leave out --all or {option}"
+        )
     placements = [parse_placement(one) for one in placement or []]
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None)
     if all_ is not None:

@@ -97,7 +97,7 @@ def _too_small(question: Question, work: WorkSummary) -> Refusal | None:
     needed: dict[str, int] = {}
     for role, device in question.devices_of(work.footprints).items():
         if device != RECORDED:
-            needed[device] = needed.get(device, 0) + work.footprints[role]
+            needed[device] = needed.get(device, 0) + round(work.footprints[role] * (question.growth or 1.0))
     for device, size_bytes in needed.items():
         capacity_bytes = resolve(device).profile.capacity_bytes
         if size_bytes > capacity_bytes:

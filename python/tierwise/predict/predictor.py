@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.predict import counting, memory
+from tierwise.predict import counting, growth, memory
 from tierwise.predict.answer import Answers
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.doubts import Doubts, doubts, refusal
@@ -129,8 +129,12 @@ class Predictor:
         Args:
             questions: what to change.
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
+
+        Raises:
+            TierwiseError: growth of what the recording does not show.
         """
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
+        questions = [growth.grown(question, self.run, self.work) for question in questions]
         refused = [refusal(question, self.work) for question in questions]
         open_ = [question for question, why in zip(questions, refused, strict=True) if why is None]
         asked = [self._asked(question, numbers) for question in open_]

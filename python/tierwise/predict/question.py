@@ -38,6 +38,8 @@ class Question(Record):
     rate_per_s: float | None = Field(default=None, gt=0, le=1e7)
     """Transactions that arrive in a second, whether those before are done or not; the clients' sessions serve
     them, and their think time between transactions is left out."""
+    growth: float | None = Field(default=None, ge=0.01, le=1000.0)
+    """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""
     emulated: bool = False
     """Whether the answer is for disks that tierwise emulates live, which answer no faster than their path."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tierwise.predict import growth
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
 from tierwise.predict.question import Question
@@ -31,8 +32,9 @@ def notes(
         fresh: whether new devices are as they leave the factory.
     """
     recorded, answer = outcomes
+    grown = growth.assumed(question, run, work)
     run = run.model_copy(update={"clients": question.clients or run.clients})
-    said = [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
+    said = [grown, _cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
     if devices := _devices(question, work):
         state = "as new" if fresh or question.emulated else "after long use"
         said.append(f"devices {state}: {', '.join(devices)}")
