@@ -1,5 +1,6 @@
 //! What a recording asks of the machine, free of the times its devices took.
 
+mod ablation;
 mod breakdown;
 mod emit;
 mod engines;
@@ -8,7 +9,6 @@ mod extract;
 mod index;
 mod limits;
 mod log;
-mod mechanism;
 mod model;
 mod page_cache;
 mod scheduler;
@@ -21,7 +21,7 @@ mod transactions;
 
 pub use breakdown::{Breakdown, ClassTime, FileTraffic, Requests, RoleTraffic, Slice, breakdown};
 pub use error::WorkError;
-pub use mechanism::{Disabled, Mechanism};
+pub use model::mechanism::{Disabled, Mechanism};
 pub use model::step::{Delay, Step};
 pub use model::work::{
     CheckpointRules, Grouping, HotLock, LogRules, Observed, Pace, Partition, RecordedDevice,

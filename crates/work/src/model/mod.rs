@@ -2,5 +2,6 @@
 //!
 //! Nothing here knows how it is found in a recording.
 
+pub(crate) mod mechanism;
 pub(crate) mod step;
 pub(crate) mod work;

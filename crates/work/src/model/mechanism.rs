@@ -1,11 +1,6 @@
 //! Mechanisms of the model by name. Each can be switched off, to measure what it is worth (benchmarks/ablation.py).
-//!
-//! A mechanism that recorded data drives is switched off by taking that data out of the work ([`Disabled::strip`]); the
-//! others ask [`Disabled::has`] where they act.
 
-use crate::scheduler::preemption::PreemptionRules;
-use crate::storage::rules::JournalRules;
-use crate::{Grouping, Pace, RecordedRequest, Reuse, Session, Step, Work, WorkError};
+use crate::WorkError;
 
 macro_rules! mechanisms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
@@ -93,9 +88,6 @@ mechanisms! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disabled(u64);
 
-/// What does nothing, in place of a step.
-const NOTHING: Step = Step::Reuse(Reuse::UNKNOWN);
-
 impl Disabled {
     /// Mechanisms by their names.
     ///
@@ -122,73 +114,6 @@ impl Disabled {
     pub fn has(self, mechanism: Mechanism) -> bool {
         self.0 & (1 << mechanism as u64) != 0
     }
-
-    /// Takes out of work what drives these mechanisms.
-    pub(crate) fn strip(self, work: &mut Work) {
-        for mechanism in Mechanism::ALL.iter().filter(|one| self.has(**one)) {
-            strip(work, *mechanism);
-        }
-    }
-}
-
-fn strip(work: &mut Work, mechanism: Mechanism) {
-    match mechanism {
-        Mechanism::WakeupLatency => work.wakeups.start_at_once(),
-        Mechanism::CoreAffinity => {
-            work.wakeups.move_freely();
-            work.client_cores.clear();
-            work.sessions.iter_mut().for_each(|one| one.cores.clear());
-        }
-        Mechanism::Preemption => work.preemption = PreemptionRules::default(),
-        Mechanism::BackgroundLoad => work.foreign_cpu_share = 0.0,
-        Mechanism::ClientThreads => work.sessions.iter_mut().for_each(|one| one.client = None),
-        Mechanism::BackgroundSessions => work.sessions.retain(|one| one.pace == Pace::Loop),
-        Mechanism::FlushSharing => work
-            .log
-            .iter_mut()
-            .filter(|log| log.grouping != Grouping::Exclusive)
-            .for_each(|log| log.grouping = Grouping::Alone),
-        Mechanism::LeaderCpu => work
-            .log
-            .iter_mut()
-            .for_each(|log| (log.leader_cpu_ns, log.release_cpu_ns) = (0, 0)),
-        Mechanism::WalCheckpoints => {
-            work.checkpoints = None;
-            replace(work, |step| {
-                matches!(step, Step::Checkpoint | Step::Frames { .. })
-            });
-        }
-        Mechanism::HotLocks => replace(work, |step| matches!(step, Step::Lock { .. })),
-        Mechanism::ClientRunOn => replace(work, |step| matches!(step, Step::ClientRunOn { .. })),
-        Mechanism::ClientHeadStart => steps(work).for_each(|step| {
-            if let Step::Cpu { head_start_ns, .. } = step {
-                *head_start_ns = 0;
-            }
-        }),
-        Mechanism::JournalThreads => work.journal = JournalRules::default(),
-        Mechanism::IoCpuCost => work.storage = None,
-        Mechanism::EmpiricalClasses => requests(work).for_each(|one| {
-            (one.depth, one.log) = (0, false);
-        }),
-        _ => {}
-    }
-}
-
-fn steps(work: &mut Work) -> impl Iterator<Item = &mut Step> {
-    let sessions = work.sessions.iter_mut();
-    sessions.flat_map(|session: &mut Session| &mut session.steps)
-}
-
-fn replace(work: &mut Work, is_such: fn(&Step) -> bool) {
-    let such = steps(work).filter(|step| is_such(step));
-    such.for_each(|step| *step = NOTHING);
-}
-
-fn requests(work: &mut Work) -> impl Iterator<Item = &mut RecordedRequest> {
-    work.devices.iter_mut().flat_map(|device| {
-        let either = device.reads.iter_mut().chain(&mut device.writes);
-        either.chain(&mut device.flushes)
-    })
 }
 
 #[cfg(test)]
@@ -203,17 +128,5 @@ mod tests {
         assert!(Mechanism::ALL.iter().all(|one| all.has(*one)));
         assert!(Disabled::named(&["warp".to_owned()]).is_err());
         assert!(!Disabled::default().has(Mechanism::Preemption));
-    }
-
-    #[test]
-    fn what_drives_a_mechanism_is_taken_out() {
-        let mut work = Work {
-            foreign_cpu_share: 0.3,
-            storage: Some(crate::StorageCost::default()),
-            ..Work::default()
-        };
-        let names = ["background_load", "io_cpu_cost"].map(str::to_owned);
-        Disabled::named(&names).expect("names").strip(&mut work);
-        assert_eq!((work.foreign_cpu_share, work.storage), (0.0, None));
     }
 }

@@ -1,0 +1,96 @@
+//! Work without what drives a mechanism. Mechanisms that no recorded data drives ask [`crate::Disabled::has`] where they act.
+
+use crate::model::mechanism::Mechanism;
+use crate::scheduler::preemption::PreemptionRules;
+use crate::storage::rules::JournalRules;
+use crate::{Grouping, Pace, RecordedRequest, Reuse, Session, Step, Work};
+
+/// What does nothing, in place of a step.
+const NOTHING: Step = Step::Reuse(Reuse::UNKNOWN);
+
+/// Takes out of work what drives its mechanisms that are switched off.
+pub(crate) fn strip(work: &mut Work) {
+    let disabled = work.disabled;
+    let all = Mechanism::ALL.iter();
+    all.filter(|one| disabled.has(**one))
+        .for_each(|one| take_out(work, *one));
+}
+
+fn take_out(work: &mut Work, mechanism: Mechanism) {
+    match mechanism {
+        Mechanism::WakeupLatency => work.wakeups.start_at_once(),
+        Mechanism::CoreAffinity => {
+            work.wakeups.move_freely();
+            work.client_cores.clear();
+            work.sessions.iter_mut().for_each(|one| one.cores.clear());
+        }
+        Mechanism::Preemption => work.preemption = PreemptionRules::default(),
+        Mechanism::BackgroundLoad => work.foreign_cpu_share = 0.0,
+        Mechanism::ClientThreads => work.sessions.iter_mut().for_each(|one| one.client = None),
+        Mechanism::BackgroundSessions => work.sessions.retain(|one| one.pace == Pace::Loop),
+        Mechanism::FlushSharing => work
+            .log
+            .iter_mut()
+            .filter(|log| log.grouping != Grouping::Exclusive)
+            .for_each(|log| log.grouping = Grouping::Alone),
+        Mechanism::LeaderCpu => work
+            .log
+            .iter_mut()
+            .for_each(|log| (log.leader_cpu_ns, log.release_cpu_ns) = (0, 0)),
+        Mechanism::WalCheckpoints => {
+            work.checkpoints = None;
+            replace(work, |step| {
+                matches!(step, Step::Checkpoint | Step::Frames { .. })
+            });
+        }
+        Mechanism::HotLocks => replace(work, |step| matches!(step, Step::Lock { .. })),
+        Mechanism::ClientRunOn => replace(work, |step| matches!(step, Step::ClientRunOn { .. })),
+        Mechanism::ClientHeadStart => steps(work).for_each(|step| {
+            if let Step::Cpu { head_start_ns, .. } = step {
+                *head_start_ns = 0;
+            }
+        }),
+        Mechanism::JournalThreads => work.journal = JournalRules::default(),
+        Mechanism::IoCpuCost => work.storage = None,
+        Mechanism::EmpiricalClasses => requests(work).for_each(|one| {
+            (one.depth, one.log) = (0, false);
+        }),
+        _ => {}
+    }
+}
+
+fn steps(work: &mut Work) -> impl Iterator<Item = &mut Step> {
+    let sessions = work.sessions.iter_mut();
+    sessions.flat_map(|session: &mut Session| &mut session.steps)
+}
+
+fn replace(work: &mut Work, is_such: fn(&Step) -> bool) {
+    let such = steps(work).filter(|step| is_such(step));
+    such.for_each(|step| *step = NOTHING);
+}
+
+fn requests(work: &mut Work) -> impl Iterator<Item = &mut RecordedRequest> {
+    work.devices.iter_mut().flat_map(|device| {
+        let either = device.reads.iter_mut().chain(&mut device.writes);
+        either.chain(&mut device.flushes)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Disabled, StorageCost};
+
+    #[test]
+    fn what_drives_a_mechanism_is_taken_out() {
+        let names = ["background_load", "io_cpu_cost"].map(str::to_owned);
+        let mut work = Work {
+            foreign_cpu_share: 0.3,
+            storage: Some(StorageCost::default()),
+            disabled: Disabled::named(&names).expect("their names"),
+            ..Work::default()
+        };
+        strip(&mut work);
+        assert_eq!((work.foreign_cpu_share, work.storage), (0.0, None));
+    }
+}
