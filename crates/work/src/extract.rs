@@ -21,7 +21,9 @@ use crate::transactions::{
     clients, coldness_cost, database_lock, explicit_transactions, hot_locks, observed, previous,
     status,
 };
-use crate::{Disabled, Grouping, Pace, PreemptionRules, Session, Work, WorkError, ablation, limits};
+use crate::{
+    Disabled, Grouping, Pace, PreemptionRules, Session, Work, WorkError, ablation, limits,
+};
 
 /// More than this appended between two commits is a load, not a transaction.
 const BULK_BYTES: u64 = 1 << 20;
