@@ -257,8 +257,10 @@ def test_the_control_workload_reads_both(tmp_path: Path) -> None:
 def test_few_readings_reject_nothing() -> None:
     slow = Reading(cpu_per_s=300, sync_per_s=2000)
     bounds = Control()
-    assert control.differs([slow], [STEADY] * 4, [], bounds) is None
-    assert control.differs([slow], [STEADY] * 5, [], bounds) is not None
+    assert control.slower([slow], [STEADY] * 4, [], bounds) is None
+    assert control.slower([slow], [STEADY] * 5, [], bounds) is not None
+    quick = Reading(cpu_per_s=900, sync_per_s=9000)
+    assert control.slower([quick], [STEADY] * 5, [STEADY] * 5, bounds) is None
     jittery = Reading(cpu_per_s=600, sync_per_s=1300)
-    assert control.differs([jittery], [STEADY] * 5, [STEADY] * 4, bounds) is None
-    assert control.differs([jittery], [STEADY] * 5, [STEADY] * 5, bounds) is not None
+    assert control.slower([jittery], [STEADY] * 5, [STEADY] * 4, bounds) is None
+    assert control.slower([jittery], [STEADY] * 5, [STEADY] * 5, bounds) is not None

@@ -28,8 +28,8 @@ warm_up_s = 1
 [control]
 cpu_s = 0.05
 sync_s = 0.05
-cpu_differs = 100
-sync_differs = 100
+cpu_slower = 0.99
+sync_slower = 0.99
 late_share = 100
 [devices]
 ram = "ram"

@@ -16,7 +16,7 @@ warm_up_s = 1
 [control]
 cpu_s = 0.01
 sync_s = 0.01
-cpu_differs = 0.05
+cpu_slower = 0.05
 [devices]
 own = "own"
 disk = "hdd-7k2"

@@ -33,13 +33,13 @@ def read(control: Control, place: Path) -> Reading:
     return Reading(cpu_per_s=_cpu(control.cpu_s), sync_per_s=_sync(control.sync_s, place))
 
 
-def differs(
+def slower(
     mine: Sequence[Reading],
     everywhere: Sequence[Reading],
     here: Sequence[Reading],
     control: Control,
 ) -> str | None:
-    """Why a run is to be repeated by the readings around it; ``None`` if they are as usual.
+    """Why a run is to be repeated by the readings around it; ``None`` if they are as usual or better.
 
     Args:
         mine: before and after the run.
@@ -48,15 +48,15 @@ def differs(
         control: the declared bounds.
     """
     for name, earlier, bound in (
-        ("cpu", everywhere, control.cpu_differs),
-        ("sync", here, control.sync_differs),
+        ("cpu", everywhere, control.cpu_slower),
+        ("sync", here, control.sync_slower),
     ):
-        if len(earlier) < control.fewest:
+        if not mine or len(earlier) < control.fewest:
             continue
         usual = median(getattr(one, f"{name}_per_s") for one in earlier)
-        off = max((getattr(one, f"{name}_per_s") / usual - 1 for one in mine), key=abs, default=0.0)
-        if abs(off) > bound:
-            return f"the control workload's {name} differed by {off:+.1%} from the round's median"
+        off = min(getattr(one, f"{name}_per_s") for one in mine) / usual - 1
+        if off < -bound:
+            return f"the control workload's {name} was {-off:.1%} below the round's median"
     return None
 
 

@@ -185,7 +185,7 @@ class _Runner:
         here = [
             reading for one in self._rows if _synced_on(one) == _synced_on(row) for reading in one.control
         ]
-        if why := control.differs(row.control, earlier, here, bounds):
+        if why := control.slower(row.control, earlier, here, bounds):
             problems.append(why)
         if row.status != "ok" or not problems:
             return row.model_copy(update={"attempt": attempt})

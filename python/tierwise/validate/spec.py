@@ -32,9 +32,9 @@ class Control(Record):
     """Length of the loop on each core."""
     sync_s: PositiveFloat = 1.0
     """Length of the loop of small synchronous writes on the storage of the run."""
-    cpu_differs: PositiveFloat = 0.08
-    """Relative difference from the round's median beyond which a run is repeated."""
-    sync_differs: PositiveFloat = 0.3
+    cpu_slower: PositiveFloat = 0.08
+    """How far below the round's median a reading may be, as a share of it; else the run is repeated."""
+    sync_slower: PositiveFloat = 0.3
     """The same for the writes."""
     late_share: PositiveFloat = 0.02
     """Lateness of an emulated disk, as a share of the run, beyond which the run is repeated."""
