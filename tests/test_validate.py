@@ -222,7 +222,7 @@ def test_a_disturbed_run_is_repeated_at_most_twice(
     rows = read_rows(tmp_path / "v")
     bad = [one for one in rows if one.slot == ("restore", "all-7k2", "measured", 0)]
     assert [one.status for one in bad] == ["spoilt"] * 3
-    assert "cpu differed by -16.7%" in bad[0].problems[0]
+    assert "cpu was 16.7% below" in bad[0].problems[0]
     late = [one for one in rows if one.slot == ("restore", "log-nvme", "measured", 1)]
     assert [one.status for one in late] == ["spoilt", "ok"]
     assert "late by 3.0%" in late[0].problems[0]
