@@ -1,23 +1,25 @@
-"""What each mechanism of the model is worth: predictions of validated rounds, with and without it.
+"""What each mechanism of the model is worth: recordings and validated predictions, with and without it.
 
-``python benchmarks/ablation.py FOLDER [--only MECHANISM...]`` judges rounds of ``tierwise validate`` in a folder, with
-their recordings, once as they are and once for each mechanism switched off. The intervals of a family of clients hold
-the error that was learnt, without the mechanism too, from all other families. Printed as a Markdown table: the mean
-interval score (lower is better), the mean of |ln(predicted / measured)| of predictions and of controls, and how much
-the latter two rise without the mechanism, with a 95 % bootstrap interval over cases. Nothing is measured.
+``python benchmarks/ablation.py FOLDER [--only MECHANISM...]`` judges rounds of ``tierwise validate`` in a
+folder, with their recordings, once as they are and once for each mechanism switched off. The intervals of a
+family of clients hold the error that was learnt, without the mechanism too, from all other families. Printed
+as a Markdown table: the mean interval score (lower is better); the mean of |ln(predicted / measured)|, and of
+|ln(reproduced / recorded)|, which no difference between two runs disturbs; how much each rises without the
+mechanism, with a 95 % bootstrap interval over cases. Nothing is measured.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from tierwise import _core, validate
-from tierwise.validate.accuracy import Pair, by, summary
+from tierwise.validate.accuracy import Accuracy, summary
 
 RESAMPLES = 2000
 CHANCE = 0.002
@@ -33,45 +35,51 @@ def main() -> int:
     options = parser.parse_args()
     rounds = validate.rounds_in(options.folder)
     whole = validate.judge(rounds, str)[0]
-    print("| switched off | interval score | error | rises by | controls | rise by | |\n|" + " --- |" * 7)
-    print(_row("nothing", whole.predictions, whole.controls, "", "", ""), flush=True)
+    print("| switched off | interval score | predicted | rises by | reproduced | rises by | |")
+    print("|" + " --- |" * 7)
+    print(_row("nothing", whole, "", "", ""), flush=True)
     for name in options.only:
         found = validate.judge(rounds, str, [name])[0]
-        rise = _rise(whole.predictions, found.predictions)
-        control_rise = _rise(whole.controls, found.controls)
-        columns = (*map(_interval, (rise, control_rise)), _meaning(rise, control_rise))
-        print(_row(name, found.predictions, found.controls, *columns), flush=True)
+        rises = _rise(_predicted(whole), _predicted(found)), _rise(_reproduced(whole), _reproduced(found))
+        print(_row(name, found, *map(_interval, rises), _meaning(*rises)), flush=True)
     return 0
 
 
-def _row(name: str, predictions: Sequence[Pair], controls: Sequence[Pair], *columns: str) -> str:
-    rise, control_rise, meaning = columns
-    score = summary(predictions).score or 0.0
-    errors = [f"{100 * np.mean(list(_errors(pairs).values())):.1f} %" for pairs in (predictions, controls)]
-    return f"| {name} | {score:.3f} | {errors[0]} | {rise} | {errors[1]} | {control_rise} | {meaning} |"
+def _row(name: str, accuracy: Accuracy, *columns: str) -> str:
+    rise, reproduced_rise, meaning = columns
+    score = summary(accuracy.predictions).score or 0.0
+    predicted, reproduced = (
+        f"{100 * np.mean(list(errors.values())):.1f} %"
+        for errors in (_predicted(accuracy), _reproduced(accuracy))
+    )
+    return f"| {name} | {score:.3f} | {predicted} | {rise} | {reproduced} | {reproduced_rise} | {meaning} |"
 
 
-def _errors(pairs: Sequence[Pair]) -> dict[Key, float]:
-    return {_key(pair): abs(pair.log_error) for pair in pairs if pair.log_error is not None}
+def _predicted(accuracy: Accuracy) -> dict[Key, float]:
+    return {
+        (pair.case, pair.recorded, pair.placement, pair.block, pair.round): abs(pair.log_error)
+        for pair in accuracy.predictions
+        if pair.log_error is not None
+    }
 
 
-def _key(pair: Pair) -> Key:
-    return pair.case, pair.recorded, pair.placement, pair.block, pair.round
+def _reproduced(accuracy: Accuracy) -> dict[Key, float]:
+    return {
+        (one.case, one.recorded, one.recorded, one.block, one.round): abs(math.log1p(one.error))
+        for one in accuracy.reproductions
+        if one.error is not None
+    }
 
 
-def _rise(whole: Sequence[Pair], without: Sequence[Pair]) -> tuple[float, float, float]:
-    """Mean rise of the errors of what both answered, with its interval: cases are drawn, not pairs."""
-    errors = _errors(without)
-    cases = [
-        [errors[_key(pair)] - abs(pair.log_error) for pair in own if pair.log_error is not None and _key(pair) in errors]
-        for own in by(whole, "case").values()
-    ]
-    cases = [own for own in cases if own]
+def _rise(whole: Mapping[Key, float], without: Mapping[Key, float]) -> tuple[float, float, float]:
+    """Mean rise of the errors that both have, with its interval: cases are drawn, not errors."""
+    cases: dict[str, list[float]] = {}
+    for key in whole.keys() & without.keys():
+        cases.setdefault(key[0], []).append(without[key] - whole[key])
     random = np.random.default_rng(0)
     drawn = random.integers(len(cases), size=(RESAMPLES, len(cases)))
-    sums, counts = np.array([sum(own) for own in cases]), np.array([len(own) for own in cases])
-    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
+    sums, counts = (np.array([of(cases[name]) for name in sorted(cases)]) for of in (sum, len))
+    low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [0.025, 0.975])
     return float(sums.sum() / counts.sum()), float(low), float(high)
 
 

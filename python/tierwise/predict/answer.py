@@ -18,11 +18,12 @@ from tierwise.roles import Role
 UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.4, "p99": 0.4}
 """Half widths of the logarithm for a model that was never measured: of rates, what published replay gets at
 worst; of the tail of latencies twice that, by judgement."""
-_FEW = "not validated: too few predictions were measured on this kind of engine from this kind of storage to that, so"
-NOT_VALIDATED = (
-    f"{_FEW} for the error of the model the intervals hold a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
+_FEW = (
+    "not validated: too few predictions were measured on this kind of engine from this kind of storage to that, "
+    "so for the error of the model the intervals hold "
 )
-VALIDATED_ELSEWHERE = f"{_FEW} the intervals hold the error that was found on all engines together"
+NOT_VALIDATED = _FEW + "a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
+VALIDATED_ELSEWHERE = _FEW + "what was found on all engines together"
 _LEAST_WAITING = 20
 _MOST_WAITING_SHARE = 0.03
 """Transactions that may wait at the end at a rate that can be kept, in all and of those that arrived."""

@@ -1,4 +1,4 @@
-"""Data and load grown together: a question as it is asked of the simulator, and what that takes for granted."""
+"""Data and load grown together: a question as the simulator is asked it, and what that takes for granted."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def grown(question: Question, run: RecordedRun, work: WorkSummary) -> Question:
     if question.rate_per_s is None and question.clients is None:
         changes["rate_per_s"] = run.rate_per_s * question.growth
     if question.memory_bytes is None and work.can_change_memory:
-        held_bytes = work.page_cache.likely_bytes
-        less_bytes = round(held_bytes * (1 - 1 / question.growth))
-        changes["memory_bytes"] = max(work.memory_bytes - less_bytes, work.page_cache.engine_bytes + _LEAST_CACHE)
+        cache = work.page_cache
+        less_bytes = round(cache.likely_bytes * (1 - 1 / question.growth))
+        changes["memory_bytes"] = max(work.memory_bytes - less_bytes, cache.engine_bytes + _LEAST_CACHE)
     return question.model_copy(update=changes)
 
 
@@ -50,6 +50,6 @@ def assumed(question: Question, run: RecordedRun, work: WorkSummary) -> str | No
         else "the recording does not tell what another share of them in memory would change"
     )
     return (
-        f"growth: files {question.growth:g} times as large, {load}; {cache}; each transaction does what it did, and the "
-        "engine's own buffer answers the same share of its reads: enlarge it with the data"
+        f"growth: files {question.growth:g} times as large, {load}; {cache}; each transaction does what it did, "
+        "and the engine's own buffer answers the same share of its reads: enlarge it with the data"
     )

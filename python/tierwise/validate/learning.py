@@ -17,14 +17,14 @@ from tierwise.validate.accuracy import Pair
 _LEVEL = 0.95
 _LEAST_SPREAD = 0.01
 _FEWEST = 10
-"""With fewer predictions of an engine on a path, what was learnt of all engines stands in, and predictions say so."""
+"""With fewer predictions of an engine on a path, what was learnt of all engines stands in, which is said."""
 
 Error = tuple[str, float, float]
 """Family; logarithm of the predicted speed-up; logarithm of predicted over measured."""
 
 
 def learn(pairs: Sequence[Pair], day: str) -> ModelError:
-    """Errors of rates and percentiles, of each engine and path that has enough predictions, and of all engines."""
+    """Errors of rates and percentiles, of each engine and of all on each path, where predictions are enough."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         if not pair.control:
