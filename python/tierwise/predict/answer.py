@@ -19,7 +19,7 @@ UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.
 """Half widths of the logarithm for a model that was never measured: of rates, what published replay gets at
 worst; of the tail of latencies twice that, by judgement."""
 _FEW = (
-    "not validated: too few predictions were measured on this kind of engine from this kind of storage to that, "
+    "not validated: too few predictions were measured on this kind of engine from this storage to that, "
     "so for the error of the model the intervals hold "
 )
 NOT_VALIDATED = _FEW + "a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"

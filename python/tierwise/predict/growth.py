@@ -50,6 +50,7 @@ def assumed(question: Question, run: RecordedRun, work: WorkSummary) -> str | No
         else "the recording does not tell what another share of them in memory would change"
     )
     return (
-        f"growth: files {question.growth:g} times as large, {load}; {cache}; each transaction does what it did, "
-        "and the engine's own buffer answers the same share of its reads: enlarge it with the data"
+        f"growth: files {question.growth:g} times as large, {load}; {cache}; "
+        "each transaction does what it did, and the engine's own buffer answers the same share of its reads: "
+        "enlarge it with the data"
     )

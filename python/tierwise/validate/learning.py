@@ -24,7 +24,7 @@ Error = tuple[str, float, float]
 
 
 def learn(pairs: Sequence[Pair], day: str) -> ModelError:
-    """Errors of rates and percentiles, of each engine and of all on each path, where predictions are enough."""
+    """Errors of rates and percentiles on each path, of each engine and of all, where there are enough."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         if not pair.control:
