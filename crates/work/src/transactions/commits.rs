@@ -1,8 +1,10 @@
 //! Commits that show: own flushes of the log, waits for others' flushes and for a second copy, as one where they
 //! belong together.
 
-use tierwise_recording::{Call, CallKind, Role};
+use tierwise_recording::{Call, CallKind, Role, State};
 
+use crate::Grouping;
+use crate::engines::FlushSharing;
 use crate::index::calls::makes_durable;
 use crate::index::calls::{received, sent};
 use crate::index::rows::Rows;
@@ -29,15 +31,17 @@ pub(crate) struct SeenCommit {
     pub(crate) end_ns: u64,
 }
 
-/// Commits that show: own flushes of the log, waits for others' flushes, or both together.
+/// Commits of a thread that show: own flushes of the log, waits for others' flushes, or both together.
 pub(crate) fn commits(
     rows: &Rows<'_>,
     flushes: &LogFlushes,
+    thread: u32,
     segments: &[Segment],
 ) -> Vec<SeenCommit> {
     let mut search = CommitSearch {
         rows,
         flushes,
+        states: rows.states(thread),
         found: Vec::new(),
         written: None,
         written_cpu_ns: 0,
@@ -51,7 +55,9 @@ pub(crate) fn commits(
                 search.cpu_ns += segment.time_ns();
                 search.written_cpu_ns += segment.time_ns();
             }
-            SegmentKind::Wait { cause, .. } => search.wait(cause, SeenCommit::of(index, segment)),
+            SegmentKind::Wait { cause, state } => {
+                search.wait(cause, state, SeenCommit::of(index, segment));
+            }
             SegmentKind::Call { call } => {
                 if let Some(call) = rows.call(call) {
                     search.call(call, index);
@@ -76,6 +82,7 @@ impl SeenCommit {
 struct CommitSearch<'a> {
     rows: &'a Rows<'a>,
     flushes: &'a LogFlushes,
+    states: &'a [State],
     found: Vec<SeenCommit>,
     /// The first write to the log that no flush has followed: its segment and its start.
     written: Option<(u32, u64)>,
@@ -87,15 +94,27 @@ struct CommitSearch<'a> {
 }
 
 impl CommitSearch<'_> {
-    fn wait(&mut self, cause: WaitCause, seen: SeenCommit) {
+    fn wait(&mut self, cause: WaitCause, state: u32, seen: SeenCommit) {
         match cause {
             WaitCause::LogReplica => {
                 self.add(seen, self.cpu_ns < BOTH_COPIES_NS);
                 self.own = true;
             }
-            WaitCause::LogQueue => self.part(seen, false),
+            WaitCause::LogQueue => self.part(seen, self.is_done(state)),
             _ => {}
         }
+    }
+
+    /// Whether a wait for a flush ended a commit: a leader of a write group takes those who wait when it starts, and
+    /// whoever came later is woken to lead.
+    fn is_done(&self, state: u32) -> bool {
+        let groups = FlushSharing::Always(Grouping::WriteGroup);
+        let wait = &self.states[state as usize];
+        let flush = self
+            .flushes
+            .that_woke(wait.waker, wait.start_ns, wait.end_ns);
+        self.rows.engine.flush_sharing == groups
+            && flush.is_some_and(|flush| wait.start_ns < flush.start_ns)
     }
 
     fn call(&mut self, call: &Call, index: u32) {

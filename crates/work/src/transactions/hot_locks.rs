@@ -156,7 +156,8 @@ fn released(turns: Option<&Vec<&RawTurn>>, time_ns: u64) -> Option<bool> {
     None
 }
 
-/// Makes every turn of a shape take the lock; gives the turns that do.
+/// Makes every turn of a shape take the lock; gives the turns that do. A session whose transactions never end would keep
+/// it: it takes none.
 fn mark(
     sessions: &[Vec<RawTurn>],
     meanings: &mut [Vec<Meaning>],
@@ -167,6 +168,9 @@ fn mark(
     let before = group.waits.iter().map(|wait| wait.before).sum::<f64>() / group.waits.len() as f64;
     let mut taken = Vec::new();
     for (session, turns) in sessions.iter().enumerate() {
+        if !meanings[session].iter().any(|meaning| meaning.ends) {
+            continue;
+        }
         for (number, turn) in turns.iter().enumerate() {
             if turn.shape == shape && (turn.complete || !turn.served) {
                 let at_ns = (turn.cpu_ns() as f64 * before) as u64;

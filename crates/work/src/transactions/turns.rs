@@ -71,9 +71,9 @@ pub(crate) fn turns_of(
         let starts = at_requests(rows, &segments);
         (segments, starts)
     } else {
-        after_commits(rows, flushes, segments)
+        after_commits(rows, flushes, thread, segments)
     };
-    let commits = commits(rows, flushes, &segments);
+    let commits = commits(rows, flushes, thread, &segments);
     let asked = (starts.iter()).map(|&start| received_in(rows, &segments, start));
     let mut asked: Vec<u64> = asked.collect();
     asked.insert(0, 0);
@@ -163,9 +163,10 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
 fn after_commits(
     rows: &Rows<'_>,
     flushes: &LogFlushes,
+    thread: u32,
     segments: Vec<Segment>,
 ) -> (Vec<Segment>, Vec<usize>) {
-    let seen = commits(rows, flushes, &segments);
+    let seen = commits(rows, flushes, thread, &segments);
     let mut ends: Vec<u64> = seen.iter().map(|commit| commit.end_ns).collect();
     ends.extend(journal_ends(rows, &segments));
     ends.sort_unstable();

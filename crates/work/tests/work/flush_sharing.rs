@@ -1,7 +1,7 @@
 //! How commits share flushes: by the engine's rules, or by which threads wake which.
 
 use tierwise_recording::{CallKind, NONE, Recording, ThreadClass, UNKNOWN};
-use tierwise_work::{Grouping, Work};
+use tierwise_work::{Grouping, Step, Work};
 
 use crate::made::{Doing, Made};
 
@@ -60,5 +60,61 @@ fn the_rules_of_an_engine_come_before_what_its_waits_show() {
         let work = Work::from_recording(&recorded(engine, engine == "mariadb")).expect("work");
         assert_eq!(grouping(&work), Some(expected));
         assert!(!work.limits.iter().any(|limit| limit.contains("no rules")));
+    }
+}
+
+/// A session leads all flushes; another one comes back at once, and waits for the next.
+fn led_by_one() -> Recording {
+    let mut made = Made::new("rocksdb");
+    let [leader, follower] = [(); 2].map(|()| made.thread(ThreadClass::Session));
+    let (log, _) = made.log_and_data();
+    for begin_ns in (0..CYCLES).map(|cycle| cycle * CYCLE_NS) {
+        made.at(leader, begin_ns).sync(log, FLUSH_NS).cpu(302_000);
+    }
+    let mut doing = made.at(follower, 0);
+    for _ in 0..CYCLES {
+        doing.cpu(10_000);
+        waits(&mut doing, CYCLE_NS - 10_000, leader);
+    }
+    made.finish()
+}
+
+#[test]
+fn who_waited_when_a_write_group_was_led_has_committed() {
+    let work = Work::from_recording(&led_by_one()).expect("work");
+    let commits = work.sessions.iter().map(|session| {
+        let steps = session.steps.iter();
+        steps.filter(|step| **step == Step::Commit).count() as u64
+    });
+    let commits: Vec<u64> = commits.collect();
+    assert!(
+        commits.iter().all(|&count| count + 2 >= CYCLES),
+        "{commits:?}"
+    );
+}
+
+#[test]
+fn a_session_that_never_commits_keeps_no_lock() {
+    let mut made = Made::new("rocksdb");
+    let [leader, other, idler] = [(); 3].map(|()| made.thread(ThreadClass::Session));
+    let (log, _) = made.log_and_data();
+    for begin_ns in (0..CYCLES).map(|cycle| cycle * CYCLE_NS) {
+        let mut doing = made.at(leader, begin_ns);
+        doing.sync(log, FLUSH_NS).cpu(202_000);
+        waits(&mut doing, 50_000, other);
+        doing.cpu(50_000);
+        let mut doing = made.at(other, begin_ns);
+        doing.cpu(370_000).sync(log, 20_000).cpu(9_000);
+    }
+    made.at(idler, 0).cpu(CYCLES * CYCLE_NS);
+    let work = Work::from_recording(&made.finish()).expect("work");
+    assert!(!work.locks.is_empty(), "no lock was found");
+    for session in &work.sessions {
+        let locks = session
+            .steps
+            .iter()
+            .any(|step| matches!(step, Step::Lock { .. }));
+        let commits = session.steps.contains(&Step::Commit);
+        assert!(commits || !locks, "{} keeps a lock", session.name);
     }
 }
