@@ -105,7 +105,7 @@ class Replayer:
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
             "enough": asked.enough,
             "seed": asked.seed,
-            "live": {"serial_flush": True} if question.emulated else None,
+            "live": {} if question.emulated else None,
             "worn": not (self.fresh or question.emulated),
         }
 

@@ -39,8 +39,6 @@ pub struct EmulationOptions {
     /// Path latency that the emulation subtracts from device time, in microseconds; none for the default.
     #[serde(default)]
     pub path_us: Option<f64>,
-    /// Whether a flush delays the kernel's write-back.
-    pub serial_flush: bool,
 }
 
 /// One question with one seed.
@@ -150,7 +148,6 @@ impl EmulationOptions {
                 Some(path_us) => nanos(path_us, 1e3, "path_us")?,
                 None => PATH_NS,
             },
-            serial_flush: self.serial_flush,
         })
     }
 }

@@ -33,16 +33,11 @@ pub struct EmulatedPath {
     /// Path latency that the emulation subtracts from a request's device time, in nanoseconds. A request whose device
     /// is slower than that takes the device's time.
     pub path_ns: u64,
-    /// While a partition flushes, its write-back waits: the loop device has one worker for both.
-    pub serial_flush: bool,
 }
 
 impl EmulatedPath {
     /// The emulation's defaults.
-    pub(crate) const DEFAULT: Self = Self {
-        path_ns: PATH_NS,
-        serial_flush: true,
-    };
+    pub(crate) const DEFAULT: Self = Self { path_ns: PATH_NS };
 }
 
 /// How reads count of which the recording does not tell whether another size of memory would answer them.

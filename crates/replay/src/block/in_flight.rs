@@ -14,8 +14,6 @@ pub(crate) struct InFlight {
     pub(crate) sent_at: Nanos,
     /// Whether it has passed the path.
     pub(crate) passed: bool,
-    /// When it arrived at its device.
-    pub(crate) came_at: Nanos,
     pub(crate) costs: RequestCosts,
 }
 

@@ -1,12 +1,11 @@
 //! Processor time of requests beside the requesting session: the kernel's threads for block devices and file systems,
 //! and an emulated disk's server.
 //!
-//! Sources: the recording's own figures (docs/work.md); crates/disk/src/service.rs: a thread with real-time priority
-//! completes requests, and spins before each. Not modelled: which thread does what, so only the cores limit how many
-//! requests are served at a time.
+//! Sources: the recording's own figures (docs/work.md); crates/disk/src/service.rs. Not modelled: which thread does
+//! what, so only the cores limit how many requests are served at a time; that the server spins before it answers.
 
 use tierwise_device::{Nanos, Op, Request};
-use tierwise_work::{Mechanism, RequestCost, StorageCost, spin_ns};
+use tierwise_work::{Mechanism, RequestCost, StorageCost};
 
 use crate::api::scenario::{EmulatedPath, Scenario};
 use crate::program::prepared::Program;
@@ -54,18 +53,13 @@ pub(crate) enum RequestPath {
 pub(crate) struct IoCpuCost {
     cost: StorageCost,
     request: RequestCost,
-    /// Whether a server spins before it completes requests.
-    spins: bool,
     pub(crate) path: RequestPath,
     /// Path latency that the emulation subtracts: requests complete so much earlier.
     pub(crate) path_credit_ns: Nanos,
-    /// Whether write-back waits for flushes.
-    pub(crate) serial_flush: bool,
     /// Of a write's byte cost, the share that one write at a time can use.
     store_share: f64,
     cpu_speed: f64,
     last_sent: Nanos,
-    last_answer: Nanos,
 }
 
 impl IoCpuCost {
@@ -98,7 +92,6 @@ impl IoCpuCost {
                 kib_ns: cost.kernel.kib_ns + cost.server.kib_ns,
                 idle_ns: cost.kernel.idle_ns + cost.server.idle_ns,
             },
-            spins: emulated && known && !program.is_off(Mechanism::Spin),
             path: match live {
                 None => RequestPath::Direct,
                 Some(_) if known => RequestPath::EmulatedThreads,
@@ -107,15 +100,12 @@ impl IoCpuCost {
             path_credit_ns: live
                 .filter(|_| !program.is_off(Mechanism::PathCredit))
                 .map_or(0, |live| live.path_ns),
-            serial_flush: live
-                .is_some_and(|live| live.serial_flush && !program.is_off(Mechanism::SerialFlush)),
             store_share: match program.is_off(Mechanism::SerialStore) {
                 true => 0.0,
                 false => STORE_SHARE,
             },
             cpu_speed: scenario.cpu_speed,
             last_sent: 0,
-            last_answer: 0,
         }
     }
 
@@ -139,17 +129,6 @@ impl IoCpuCost {
             aside_ns: (all_ns - before_ns - store_ns - after_ns).max(0.0) as Nanos,
             store_ns: store_ns as Nanos,
             after_ns: after_ns as Nanos,
-        }
-    }
-
-    /// Time that the server spins before it completes a request that arrived at `came_at`.
-    pub(crate) fn spin_ns(&mut self, now: Nanos, came_at: Nanos) -> Nanos {
-        let waits_from = self.last_answer.max(came_at);
-        self.last_answer = now;
-        if self.spins {
-            spin_ns(now - waits_from)
-        } else {
-            0
         }
     }
 }

@@ -27,13 +27,9 @@ pub(crate) struct Storage {
     pub(crate) traffic: [Traffic; Role::ALL.len()],
     /// Of each role: requests on the path to the device, in the order sent.
     pub(crate) arriving: [VecDeque<u32>; Role::ALL.len()],
-    /// Of each role: writes that wait behind a flush.
-    held: [VecDeque<(u32, Request)>; Role::ALL.len()],
     completions: Vec<Completion>,
     /// Processor time charged for requests and not yet run.
     pub(crate) charges: VecDeque<(CpuCharge, Nanos)>,
-    /// Time that servers of emulated disks spun, not yet charged to a core.
-    pub(crate) spun_ns: Nanos,
 }
 
 impl Storage {
@@ -53,10 +49,8 @@ impl Storage {
             free: Vec::with_capacity(1024),
             traffic: std::array::from_fn(|_| Traffic::new(throttle.clone())),
             arriving: std::array::from_fn(|_| VecDeque::new()),
-            held: std::array::from_fn(|_| VecDeque::new()),
             completions: Vec::with_capacity(1024),
             charges: VecDeque::new(),
-            spun_ns: 0,
         }
     }
 
@@ -109,32 +103,6 @@ impl Storage {
         sent
     }
 
-    /// Sends a write-back, which may wait behind a flush; the number of requests.
-    pub(crate) fn send_write_back(
-        &mut self,
-        now: Nanos,
-        job: u32,
-        role: Role,
-        sector: u64,
-        sectors: u32,
-    ) -> u32 {
-        let serial = self.queues[self.layout.device(role)].cpu_cost.serial_flush;
-        if !serial || !self.traffic[role as usize].is_flushing() {
-            return self.send(now, job, role, Op::Write, sector, sectors);
-        }
-        let (place, part) = self
-            .layout
-            .locate(role, sector, sectors.min(MAX_REQUEST_SECTORS));
-        let request = Request {
-            op: Op::Write,
-            sector: place,
-            sectors: part,
-            fua: false,
-        };
-        self.held[role as usize].push_back((job, request));
-        1
-    }
-
     /// Limit of a role's writes under way that nobody waits for at once.
     pub(crate) fn throttle(&mut self, role: Role) -> &mut WritebackThrottle {
         self.traffic[role as usize].throttle()
@@ -162,8 +130,6 @@ impl Storage {
         for completion in completions.drain(..) {
             let id = completion.id as u32;
             let in_flight = &self.requests[id as usize];
-            let cpu_cost = &mut self.queues[self.layout.device(in_flight.role)].cpu_cost;
-            self.spun_ns += cpu_cost.spin_ns(now, in_flight.came_at);
             match in_flight.costs.after_ns {
                 0 => completed.push(self.complete(now, id)),
                 after_ns => self.charge(CpuCharge::AfterDevice(id), after_ns),
@@ -178,19 +144,7 @@ impl Storage {
         let (role, op) = (in_flight.role, in_flight.request.op);
         self.free.push(id);
         self.traffic[role as usize].note_completed(now, op, in_flight.sent_at);
-        if op == Op::Flush {
-            self.release_held(now, role);
-        }
         in_flight.job
-    }
-
-    fn release_held(&mut self, now: Nanos, role: Role) {
-        while !self.traffic[role as usize].is_flushing() {
-            let Some((job, request)) = self.held[role as usize].pop_front() else {
-                return;
-            };
-            self.submit(now, job, role, request);
-        }
     }
 
     /// Discards counts until `now`.

@@ -19,7 +19,6 @@ pub(crate) struct Traffic {
     under_way: u32,
     busy_since: Nanos,
     busy_ns: u64,
-    flushing: u32,
     throttle: WritebackThrottle,
 }
 
@@ -41,7 +40,6 @@ impl Traffic {
             }
             Op::Flush => {
                 self.flushes += 1;
-                self.flushing += 1;
             }
             Op::Write | Op::Discard => {
                 self.writes += 1;
@@ -60,7 +58,7 @@ impl Traffic {
         match op {
             Op::Read => self.throttle.read_done(now, sent_at),
             Op::Write | Op::Discard => self.throttle.write_done(now),
-            Op::Flush => self.flushing -= 1,
+            Op::Flush => {}
         }
         self.under_way -= 1;
         if self.under_way == 0 {
@@ -71,11 +69,6 @@ impl Traffic {
     /// Limit of writes under way that nobody waits for at once.
     pub(crate) fn throttle(&mut self) -> &mut WritebackThrottle {
         &mut self.throttle
-    }
-
-    /// Whether a flush is under way.
-    pub(crate) fn is_flushing(&self) -> bool {
-        self.flushing > 0
     }
 
     /// Discards counts until `now`.

@@ -31,7 +31,6 @@ use crate::page_cache::dirty_pages::{DirtyPages, limit_bytes};
 use crate::page_cache::flusher::Flusher;
 use crate::page_cache::read_ahead_windows::ReadAhead;
 use crate::program::prepared::Program;
-use crate::scheduler::background_load::calibrated_share;
 use crate::scheduler::client_threads;
 use crate::scheduler::cores::Cores;
 
@@ -193,7 +192,7 @@ fn start_background_load(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     let work = &simulation.program.work;
     let share = scenario
         .background_share
-        .unwrap_or_else(|| calibrated_share(simulation.program))
+        .unwrap_or(work.foreign_cpu_share.clamp(0.0, 1.0))
         * f64::from(work.cores)
         / f64::from(scenario.cores);
     if share <= MIN_SHARE {

@@ -4,7 +4,7 @@
 //! same writes at once; a sync waits for writes of its files under way (`filemap_write_and_wait_range`). The number
 //! of writes under way is limited (`block/writeback_throttle.rs`).
 
-use tierwise_device::Nanos;
+use tierwise_device::{Nanos, Op};
 use tierwise_recording::Role;
 use tierwise_work::TimeCategory;
 
@@ -85,7 +85,7 @@ impl Simulation<'_> {
             .add(Job::new(OnDone::WriteBack(role), SyncWrites::None, role));
         let sent = self
             .storage
-            .send_write_back(self.now, job, role, sector, sectors);
+            .send(self.now, job, role, Op::Write, sector, sectors);
         self.jobs.get(job).pending = sent;
         self.dirty_pages.sent(sectors);
         self.flusher.sent(job, role, sector, sectors);

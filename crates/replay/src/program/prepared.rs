@@ -1,7 +1,5 @@
 //! A recording's work, compiled: operations of each session, devices, and figures that no scenario changes.
 
-use std::sync::OnceLock;
-
 use tierwise_device::{Library, Profile};
 use tierwise_recording::ThreadClass;
 use tierwise_work::{Mechanism, Pace, RecordedDevice, Session, Work};
@@ -17,8 +15,6 @@ pub struct Program {
     pub(crate) sessions: Vec<SessionProgram>,
     /// Index in `sessions` of the background load: what other programs of the machine ran.
     pub(crate) background_load: u32,
-    /// Share of the cores that the background load uses; calibrated when first asked for.
-    pub(crate) background_share: OnceLock<f64>,
     /// Client sessions in `sessions`, and their transactions.
     pub(crate) clients: usize,
     transactions: usize,
@@ -74,7 +70,6 @@ impl Program {
             reads: count(&sessions, reads),
             sessions,
             background_load,
-            background_share: OnceLock::new(),
             clients,
             devices,
             profiles,

@@ -24,8 +24,6 @@ struct Running {
     burst_ns: Nanos,
     /// When the burst ends: the core's event at that time is the valid one.
     ends: Nanos,
-    /// Time lost to interrupts; it delays the burst's end.
-    interrupted_ns: Nanos,
 }
 
 /// How a burst ended.
@@ -35,7 +33,7 @@ pub(crate) enum BurstEnd {
     Done(u32),
     /// The slice is over and others wait.
     Preempted { session: u32, left_ns: Nanos },
-    /// The session continues until the core's next event: nobody waits, or it was interrupted.
+    /// The session continues until the core's next event: nobody waits.
     Continues(Nanos),
     /// The event is stale: the burst was shortened before.
     Stale,
@@ -121,21 +119,9 @@ impl Cores {
         (0..self.cores.len() as u32).min_by_key(length).unwrap_or(0)
     }
 
-    /// Whether a core is idle.
-    pub(crate) fn any_idle(&self) -> bool {
-        !self.idle.is_empty()
-    }
-
     /// Number of cores.
     pub(crate) fn count(&self) -> usize {
         self.cores.len()
-    }
-
-    /// A thread with higher priority takes a core for so long.
-    pub(crate) fn interrupt(&mut self, core: u32, taken_ns: Nanos) {
-        if let Some(running) = &mut self.cores[core as usize].running {
-            running.interrupted_ns += taken_ns;
-        }
     }
 
     /// The time slice.
@@ -227,7 +213,6 @@ impl Cores {
             since: starts,
             burst_ns,
             ends: starts + burst_ns,
-            interrupted_ns: 0,
         });
         starts + burst_ns
     }
@@ -239,12 +224,6 @@ impl Cores {
         let Some(mut running) = due else {
             return BurstEnd::Stale;
         };
-        if running.interrupted_ns > 0 {
-            let until = now + std::mem::take(&mut running.interrupted_ns);
-            running.ends = until;
-            place.running = Some(running);
-            return BurstEnd::Continues(until);
-        }
         self.busy_ns += now - running.since;
         running.left_ns -= running.burst_ns;
         if running.left_ns == 0 {

@@ -3,7 +3,6 @@
 //! Sources: crates/disk (readers and the loop device's workers are ordinary threads; the thread that completes
 //! requests has real-time priority). Cost of requests: `block/io_cpu_cost.rs`.
 
-use tierwise_device::Nanos;
 use tierwise_work::Waker;
 
 use crate::block::in_flight::CpuCharge;
@@ -14,10 +13,6 @@ use crate::kernel::simulation::Simulation;
 impl Simulation<'_> {
     /// Runs I/O threads for all processor time charged since the last call.
     pub(crate) fn run_io_threads(&mut self) {
-        let spun_ns = self.storage.take_spun_ns();
-        if spun_ns > 0 {
-            self.interrupt_for_spin(spun_ns);
-        }
         while let Some((charge, cost_ns)) = self.storage.next_charge() {
             if let CpuCharge::FixedDelay(request) = charge {
                 self.events
@@ -47,14 +42,6 @@ impl Simulation<'_> {
                 .push(SessionState::new(program_index, 0, false));
             self.sessions.len() as u32 - 1
         })
-    }
-
-    /// The completing thread spins on an idle core, else it interrupts a busy one.
-    fn interrupt_for_spin(&mut self, spun_ns: Nanos) {
-        if !self.cores.any_idle() {
-            let core = self.random.below(self.cores.count()) as u32;
-            self.cores.interrupt(core, spun_ns);
-        }
     }
 
     /// An I/O thread has run for a request.

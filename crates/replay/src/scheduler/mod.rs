@@ -1,6 +1,5 @@
 //! Cores and run queues: which thread runs where, for how long, and what a wake-up costs. It sends no I/O.
 
-pub(crate) mod background_load;
 pub(crate) mod client_service;
 pub(crate) mod client_threads;
 pub(crate) mod core_selection;

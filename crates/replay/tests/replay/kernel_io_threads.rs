@@ -2,7 +2,7 @@
 
 use tierwise_recording::Role;
 use tierwise_replay::{EmulatedPath, Outcome, Scenario, replay};
-use tierwise_work::{Grouping, RequestCost, Step, StorageCost, Work, spin_ns};
+use tierwise_work::{Grouping, RequestCost, Step, StorageCost, Work};
 
 use crate::support::{SECOND, all_on, cpu, memory, memory_text, work};
 
@@ -45,10 +45,7 @@ fn recorded_on_emulated_disks(mut work: Work) -> Work {
 fn on_one_core(latency_us: f64, live: bool) -> Scenario {
     Scenario {
         cores: 1,
-        live: live.then_some(EmulatedPath {
-            path_ns: 8000,
-            serial_flush: true,
-        }),
+        live: live.then_some(EmulatedPath { path_ns: 8000 }),
         ..all_on(memory(latency_us), SECOND, 1)
     }
 }
@@ -75,7 +72,7 @@ fn requests_take_their_time_of_a_busy_core() {
 }
 
 #[test]
-fn an_emulated_disk_costs_its_server_and_what_that_spins() {
+fn an_emulated_disk_costs_its_server() {
     let work = reading(8, 20.0, 30.0);
     let turns = |live| {
         let outcome = answer(&work, &on_one_core(20.0, live));
@@ -88,8 +85,8 @@ fn an_emulated_disk_costs_its_server_and_what_that_spins() {
         (plain - 100.0 - request_us(2.0, plain)).abs() < 3.0,
         "{plain}"
     );
-    let (live, spun_us) = (turns(true), spin_ns(20_000) as f64 / 1e3);
-    let expected = 100.0 + request_us(50.0, live) + spun_us;
+    let live = turns(true);
+    let expected = 100.0 + request_us(50.0, live);
     assert!((live - expected).abs() < 5.0, "{live} for {expected}");
 }
 
@@ -103,7 +100,7 @@ fn an_emulated_disk_costs_the_usual_where_none_was_recorded() {
     let live_us = outcome.elapsed_s * 1e6 / outcome.turns as f64;
     // 36 µs of the kernel, 10 of the server.
     let request_us = cost(46.0).of(8, (live_us * 1e3) as u64) / 1e3;
-    let expected_us = 100.0 + request_us + spin_ns(20_000) as f64 / 1e3;
+    let expected_us = 100.0 + request_us;
     assert!(
         (live_us - expected_us).abs() < 5.0,
         "{live_us} for {expected_us}"

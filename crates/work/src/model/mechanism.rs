@@ -34,8 +34,6 @@ mechanisms! {
     Preemption = "preemption",
     /// Processor time of other programs.
     BackgroundLoad = "background_load",
-    /// That load is reduced until sessions are runnable as long as recorded.
-    BackgroundCalibration = "background_calibration",
     /// A client thread serves its sessions one at a time.
     ClientThreads = "client_threads",
     /// A client thread runs on after a request.
@@ -64,12 +62,8 @@ mechanisms! {
     EmulatedPath = "emulated_path",
     /// What the emulation subtracts for that path.
     PathCredit = "path_credit",
-    /// The server of an emulated disk spins before it answers.
-    Spin = "spin",
     /// The server of an emulated disk stores one write at a time.
     SerialStore = "serial_store",
-    /// Write-back waits for flushes of an emulated disk.
-    SerialFlush = "serial_flush",
     /// Times of a real device by queue depth and by file.
     EmpiricalClasses = "empirical_classes",
     /// Roles move with their whole partitions.

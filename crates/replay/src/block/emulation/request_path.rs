@@ -24,7 +24,6 @@ impl Storage {
             request,
             sent_at: now,
             passed: false,
-            came_at: now,
             costs: cpu_cost.costs(now, &request),
         };
         if id as usize == self.requests.len() {
@@ -57,11 +56,6 @@ impl Storage {
     /// The next processor time to run, in the order charged.
     pub(crate) fn next_charge(&mut self) -> Option<(CpuCharge, Nanos)> {
         self.charges.pop_front()
-    }
-
-    /// Time that servers spun since the last call.
-    pub(crate) fn take_spun_ns(&mut self) -> Nanos {
-        std::mem::take(&mut self.spun_ns)
     }
 
     /// I/O threads have spent a request's parallel processor time; the store copies its bytes next.
@@ -104,8 +98,7 @@ impl Storage {
     }
 
     fn arrive(&mut self, now: Nanos, id: u32) {
-        let in_flight = &mut self.requests[id as usize];
-        in_flight.came_at = now;
+        let in_flight = &self.requests[id as usize];
         let (role, request) = (in_flight.role, in_flight.request);
         self.submit_to_device(now, role, id, request);
     }
