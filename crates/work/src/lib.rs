@@ -34,5 +34,5 @@ pub use scheduler::preemption::PreemptionRules;
 pub use scheduler::waker::Waker;
 pub use scheduler::wakeup_latency::WakeupRules;
 pub use storage::request_cost::RequestCost;
-pub use storage::rules::{JournalRules, PATH_NS, StorageCost, spin_ns};
+pub use storage::rules::{JournalRules, PATH_NS, StorageCost};
 pub use timeline::time_category::TimeCategory;

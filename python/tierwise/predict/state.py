@@ -32,9 +32,13 @@ def notes(
         fresh: whether new devices are as they leave the factory.
     """
     recorded, answer = outcomes
-    grown = growth.assumed(question, run, work)
     run = run.model_copy(update={"clients": question.clients or run.clients})
-    said = [grown, _cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
+    said = [
+        growth.assumed(question, run, work),
+        _cache(run, work, answer),
+        _checkpoints(run, recorded, answer),
+        _size(run, work),
+    ]
     if devices := _devices(question, work):
         state = "as new" if fresh or question.emulated else "after long use"
         said.append(f"devices {state}: {', '.join(devices)}")

@@ -34,7 +34,7 @@ pub const PATH_NS: u64 = 57_000;
 /// How long the server of an emulated disk spins before an answer for which it waited so long: a tenth of the
 /// wait, 10 to 60 µs (crates/disk/src/service.rs).
 #[must_use]
-pub fn spin_ns(wait_ns: u64) -> u64 {
+pub(crate) fn spin_ns(wait_ns: u64) -> u64 {
     (wait_ns / 10).clamp(10_000, 60_000).min(wait_ns)
 }
 

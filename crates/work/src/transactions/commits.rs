@@ -108,13 +108,14 @@ impl CommitSearch<'_> {
     /// Whether a wait for a flush ended a commit: a leader of a write group takes those who wait when it starts, and
     /// whoever came later is woken to lead.
     fn is_done(&self, state: u32) -> bool {
-        let groups = FlushSharing::Always(Grouping::WriteGroup);
+        if self.rows.engine.flush_sharing != FlushSharing::Always(Grouping::WriteGroup) {
+            return false;
+        }
         let wait = &self.states[state as usize];
         let flush = self
             .flushes
             .that_woke(wait.waker, wait.start_ns, wait.end_ns);
-        self.rows.engine.flush_sharing == groups
-            && flush.is_some_and(|flush| wait.start_ns < flush.start_ns)
+        flush.is_some_and(|flush| wait.start_ns < flush.start_ns)
     }
 
     fn call(&mut self, call: &Call, index: u32) {
