@@ -1,17 +1,19 @@
 """Bars of recording: what it costs a busy PostgreSQL, how much it writes, and that it loses no event.
 
-``python benchmarks/record_cost.py [--rounds N] [--seconds S] [--alone S]``. pgbench's TPC-B runs with 10
-clients on a server whose files are in memory, so that the processors are the limit and every event costs.
-Rounds with recording at the default duty, as long as a recording is by default, and rounds without take
-turns; each with is compared with those beside it. A round contains the attaching, but not the decoding of
-what is left in the end; what each takes is told besides. Then processes that do nothing but system calls are
-recorded all the time. Exit status 1 if a bar is missed.
+``python benchmarks/record_cost.py [--blocks N] [--seconds S]``. pgbench's TPC-B runs with 10 clients on a
+server whose files are in memory, so that the processors are the limit and every event costs. A block has four
+slots: without a recorder (first and last by turns), and in random order with one that is attached and takes
+nothing, with one that takes bursts at the default duty and throws them away, and with a recording. Each is
+compared with the slot without a recorder of its block. Attaching and the decoding of what is left in the end
+are in no slot; what each takes is told besides. Then processes that do nothing but system calls are recorded
+all the time. Exit status 1 if a bar is missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import random
 import shlex
 import statistics
 import subprocess
@@ -19,9 +21,10 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -31,26 +34,42 @@ from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
 from tierwise.record import Schedule, Session, Target, of_pid, record_running
 from tierwise.record import rules as rule_files
-from tierwise.record.rates import Span, cost_of
+from tierwise.statistics import mean_half_width
 
 COST_BAR = 0.03
 SIZE_BAR_MB_PER_MIN = 60.0
 RATE_BAR_PER_S = 300_000
 CLIENTS = 10
+SETTLE_S = 2.0
 MEMORY = Path("/dev/shm")
 
 CALLS = "import os\nf = os.open('/dev/zero', 0)\nwhile True: os.read(f, 1)"
+
+ALONE = "without"
+RECORDED = "recorded"
 
 
 @dataclass
 class Progress:
     """pgbench's transactions, counted every second as it tells them."""
 
-    lines: list[tuple[float, float]]
+    at_s: list[float] = field(default_factory=list)
+    done: list[float] = field(default_factory=list)
 
-    def between(self, start_s: float, end_s: float) -> list[float]:
-        """Rates of the seconds that lie between two times."""
-        return [rate for at_s, rate in self.lines if start_s + 1 <= at_s <= end_s]
+    def tell(self, at_s: float, rate_per_s: float) -> None:
+        """One more line: the rate since the one before."""
+        since_s = at_s - self.at_s[-1] if self.at_s else 0.0
+        self.done.append((self.done[-1] if self.done else 0.0) + rate_per_s * since_s)
+        self.at_s.append(at_s)
+
+    def between(self, start_s: float, end_s: float) -> float:
+        """Transactions between two times; both must lie between lines."""
+        return self._until(end_s) - self._until(start_s)
+
+    def _until(self, at_s: float) -> float:
+        after = next(index for index, told_s in enumerate(self.at_s) if told_s >= at_s)
+        (a_s, b_s), (a, b) = self.at_s[after - 1 : after + 1], self.done[after - 1 : after + 1]
+        return a + (b - a) * (at_s - a_s) / (b_s - a_s)
 
 
 @dataclass
@@ -66,6 +85,18 @@ class Took:
         return Took(now.wall_s - self.wall_s, now.cpu_s - self.cpu_s)
 
 
+@dataclass(frozen=True)
+class Slot:
+    """A stretch of time of one kind."""
+
+    block: int
+    kind: str
+    start_s: float
+    end_s: float
+    cpu_s: float
+    """Of server, clients and this process."""
+
+
 @dataclass
 class Made:
     """A finished recording: what it says of itself, its size, and what it took before and after its time."""
@@ -76,29 +107,13 @@ class Made:
     decoding: Took
 
 
-@dataclass
-class Recording:
-    """A recording whose time is over."""
-
-    session: Session
-    out: Path
-    attaching: Took
-
-    def finish(self) -> Made:
-        """Decode what is left."""
-        before = Took()
-        about = self.session.finish()
-        size_bytes = sum(path.stat().st_size for path in self.out.iterdir())
-        return Made(about, size_bytes, self.attaching, before.since())
-
-
 def main() -> int:
     """Measure, print, judge."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=Schedule().seconds)
-    parser.add_argument("--alone", type=float, default=30, metavar="SECONDS")
+    parser.add_argument("--blocks", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=10.0, help="length of a slot")
     parser.add_argument("--scale", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     settings = {"shared_buffers": "1GB", "max_wal_size": "8GB", "autovacuum": "off"}
     with ledger.directory("record-cost", MEMORY) as place, engines.create("postgres", settings) as engine:
@@ -111,35 +126,27 @@ def main() -> int:
 
 def _judge_cost(engine: PostgresEngine, options: argparse.Namespace) -> int:
     _pgbench(engine, "-i", "-q", "-s", str(options.scale)).wait()
-    spans: list[Span] = []
-    work: list[Span] = []
+    chance = random.Random(options.seed)
+    slots: list[Slot] = []
     made: list[Made] = []
     with _running(engine) as (progress, pgbench):
         time.sleep(5)
-        for number in range(2 * options.rounds + 1):
-            recorded = number % 2 == 1
-            start_s, cpu_s = time.time(), _cpu_s(engine, pgbench)
-            seconds = options.seconds if recorded else options.alone
-            with _round(engine, seconds, recorded) as recording:
-                elapsed_s = time.time() - start_s
-                rates = progress.between(start_s, start_s + elapsed_s)
-                done = round(statistics.fmean(rates) * elapsed_s)
-                spans.append(Span(recorded, elapsed_s, done))
-                work.append(Span(recorded, _cpu_s(engine, pgbench) - cpu_s, done))
-                if recording is not None:
-                    made.append(recording.finish())
-            kind = "recorded" if recorded else "alone"
-            print(
-                f"  {kind:8} {spans[-1].rate_per_s:8.0f} tps, {1e6 / work[-1].rate_per_s:6.0f} µs of CPU each"
-            )
-    cost = _told("throughput", spans)
-    _told("processor time", work)
-    for what in ("attaching", "decoding"):
-        took = [getattr(one, what) for one in made]
-        wall_s, own_s = (
-            statistics.median(getattr(one, name) for one in took) for name in ("wall_s", "cpu_s")
-        )
-        print(f"{what}: {wall_s:.2f} s, once; {own_s:.2f} s of processor time")
+        for block in range(options.blocks):
+
+            def slot(kind: str, action: Callable[[float], None], block: int = block) -> None:
+                time.sleep(SETTLE_S)
+                start_s, cpu_s = time.time(), _cpu_s(engine, pgbench)
+                action(options.seconds)
+                slots.append(Slot(block, kind, start_s, time.time(), _cpu_s(engine, pgbench) - cpu_s))
+
+            if block % 2 == 0:
+                slot(ALONE, time.sleep)
+            made.append(_with_recorder(engine, slot, chance))
+            if block % 2 == 1:
+                slot(ALONE, time.sleep)
+        time.sleep(2)
+    cost_high = _told(slots, progress)
+    _told_of_recordings(made)
     told = [one.about for one in made]
     events = sum(one["losses"]["recorded_events"] for one in told)
     lost = sum(one["losses"]["lost_events"] for one in told)
@@ -147,37 +154,85 @@ def _judge_cost(engine: PostgresEngine, options: argparse.Namespace) -> int:
     size = statistics.median(one.size_bytes for one in made) / 1e6 / options.seconds * 60
     print(f"{events / traced_s:,.0f} events/s within bursts, {lost} lost")
     print(f"{size:.1f} MB a minute; bar {SIZE_BAR_MB_PER_MIN:g}")
-    return (cost > COST_BAR) + (lost > 0) + (size > SIZE_BAR_MB_PER_MIN)
+    return int(cost_high > COST_BAR) + int(lost > 0) + int(size > SIZE_BAR_MB_PER_MIN)
 
 
-def _told(what: str, spans: list[Span]) -> float:
-    """Print the cost by rounds side by side; processor time is less shaken by others on the machine."""
-    cost = cost_of(spans, 0.0)
-    assert cost is not None
-    low, middle, high = (1 - cost[key] for key in ("rate_ratio_high", "rate_ratio", "rate_ratio_low"))
-    print(f"cost by {what}: {middle:.1%} (95 %: {low:.1%} to {high:.1%}); bar {COST_BAR:.0%}", flush=True)
-    return middle
+class _Discarding(Session):
+    """Takes bursts as a recording does, and decodes none of them; they are dropped as it ends."""
+
+    def end_burst(self) -> None:
+        """Take no more events until the next burst."""
+        self._recorder.end(0.0)
+
+
+def _with_recorder(
+    engine: PostgresEngine, slot: Callable[[str, Callable[[float], None]], None], chance: random.Random
+) -> Made:
+    """The slots of a block with a recorder; gives what the one that records has made."""
+    kinds = ["attached", "thrown away", RECORDED]
+    chance.shuffle(kinds)
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in kinds:
+            before, out = Took(), Path(folder) / kind
+            session_type = Session if kind == RECORDED else _Discarding
+            with session_type(of_pid(engine.server_pid or 0), out, Schedule(), lambda _: None) as session:
+                attaching = before.since()
+                slot(kind, time.sleep if kind == "attached" else _run(session))
+                if kind == RECORDED:
+                    before = Took()
+                    about = session.finish()
+                    size_bytes = sum(path.stat().st_size for path in out.iterdir())
+                    made = Made(about, size_bytes, attaching, before.since())
+    return made
+
+
+def _run(session: Session) -> Callable[[float], None]:
+    return lambda seconds: session.run(seconds=seconds)
+
+
+def _told(slots: list[Slot], progress: Progress) -> float:
+    """Print what each kind costs beside the slot without a recorder; gives the upper end for a recording."""
+    by_block: dict[int, dict[str, tuple[float, float]]] = {}
+    for one in slots:
+        done = progress.between(one.start_s, one.end_s)
+        figures = done / (one.end_s - one.start_s), one.cpu_s / done
+        by_block.setdefault(one.block, {})[one.kind] = figures
+    rate, cpu_s = (statistics.median(block[ALONE][at] for block in by_block.values()) for at in (0, 1))
+    print(f"without a recorder: {rate:,.0f} transactions/s, {cpu_s * 1e6:.0f} µs of the processor each")
+    recorded_high = 0.0
+    for kind in ("attached", "thrown away", RECORDED):
+        ratios = [[block[kind][at] / block[ALONE][at] for block in by_block.values()] for at in (0, 1)]
+        low, middle, high = _cost([1 / ratio for ratio in ratios[0]])
+        cpu_low, cpu, cpu_high = _cost(ratios[1])
+        print(
+            f"{kind:12} cost by throughput {middle:5.1%} (95 %: {low:.1%} to {high:.1%}), "
+            f"by processor time {cpu:5.1%} ({cpu_low:.1%} to {cpu_high:.1%}), {len(by_block)} pairs"
+        )
+        recorded_high = high
+    print(f"bar: {COST_BAR:.0%} of throughput for a recording, with all of its interval")
+    return recorded_high
+
+
+def _cost(ratios: list[float]) -> tuple[float, float, float]:
+    """Geometric mean of ratios less one, between the ends of its 95 % interval."""
+    logs = [log(ratio) for ratio in ratios]
+    middle, half = statistics.fmean(logs), mean_half_width(logs)
+    return exp(middle - half) - 1, exp(middle) - 1, exp(middle + half) - 1
+
+
+def _told_of_recordings(made: list[Made]) -> None:
+    for what in ("attaching", "decoding"):
+        took = [getattr(one, what) for one in made]
+        wall_s, own_s = (
+            statistics.median(getattr(one, name) for one in took) for name in ("wall_s", "cpu_s")
+        )
+        print(f"{what}: {wall_s:.2f} s, once; {own_s:.2f} s of processor time")
 
 
 def _cpu_s(engine: PostgresEngine, pgbench: subprocess.Popen[str]) -> float:
-    """Processor time of the server, its clients and, while it records, this process."""
+    """Processor time of the server, its clients and this process, which records."""
     parts = (cpu.tree_cpu_s(engine.server_pid or 0), cpu.process_cpu_s(pgbench.pid), time.process_time())
     return sum(part or 0.0 for part in parts)
-
-
-@contextmanager
-def _round(engine: PostgresEngine, seconds: float, recorded: bool) -> Iterator[Recording | None]:
-    """Enters the block when the time is over, with the recording that is to be finished, if there is one."""
-    if not recorded:
-        time.sleep(seconds)
-        yield None
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        out, before = Path(folder) / "recording", Took()
-        with Session(of_pid(engine.server_pid or 0), out, Schedule(seconds), lambda _: None) as session:
-            attaching = before.since()
-            session.run()
-            yield Recording(session, out, attaching)
 
 
 def _judge_losses() -> int:
@@ -208,7 +263,7 @@ def _record(target: Target, schedule: Schedule) -> tuple[dict[str, Any], int]:
 @contextmanager
 def _running(engine: PostgresEngine) -> Iterator[tuple[Progress, subprocess.Popen[str]]]:
     """pgbench, until the block ends."""
-    progress = Progress([])
+    progress = Progress()
     process = _pgbench(
         engine, "-n", f"-c{CLIENTS}", "-j2", "-Mprepared", "-T86400", "-P1", "--progress-timestamp"
     )
@@ -217,7 +272,7 @@ def _running(engine: PostgresEngine) -> Iterator[tuple[Progress, subprocess.Pope
         for line in process.stderr or ():
             words = line.split()
             if words[:1] == ["progress:"]:
-                progress.lines.append((float(words[1]), float(words[3])))
+                progress.tell(float(words[1]), float(words[3]))
 
     threading.Thread(target=listen, daemon=True).start()
     try:

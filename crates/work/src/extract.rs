@@ -81,7 +81,7 @@ fn work(
     };
     let observed = observed::observed(view, flushes, &turns, &meanings, counted);
     let commits = observed::commits(&turns, &meanings);
-    let cost = coldness_cost::coldness_cost(&turns, disabled);
+    let cost = coldness_cost::coldness_cost(&turns, about.host.as_ref(), disabled);
     let appending = appending(flushes, commits, session_cpu_ns(view));
     let mut emitter = Emitter::new(
         view,

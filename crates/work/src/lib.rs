@@ -2,6 +2,7 @@
 
 mod ablation;
 mod breakdown;
+pub mod constants;
 mod emit;
 mod engines;
 mod error;
@@ -34,5 +35,5 @@ pub use scheduler::preemption::PreemptionRules;
 pub use scheduler::waker::Waker;
 pub use scheduler::wakeup_latency::WakeupRules;
 pub use storage::request_cost::RequestCost;
-pub use storage::rules::{JournalRules, PATH_NS, StorageCost};
+pub use storage::rules::{JournalRules, StorageCost};
 pub use timeline::time_category::TimeCategory;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use tierwise_device::Profile;
 use tierwise_recording::Role;
-use tierwise_work::PATH_NS;
+use tierwise_work::constants::PATH_NS;
 
 use crate::api::error::ReplayError;
 use crate::api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
@@ -146,7 +146,7 @@ impl EmulationOptions {
         Ok(EmulatedPath {
             path_ns: match self.path_us {
                 Some(path_us) => nanos(path_us, 1e3, "path_us")?,
-                None => PATH_NS,
+                None => PATH_NS.get(),
             },
         })
     }

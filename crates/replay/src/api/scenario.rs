@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use tierwise_device::Profile;
 use tierwise_recording::Role;
-use tierwise_work::PATH_NS;
+use tierwise_work::constants::PATH_NS;
 
 use crate::api::error::ReplayError;
 use crate::program::prepared::Program;
@@ -35,9 +35,12 @@ pub struct EmulatedPath {
     pub path_ns: u64,
 }
 
-impl EmulatedPath {
-    /// The emulation's defaults.
-    pub(crate) const DEFAULT: Self = Self { path_ns: PATH_NS };
+impl Default for EmulatedPath {
+    fn default() -> Self {
+        Self {
+            path_ns: PATH_NS.get(),
+        }
+    }
 }
 
 /// How reads count of which the recording does not tell whether another size of memory would answer them.
@@ -125,7 +128,7 @@ impl Scenario {
         Self {
             empirical_devices: !exact,
             traced: true,
-            live: exact.then_some(EmulatedPath::DEFAULT),
+            live: exact.then(EmulatedPath::default),
             ..Self::recorded(program.devices.len(), program.work.cores.max(1), mode, seed)
         }
     }

@@ -10,14 +10,11 @@ use std::collections::BinaryHeap;
 
 use tierwise_device::random::SplitMix;
 use tierwise_device::{Completion, Nanos, Op, Request, RequestId};
+use tierwise_work::constants::{SIMILAR_SIZE_SHARE, UNOBSERVED_NS};
 use tierwise_work::{RecordedDevice, RecordedRequest};
 
-/// Sizes from this share of a request's to its inverse are similar.
-const SIMILAR_SIZE: f64 = 0.6;
 /// Recorded requests of one class of queue depths that are enough to draw from.
 const ENOUGH: usize = 8;
-/// Time of a request where none was recorded: the order of a SATA SSD's read.
-const UNOBSERVED_NS: Nanos = 100_000;
 
 /// Recorded requests of one operation.
 #[derive(Debug, Default)]
@@ -87,12 +84,12 @@ impl EmpiricalDevice {
         let [other, own] = [!log, log].map(|log| &self.requests[kind][usize::from(log)]);
         let known = if own.classes.is_empty() { other } else { own };
         let Some((found_class, recorded)) = nearest_class(&known.classes, class) else {
-            return if kind == 2 { 0 } else { UNOBSERVED_NS };
+            return if kind == 2 { 0 } else { UNOBSERVED_NS.get() };
         };
         let similar = similar(recorded, request.sectors);
         let drawn = similar[self.random.below(similar.len())];
         let longer = f64::from(request.sectors) / f64::from(drawn.sectors.max(1));
-        let by_size = if longer > 1.0 / SIMILAR_SIZE {
+        let by_size = if longer > 1.0 / SIMILAR_SIZE_SHARE.get() {
             longer
         } else {
             1.0
@@ -163,7 +160,10 @@ fn nearest_class(
 fn similar(recorded: &[RecordedRequest], sectors: u32) -> &[RecordedRequest] {
     let at = |size: f64| recorded.partition_point(|one| f64::from(one.sectors) < size);
     let size = f64::from(sectors);
-    let (from, to) = (at(size * SIMILAR_SIZE), at(size / SIMILAR_SIZE));
+    let (from, to) = (
+        at(size * SIMILAR_SIZE_SHARE.get()),
+        at(size / SIMILAR_SIZE_SHARE.get()),
+    );
     if from < to {
         return &recorded[from..to];
     }
@@ -234,7 +234,7 @@ mod tests {
         let mut device = EmpiricalDevice::new(&RecordedDevice::default(), 0);
         device.submit(0, 1, write(), false);
         let mut completions = Vec::new();
-        device.advance(UNOBSERVED_NS, &mut completions);
+        device.advance(UNOBSERVED_NS.get(), &mut completions);
         assert_eq!(completions.len(), 1);
     }
 }

@@ -5,9 +5,10 @@
 //! what, so only the cores limit how many requests are served at a time; that the server spins before it answers.
 
 use tierwise_device::{Nanos, Op, Request};
+use tierwise_work::constants::STORE_SHARE;
 use tierwise_work::{Mechanism, RequestCost, StorageCost};
 
-use crate::api::scenario::{EmulatedPath, Scenario};
+use crate::api::scenario::Scenario;
 use crate::program::prepared::Program;
 
 /// Processor time of a request to a real device beside its sender's: the interrupt and its handling. Assumed: the
@@ -19,10 +20,6 @@ const PLAIN: StorageCost = StorageCost {
     server: RequestCost::each(0.0),
     path_ns: None,
 };
-
-/// Share of a write's byte cost that only one write at a time can use: copying into the store, not reading from the
-/// kernel. Measured: of the server's 1.6 to 1.7 s for 246 MB, 1.2 s, on two quiet days.
-const STORE_SHARE: f64 = 0.7;
 
 /// Processor time of one request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -74,7 +71,7 @@ impl IoCpuCost {
         let recorded = program.work.storage.unwrap_or_default();
         let cost = match (emulated, was_emulated) {
             (true, true) => recorded,
-            (true, false) if known => StorageCost::EMULATED,
+            (true, false) if known => StorageCost::emulated(),
             (false, true) if known => PLAIN,
             _ => StorageCost {
                 server: RequestCost::default(),
@@ -84,7 +81,7 @@ impl IoCpuCost {
         // Roles that stay on their emulated disk keep its path, even if others move to real devices.
         let through = !program.is_off(Mechanism::EmulatedPath);
         let live = (emulated && through && !scenario.empirical_devices)
-            .then(|| scenario.live.unwrap_or(EmulatedPath::DEFAULT));
+            .then(|| scenario.live.unwrap_or_default());
         Self {
             cost,
             request: RequestCost {
@@ -102,7 +99,7 @@ impl IoCpuCost {
                 .map_or(0, |live| live.path_ns),
             store_share: match program.is_off(Mechanism::SerialStore) {
                 true => 0.0,
-                false => STORE_SHARE,
+                false => STORE_SHARE.get(),
             },
             cpu_speed: scenario.cpu_speed,
             last_sent: 0,

@@ -20,10 +20,6 @@ use crate::kernel::events::Event;
 use crate::kernel::session::{NONE, Resume, SERVER};
 use crate::kernel::simulation::Simulation;
 
-/// Processor time of a session that wakes, sees that it was not covered, and requests the lock again. A semaphore's
-/// wake-up and a compare-and-swap, from the measured 3 to 8 µs from a sync's end to its waiters' start.
-const RECHECK_NS: Nanos = 2_000;
-
 impl Simulation<'_> {
     /// Commits; whether the session can continue at once.
     pub(crate) fn commit(&mut self, index: u32) -> bool {
@@ -180,7 +176,9 @@ impl Simulation<'_> {
 
     /// A session that was woken in vain needs a core to notice.
     pub(crate) fn recheck_flush(&mut self, index: u32) {
-        self.request_core(index, SERVER, RECHECK_NS, Resume::Retry);
+        let rules = self.log.as_ref().map(|log| log.rules);
+        let recheck_ns = rules.map_or(0, |rules| rules.recheck_ns.into());
+        self.request_core(index, SERVER, recheck_ns, Resume::Retry);
     }
 
     /// Completes a session's commit.

@@ -131,6 +131,7 @@ mod tests {
             release_cpu_ns: 0,
             traced_ns: 0,
             wake_ns: 0,
+            recheck_ns: 0,
             flusher_period_ns: None,
         };
         let log = Log::new(&rules, false);

@@ -87,6 +87,7 @@ pub fn log(grouping: Grouping) -> LogRules {
         release_cpu_ns: 2_000,
         traced_ns: 0,
         wake_ns: 5_000,
+        recheck_ns: 2_000,
         flusher_period_ns: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use tierwise_recording::ThreadClass;
 
+use crate::constants::{BACKGROUND_IDLE_NS, BACKGROUND_LEAST_SHARE};
 use crate::emit::emitter::Emitter;
 use crate::index::work_clock::WorkClock;
 use crate::scheduler::home_cores;
@@ -11,12 +12,8 @@ use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 use crate::{Pace, Session, Step};
 
-/// A wait that long, for nothing that the thread itself asked, ends a turn.
-const IDLE_NS: u64 = 1_000_000;
 /// Fewer transactions than these set no pace.
 const ENOUGH: usize = 20;
-/// A thread that runs for less than this share of the time and moves no data is left out.
-const LEAST_SHARE: f64 = 0.0005;
 
 /// The sessions of background threads. `ended` are the instants at which transactions ended, sorted.
 pub(crate) fn sessions(
@@ -76,7 +73,8 @@ fn session(
         set_pace(&mut session, clock, ended, &begins);
     }
     let span_ns = view.span_ns() as f64;
-    (moves_data(&session) || cpu_ns(&session) > span_ns * LEAST_SHARE).then_some(session)
+    (moves_data(&session) || cpu_ns(&session) > span_ns * BACKGROUND_LEAST_SHARE.get())
+        .then_some(session)
 }
 
 fn works(segments: &[Segment]) -> bool {
@@ -95,7 +93,7 @@ fn at_idle_waits(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
                     cause,
                     WaitCause::Read | WaitCause::Write | WaitCause::Sync | WaitCause::LogDevice
                 );
-                !own && segment.time_ns() >= IDLE_NS
+                !own && segment.time_ns() >= BACKGROUND_IDLE_NS.get()
             }
             _ => false,
         };

@@ -1,6 +1,6 @@
 //! One CPU burst, summed until a step ends it.
 
-use crate::index::rows::LEAST_CPU_SHARE;
+use crate::constants::LEAST_CPU_SHARE;
 use crate::transactions::clients::ClientTime;
 use crate::{Step, WarmupCost};
 
@@ -24,7 +24,7 @@ impl CpuBurst {
         } else {
             0.0
         };
-        let traced_ns = events_ns.min(ran_ns * (1.0 - LEAST_CPU_SHARE));
+        let traced_ns = events_ns.min(ran_ns * (1.0 - LEAST_CPU_SHARE.get()));
         Self {
             cpu_ns: cost
                 .warm(ran_ns - traced_ns, part.cold * cost.share(true))

@@ -3,7 +3,7 @@
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, State};
 
 use crate::Step;
-use crate::index::tolerance::{EARLY_NS, WOKEN_NS};
+use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::index::view::View;
 
 /// Looks at neighbouring sectors become one, up to this length.
@@ -80,7 +80,8 @@ fn own_reads(view: &View<'_>, own: &[&Block], waits: &[Wait]) -> Vec<Step> {
     for &(_, waited_ns) in waits {
         let sent = left.partition_point(|block| block.issued_ns <= waited_ns);
         let awaited = left[..sent].iter().rposition(|block| {
-            block.completed_ns <= waited_ns + EARLY_NS && block.completed_ns + WOKEN_NS >= waited_ns
+            block.completed_ns <= waited_ns + EARLY_NS.get()
+                && block.completed_ns + WOKEN_NS.get() >= waited_ns
         });
         if let Some(awaited) = awaited {
             steps.extend(waited_for(view, &left[..sent], awaited));
@@ -192,8 +193,8 @@ fn under_way(view: &View<'_>, call: &Call, waited_ns: u64) -> Option<Step> {
         block.op == BlockOp::Read
             && block.device == device
             && (block.file == call.file || block.file == NONE)
-            && block.completed_ns <= waited_ns + EARLY_NS
-            && block.completed_ns + WOKEN_NS >= waited_ns
+            && block.completed_ns <= waited_ns + EARLY_NS.get()
+            && block.completed_ns + WOKEN_NS.get() >= waited_ns
     });
     if let Some(block) = fitting.next() {
         let sector = view.address_space.sector_of(role, block)?;

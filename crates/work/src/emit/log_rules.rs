@@ -2,6 +2,7 @@
 
 use crate::LogRules;
 use crate::SyncScript;
+use crate::constants::{RECHECK_NS, WAITER_WAKE_NS};
 use crate::emit::emitter::Emitter;
 use crate::statistics::median;
 use crate::storage::sync_scripts;
@@ -11,8 +12,6 @@ use tierwise_recording::{Role, StateKind, ThreadClass};
 const MOST_SCRIPTS: usize = 256;
 /// Fewer than one of so many are taken for chance.
 const BY_CHANCE: usize = 20;
-/// A waiter runs again this long after the flush if none was seen that did.
-const WAKE_NS: u64 = 6_000;
 
 /// The log's rules; none if nothing was flushed or appended.
 pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
@@ -36,6 +35,7 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
         release_cpu_ns,
         traced_ns: emitter.flush_cpu.traced_ns(),
         wake_ns: wake_ns(emitter) as u32,
+        recheck_ns: recheck_ns(emitter) as u32,
         flusher_period_ns: flushes.flusher_period_ns(view),
     })
 }
@@ -67,6 +67,13 @@ fn with_growth(scripts: Vec<SyncScript>) -> Vec<SyncScript> {
     plain
 }
 
+/// A context switch, as the recording measured it on its host.
+fn recheck_ns(emitter: &Emitter<'_>) -> u64 {
+    let host = emitter.view.recording.about.host.as_ref();
+    let switch_us = host.and_then(|host| host.context_switch_us);
+    switch_us.map_or(RECHECK_NS.get(), |us| (us * 1e3) as u64)
+}
+
 /// From the end of a flush until a waiter is woken, per waiter: the median over all.
 fn wake_ns(emitter: &Emitter<'_>) -> u64 {
     let mut times: Vec<u64> = Vec::new();
@@ -92,5 +99,5 @@ fn wake_ns(emitter: &Emitter<'_>) -> u64 {
         };
         times.push(woken_ns.saturating_sub(flush_ns) / rank.1);
     }
-    median(times).unwrap_or(WAKE_NS)
+    median(times).unwrap_or(WAITER_WAKE_NS.get())
 }

@@ -1,9 +1,9 @@
 //! Writes the steps of one turn: sums processor time between them and inserts steps that no call shows.
 
+use crate::constants::LEAST_CPU_SHARE;
 use crate::emit::cpu_burst::CpuBurst;
 use crate::emit::file_steps;
 use crate::emit::unread_requests::UnreadRequests;
-use crate::index::rows::LEAST_CPU_SHARE;
 use crate::log::flush_cpu::FlushCpu;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::timeline::segments::{Segment, SegmentKind};
@@ -152,7 +152,7 @@ impl<'a> StepWriter<'a> {
         self.ran_ns += to_ns - from_ns;
         let off_ns = self
             .tracing_debt_ns
-            .min(length_ns * (1.0 - LEAST_CPU_SHARE));
+            .min(length_ns * (1.0 - LEAST_CPU_SHARE.get()));
         self.tracing_debt_ns -= off_ns;
         let (warm_ns, cold) = self.cost.warm(length_ns - off_ns, self.cold);
         self.cold = cold;

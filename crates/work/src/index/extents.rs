@@ -5,8 +5,8 @@
 
 use tierwise_recording::{Block, BlockOp, CallKind, StateKind, UNKNOWN};
 
+use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::index::rows::Rows;
-use crate::index::tolerance::{EARLY_NS, WOKEN_NS};
 
 /// Bytes of a sector.
 pub(crate) const SECTOR_BYTES: u64 = 512;
@@ -49,13 +49,13 @@ fn offset(rows: &Rows<'_>, block: &Block) -> (Option<u64>, bool) {
         return (None, false);
     };
     let states = rows.states(block.thread);
-    let next = states.partition_point(|state| state.end_ns + EARLY_NS < block.completed_ns);
+    let next = states.partition_point(|state| state.end_ns + EARLY_NS.get() < block.completed_ns);
     let waited = states[next..].iter().take(2).any(|state| {
         let within = rows.call(state.call);
         state.kind == StateKind::Blocked
             && within.is_some_and(|within| within.start_ns == call.start_ns)
             && state.start_ns <= block.completed_ns
-            && state.end_ns <= block.completed_ns + WOKEN_NS
+            && state.end_ns <= block.completed_ns + WOKEN_NS.get()
     });
     let reads = call.kind == CallKind::Read && block.op == BlockOp::Read;
     (Some(call.offset_bytes / SECTOR_BYTES), waited && reads)

@@ -7,6 +7,7 @@ use tierwise_recording::{
 };
 
 use crate::WakeupRules;
+use crate::constants::{EVENT_FACTOR, FAULT_NS, MOST_EVENT_NS};
 use crate::engines::{EngineRules, rules_of};
 use crate::index::calls::{received, sent};
 use crate::scheduler::core_coldness::cold_starts;
@@ -28,19 +29,6 @@ pub(crate) struct Rows<'a> {
 
 /// A recording is whole if its bursts are so much of its time.
 const WHOLE: f64 = 0.9;
-
-/// A thread that faults sends its request at most this long before it waits.
-const FAULT_NS: u64 = 200_000;
-
-/// What an event costs the thread that it happens to, in what it costs in a loop of cheap calls, where it was
-/// measured: there the tracer's code and buffer stay in the first caches. By the rates of PostgreSQL with and
-/// without recording on a quiet machine (order entry, 1 to 32 clients): 2.1 to 3.
-const EVENT_FACTOR: f64 = 2.5;
-/// More than an event was ever seen to cost in that loop.
-const MOST_EVENT_NS: f64 = 2_000.0;
-
-/// Least share of a CPU burst that is left when the cost of recording is taken off.
-pub(crate) const LEAST_CPU_SHARE: f64 = 0.2;
 
 impl<'a> Rows<'a> {
     pub(crate) fn new(recording: &'a Recording, repaired: &'a RepairedStates) -> Self {
@@ -84,7 +72,7 @@ impl<'a> Rows<'a> {
     pub(crate) fn event_ns(&self) -> f64 {
         let cost = self.recording.about.cost.as_ref();
         cost.map_or(0.0, |cost| {
-            EVENT_FACTOR * cost.event_cpu_ns.clamp(0.0, MOST_EVENT_NS)
+            EVENT_FACTOR.get() * cost.event_cpu_ns.clamp(0.0, MOST_EVENT_NS.get())
         })
     }
 
@@ -203,7 +191,7 @@ impl<'a> Rows<'a> {
 
     /// Reads from devices that a page fault made, if a thread waited outside of any call.
     pub(crate) fn fault_reads(&self, wait: &State) -> Vec<&'a Block> {
-        let from_ns = wait.start_ns.saturating_sub(FAULT_NS);
+        let from_ns = wait.start_ns.saturating_sub(FAULT_NS.get());
         let sent = self.blocks(from_ns, wait.end_ns).iter();
         sent.filter(|block| block.op == BlockOp::Read && block.thread == wait.thread)
             .filter(|block| block.completed_ns > wait.start_ns)

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::index::rows::LEAST_CPU_SHARE;
+use crate::constants::LEAST_CPU_SHARE;
 use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
 use crate::log::wal::{PageMove, Wal};
@@ -200,7 +200,7 @@ fn moved_ns(view: &View<'_>, one: &PageMove) -> f64 {
     ];
     let warm_ns = parts.map(|(from_ns, to_ns, wait_ns, traced_ns)| {
         let ran_ns = view.on_core_ns(one.thread, from_ns, to_ns) as f64;
-        let ran_ns = (ran_ns - traced_ns).max(ran_ns * LEAST_CPU_SHARE);
+        let ran_ns = (ran_ns - traced_ns).max(ran_ns * LEAST_CPU_SHARE.get());
         let cost = WarmupCost::default();
         cost.warm(ran_ns, cost.after_idle(0.0, wait_ns)).0
     });

@@ -5,26 +5,18 @@ use std::collections::BTreeMap;
 use tierwise_recording::{StateKind, ThreadClass};
 
 use crate::Grouping;
+use crate::constants::{OVERLAPPING_MOST_SHARE, TOO_EARLY_NS, WAITING_AGAIN_MOST_SHARE};
 use crate::engines::FlushSharing;
 use crate::index::rows::Rows;
 use crate::log::flushes::{Flush, LogFlushes};
 
-/// Where more of the flushes of one file overlap, nobody waits for another's.
-const MOST_OVERLAPPING: f64 = 0.1;
 /// Threads that were woken too early, by a flush that did not cover them: fewer tell nothing.
 const ENOUGH: usize = 20;
-/// Where the leader wakes one thread to lead next and the others sleep on, no more of those woken too early than this
-/// wait once more; where it wakes all, most do. The rest is chance: a thread may wait for something else the leader
-/// held.
-const MOST_WAITING_AGAIN: f64 = 0.1;
-/// A thread that was woken too early leads or waits once more within this time on a core; measured on PostgreSQL and
-/// MariaDB: see `transactions/commits.rs`.
-const TOO_EARLY_NS: u64 = 150_000;
 
 impl LogFlushes {
     /// How the engine shares flushes.
     pub(crate) fn grouping(&self, rows: &Rows<'_>) -> Grouping {
-        let overlap = overlapping(&self.all) > MOST_OVERLAPPING;
+        let overlap = overlapping(&self.all) > OVERLAPPING_MOST_SHARE.get();
         match rows.engine.flush_sharing {
             FlushSharing::Always(grouping) => grouping,
             _ if overlap => Grouping::Alone,
@@ -41,7 +33,8 @@ impl LogFlushes {
             .flat_map(|thread| self.led_once_woken_early(rows, thread))
             .collect();
         let again = led.iter().filter(|led| !**led).count();
-        if led.len() >= ENOUGH && again as f64 <= MOST_WAITING_AGAIN * led.len() as f64 {
+        if led.len() >= ENOUGH && again as f64 <= WAITING_AGAIN_MOST_SHARE.get() * led.len() as f64
+        {
             Grouping::Relay
         } else {
             Grouping::LeaderFollower
@@ -72,7 +65,7 @@ impl LogFlushes {
         let early = steps.windows(2).filter(|pair| {
             let (woken_ns, next_ns) = (pair[0].end_ns, pair[1].start_ns);
             !pair[0].own
-                && rows.on_core_ns(thread, woken_ns, next_ns) < TOO_EARLY_NS
+                && rows.on_core_ns(thread, woken_ns, next_ns) < TOO_EARLY_NS.get()
                 && !rows.talked(thread, woken_ns, next_ns)
         });
         early.map(|pair| pair[1].own).collect()

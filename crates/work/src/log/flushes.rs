@@ -4,17 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{BlockOp, Call, CallKind, NONE, Role, StateKind, ThreadClass, UNKNOWN};
 
+use crate::constants::{FIRST_WAKE_NS, NEXT_WAKE_NS};
 use crate::index::calls::makes_durable;
 use crate::index::extents::SECTOR_BYTES;
 use crate::index::rows::Rows;
 use crate::log::log_replica::LogReplica;
 use crate::log::wal_header::is_header;
-
-/// Time on a core from the end of a flush until the leader wakes the first that waited for it. Measured on
-/// PostgreSQL, recorded: 9 µs at the median, 17 µs at the 97th percentile; more where the machine is crowded.
-const FIRST_WAKE_NS: u64 = 100_000;
-/// Time on a core between the wakings of one chain; measured: 4.5 µs at the median, 12 µs at the 97th percentile.
-const NEXT_WAKE_NS: u64 = 60_000;
 
 /// One flush of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,13 +152,13 @@ fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
             continue;
         };
         let first = times.partition_point(|&time| time < flush.end_ns);
-        let mut most_ns = FIRST_WAKE_NS;
+        let mut most_ns = FIRST_WAKE_NS.get();
         for &time in &times[first..] {
             if rows.on_core_ns(flush.thread, flush.woke_until_ns, time) > most_ns {
                 break;
             }
             flush.woke_until_ns = time;
-            most_ns = NEXT_WAKE_NS;
+            most_ns = NEXT_WAKE_NS.get();
         }
     }
 }

@@ -9,12 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{Call, CallKind, Role, StateKind, ThreadClass};
 
+use crate::constants::REPLICA_WAITED_SHARE;
 use crate::index::calls::makes_durable;
 use crate::index::calls::received;
 use crate::index::rows::Rows;
-
-/// Commits wait for a copy if so many waits of sessions, for each of its flushes, are ended by its sender.
-const WAITED_SHARE: f64 = 0.5;
 
 /// The threads of a second copy of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +43,7 @@ impl LogReplica {
                     sender,
                     receiver,
                     waited_for: f64::from(let_go(rows, sender, receiver))
-                        >= WAITED_SHARE * f64::from(flushes[&receiver]),
+                        >= REPLICA_WAITED_SHARE.get() * f64::from(flushes[&receiver]),
                 })
             })
     }

@@ -1,20 +1,13 @@
 //! How the file of a log becomes longer, and what that costs: a commit within its length changes no more than its
 //! pages, one that makes it longer has the file system look for room and write its journal.
 
+use crate::constants::{WAL_FRAME_NS, WAL_GROWING_NS, WAL_GROWING_SHARE};
 use crate::index::view::View;
 use crate::log::wal::{LoggedCommit, Wal};
 use crate::statistics::median;
 
-/// Fewer of all commits than this share that made the log longer are taken for chance: the file system writes its
-/// journal now and then.
-const GROWING_SHARE: f64 = 0.01;
 /// Commits of each kind that tell what the other takes.
 const ENOUGH: usize = 20;
-/// Processor time of looking for room, of the commit and of each of its frames, where the recording does not tell: crud
-/// on SQLite with everything on an SSD, ext4, by commits within the file and those beyond: 30.5 and 67 µs in the flush
-/// at the median, 3.8 and 12.7 µs in the writes of a frame.
-const GROWING_NS: f64 = 36_500.0;
-const FRAME_NS: f64 = 8_900.0;
 
 /// What is known of it.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +29,7 @@ impl LogGrowth {
         let (growing, plain): (Vec<&LoggedCommit>, Vec<&LoggedCommit>) =
             wal.written.iter().partition(|commit| commit.grew);
         let share = growing.len() as f64 / wal.written.len().max(1) as f64;
-        let grew = share > GROWING_SHARE;
+        let grew = share > WAL_GROWING_SHARE.get();
         let known = grew && growing.len().min(plain.len()) >= ENOUGH;
         let on_top_ns = |time_ns: &dyn Fn(&LoggedCommit) -> u64, usual_ns: f64| {
             let at_median_ns = |commits: &[&LoggedCommit]| {
@@ -61,8 +54,8 @@ impl LogGrowth {
         Self {
             anew,
             room_bytes,
-            cpu_ns: on_top_ns(&flush_ns, GROWING_NS),
-            frame_ns: on_top_ns(&frame_ns, FRAME_NS),
+            cpu_ns: on_top_ns(&flush_ns, WAL_GROWING_NS.get()),
+            frame_ns: on_top_ns(&frame_ns, WAL_FRAME_NS.get()),
             share: if grew { share } else { 0.0 },
         }
     }

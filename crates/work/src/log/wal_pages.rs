@@ -8,11 +8,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::constants::WAL_PRIOR_FRAMES;
 use crate::log::wal::{PageMove, Wal};
 
-/// Frames of a gap that a page is given on top of those seen: one page that came last by chance is not one that
-/// always does.
-const PRIOR_FRAMES: f64 = 40.0;
 /// Tries to find a page that a commit does not have yet.
 const TRIES: usize = 8;
 
@@ -176,7 +174,7 @@ fn often(wal: &Wal) -> BTreeMap<u64, f64> {
             page.1 += (last - frame) as f64;
         }
     }
-    let rate = |(count, gap): (f64, f64)| count / (gap + PRIOR_FRAMES);
+    let rate = |(count, gap): (f64, f64)| count / (gap + WAL_PRIOR_FRAMES.get());
     seen.into_iter()
         .map(|(page, seen)| (page, rate(seen)))
         .collect()

@@ -114,6 +114,8 @@ pub struct LogRules {
     pub traced_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.
     pub wake_ns: u32,
+    /// Processor time of a session that wakes, sees that it was not covered, and requests the lock again.
+    pub recheck_ns: u32,
     /// A thread of the engine flushes what is left, so often; none if there is none.
     pub flusher_period_ns: Option<u64>,
 }

@@ -3,14 +3,11 @@
 use serde::Serialize;
 use tierwise_recording::About;
 
+use crate::constants::{CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE};
 use crate::page_cache::reuse::Reuse;
 
 const PAGE_BYTES: u64 = 4096;
 const CLASSES: usize = 256;
-/// A size is as good as the best if it leaves so much more unexplained, as a share of the reads that missed.
-const TOLERANCE: f64 = 0.05;
-/// Of the memory that processes left, so much at least held pages of files.
-const SURE: f64 = 0.8;
 
 /// Reads of pages by their reuse.
 #[derive(Clone, Debug)]
@@ -86,7 +83,7 @@ impl PageCache {
         let best = wrong[1..].iter().copied().min().unwrap_or(0);
         let missed: u64 = counts.missed.iter().sum();
         let found: u64 = counts.found.iter().sum();
-        let enough = best + (missed as f64 * TOLERANCE) as u64;
+        let enough = best + (missed as f64 * CACHE_SIZE_TOLERANCE_SHARE.get()) as u64;
         let fits = |class: &usize| wrong[*class] <= enough;
         let bytes = |class: Option<usize>| {
             let pages = class.map_or(0, |class| Reuse::of_class(class).pages().unwrap_or(0));
@@ -117,7 +114,7 @@ fn left(about: &About, engine_bytes: u64) -> (u64, u64) {
         0 => (machine.memory_bytes.saturating_sub(engine_bytes), 0),
         held => {
             let left = machine.memory_bytes.saturating_sub(held);
-            (left, (left as f64 * SURE) as u64)
+            (left, (left as f64 * CACHE_SURE_SHARE.get()) as u64)
         }
     }
 }

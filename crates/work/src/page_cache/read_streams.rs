@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tierwise_recording::{Block, BlockOp, CallKind, Role, StateKind};
 
+use crate::constants::READ_AHEAD_LEAST_SHARE;
 use crate::index::extents::SECTOR_BYTES;
 use crate::index::rows::Rows;
 
@@ -16,8 +17,6 @@ const WINDOWS: (u32, u32) = (256, 4096);
 const SINCE: (u32, u32) = (6, 17);
 /// Reads among which the one before is looked for.
 const RECENT: usize = 64;
-/// Reads of a role in which nobody waits, if it is read through the page cache: this share at least.
-const LEAST_FOUND: f64 = 0.05;
 
 /// How far streams go on.
 #[derive(Clone, Debug, Default)]
@@ -85,9 +84,9 @@ pub(crate) fn windows(rows: &Rows<'_>) -> Vec<(Role, u32)> {
         Some(sectors) if *sectors > WINDOWS.0 => WINDOWS.1,
         _ => WINDOWS.0,
     };
-    let through_cache = reads(rows)
-        .into_iter()
-        .filter(|(_, (all, at_once))| *at_once as f64 >= *all as f64 * LEAST_FOUND);
+    let through_cache = reads(rows).into_iter().filter(|(_, (all, at_once))| {
+        *at_once as f64 >= *all as f64 * READ_AHEAD_LEAST_SHARE.get()
+    });
     through_cache
         .map(|(role, _)| (role, window(role)))
         .collect()

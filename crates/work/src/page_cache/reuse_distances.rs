@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use tierwise_recording::{Call, CallKind, Role};
 
 use crate::Step;
+use crate::constants::COLD_CACHE_SHARE;
 use crate::index::address_space::{AddressSpace, pages_of};
 use crate::index::extents::SECTOR_BYTES;
 use crate::index::rows::Rows;
@@ -18,8 +19,6 @@ use crate::page_cache::unseen_reads::reason;
 
 /// The role of a page stands above its number.
 const ROLE_SHIFT: u32 = 56;
-/// Caches were empty at the start if they answered less than this of the first uses that full ones would have.
-const COLD_SHARE: f64 = 0.5;
 
 /// The reuse of every read call, by its row, and of every request that read, by its place and time.
 #[derive(Debug, Default)]
@@ -208,7 +207,7 @@ impl ReuseScan<'_> {
         let mut all = true;
         for span in &self.spans {
             let (found, brought) = span.first_uses;
-            let most = COLD_SHARE * expected * (found + brought) as f64;
+            let most = COLD_CACHE_SHARE.get() * expected * (found + brought) as f64;
             if !whole || found as f64 >= most {
                 all &= found + brought == 0;
                 continue;

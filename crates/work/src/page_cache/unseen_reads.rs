@@ -2,10 +2,11 @@
 
 use tierwise_recording::{Block, BlockOp, Call, CallKind, Role, ThreadClass, UNKNOWN};
 
+use crate::constants::UNSEEN_MOST_SHARE;
 use crate::index::rows::Rows;
 
-/// Reads that no call shows, in sectors and as a share of all, from which on they are too many.
-const UNSEEN: (u64, f64) = (2048, 0.05);
+/// Reads that no call shows, from which on they are too many.
+const MOST_UNSEEN_SECTORS: u64 = 2048;
 
 /// Why the recording does not tell which reads were answered by the page cache, if it does not.
 pub(crate) fn reason(rows: &Rows<'_>, past: &[Role]) -> Option<String> {
@@ -55,5 +56,5 @@ fn without_call(rows: &Rows<'_>) -> Option<f64> {
         }
     }
     let share = unseen as f64 / all.max(1) as f64;
-    (unseen > UNSEEN.0 && share > UNSEEN.1).then_some(share)
+    (unseen > MOST_UNSEEN_SECTORS && share > UNSEEN_MOST_SHARE.get()).then_some(share)
 }

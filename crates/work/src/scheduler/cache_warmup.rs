@@ -7,6 +7,10 @@
 //! a 7,200 rpm disk (docs/work.md). Source of the usual cost, 250 µs: pgbench on PostgreSQL 15, 4 and 16 clients, on the
 //! same two devices, 2 cores of an EPYC. The cost of a recording's own engine is learned: `transactions/coldness_cost.rs`.
 
+use crate::constants::{
+    WARMUP_CLIENT_SHARE, WARMUP_COLD_NS, WARMUP_COLDEST_NS, WARMUP_SCALE_NS, WARMUP_WARM_NS,
+};
+
 /// Cost of cold caches. A core that has been idle for `w` has the coldness `ln(1 + w / scale) / ln(1 + coldest / scale)`,
 /// at most 1, at least what is left of its coldness before. A burst that takes `t` on a warm core costs `cold × coldness ×
 /// (1 − exp(−t / warm))` on top, and coldness falls by the same share.
@@ -25,18 +29,14 @@ pub struct WarmupCost {
 }
 
 /// As measured; see above.
-const SCALE_NS: f64 = 2_000_000.0;
-const COLDEST_NS: f64 = 8_000_000.0;
-
-/// As measured; see above.
 impl Default for WarmupCost {
     fn default() -> Self {
         Self {
-            cold_ns: 250_000.0,
-            warm_ns: 200_000.0,
-            scale_ns: SCALE_NS,
-            coldest_rise: (COLDEST_NS / SCALE_NS).ln_1p(),
-            client_share: 0.1,
+            cold_ns: WARMUP_COLD_NS.get(),
+            warm_ns: WARMUP_WARM_NS.get(),
+            scale_ns: WARMUP_SCALE_NS.get(),
+            coldest_rise: (WARMUP_COLDEST_NS.get() / WARMUP_SCALE_NS.get()).ln_1p(),
+            client_share: WARMUP_CLIENT_SHARE.get(),
         }
     }
 }

@@ -7,11 +7,9 @@
 
 use tierwise_recording::{Call, NONE, Recording, State, StateKind};
 
+use crate::constants::WAKEUP_MOST_SHARE;
 use crate::scheduler::wakeup_latency::CoreActivity;
 use crate::{Disabled, Mechanism, WakeupRules};
-
-/// Largest share of a CPU burst that its wakeup may take: something was done in it.
-const MOST_SHARE: f64 = 0.8;
 
 /// The states of a recording, repaired.
 #[derive(Debug, Default)]
@@ -69,7 +67,7 @@ fn runs_from(state: State, wake_ns: u64, calls: &[Call]) -> u64 {
         .filter(|call| call.thread == state.thread)
         .map_or(u64::MAX, |call| call.start_ns);
     let length_ns = (state.end_ns - state.start_ns) as f64;
-    let latest_ns = state.start_ns + (length_ns * MOST_SHARE) as u64;
+    let latest_ns = state.start_ns + (length_ns * WAKEUP_MOST_SHARE.get()) as u64;
     (state.start_ns + wake_ns).min(latest_ns).min(called_ns)
 }
 

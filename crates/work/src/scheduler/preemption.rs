@@ -9,14 +9,13 @@
 
 use tierwise_recording::{Recording, ThreadClass};
 
+use crate::constants::PREEMPTED_NS;
 use crate::scheduler::core_events::{CoreEvent, events};
 use crate::scheduler::waker::{WAKERS, Waker};
 use crate::statistics::{ENOUGH, RunningMean};
 
 /// Events of a core that are looked at.
 const MOST_EVENTS: usize = 500_000;
-/// A thread that runs this soon after another lost the core preempted it.
-const ABOUT_NS: u64 = 3_000;
 /// The weight of preempted threads is searched between this and its inverse, by this many bisections.
 const MOST_WEIGHT: f64 = 1000.0;
 const HALVINGS: u32 = 30;
@@ -102,7 +101,8 @@ impl Seen {
                 }
                 CoreEvent::Stops { .. } => {}
                 CoreEvent::Runs => {
-                    let took = lost_at.is_some_and(|lost_ns| time_ns < lost_ns + ABOUT_NS);
+                    let took =
+                        lost_at.is_some_and(|lost_ns| time_ns < lost_ns + PREEMPTED_NS.get());
                     for (woke, waker, woke_ns) in woken.drain(..) {
                         let client = is_client(recording, woke);
                         let takes = took && woke == thread;

@@ -9,6 +9,7 @@
 
 use tierwise_recording::{State, StateKind};
 
+use crate::constants::TOGETHER_NS;
 use crate::statistics::median;
 
 /// Upper ends of the classes of idle time, in nanoseconds; the last class has none.
@@ -16,8 +17,6 @@ const AGES_NS: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
 const AGES: usize = AGES_NS.len() + 1;
 /// Fewer wakeups than this show nothing.
 const ENOUGH: usize = 10;
-/// Switches on two cores within this time belong together.
-const ABOUT_NS: u64 = 3_000;
 /// Up to this product of states and cores every state is examined; beyond it, a sample.
 const MOST_LOOKS: usize = 20_000_000;
 /// Waiting threads are searched among this many that began to wait last.
@@ -133,10 +132,10 @@ fn no_pull_share(states: &[State], cores: &CoreActivity) -> f64 {
     });
     let taken = taken.count();
     let left = cores.pauses().filter(|&(core, from_ns)| {
-        let before = waiting.partition_point(|state| state.start_ns + ABOUT_NS < from_ns);
+        let before = waiting.partition_point(|state| state.start_ns + TOGETHER_NS.get() < from_ns);
         let mut some = waiting[before.saturating_sub(MOST_WAITING)..before].iter();
         some.any(|state| {
-            let waits_on = state.end_ns > from_ns + ABOUT_NS && state.cpu != core;
+            let waits_on = state.end_ns > from_ns + TOGETHER_NS.get() && state.cpu != core;
             waits_on && cores.idle_ns(state.cpu, from_ns).is_none()
         })
     });
@@ -229,7 +228,7 @@ impl CoreActivity {
         self.seen.iter().flat_map(|&core| {
             let busy_spans = &self.busy_spans[usize::from(core)];
             let pauses = busy_spans.windows(2).map(|two| (two[0].1, two[1].0));
-            let long = pauses.filter(|&(end_ns, next_ns)| next_ns > end_ns + ABOUT_NS);
+            let long = pauses.filter(|&(end_ns, next_ns)| next_ns > end_ns + TOGETHER_NS.get());
             long.map(move |(end_ns, _)| (core, end_ns))
         })
     }

@@ -7,6 +7,7 @@
 
 use tierwise_recording::{Block, BlockOp, Call, State, StateKind};
 
+use crate::constants::{JOURNAL_LEAST_SHARE, JOURNAL_MOST_FACTOR};
 use crate::index::calls::makes_durable;
 use crate::index::view::View;
 use crate::scheduler::wakeup_latency::CoreActivity;
@@ -16,10 +17,6 @@ use crate::{JournalRules, WarmupCost};
 
 /// Commits from which on what they show is believed.
 const ENOUGH: usize = 10;
-/// What takes over so many times the median waited for something else: for the commit before, say.
-const MOST_TIMES: f64 = 4.0;
-/// The least share of what passed that the thread ran: a core may start sooner than usual.
-const LEAST_SHARE: f64 = 0.2;
 
 /// What passed in a commit until its thread had run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,7 +31,7 @@ struct Gap {
 impl Gap {
     /// How long the thread ran, and would have run warm.
     fn ran_ns(self) -> (f64, f64) {
-        let least_ns = self.took_ns as f64 * LEAST_SHARE;
+        let least_ns = self.took_ns as f64 * JOURNAL_LEAST_SHARE.get();
         let ran_ns = (self.took_ns as f64 - self.starts_ns as f64).max(least_ns);
         let cost = WarmupCost::default();
         let cold = cost.after_idle(0.0, self.waited_ns);
@@ -164,7 +161,7 @@ fn blocked<'a>(view: &View<'a>, thread: u32, time_ns: u64) -> Option<&'a State> 
 /// The means of what was run and of what that would have been warm, without what waited for something else.
 fn usual(ran: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
     let middle_ns = median(ran.clone().map(|one| one.0 as u64).collect()).unwrap_or(0);
-    let most_ns = MOST_TIMES * middle_ns as f64;
+    let most_ns = JOURNAL_MOST_FACTOR.get() * middle_ns as f64;
     let usual: Vec<_> = ran.filter(|one| one.0 <= most_ns).collect();
     let count = usual.len().max(1) as f64;
     let (ran_ns, warm_ns) = usual

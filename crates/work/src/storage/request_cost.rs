@@ -1,5 +1,10 @@
 //! What a request costs the processors beside its sender, by its length and by the time since the one before.
 
+use crate::constants::{
+    IDLE_REQUEST_MOST_FACTOR, QUICK_REQUEST_NS, REQUEST_LEAST_FACTOR, REQUEST_MOST_FACTOR,
+    REQUESTS_APART_NS, SMALL_REQUEST_KIB,
+};
+
 /// Processor time of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RequestCost {
@@ -11,24 +16,13 @@ pub struct RequestCost {
     pub idle_ns: f64,
 }
 
-/// Time between requests at which their cost is stated.
-const APART_NS: f64 = 100_000.0;
-/// The least and the most that a request costs of that.
-const FACTORS: (f64, f64) = (0.5, 5.0);
-/// Requests are small below this mean length: copying so little takes 10 to 30 µs.
-const SMALL_KIB: f64 = 16.0;
-/// What small requests far apart cost for the time between them, at most, in what one usually costs.
-const MOST_IDLE: f64 = 4.0;
-/// Up to so long after the one before a request comes to its device as quickly as right after it.
-const QUICK_NS: f64 = 400_000.0;
-
 /// How much more a request costs the later it follows the one before on its device: threads and caches are cold.
 /// Measured on a quiet machine, the kernel's threads under order entry: 34 µs for requests 0.1 ms apart, 45 for
 /// 0.18, 56 for 0.39, 105 to 120 for 4.2 ms: the cube root.
 fn idle_factor(apart_ns: u64) -> f64 {
-    (apart_ns as f64 / APART_NS)
+    (apart_ns as f64 / REQUESTS_APART_NS.get())
         .cbrt()
-        .clamp(FACTORS.0, FACTORS.1)
+        .clamp(REQUEST_LEAST_FACTOR.get(), REQUEST_MOST_FACTOR.get())
 }
 
 /// How much longer a write or a flush is on its way the later it follows the request before. Measured on emulated disks
@@ -36,8 +30,8 @@ fn idle_factor(apart_ns: u64) -> f64 {
 /// below 0.8, 42 below 1.5, 53 below 3, 74 below 6. Flushes of a disk 8 ms after it took 2.5, 2.5, 2.7 and 3.6 times as
 /// long as those of an SSD 0.1 ms after it (four workloads): the cube root. Side by side they cost, and take, half.
 pub(crate) fn path_factor(apart_ns: u64) -> f64 {
-    let late = (apart_ns as f64 / QUICK_NS).cbrt();
-    late.clamp(1.0, FACTORS.1) * idle_factor(apart_ns).min(1.0)
+    let late = (apart_ns as f64 / QUICK_REQUEST_NS.get()).cbrt();
+    late.clamp(1.0, REQUEST_MOST_FACTOR.get()) * idle_factor(apart_ns).min(1.0)
 }
 
 impl RequestCost {
@@ -67,7 +61,7 @@ impl RequestCost {
         (usual_ns, most_ns): (f64, f64),
     ) -> Self {
         let used_ns = used_ns.max(0.0);
-        let weight = asked.weight.max(FACTORS.0);
+        let weight = asked.weight.max(REQUEST_LEAST_FACTOR.get());
         let even_ns = used_ns / weight;
         if even_ns <= usual_ns || asked.kib <= 0.0 {
             return Self {
@@ -78,7 +72,7 @@ impl RequestCost {
         let left_ns = used_ns - usual_ns * weight;
         let most_idle_ns = usual_ns
             * if asked.is_small_and_rare() {
-                MOST_IDLE
+                IDLE_REQUEST_MOST_FACTOR.get()
             } else {
                 1.0
             };
@@ -118,7 +112,7 @@ impl RequestTotals {
     /// Whether what requests cost cannot be for their bytes, and may well be for the time between them.
     fn is_small_and_rare(&self) -> bool {
         let requests = self.requests as f64;
-        self.kib < SMALL_KIB * requests && self.idle > requests
+        self.kib < SMALL_REQUEST_KIB.get() * requests && self.idle > requests
     }
 
     /// All of several.

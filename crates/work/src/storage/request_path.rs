@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, BlockOp};
 
+use crate::constants::PATH_ALIKE_FACTOR;
 use crate::index::view::View;
 use crate::scheduler::wakeup_latency::CoreActivity;
 use crate::statistics::median;
@@ -18,8 +19,6 @@ use crate::storage::request_cost::path_factor;
 const ENOUGH: usize = 20;
 /// What takes over so many times the median waited for something else.
 const MOST_TIMES: u64 = 3;
-/// Kinds of requests that take no longer than so many times the quickest are all of the path.
-const ALIKE: f64 = 1.5;
 
 /// How long a write or a flush shortly after another request is on its way, were no core wanted by others; none where
 /// too few show.
@@ -41,7 +40,9 @@ pub(crate) fn path_ns(view: &View<'_>) -> Option<f64> {
         .filter_map(|kind| Some((usual_ns(&kind)?, kind.len())))
         .collect();
     let quickest_ns = kinds.iter().map(|kind| kind.0).reduce(f64::min)?;
-    let alike = kinds.iter().filter(|kind| kind.0 <= ALIKE * quickest_ns);
+    let alike = kinds
+        .iter()
+        .filter(|kind| kind.0 <= PATH_ALIKE_FACTOR.get() * quickest_ns);
     let (sum_ns, count) = alike.fold((0.0, 0), |sum, &(ns, count)| {
         (sum.0 + ns * count as f64, sum.1 + count)
     });

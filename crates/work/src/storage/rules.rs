@@ -27,10 +27,6 @@ impl StorageCost {
     }
 }
 
-/// What an emulated disk's server makes good of the path to it: what that took when the disk was made, 14 to 60 µs on
-/// 107 disks on a quiet machine, 57 in the median (python/tierwise/host/disk_path.py).
-pub const PATH_NS: u64 = 57_000;
-
 /// How long the server of an emulated disk spins before an answer for which it waited so long: a tenth of the
 /// wait, 10 to 60 µs (crates/disk/src/service.rs).
 #[must_use]

@@ -1,37 +1,34 @@
 //! Processor time of storage: the kernel's threads for block devices and file systems, and the servers of emulated
 //! disks. It grows with requests, other programs' time with the clock. So it is separated from that and divided by
-//! requests and bytes.
+//! requests and bytes. What one request costs beyond the most that it usually does is put down to idleness, which
+//! differs from day to day (requests 4 ms apart were seen to cost the kernel 100 to 210 µs), and what that cannot explain
+//! to bytes: the store of an emulated disk takes pages that were never used from the machine, at up to 6 µs a KiB.
 
 use std::collections::BTreeMap;
 
 use tierwise_recording::{Block, StorageCpu};
 
+use crate::constants::{
+    BURST_MOST_FACTOR, KERNEL_REQUEST_MOST_NS, KERNEL_REQUEST_NS, PATH_MOST_FACTOR, PATH_NS,
+    SERVER_REQUEST_MOST_NS, SERVER_REQUEST_NS,
+};
 use crate::index::view::View;
 use crate::storage::request_cost::RequestTotals;
 use crate::storage::request_path::path_ns;
-use crate::storage::rules::{PATH_NS, spin_ns};
+use crate::storage::rules::spin_ns;
 use crate::{RequestCost, StorageCost};
 
-/// What one request usually costs, and at most, a tenth of a millisecond after the one before: the kernel's threads
-/// (seen were 28 to 38 µs), and the server of an emulated disk (8 to 12). What is beyond is put down to idleness, which
-/// differs from day to day (requests 4 ms apart were seen to cost the kernel 100 to 210 µs), and what that cannot
-/// explain to bytes: the store of an emulated disk takes pages that were never used from the machine, at up to 6 µs a
-/// KiB.
-const KERNEL_NS: (f64, f64) = (36_000.0, 50_000.0);
-const SERVER_NS: (f64, f64) = (10_000.0, 15_000.0);
 impl StorageCost {
     /// Usual cost of emulated disks, for recordings without any.
-    pub const EMULATED: Self = Self {
-        kernel: RequestCost::each(KERNEL_NS.0),
-        server: RequestCost::each(SERVER_NS.0),
-        path_ns: None,
-    };
+    #[must_use]
+    pub fn emulated() -> Self {
+        Self {
+            kernel: RequestCost::each(KERNEL_REQUEST_NS.get()),
+            server: RequestCost::each(SERVER_REQUEST_NS.get()),
+            path_ns: None,
+        }
+    }
 }
-
-/// What requests were on their way for beyond so many times what they cost was their device's.
-const MOST_PATH: f64 = 2.0;
-/// Requests of a burst cost at most so many times what they do in the median burst.
-const MOST_TIMES: f64 = 1.5;
 
 /// What each request cost beside what the threads of journals ran; none where that was not measured, or nothing was
 /// asked of a device.
@@ -54,18 +51,18 @@ pub(crate) fn storage_cost(view: &View<'_>, journal_ns: f64) -> Option<StorageCo
         kernel: RequestCost::fit(
             kernel_ns,
             &RequestTotals::sum(&asked(view, &all)),
-            KERNEL_NS,
+            (KERNEL_REQUEST_NS.get(), KERNEL_REQUEST_MOST_NS.get()),
         ),
         server: RequestCost::fit(
             server_ns,
             &RequestTotals::sum(&asked(view, &served)),
-            SERVER_NS,
+            (SERVER_REQUEST_NS.get(), SERVER_REQUEST_MOST_NS.get()),
         ),
         path_ns: None,
     };
     let costs_ns = cost.kernel.request_ns + cost.server.request_ns;
     Some(StorageCost {
-        path_ns: path_ns(view).filter(|ns| *ns <= MOST_PATH * costs_ns),
+        path_ns: path_ns(view).filter(|ns| *ns <= PATH_MOST_FACTOR.get() * costs_ns),
         ..cost
     })
 }
@@ -108,7 +105,7 @@ fn beyond_usual(used: &[(f64, f64)]) -> f64 {
     let usual = median.map_or(0.0, |median| median.0.max(0.0));
     let beyond = used
         .iter()
-        .filter(|(ns, weight)| *ns > MOST_TIMES * usual * weight);
+        .filter(|(ns, weight)| *ns > BURST_MOST_FACTOR.get() * usual * weight);
     beyond.map(|(ns, weight)| ns - usual * weight).sum()
 }
 
@@ -159,7 +156,7 @@ fn spun_ns(view: &View<'_>, served: &[&Block]) -> f64 {
         blocks.sort_unstable_by_key(|block| block.completed_ns);
         let mut before_ns = 0;
         let spins = blocks.iter().map(|block| {
-            let since_ns = (block.issued_ns + PATH_NS).max(before_ns);
+            let since_ns = (block.issued_ns + PATH_NS.get()).max(before_ns);
             before_ns = block.completed_ns;
             spin_ns(block.completed_ns.saturating_sub(since_ns))
         });

@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{State, StateKind, ThreadClass};
 
+use crate::constants::OWN_CLIENT_SHARE;
 use crate::index::view::View;
 use crate::timeline::segments::SegmentKind;
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
-
-/// A thread is a session's client if it ended this share of the waits for one.
-const OWN_SHARE: f64 = 0.9;
 
 /// The thread of its client that served a session; none if it was not recorded, or several did in turn.
 pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
@@ -30,7 +28,7 @@ pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
     let all: u32 = ended.values().sum();
     let (thread, most) = ended.into_iter().max_by_key(|&(_, count)| count)?;
     let own = view.class(thread) == Some(ThreadClass::Client)
-        && f64::from(most) >= OWN_SHARE * f64::from(all);
+        && f64::from(most) >= OWN_CLIENT_SHARE.get() * f64::from(all);
     own.then_some(thread)
 }
 

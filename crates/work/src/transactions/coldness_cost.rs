@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use tierwise_recording::Host;
+
+use crate::constants::{COLDNESS_LEAST_SPREAD, COLDNESS_MOST_NS, WARMUP_COLD_FACTOR};
 use crate::timeline::segments::SegmentKind;
 use crate::transactions::turns::RawTurn;
 use crate::{Disabled, Mechanism, WarmupCost};
 
 /// Turns that tell what coldness costs: of one shape at least so many, and in all.
 const ENOUGH: (usize, usize) = (20, 500);
-/// The spread of exposures below which nothing can be told, as their standard deviation.
-const LEAST_SPREAD: f64 = 0.02;
-/// The most that a cold core was ever seen to cost.
-const MOST_COLD_NS: f64 = 2_000_000.0;
 
 /// What a wholly cold core costs this engine: the slope of the processor time of turns over how much they were exposed
 /// to it, by least squares within turns of one shape.
-pub(crate) fn coldness_cost(sessions: &[Vec<RawTurn>], disabled: Disabled) -> WarmupCost {
-    let usual = WarmupCost::default();
+pub(crate) fn coldness_cost(
+    sessions: &[Vec<RawTurn>],
+    host: Option<&Host>,
+    disabled: Disabled,
+) -> WarmupCost {
+    let usual = usual(host);
     if disabled.has(Mechanism::CacheWarmup) {
         return WarmupCost {
             cold_ns: 0.0,
@@ -42,11 +45,25 @@ pub(crate) fn coldness_cost(sessions: &[Vec<RawTurn>], disabled: Disabled) -> Wa
         }
         count += pairs.len();
     }
-    if count < ENOUGH.1 || (below / count as f64).sqrt() < LEAST_SPREAD {
+    if count < ENOUGH.1 || (below / count as f64).sqrt() < COLDNESS_LEAST_SPREAD.get() {
         return usual;
     }
     WarmupCost {
-        cold_ns: (above / below).clamp(0.0, MOST_COLD_NS),
+        cold_ns: (above / below).clamp(0.0, COLDNESS_MOST_NS.get()),
+        ..usual
+    }
+}
+
+/// What coldness usually costs on a host, by the longest pause of its measurement.
+fn usual(host: Option<&Host>) -> WarmupCost {
+    let pauses = host.and_then(|host| host.cache_warmup.as_ref());
+    let longest = pauses.and_then(|found| found.pauses.last());
+    let usual = WarmupCost::default();
+    WarmupCost {
+        cold_ns: longest.map_or(usual.cold_ns, |pause| {
+            let cold_ns = pause.idle_core_ns * WARMUP_COLD_FACTOR.get();
+            cold_ns.clamp(0.0, COLDNESS_MOST_NS.get())
+        }),
         ..usual
     }
 }

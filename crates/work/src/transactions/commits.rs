@@ -4,6 +4,7 @@
 use tierwise_recording::{Call, CallKind, Role, State};
 
 use crate::Grouping;
+use crate::constants::{BOTH_COPIES_NS, COMMIT_WRITES_NS, SAME_COMMIT_NS};
 use crate::engines::FlushSharing;
 use crate::index::calls::makes_durable;
 use crate::index::calls::{received, sent};
@@ -12,15 +13,6 @@ use crate::log::flushes::LogFlushes;
 use crate::log::wal_header::is_header;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::timeline::wait::WaitCause;
-
-/// Between parts of one commit (woken, not covered, waiting once more or leading oneself) lies less time on a core
-/// than this. Measured on PostgreSQL and MariaDB, quiet: 3 to 14 µs at the median, 99 µs at the 99th percentile and
-/// 143 µs at most where cores idle between flushes of 8 ms.
-const SAME_COMMIT_NS: u64 = 150_000;
-/// Writes of one commit lie no further apart than this.
-const WRITES_NS: u64 = 20_000;
-/// Between a flush of the log and the wait for its second copy lies less than this, however many are let go on.
-const BOTH_COPIES_NS: u64 = 100_000;
 
 /// A commit that the recording shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,7 +89,7 @@ impl CommitSearch<'_> {
     fn wait(&mut self, cause: WaitCause, state: u32, seen: SeenCommit) {
         match cause {
             WaitCause::LogReplica => {
-                self.add(seen, self.cpu_ns < BOTH_COPIES_NS);
+                self.add(seen, self.cpu_ns < BOTH_COPIES_NS.get());
                 self.own = true;
             }
             WaitCause::LogQueue => self.part(seen, self.is_done(state)),
@@ -125,7 +117,7 @@ impl CommitSearch<'_> {
             return;
         }
         if call.kind == CallKind::Write && !is_header(self.rows, call) {
-            let near = self.written_cpu_ns < WRITES_NS;
+            let near = self.written_cpu_ns < COMMIT_WRITES_NS.get();
             let before = self.written.filter(|_| near);
             self.written = before.or(Some((index, call.start_ns)));
             self.written_cpu_ns = 0;
@@ -144,7 +136,7 @@ impl CommitSearch<'_> {
 
     /// A flush, or a wait for one.
     fn part(&mut self, seen: SeenCommit, own: bool) {
-        self.add(seen, self.cpu_ns < SAME_COMMIT_NS && !self.own);
+        self.add(seen, self.cpu_ns < SAME_COMMIT_NS.get() && !self.own);
         (self.own, self.written) = (own, None);
     }
 

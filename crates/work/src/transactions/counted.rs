@@ -2,20 +2,14 @@
 
 use tierwise_recording::Cost;
 
+use crate::constants::{COUNTED_MOST_OFF_SHARE, RECORDED_LEAST_RATIO, RECORDED_MOST_WIDTH};
 use crate::index::view::View;
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 
-/// Counts that differ by more than this count different things.
-const MOST_OFF: f64 = 0.05;
 /// The 97.5th percentiles of Student's distribution, from one degree of freedom on, and what they come near to.
 const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
 const STUDENT_MANY: f64 = 2.1;
-
-/// Recording is believed to slow its target by no more than this.
-const LEAST_RATIO: f64 = 0.6;
-/// The upper end of the interval of that over the lower, where it says anything.
-const MOST_WIDTH: f64 = 1.5;
 
 /// Transactions done in the whole of a recording.
 #[derive(Clone, Copy, Debug)]
@@ -67,19 +61,20 @@ impl Counted {
         if !sessions.iter().flatten().any(|turn| turn.served) {
             return Some(each.max(1.0));
         }
-        let slowest = self.if_slowed(self.slowed.unwrap_or(LEAST_RATIO)) / shown;
+        let slowest = self.if_slowed(self.slowed.unwrap_or(RECORDED_LEAST_RATIO.get())) / shown;
         let off = (slowest - 1.0).max(1.0 - each);
-        (off > MOST_OFF.max(chance(view, &ends)?)).then_some(each)
+        (off > COUNTED_MOST_OFF_SHARE.get().max(chance(view, &ends)?)).then_some(each)
     }
 }
 
 /// Rate with recording over the rate without, if that is known.
 pub(crate) fn rate_ratio(view: &View<'_>) -> Option<f64> {
     let known = |cost: &&Cost| {
-        cost.rate_ratio_low > 0.0 && cost.rate_ratio_high <= MOST_WIDTH * cost.rate_ratio_low
+        cost.rate_ratio_low > 0.0
+            && cost.rate_ratio_high <= RECORDED_MOST_WIDTH.get() * cost.rate_ratio_low
     };
     let cost = view.recording.about.cost.as_ref().filter(known);
-    cost.map(|cost| cost.rate_ratio.clamp(LEAST_RATIO, 1.0))
+    cost.map(|cost| cost.rate_ratio.clamp(RECORDED_LEAST_RATIO.get(), 1.0))
 }
 
 /// Transactions that end in each burst.

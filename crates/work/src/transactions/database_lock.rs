@@ -8,6 +8,7 @@
 
 use tierwise_recording::{CallKind, Role};
 
+use crate::constants::BUSY_MOST_LATE_NS;
 use crate::index::view::View;
 use crate::log::checkpoints::Checkpoints;
 use crate::timeline::segments::{Segment, SegmentKind};
@@ -16,8 +17,6 @@ use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 use crate::{Grouping, HotLock};
 
-/// A sleep that took longer than this on top was cut by a burst's edge.
-const MOST_LATE_NS: u64 = 500_000;
 /// So many of those seen are kept.
 const MOST_KEPT: usize = 256;
 
@@ -133,7 +132,7 @@ fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn>]) -> Vec<u64> {
         .flat_map(|turn| {
             (0..turn.segments.len()).filter_map(|at| late_by(retry_ns, &turn.segments[at..]))
         })
-        .filter(|&late| late < MOST_LATE_NS)
+        .filter(|&late| late < BUSY_MOST_LATE_NS.get())
         .collect();
     late.sort_unstable();
     let kept = late.len().min(MOST_KEPT);

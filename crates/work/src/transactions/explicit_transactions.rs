@@ -5,16 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::constants::{ALTERNATES_SHARE, BEGIN_WORD_MOST_SHARE, COMMIT_WORD_SHARE};
 use crate::transactions::turns::RawTurn;
 
 /// What sets the shape of a turn within a transaction apart.
 const INSIDE: u64 = 1 << 62;
-/// A shape that shows a commit so often may be the word that commits.
-const COMMITS_SHARE: f64 = 0.5;
-/// The word that begins shows no more than this.
-const BEGINS_SHARE: f64 = 0.02;
-/// Share of neighbours in the sequence of both words that are unlike each other.
-const ALTERNATES: f64 = 0.95;
 /// Shapes that are looked at, the most frequent ones, and the least number of turns of them.
 const CANDIDATES: (usize, u32) = (40, 10);
 
@@ -99,11 +94,11 @@ fn words(sessions: &[Vec<RawTurn>]) -> Option<(Shape, Shape)> {
     frequent.truncate(CANDIDATES.0);
     let begins = frequent
         .iter()
-        .filter(|(_, _, share)| *share <= BEGINS_SHARE);
+        .filter(|(_, _, share)| *share <= BEGIN_WORD_MOST_SHARE.get());
     let pairs = begins.flat_map(|begin| {
         let commits = frequent
             .iter()
-            .filter(|(_, _, share)| *share >= COMMITS_SHARE);
+            .filter(|(_, _, share)| *share >= COMMIT_WORD_SHARE.get());
         commits.map(move |commit| (begin, commit))
     });
     pairs
@@ -130,5 +125,5 @@ fn alternate(sessions: &[Vec<RawTurn>], begin: Shape, commit: Shape) -> bool {
             before = Some((turn.burst, turn.shape));
         }
     }
-    all > 0 && f64::from(unlike) >= ALTERNATES * f64::from(all)
+    all > 0 && f64::from(unlike) >= ALTERNATES_SHARE.get() * f64::from(all)
 }

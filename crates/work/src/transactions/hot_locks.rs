@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::HotLock;
+use crate::constants::{HELD_LOCK_LEAST_SHARE, LOCK_RELEASE_NS, RELEASED_LOCK_LEAST_SHARE};
 use crate::index::view::View;
 use crate::timeline::segments::SegmentKind;
 use crate::timeline::wait::WaitCause;
@@ -10,11 +11,6 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 
-/// A lock is released within this time before the flush of a commit that does not keep it.
-const RELEASE_NS: u64 = 100_000;
-/// Waits that take less than this share of the sessions' time are no hot lock: of one held over the commit, and of
-/// one released before it, for which any lock may be taken that a session gives back shortly before it commits.
-const LEAST_SHARES: (f64, f64) = (0.002, 0.01);
 /// Fewer waits than these tell no number of keys.
 const LEAST_WAITS: usize = 10;
 /// Most locks that are told apart.
@@ -65,9 +61,9 @@ pub(crate) fn find(
     }
     let hot = |group: &LockGroup| {
         let least = if group.over_commit() {
-            LEAST_SHARES.0
+            HELD_LOCK_LEAST_SHARE.get()
         } else {
-            LEAST_SHARES.1
+            RELEASED_LOCK_LEAST_SHARE.get()
         };
         group.waits.len() >= LEAST_WAITS && group.waited_ns as f64 / total_ns >= least
     };
@@ -149,7 +145,7 @@ fn released(turns: Option<&Vec<&RawTurn>>, time_ns: u64) -> Option<bool> {
         if commit.end_ns <= time_ns && time_ns <= reply_ns.max(commit.end_ns) {
             return Some(true);
         }
-        if commit.start_ns > time_ns && commit.start_ns - time_ns < RELEASE_NS {
+        if commit.start_ns > time_ns && commit.start_ns - time_ns < LOCK_RELEASE_NS.get() {
             return Some(false);
         }
     }

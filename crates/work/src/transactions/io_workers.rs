@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{CallKind, StateKind, ThreadClass};
 
-use crate::index::tolerance::WOKEN_NS;
+use crate::constants::{IO_WORKER_LEAST_SHARE, WOKEN_NS};
 use crate::index::view::View;
 
-/// Workers whose reads take less than this share of the sessions' time are ignored.
-const LEAST_SHARE: f64 = 0.01;
 /// Least read-ahead distance: one page is read while the page before is processed.
 const LEAST_AHEAD: usize = 2;
 
@@ -42,7 +40,7 @@ pub(crate) fn read_dependencies(view: &View<'_>) -> Vec<ReadDependency> {
         }
     }
     let read_ns: u64 = by_session.values().flatten().map(WorkerRead::time_ns).sum();
-    if (read_ns as f64) < LEAST_SHARE * sessions_ns(view) as f64 {
+    if (read_ns as f64) < IO_WORKER_LEAST_SHARE.get() * sessions_ns(view) as f64 {
         return Vec::new();
     }
     let mut read_dependencies = Vec::new();
@@ -122,8 +120,8 @@ fn awaited(view: &View<'_>, session: u32, reads: &[WorkerRead]) -> BTreeMap<usiz
             let begun = reads.partition_point(|read| read.start_ns < state.end_ns);
             let awaited = reads[..begun].iter().rposition(|read| {
                 read.helper == state.waker
-                    && read.end_ns <= state.end_ns + WOKEN_NS
-                    && read.end_ns + WOKEN_NS >= state.end_ns
+                    && read.end_ns <= state.end_ns + WOKEN_NS.get()
+                    && read.end_ns + WOKEN_NS.get() >= state.end_ns
             })?;
             Some((awaited, begun - awaited))
         })

@@ -5,13 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::transactions::turn_meaning::COMMITS_SHARE;
+use crate::constants::{COMMITS_SHARE, NEVER_COMMITS_SHARE};
 use crate::transactions::turns::RawTurn;
 
 /// What sets those apart that never commit.
 const NEVER: u64 = 1 << 61;
-/// Turns that never commit show no more than this.
-const NEVER_SHARE: f64 = 0.02;
 /// Fewer turns after a shape than these tell nothing.
 const ENOUGH: u32 = 10;
 
@@ -63,8 +61,8 @@ fn pairs(sessions: &[Vec<RawTurn>]) -> (Pairs, Pairs) {
         kept.map(|(pair, _)| *pair).collect()
     };
     (
-        those(&|share| share >= COMMITS_SHARE),
-        those(&|share| share <= NEVER_SHARE),
+        those(&|share| share >= COMMITS_SHARE.get()),
+        those(&|share| share <= NEVER_COMMITS_SHARE.get()),
     )
 }
 

@@ -2,15 +2,12 @@
 
 use tierwise_recording::ThreadClass;
 
+use crate::constants::SESSION_LEAST_SHARE;
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::segments::{SegmentKind, segments_of};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::{RawTurn, turns_of};
-
-/// A session is an observer, not a client, if it is busy for less than this share of the mean of all sessions; one
-/// without commits, of the busiest.
-const LEAST_SHARE: f64 = 0.02;
 
 /// One session before it becomes steps.
 #[derive(Clone, Debug)]
@@ -60,7 +57,7 @@ fn drop_lookers_on(raw_sessions: &mut Vec<RawSession>) {
     let mut busy = busy.into_iter();
     raw_sessions.retain(|session| {
         let commits = session.turns.iter().any(|turn| !turn.commits.is_empty());
-        let least_ns = if commits { mean_ns } else { busiest_ns } * LEAST_SHARE;
+        let least_ns = if commits { mean_ns } else { busiest_ns } * SESSION_LEAST_SHARE.get();
         busy.next().is_some_and(|ns| ns as f64 >= least_ns)
     });
 }

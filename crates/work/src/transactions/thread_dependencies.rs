@@ -4,17 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tierwise_recording::{State, StateKind, ThreadClass};
 
+use crate::constants::{HELPER_LEAST_NS, HELPER_LEAST_SHARE, HELPERS_LEAST_SHARE};
 use crate::index::view::View;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::wait::{WaitCause, wait_cause};
 use crate::transactions::io_workers;
 use crate::{Disabled, Mechanism};
-
-/// Least shares of the sessions' time spent waiting for all background threads, and for one of them, from which on such
-/// a thread counts as a helper.
-const LEAST_SHARES: (f64, f64) = (0.05, 0.005);
-/// Shorter waits for a helper are taken for hand-overs without a cost.
-const LEAST_NS: u64 = 20_000;
 
 /// One end of a dependency between two threads, by the signal's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,7 +115,7 @@ impl ThreadDependencies {
 /// Whether a thread waited for another, but not for its flush of the log: that is computed anew.
 fn waits(view: &View<'_>, flushes: &LogFlushes, state: &State) -> bool {
     state.kind == StateKind::Blocked
-        && state.end_ns - state.start_ns >= LEAST_NS
+        && state.end_ns - state.start_ns >= HELPER_LEAST_NS.get()
         && wait_cause(view, flushes, state) == WaitCause::Thread
 }
 
@@ -139,10 +134,10 @@ fn helpers(view: &View<'_>, flushes: &LogFlushes) -> BTreeSet<u32> {
         }
     }
     let all_ns: u64 = waited_ns.values().sum();
-    if (all_ns as f64) < total_ns as f64 * LEAST_SHARES.0 {
+    if (all_ns as f64) < total_ns as f64 * HELPERS_LEAST_SHARE.get() {
         return BTreeSet::new();
     }
-    let least_ns = total_ns as f64 * LEAST_SHARES.1;
+    let least_ns = total_ns as f64 * HELPER_LEAST_SHARE.get();
     let helps = |&(_, waited_ns): &(u32, u64)| waited_ns as f64 >= least_ns;
     waited_ns
         .into_iter()

@@ -5,14 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::constants::{COMMITS_SHARE, MORE_LIKELY_LN};
 use crate::transactions::explicit_transactions::{Boundaries, is_inside};
 use crate::transactions::status::goes_on;
 use crate::transactions::turns::RawTurn;
 
-/// Turns of one shape of which this share commits visibly are commits, all of them.
-pub(crate) const COMMITS_SHARE: f64 = 0.3;
-/// One way to count transactions is more likely than another if it is nearer to their number by so much (ln).
-const MORE_LIKELY: f64 = 0.1;
 /// Fewer turns of a shape than these tell nothing of the others.
 const ENOUGH: u32 = 5;
 
@@ -43,7 +40,7 @@ impl Tally {
 
     fn commits(&self) -> Option<bool> {
         let share = f64::from(self.committed) / f64::from(self.turns);
-        (self.turns >= ENOUGH).then_some(share >= COMMITS_SHARE)
+        (self.turns >= ENOUGH).then_some(share >= COMMITS_SHARE.get())
     }
 }
 
@@ -71,8 +68,8 @@ pub(crate) fn meanings(
     let alone_off = off(count(&|turn, meaning| meaning.ends || alone(turn)));
     let every = match boundaries {
         Boundaries::Status => !any_commit,
-        Boundaries::Words => alone_off <= commits_off + MORE_LIKELY,
-        Boundaries::Unsaid => !any_commit || alone_off + MORE_LIKELY < commits_off,
+        Boundaries::Words => alone_off <= commits_off + MORE_LIKELY_LN.get(),
+        Boundaries::Unsaid => !any_commit || alone_off + MORE_LIKELY_LN.get() < commits_off,
     };
     for (turn, meaning) in sessions.iter().flatten().zip(all.iter_mut().flatten()) {
         meaning.ends |= (every && alone(turn)) || (!any_commit && !turn.served);

@@ -2,15 +2,13 @@
 
 use tierwise_recording::{Call, CallKind, Role, TransactionStatus};
 
+use crate::constants::EVEN_TURN_NS;
 use crate::index::calls::{received, sent};
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::segments::{Segment, SegmentKind, split_at};
 use crate::timeline::wait::WaitCause;
 use crate::transactions::commits::{SeenCommit, commits};
-
-/// Without requests and commits, a turn is cut after this time.
-const EVEN_NS: u64 = 10_000_000;
 
 /// One turn before it becomes steps.
 #[derive(Clone, Debug, Default)]
@@ -185,7 +183,7 @@ fn after(segments: &[Segment], ends: Vec<u64>) -> Vec<usize> {
     let mut since_ns = first.start_ns;
     let mut ends = ends.into_iter().peekable();
     for (index, segment) in segments.iter().enumerate().skip(1) {
-        let mut due = even && segment.start_ns > since_ns + EVEN_NS;
+        let mut due = even && segment.start_ns > since_ns + EVEN_TURN_NS.get();
         while ends.next_if(|&end| end <= segment.start_ns).is_some() {
             due = true;
         }
