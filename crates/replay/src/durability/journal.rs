@@ -8,6 +8,7 @@
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
 
+use crate::durability::sync::by_caller;
 use crate::durability::sync_stage::{Stage, stage};
 use crate::kernel::events::Event;
 use crate::kernel::session::Resume;
@@ -19,12 +20,12 @@ impl Simulation<'_> {
         let job = *self.jobs.get(index);
         let (script, flushes) = self.flushes_of(&job);
         let writes = script.map_or(0, |script| script.journal_writes.len());
-        if writes == 0 || job.is_ready {
+        if writes == 0 || job.is_ready || by_caller(script) {
             return false;
         }
         let rules = self.program.work.journal;
-        let before = (job.stage > 0).then(|| stage(job.stage - 1, flushes));
-        let (ran_ns, thread) = match (before, stage(job.stage, flushes)) {
+        let before = (job.stage > 0).then(|| stage(job.stage - 1, flushes, false));
+        let (ran_ns, thread) = match (before, stage(job.stage, flushes, false)) {
             (_, Stage::Journal) => (rules.begins_ns, true),
             (Some(Stage::Journal), _) if writes > 1 => (rules.goes_on_ns, true),
             (_, Stage::Done) => (rules.ends_ns, true),

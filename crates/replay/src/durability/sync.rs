@@ -106,7 +106,7 @@ impl<'a> Simulation<'a> {
     fn send_stage(&mut self, index: u32, job: &Job) -> Option<u32> {
         let (script, flushes) = self.flushes_of(job);
         let (now, role) = (self.now, job.role);
-        match stage(job.stage, flushes) {
+        match stage(job.stage, flushes, by_caller(script)) {
             Stage::Data => Some(self.send_data(index) + self.await_write_back(index)),
             Stage::Journal => Some(self.send_journal(index, role, script, false)),
             Stage::Record => Some(self.send_journal(index, role, script, true)),
@@ -209,6 +209,11 @@ impl<'a> Simulation<'a> {
             OnDone::WriteBack(role) => self.write_back_done(role, index),
         }
     }
+}
+
+/// Whether who syncs writes the journal itself.
+pub(crate) fn by_caller(script: Option<&SyncScript>) -> bool {
+    script.is_some_and(|script| script.by_caller)
 }
 
 fn has_journal(script: Option<&SyncScript>) -> bool {

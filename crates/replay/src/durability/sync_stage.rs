@@ -17,10 +17,14 @@ pub(crate) enum Stage {
 /// Stage by number. Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c) waits for the journal's blocks, then
 /// sends the commit record with `REQ_PREFLUSH | REQ_FUA`, which blk-flush.c turns into a flush, the write and another
 /// flush. So the record, though next to the blocks, comes a revolution of a disk later.
-pub(crate) fn stage(number: u32, flushes: u32) -> Stage {
+///
+/// Who writes the journal itself and flushes once, does so behind the record.
+pub(crate) fn stage(number: u32, flushes: u32, by_caller: bool) -> Stage {
     match (number, flushes) {
         (0, _) => Stage::Data,
         (1, _) => Stage::Journal,
+        (2, 1) if by_caller => Stage::Record,
+        (3, 1) if by_caller => Stage::Flush,
         (2, 0) | (3, 1..) => Stage::Record,
         (2, _) => Stage::Flush,
         (number, _) if number < flushes + 3 => Stage::Flush,
@@ -43,16 +47,18 @@ mod tests {
 
     #[test]
     fn the_record_stands_between_the_flushes() {
-        let stages = |flushes| (0..7).map(move |number| stage(number, flushes));
+        let stages = |flushes| (0..7).map(move |number| stage(number, flushes, false));
         let until_done = |flushes| -> Vec<_> {
             stages(flushes)
                 .take_while(|stage| *stage != Stage::Done)
                 .collect()
         };
-        use Stage::{Data, Flush, Journal, Record};
+        use Stage::{Data, Done, Flush, Journal, Record};
         assert_eq!(until_done(0), [Data, Journal, Record]);
         assert_eq!(until_done(1), [Data, Journal, Flush, Record]);
         assert_eq!(until_done(2), [Data, Journal, Flush, Record, Flush]);
         assert_eq!(until_done(3), [Data, Journal, Flush, Record, Flush, Flush]);
+        let by_caller = (0..5).map(|number| stage(number, 1, true));
+        assert!(by_caller.eq([Data, Journal, Record, Flush, Done]));
     }
 }

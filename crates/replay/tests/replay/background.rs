@@ -32,6 +32,7 @@ fn with_checkpoints() -> Work {
         writes: vec![(0, 16), (1 << 23, 16)],
         flushes: 1,
         journal_writes: vec![],
+        by_caller: false,
         range: (0, 0),
     }];
     let checkpointer = session("checkpointer", 1, &steps);

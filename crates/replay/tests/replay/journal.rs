@@ -26,6 +26,7 @@ fn syncing(journal: JournalRules, journal_writes: Vec<(u64, u32)>, starts_us: u3
             range: (0, 8),
             flushes: 2,
             journal_writes,
+            by_caller: false,
         }],
         wakeups: WakeupRules::new(1.0, 0.0, starts_us * 1000),
         ..work(1, &[cpu(50), sync], Grouping::Alone)

@@ -12,6 +12,7 @@ fn copied(clients: u32, waited_for: bool) -> Work {
         writes: vec![(1 << 20, 16)],
         flushes: 1,
         journal_writes: Vec::new(),
+        by_caller: false,
         ..SyncScript::default()
     }];
     let sync = Step::Sync {

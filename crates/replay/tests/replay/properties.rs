@@ -98,6 +98,7 @@ fn any_work() -> impl Strategy<Value = Work> {
             writes: vec![(64, 32)],
             flushes: 1,
             journal_writes: vec![(0, 8)],
+            by_caller: false,
             range: (0, 0),
         }];
         work

@@ -78,6 +78,7 @@ pub fn log(grouping: Grouping) -> LogRules {
             writes: Vec::new(),
             flushes: 1,
             journal_writes: Vec::new(),
+            by_caller: false,
             range: (0, 0),
         }],
         page_bytes: 8192,

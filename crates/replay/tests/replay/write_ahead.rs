@@ -29,6 +29,7 @@ fn writers(clients: u32, same: bool) -> Work {
     let growing = SyncScript {
         flushes: 2,
         journal_writes: vec![(0, 32), (32, 8)],
+        by_caller: false,
         ..SyncScript::default()
     };
     work.log.as_mut().expect("a log").scripts.push(growing);

@@ -46,6 +46,10 @@ impl Emitter<'_> {
             (CallKind::Sync, Some(role)) if role != Role::Log => {
                 writer.push(self.durable(role, call));
             }
+            (CallKind::Sync, None) if makes_durable(call) => {
+                let step = self.syncs.sync_directory(self.view, call);
+                writer.extend(step.into_iter().collect());
+            }
             (CallKind::Resize, Some(_)) if call.size_bytes == 0 => {
                 writer.extend(self.syncs.forget(self.view, call));
             }

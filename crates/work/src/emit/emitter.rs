@@ -1,6 +1,6 @@
 //! Turns written as steps: demands stay, waits go.
 
-use tierwise_recording::NONE;
+use tierwise_recording::{NONE, ThreadClass};
 
 use crate::emit::file_steps;
 use crate::emit::step_writer::{StepWriter, commit_steps};
@@ -82,7 +82,7 @@ impl<'a> Emitter<'a> {
         let mut writer = StepWriter::new(
             self.event_ns,
             marks,
-            self.append_per_ns(),
+            self.append_per_ns(raw.thread),
             (self.cost, &self.view.reuse_distances),
         );
         writer.plan(meaning, self.append_bytes());
@@ -163,10 +163,15 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn append_per_ns(&self) -> f64 {
+    /// Of a session's thread: what the engine's own threads run writes what sessions appended.
+    fn append_per_ns(&self, thread: u32) -> f64 {
         match self.appending {
-            Appending::PerCommit(_) => 0.0,
-            Appending::PerCpu(bytes_per_ns) => bytes_per_ns,
+            Appending::PerCpu(bytes_per_ns)
+                if self.view.class(thread) == Some(ThreadClass::Session) =>
+            {
+                bytes_per_ns
+            }
+            _ => 0.0,
         }
     }
 

@@ -91,6 +91,9 @@ pub struct SyncScript {
     pub flushes: u32,
     /// Writes of the file system's journal among them, sent between flushes.
     pub journal_writes: Vec<(u64, u32)>,
+    /// Whether the thread that makes durable writes the journal itself, as fast commits of ext4 do
+    /// (fs/ext4/fast_commit.c): no thread of the journal runs, and one flush behind the record may be enough.
+    pub by_caller: bool,
 }
 
 /// How the log becomes durable.

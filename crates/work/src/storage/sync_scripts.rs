@@ -13,9 +13,14 @@ const JOURNAL_SECTORS: [u32; 2] = [32, 8];
 
 /// The script of one sync of a file of a role.
 pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
-    let device = view.device_of(call.file);
+    script_on(view, role, view.device_of(call.file), call)
+}
+
+/// The same, of something that lies on a device.
+pub(crate) fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScript {
     let mut script = SyncScript::default();
     let (mut flushes, mut forced) = (0, 0);
+    script.by_caller = true;
     let data_ns = data_until(view, call);
     for block in view.blocks(call.start_ns, call.end_ns) {
         if block.device != device || !belongs(view, role, call, block) {
@@ -33,6 +38,7 @@ pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
             continue;
         };
         let list = if is_journals(view, block) {
+            script.by_caller &= block.thread == call.thread;
             &mut script.journal_writes
         } else {
             &mut script.writes
@@ -42,13 +48,11 @@ pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
         }
     }
     let works = !script.writes.is_empty() || !script.journal_writes.is_empty();
+    script.by_caller &= !script.journal_writes.is_empty();
     script.flushes = if flushes > 0 { flushes } else { forced };
     if works {
-        script.flushes = script.flushes.max(if script.journal_writes.is_empty() {
-            1
-        } else {
-            2
-        });
+        let by_thread = !script.journal_writes.is_empty() && !script.by_caller;
+        script.flushes = script.flushes.max(1 + u32::from(by_thread));
     }
     script
 }

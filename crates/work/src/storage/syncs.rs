@@ -2,12 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use tierwise_recording::{Call, Role, UNKNOWN};
+use tierwise_recording::{BlockOp, Call, Role, UNKNOWN};
 
+use crate::index::extents::SECTOR_BYTES;
 use crate::index::view::View;
 use crate::page_cache::dirty_pages::DirtyPages;
 use crate::storage::sync_scripts;
 use crate::{Step, SyncScript};
+
+/// A range without any sector.
+const NOTHING: (u64, u64) = (1, 1);
+/// Of the page cache.
+const PAGE_BYTES: u64 = 4096;
 
 /// The syncs of files other than the log, and what is known of the files.
 pub(crate) struct Syncs {
@@ -16,6 +22,50 @@ pub(crate) struct Syncs {
     dirtied: DirtyPages,
     /// How far each file was written, and whether that was further than at its last sync.
     ends: BTreeMap<u32, (u64, bool)>,
+    /// What calls wrote to each file since its last sync.
+    written: BTreeMap<u32, Written>,
+    /// Of each directory that was made durable, a file in it that has a role.
+    directories: BTreeMap<u32, Option<u32>>,
+}
+
+/// A file with a role that lies in a directory.
+fn file_within(view: &View<'_>, directory: u32) -> Option<u32> {
+    let files = &view.recording.files;
+    let folder = files.get(directory as usize)?.path.trim_end_matches('/');
+    let within = |path: &str| {
+        let rest = path
+            .strip_prefix(folder)
+            .and_then(|rest| rest.strip_prefix('/'));
+        rest.is_some_and(|name| !name.contains('/'))
+    };
+    let found = files
+        .iter()
+        .position(|file| file.role.is_some() && within(&file.path));
+    found.map(|file| file as u32)
+}
+
+/// Pages that calls wrote, one after the other; those of small writes side by side count once.
+#[derive(Default)]
+struct Written {
+    sectors: u64,
+    last_page: Option<u64>,
+}
+
+impl Written {
+    fn add(&mut self, call: &Call, end: u64) {
+        let (first, last) = (
+            call.offset_bytes / PAGE_BYTES,
+            end.saturating_sub(1) / PAGE_BYTES,
+        );
+        let again = self
+            .last_page
+            .replace(last)
+            .is_some_and(|page| page == first);
+        let pages = (last.saturating_sub(first) + 1).saturating_sub(u64::from(again));
+        self.sectors = self
+            .sectors
+            .saturating_add(pages * PAGE_BYTES / SECTOR_BYTES);
+    }
 }
 
 impl Syncs {
@@ -24,6 +74,8 @@ impl Syncs {
             scripts: Vec::new(),
             dirtied: DirtyPages::new(view),
             ends: BTreeMap::new(),
+            written: BTreeMap::new(),
+            directories: BTreeMap::new(),
         }
     }
 
@@ -36,15 +88,63 @@ impl Syncs {
         } else {
             sync_scripts::assumed(grew)
         };
-        let dirtied = &self.dirtied;
-        script
-            .writes
-            .retain(|&(sector, sectors)| !dirtied.before(role, sector, sectors, call.end_ns));
+        self.leave_out_dirty(view, role, call, &mut script.writes);
         script.range = view.address_space.range_of(call.file);
         Step::Sync {
             role,
             script: self.add(script),
         }
+    }
+
+    /// The step of a call that makes a directory durable: names of files in it. It writes to the journal of their file
+    /// system, and no data.
+    pub(crate) fn sync_directory(&mut self, view: &View<'_>, call: &Call) -> Option<Step> {
+        let found = self.directories.entry(call.file);
+        let file = (*found.or_insert_with(|| file_within(view, call.file)))?;
+        let (role, device) = (view.role(file)?, view.device_of(file));
+        let mut script = if view.sees(device) {
+            sync_scripts::script_on(view, role, device, call)
+        } else {
+            sync_scripts::assumed(true)
+        };
+        script.writes.clear();
+        script.range = NOTHING;
+        Some(Step::Sync {
+            role,
+            script: self.add(script),
+        })
+    }
+
+    /// Leaves out what a replay's sync writes because a step made it dirty. A file that is made anew for each
+    /// transaction lies elsewhere each time, so its own writes are left out for as much as calls wrote to it.
+    fn leave_out_dirty(
+        &mut self,
+        view: &View<'_>,
+        role: Role,
+        call: &Call,
+        writes: &mut Vec<(u64, u32)>,
+    ) {
+        let dirtied = &self.dirtied;
+        let before = writes.len();
+        let mut left = self.written.remove(&call.file).map_or(0, |one| one.sectors);
+        writes.retain(|&(sector, sectors)| {
+            let known = dirtied.before(role, sector, sectors, call.end_ns);
+            left = left.saturating_sub(if known { u64::from(sectors) } else { 0 });
+            !known
+        });
+        if left == 0 || writes.is_empty() || writes.len() < before {
+            return;
+        }
+        let blocks = view.blocks(call.start_ns, call.end_ns).iter();
+        let own: Vec<u64> = blocks
+            .filter(|block| block.op == BlockOp::Write && block.file == call.file)
+            .filter_map(|block| view.address_space.sector_of(role, block))
+            .collect();
+        writes.retain(|&(sector, sectors)| {
+            let again = own.contains(&sector) && u64::from(sectors) <= left;
+            left -= if again { u64::from(sectors) } else { 0 };
+            !again
+        });
     }
 
     /// Keeps what a sync makes the device do; gives its number.
@@ -59,6 +159,7 @@ impl Syncs {
             return;
         }
         let end = call.offset_bytes.saturating_add(call.size_bytes);
+        self.written.entry(call.file).or_default().add(call, end);
         let known = self.ends.entry(call.file).or_insert((end, false));
         if end > known.0 {
             *known = (end, true);
