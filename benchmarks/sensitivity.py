@@ -16,6 +16,7 @@ import json
 import math
 import os
 import re
+import resource
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,8 @@ VARIABLE = "TIERWISE_SCALED_CONSTANT"
 FACTORS = (0.5, 2.0)
 PLACEMENTS = ("ssd-nvme-dc", "hdd-7k2")
 SPAN_S = 5.0
+MOST_BYTES = 4 << 30
+"""Memory of one process: a figure out of its range can make a replay endless."""
 Figures = dict[str, tuple[float, list[float | None]]]
 """Of each recording: ln(reproduced / recorded), and ln of the rate under each placement, if answered."""
 
@@ -42,6 +45,7 @@ def main() -> int:
     parser.add_argument("--replay", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.replay:
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
         print(json.dumps(_figures(options.folder)))
         return 0
     _build()
@@ -52,8 +56,8 @@ def main() -> int:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         judged = pool.map(lambda name: _scaled(options.folder, name), options.only)
         for name, scaled in zip(options.only, judged, strict=True):
-            errors = [f"{100 * (_error(one) - _error(whole)):+.1f}" for one in scaled]
-            changes = [f"{100 * _change(one, whole):.1f} %" for one in scaled]
+            errors = [f"{100 * (_error(one) - _error(whole)):+.1f}" if one else "fails" for one in scaled]
+            changes = [f"{100 * _change(one, whole):.1f} %" if one else "fails" for one in scaled]
             print(f"| {' | '.join([f'`{name}`', *errors, *changes])} |", flush=True)
     return 0
 
@@ -73,15 +77,15 @@ def _scaled(folders: list[Path], name: str) -> list[Figures]:
 
 
 def _replayed(folders: list[Path], scaled: str | None) -> Figures:
-    """Figures by a process of its own, as the extension reads its environment once."""
+    """Figures by a process of its own, as the extension reads its environment once; none if it fails."""
     told = subprocess.run(
         [sys.executable, __file__, *map(str, folders), "--replay"],
         env=os.environ | ({} if scaled is None else {VARIABLE: scaled}),
-        check=True,
+        check=scaled is None,
         capture_output=True,
         text=True,
     )
-    figures: Figures = json.loads(told.stdout)
+    figures: Figures = json.loads(told.stdout) if told.returncode == 0 else {}
     return figures
 
 

@@ -102,6 +102,19 @@ impl Made {
         files.len() as u32 - 1
     }
 
+    /// The directory of a file.
+    pub fn directory_of(&mut self, file: u32) -> u32 {
+        let files = &mut self.recording.files;
+        files[file as usize].path = "/files/base".to_owned();
+        files.push(File {
+            path: "/files".to_owned(),
+            role: None,
+            device: NONE,
+            size_bytes: 0,
+        });
+        files.len() as u32 - 1
+    }
+
     pub fn block(
         &mut self,
         file: u32,
@@ -128,7 +141,12 @@ impl Made {
 
     /// A write of the file system's journal on a file's partition.
     pub fn journal(&mut self, file: u32, sector: u64, from_to_ns: (u64, u64)) {
-        self.block(file, NONE, BlockOp::Write, sector, from_to_ns);
+        self.journal_by(NONE, file, sector, from_to_ns);
+    }
+
+    /// The same, by a thread.
+    pub fn journal_by(&mut self, thread: u32, file: u32, sector: u64, from_to_ns: (u64, u64)) {
+        self.block(file, thread, BlockOp::Write, sector, from_to_ns);
         if let Some(block) = self.recording.blocks.last_mut() {
             (block.file, block.meta) = (NONE, true);
         }

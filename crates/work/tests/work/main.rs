@@ -10,5 +10,6 @@ mod memory;
 mod one_writer;
 mod steps;
 mod storage;
+mod syncs;
 mod transactions;
 mod turns;
