@@ -30,7 +30,7 @@ EXTENSION = TARGET / "release/lib_core.so"
 VARIABLE = "TIERWISE_SCALED_CONSTANT"
 FACTORS = (0.5, 2.0)
 PLACEMENTS = ("ssd-nvme-dc", "hdd-7k2")
-SPAN_S = 5.0
+SPAN_S = 2.0
 MOST_BYTES = 4 << 30
 """Memory of one process: a figure out of its range can make a replay endless."""
 Figures = dict[str, tuple[float, list[float | None]]]
