@@ -171,6 +171,14 @@ def test_stolen_processor_time_widens_the_interval() -> None:
     assert any("the hypervisor gave 20% of the processors" in warning for warning in stolen.warnings)
 
 
+def test_fewer_clients_than_recorded_widen_the_interval_too() -> None:
+    of = predictor()
+    same, fewer = of.predict([Question(clients=4), Question(clients=1)])
+    assert same.rate_per_s and fewer.rate_per_s
+    assert fewer.rate_per_s.high / fewer.rate_per_s.low > 2 * same.rate_per_s.high / same.rate_per_s.low
+    assert any("1 clients are fewer than the 4 recorded" in warning for warning in fewer.warnings)
+
+
 def test_many_more_clients_than_recorded_are_answered_with_a_wide_interval() -> None:
     few, many = predictor().predict([Question(clients=8), Question(clients=128)])
     assert few.rate_per_s and many.rate_per_s

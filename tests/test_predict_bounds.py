@@ -52,10 +52,16 @@ def test_roles_that_share_the_device_may_gain_too() -> None:
 
 
 def test_cores_bound_what_waits_do_not() -> None:
-    answer = answered(Question(placement={"all": "ram"}, cores=1, clients=16))
+    answer = answered(Question(placement={"all": "ram"}, cores=1))
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
     assert "cores" in answer.bound.because
+
+
+def test_the_cores_of_few_clients_are_no_bound_of_more() -> None:
+    few, many = (answered(Question(placement={"all": "ram"}, clients=clients)) for clients in (4, 16))
+    assert few.bound and many.bound
+    assert many.bound.rate_per_s == pytest.approx(16e6 / CPU_US) > few.bound.rate_per_s
 
 
 def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
