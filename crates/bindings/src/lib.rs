@@ -66,6 +66,18 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        #[cfg(feature = "sensitivity")]
+        scale_constant();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Scales the constant that the environment names, as `NAME=2`: for benchmarks/sensitivity.py.
+#[cfg(feature = "sensitivity")]
+fn scale_constant() {
+    let text = std::env::var("TIERWISE_SCALED_CONSTANT").unwrap_or_default();
+    let scaled = text.split_once('=');
+    if let Some((name, Ok(factor))) = scaled.map(|(name, factor)| (name, factor.parse())) {
+        tierwise_work::constants::scale(name, factor);
     }
 }

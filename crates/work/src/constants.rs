@@ -3,7 +3,7 @@
 //! `benchmarks/sensitivity.py`; the table is in docs/replay.md. Formats, defaults of the kernel and bounds of memory are
 //! no such figures: they stand where they are used.
 
-/// A figure; under the feature `sensitivity` the environment can scale one of them.
+/// A figure; under the feature `sensitivity` one of them can be scaled.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant<T> {
     #[cfg(feature = "sensitivity")]
@@ -246,20 +246,23 @@ impl<T: Copy> Constant<T> {
 }
 
 #[cfg(feature = "sensitivity")]
+pub use scaled::scale;
+
+#[cfg(feature = "sensitivity")]
 mod scaled {
-    use std::sync::LazyLock;
+    use std::sync::OnceLock;
 
     use super::Constant;
 
-    /// One name and a factor, `NAME=2`: of a benchmark, never of a user.
-    static SCALED: LazyLock<Option<(String, f64)>> = LazyLock::new(|| {
-        let text = std::env::var("TIERWISE_SCALED_CONSTANT").ok()?;
-        let (name, factor) = text.split_once('=')?;
-        Some((name.to_owned(), factor.parse().ok()?))
-    });
+    static SCALED: OnceLock<(String, f64)> = OnceLock::new();
+
+    /// Scales one figure for as long as the process lives; what is scaled already stays so.
+    pub fn scale(name: &str, factor: f64) {
+        SCALED.get_or_init(|| (name.to_owned(), factor));
+    }
 
     fn factor(name: &str) -> f64 {
-        let scaled = SCALED.as_ref().filter(|(scaled, _)| scaled == name);
+        let scaled = SCALED.get().filter(|(scaled, _)| scaled == name);
         scaled.map_or(1.0, |(_, factor)| *factor)
     }
 

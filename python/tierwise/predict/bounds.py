@@ -4,8 +4,8 @@ Operational analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978; asym
 Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 5). A client's cycle is never
 shorter than its own time, its transaction's processor time and the waits that the question leaves as they
 are; and the cores give no more processor time than they have. With more clients than were recorded the latter
-is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench -N
-on PostgreSQL, 2 cores: by a third and more from 1 to 4 clients).
+is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench
+-N on PostgreSQL, 2 cores: by a third and more from 1 to 4 clients).
 """
 
 from __future__ import annotations

@@ -82,17 +82,15 @@ pub enum Grouping {
 /// What one sync made the device do.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SyncScript {
-    /// Writes that it waited for, as (sector of the role's own space, sectors), sent together; but not those of
-    /// pages whose writing into the page cache is a step: whoever keeps account of dirty pages knows them.
+    /// Writes that it waited for together, as (sector of the role's space, sectors), but for pages that steps dirty.
     pub writes: Vec<(u64, u32)>,
     /// First sector and end of what it makes durable, in the role's own space: dirty pages between are written.
     pub range: (u64, u64),
-    /// Flushes, one after the other, each after the writes before it, on a device with a volatile cache.
+    /// Flushes, each after the writes before it, on a device with a volatile cache.
     pub flushes: u32,
     /// Writes of the file system's journal among them, sent between flushes.
     pub journal_writes: Vec<(u64, u32)>,
-    /// Whether the thread that makes durable writes the journal itself, as fast commits of ext4 do
-    /// (fs/ext4/fast_commit.c): no thread of the journal runs, and one flush behind the record may be enough.
+    /// Whether who asks writes the journal: ext4's fast commits, which may flush once, behind the record.
     pub by_caller: bool,
 }
 
@@ -117,7 +115,7 @@ pub struct LogRules {
     pub traced_ns: u32,
     /// From the end of a flush until a waiter can run, per waiter woken.
     pub wake_ns: u32,
-    /// Processor time of a session that wakes, sees that it was not covered, and requests the lock again.
+    /// Processor time of a session that wakes, is not covered, and requests the lock again.
     pub recheck_ns: u32,
     /// A thread of the engine flushes what is left, so often; none if there is none.
     pub flusher_period_ns: Option<u64>,
