@@ -145,6 +145,7 @@ impl<'a> StepWriter<'a> {
 
     fn gather(&mut self, from_ns: u64, to_ns: u64, after_wait_ns: u64) {
         let length_ns = (to_ns - from_ns) as f64;
+        self.unwritten_bytes += length_ns * self.append_per_ns;
         if to_ns <= self.left_out_until_ns {
             self.cold = self.cost.warm(length_ns, self.cold).1;
             return;
@@ -267,14 +268,18 @@ impl<'a> StepWriter<'a> {
         self.ran_ns = u64::MAX;
         self.insert_due(u64::MAX);
         self.flush();
+        self.append(1.0);
         self.steps
     }
 
     fn flush(&mut self) {
-        let ran = self.cpu_burst.take();
-        ran.write(&mut self.steps, false);
-        self.unwritten_bytes += ran.cpu_ns * self.append_per_ns;
-        if self.unwritten_bytes >= APPEND_BYTES {
+        self.cpu_burst.take().write(&mut self.steps, false);
+        self.append(APPEND_BYTES);
+    }
+
+    /// Appends what was gathered, if it is at least so much.
+    fn append(&mut self, least_bytes: f64) {
+        if self.unwritten_bytes >= least_bytes {
             let size_bytes = std::mem::take(&mut self.unwritten_bytes) as u32;
             self.steps.push(Step::Append { size_bytes });
         }
