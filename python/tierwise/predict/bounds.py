@@ -5,7 +5,7 @@ Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 5)
 shorter than its own time, its transaction's processor time and the waits that the question leaves as they
 are; and the cores give no more processor time than they have. With more clients than were recorded the latter
 is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench
--N on PostgreSQL, 2 cores: by a third and more from 1 to 4 clients).
+-N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1).
 """
 
 from __future__ import annotations
