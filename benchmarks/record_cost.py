@@ -24,7 +24,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import exp, log
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,9 @@ from tierwise import engines
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
+from tierwise.predict.estimates import estimate
 from tierwise.record import Schedule, Session, Target, of_pid, record_running
 from tierwise.record import rules as rule_files
-from tierwise.statistics import mean_half_width
 
 COST_BAR = 0.03
 SIZE_BAR_MB_PER_MIN = 60.0
@@ -215,9 +214,9 @@ def _told(slots: list[Slot], progress: Progress) -> float:
 
 def _cost(ratios: list[float]) -> tuple[float, float, float]:
     """Geometric mean of ratios less one, between the ends of its 95 % interval."""
-    logs = [log(ratio) for ratio in ratios]
-    middle, half = statistics.fmean(logs), mean_half_width(logs)
-    return exp(middle - half) - 1, exp(middle) - 1, exp(middle + half) - 1
+    found = estimate(ratios)
+    assert found is not None
+    return found.low - 1, found.value - 1, found.high - 1
 
 
 def _told_of_recordings(made: list[Made]) -> None:
@@ -242,7 +241,9 @@ def _judge_losses() -> int:
     try:
         rules = rule_files.load("sqlite")
         target = Target(lambda: [one.pid for one in callers], rules, rules.role_of)
-        told, _ = _record(target, Schedule(5, duty=1.0))
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "recording"
+            told = record_running(target, out, Schedule(5, duty=1.0), lambda _: None)
     finally:
         for one in callers:
             one.kill()
@@ -251,13 +252,6 @@ def _judge_losses() -> int:
     rate = (losses["recorded_events"] + losses["lost_events"]) / (burst["end_ns"] - burst["start_ns"]) * 1e9
     print(f"{rate:,.0f} events/s (bar {RATE_BAR_PER_S:,}): {losses['lost_events']} lost")
     return int(losses["lost_events"] > 0 or rate < RATE_BAR_PER_S)
-
-
-def _record(target: Target, schedule: Schedule) -> tuple[dict[str, Any], int]:
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "recording"
-        told = record_running(target, out, schedule, lambda _: None)
-        return told, sum(path.stat().st_size for path in out.iterdir())
 
 
 @contextmanager

@@ -30,7 +30,7 @@ constants! {
     /// core, a small part of a read from a disk.
     WOKEN_NS: u64 = 100_000;
     /// A waking is told at most this long before the end of the request that caused it. Chosen: a fifth of [`WOKEN_NS`].
-    EARLY_NS: u64 = 20_000;
+    EARLY_NS: u64 = WOKEN_NS.value / 5;
     /// A thread that faults sends its request at most this long before it waits. Chosen: twice [`WOKEN_NS`].
     FAULT_NS: u64 = 200_000;
     /// A thread that runs this soon after another lost the core preempted it. Chosen: a context switch and the cost of
@@ -43,9 +43,9 @@ constants! {
     /// A waiter runs again this long after the flush if none was seen that did. Measured: 3 to 8 µs from a sync's end
     /// to its waiters' start, PostgreSQL, 2 cores of an EPYC in a virtual machine.
     WAITER_WAKE_NS: u64 = 6_000;
-    /// Processor time of a session that wakes, sees that it was not covered, and requests the lock again. A
-    /// semaphore's wake-up and a compare-and-swap, of the measured 3 to 8 µs from a sync's end to its waiters' start,
-    /// 2 cores of an EPYC in a virtual machine.
+    /// Processor time of a session that wakes, sees that it was not covered, and requests the lock again, where the
+    /// host was not measured. A semaphore's wake-up and a compare-and-swap, of the measured 3 to 8 µs from a sync's end
+    /// to its waiters' start, 2 cores of an EPYC in a virtual machine.
     RECHECK_NS: u64 = 2_000;
     // Commits and flushes of the log
     /// Time on a core from the end of a flush until the leader wakes the first that waited for it. Measured: 9 µs at
@@ -60,7 +60,7 @@ constants! {
     /// between flushes of 8 ms; PostgreSQL and MariaDB, 2 cores of an EPYC in a virtual machine.
     SAME_COMMIT_NS: u64 = 150_000;
     /// A thread that was woken too early leads or waits once more within this time on a core. As [`SAME_COMMIT_NS`].
-    TOO_EARLY_NS: u64 = 150_000;
+    TOO_EARLY_NS: u64 = SAME_COMMIT_NS.value;
     /// Where more of the flushes of one file overlap, nobody waits for another's. Chosen: one by one, or at will.
     OVERLAPPING_MOST_SHARE: f64 = 0.1;
     /// Where the leader wakes one thread to lead next and the others sleep on, no more of those woken too early than
@@ -162,12 +162,12 @@ constants! {
     WARMUP_SCALE_NS: f64 = 2_000_000.0;
     /// A core that was idle for so long becomes no colder. Measured: as [`WARMUP_SCALE_NS`].
     WARMUP_COLDEST_NS: f64 = 8_000_000.0;
-    /// What the coldest core costs a database until it is warm, over what it costs the fixed workload by which a recording
-    /// measures its host, after 8 ms; where the recording does not tell. Measured: [`WARMUP_COLD_NS`] over 410 µs, the
-    /// median of 22 recordings on the same machine.
+    /// What the coldest core costs a database until it is warm, where its recording does not tell: so many times what a
+    /// pause of 8 ms costs the fixed workload by which the recording measures its host. Measured: [`WARMUP_COLD_NS`]
+    /// over 410 µs, the median of 22 recordings on the same machine.
     WARMUP_COLD_FACTOR: f64 = 0.6;
-    /// The same in time, where the host was not measured. Measured: pgbench on PostgreSQL 15,
-    /// 4 and 16 clients, an emulated SSD and a 7,200 rpm disk, 2 cores of an EPYC in a virtual machine.
+    /// The same cost in time, where the host was not measured. Measured: pgbench on PostgreSQL 15, 4 and 16 clients, an
+    /// emulated SSD and a 7,200 rpm disk, 2 cores of an EPYC in a virtual machine.
     WARMUP_COLD_NS: f64 = 250_000.0;
     /// Time on a core in which coldness falls to 1/e. Measured: see `scheduler/cache_warmup.rs`.
     WARMUP_WARM_NS: f64 = 200_000.0;

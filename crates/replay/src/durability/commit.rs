@@ -176,8 +176,8 @@ impl Simulation<'_> {
 
     /// A session that was woken in vain needs a core to notice.
     pub(crate) fn recheck_flush(&mut self, index: u32) {
-        let rules = self.log.as_ref().map(|log| log.rules);
-        let recheck_ns = rules.map_or(0, |rules| rules.recheck_ns.into());
+        let log = self.log.as_ref();
+        let recheck_ns = log.map_or(0, |log| log.rules.recheck_ns.into());
         self.request_core(index, SERVER, recheck_ns, Resume::Retry);
     }
 

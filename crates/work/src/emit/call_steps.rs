@@ -47,8 +47,9 @@ impl Emitter<'_> {
                 writer.push(self.durable(role, call));
             }
             (CallKind::Sync, None) if makes_durable(call) => {
-                let step = self.syncs.sync_directory(self.view, call);
-                writer.extend(step.into_iter().collect());
+                if let Some(step) = self.syncs.sync_directory(self.view, call) {
+                    writer.push(step);
+                }
             }
             (CallKind::Resize, Some(_)) if call.size_bytes == 0 => {
                 writer.extend(self.syncs.forget(self.view, call));

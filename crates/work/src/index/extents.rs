@@ -10,6 +10,8 @@ use crate::index::rows::Rows;
 
 /// Bytes of a sector.
 pub(crate) const SECTOR_BYTES: u64 = 512;
+/// Bytes of a page of the page cache.
+pub(crate) const PAGE_BYTES: u64 = 4096;
 /// The most that is read ahead at once.
 const AHEAD_SECTORS: i128 = 4096;
 

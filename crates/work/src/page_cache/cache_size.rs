@@ -4,9 +4,9 @@ use serde::Serialize;
 use tierwise_recording::About;
 
 use crate::constants::{CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE};
+use crate::index::extents::PAGE_BYTES;
 use crate::page_cache::reuse::Reuse;
 
-const PAGE_BYTES: u64 = 4096;
 const CLASSES: usize = 256;
 
 /// Reads of pages by their reuse.

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use tierwise_recording::{BlockOp, Call, CallKind, Role};
 
 use crate::index::address_space::pages_of;
+use crate::index::extents::PAGE_BYTES;
 use crate::index::view::View;
 
-const PAGE_BYTES: u64 = 4096;
 /// No call moves more pages than these (`MAX_RW_COUNT`).
 const MOST_PAGES: usize = 1 << 19;
 

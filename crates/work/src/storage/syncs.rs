@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{BlockOp, Call, Role, UNKNOWN};
 
-use crate::index::extents::SECTOR_BYTES;
+use crate::index::address_space::PAGE_SECTORS;
+use crate::index::extents::PAGE_BYTES;
 use crate::index::view::View;
 use crate::page_cache::dirty_pages::DirtyPages;
 use crate::storage::sync_scripts;
@@ -12,17 +13,12 @@ use crate::{Step, SyncScript};
 
 /// A range without any sector.
 const NOTHING: (u64, u64) = (1, 1);
-/// Of the page cache.
-const PAGE_BYTES: u64 = 4096;
 
 /// The syncs of files other than the log, and what is known of the files.
 pub(crate) struct Syncs {
     /// Scripts, by the order of syncs.
     pub(crate) scripts: Vec<SyncScript>,
     dirtied: DirtyPages,
-    /// How far each file was written, and whether that was further than at its last sync.
-    ends: BTreeMap<u32, (u64, bool)>,
-    /// What calls wrote to each file since its last sync.
     written: BTreeMap<u32, Written>,
     /// Of each directory that was made durable, a file in it that has a role.
     directories: BTreeMap<u32, Option<u32>>,
@@ -44,27 +40,31 @@ fn file_within(view: &View<'_>, directory: u32) -> Option<u32> {
     found.map(|file| file as u32)
 }
 
-/// Pages that calls wrote, one after the other; those of small writes side by side count once.
+/// What calls wrote to one file.
 #[derive(Default)]
 struct Written {
+    /// How far the file was written.
+    end: u64,
+    since: SinceSync,
+}
+
+/// What they wrote since its last sync.
+#[derive(Default)]
+struct SinceSync {
+    /// Whether that was further than before.
+    grew: bool,
+    /// Sectors of whole pages; those of small writes side by side count once.
     sectors: u64,
     last_page: Option<u64>,
 }
 
-impl Written {
-    fn add(&mut self, call: &Call, end: u64) {
-        let (first, last) = (
-            call.offset_bytes / PAGE_BYTES,
-            end.saturating_sub(1) / PAGE_BYTES,
-        );
-        let again = self
-            .last_page
-            .replace(last)
-            .is_some_and(|page| page == first);
-        let pages = (last.saturating_sub(first) + 1).saturating_sub(u64::from(again));
-        self.sectors = self
-            .sectors
-            .saturating_add(pages * PAGE_BYTES / SECTOR_BYTES);
+impl SinceSync {
+    /// Bytes from an offset to an end were written.
+    fn write(&mut self, from: u64, to: u64) {
+        let (first, last) = (from / PAGE_BYTES, to.saturating_sub(1) / PAGE_BYTES);
+        let again = self.last_page.replace(last) == Some(first);
+        let pages = (last.saturating_sub(first) + 1) - u64::from(again);
+        self.sectors = self.sectors.saturating_add(pages * PAGE_SECTORS);
     }
 }
 
@@ -73,7 +73,6 @@ impl Syncs {
         Self {
             scripts: Vec::new(),
             dirtied: DirtyPages::new(view),
-            ends: BTreeMap::new(),
             written: BTreeMap::new(),
             directories: BTreeMap::new(),
         }
@@ -81,14 +80,14 @@ impl Syncs {
 
     /// The step of a call that makes a file durable.
     pub(crate) fn sync(&mut self, view: &View<'_>, role: Role, call: &Call) -> Step {
-        let known = self.ends.get_mut(&call.file);
-        let grew = known.is_some_and(|end| std::mem::take(&mut end.1));
+        let written = self.written.get_mut(&call.file);
+        let since = written.map_or_else(SinceSync::default, |one| std::mem::take(&mut one.since));
         let mut script = if view.sees(view.device_of(call.file)) {
             sync_scripts::script(view, role, call)
         } else {
-            sync_scripts::assumed(grew)
+            sync_scripts::assumed(since.grew)
         };
-        self.leave_out_dirty(view, role, call, &mut script.writes);
+        self.leave_out_dirty(view, role, call, (&mut script.writes, since.sectors));
         script.range = view.address_space.range_of(call.file);
         Step::Sync {
             role,
@@ -118,21 +117,15 @@ impl Syncs {
     /// Leaves out what a replay's sync writes because a step made it dirty. A file that is made anew for each
     /// transaction lies elsewhere each time, so its own writes are left out for as much as calls wrote to it.
     fn leave_out_dirty(
-        &mut self,
+        &self,
         view: &View<'_>,
         role: Role,
         call: &Call,
-        writes: &mut Vec<(u64, u32)>,
+        (writes, mut left): (&mut Vec<(u64, u32)>, u64),
     ) {
-        let dirtied = &self.dirtied;
-        let before = writes.len();
-        let mut left = self.written.remove(&call.file).map_or(0, |one| one.sectors);
-        writes.retain(|&(sector, sectors)| {
-            let known = dirtied.before(role, sector, sectors, call.end_ns);
-            left = left.saturating_sub(if known { u64::from(sectors) } else { 0 });
-            !known
-        });
-        if left == 0 || writes.is_empty() || writes.len() < before {
+        let count = writes.len();
+        writes.retain(|&(at, sectors)| !self.dirtied.before(role, at, sectors, call.end_ns));
+        if left == 0 || writes.is_empty() || writes.len() < count {
             return;
         }
         let blocks = view.blocks(call.start_ns, call.end_ns).iter();
@@ -159,11 +152,11 @@ impl Syncs {
             return;
         }
         let end = call.offset_bytes.saturating_add(call.size_bytes);
-        self.written.entry(call.file).or_default().add(call, end);
-        let known = self.ends.entry(call.file).or_insert((end, false));
-        if end > known.0 {
-            *known = (end, true);
-        }
+        let known = self.written.contains_key(&call.file);
+        let written = self.written.entry(call.file).or_default();
+        written.since.write(call.offset_bytes, end);
+        written.since.grew |= known && end > written.end;
+        written.end = written.end.max(end);
     }
 
     /// The steps of a call that deletes or shortens a file: what it held is never written.
