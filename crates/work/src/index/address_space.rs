@@ -8,11 +8,9 @@ use std::ops::Range;
 
 use tierwise_recording::{Block, Call, CallKind, NONE, Role, UNKNOWN};
 
-use crate::index::extents::{self, Extents, PAGE_BYTES, SECTOR_BYTES};
+use crate::index::extents::{self, Extents};
 use crate::index::rows::Rows;
-
-/// Sectors of a page.
-pub(crate) const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
+use crate::index::sizes::{PAGE_SECTORS, SECTOR_BYTES};
 
 /// Where a role's files are.
 #[derive(Clone, Copy, Debug, PartialEq)]

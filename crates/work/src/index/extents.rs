@@ -7,11 +7,8 @@ use tierwise_recording::{Block, BlockOp, CallKind, StateKind, UNKNOWN};
 
 use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::index::rows::Rows;
+use crate::index::sizes::SECTOR_BYTES;
 
-/// Bytes of a sector.
-pub(crate) const SECTOR_BYTES: u64 = 512;
-/// Bytes of a page of the page cache.
-pub(crate) const PAGE_BYTES: u64 = 4096;
 /// The most that is read ahead at once.
 const AHEAD_SECTORS: i128 = 4096;
 

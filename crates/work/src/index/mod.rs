@@ -6,5 +6,6 @@ pub(crate) mod address_space;
 pub(crate) mod calls;
 pub(crate) mod extents;
 pub(crate) mod rows;
+pub(crate) mod sizes;
 pub(crate) mod view;
 pub(crate) mod work_clock;

@@ -6,8 +6,8 @@ use tierwise_recording::{BlockOp, Call, CallKind, NONE, Role, StateKind, ThreadC
 
 use crate::constants::{FIRST_WAKE_NS, NEXT_WAKE_NS};
 use crate::index::calls::makes_durable;
-use crate::index::extents::SECTOR_BYTES;
 use crate::index::rows::Rows;
+use crate::index::sizes::SECTOR_BYTES;
 use crate::log::log_replica::LogReplica;
 use crate::log::wal_header::is_header;
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 use tierwise_recording::About;
 
 use crate::constants::{CACHE_SIZE_TOLERANCE_SHARE, CACHE_SURE_SHARE};
-use crate::index::extents::PAGE_BYTES;
+use crate::index::sizes::PAGE_BYTES;
 use crate::page_cache::reuse::Reuse;
 
 const CLASSES: usize = 256;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tierwise_recording::{BlockOp, Call, CallKind, Role};
 
 use crate::index::address_space::pages_of;
-use crate::index::extents::PAGE_BYTES;
+use crate::index::sizes::PAGE_BYTES;
 use crate::index::view::View;
 
 /// No call moves more pages than these (`MAX_RW_COUNT`).

@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tierwise_recording::{Block, BlockOp, CallKind, Role, StateKind};
 
 use crate::constants::READ_AHEAD_LEAST_SHARE;
-use crate::index::extents::SECTOR_BYTES;
 use crate::index::rows::Rows;
+use crate::index::sizes::SECTOR_BYTES;
 
 /// How far the kernel reads ahead, in sectors: without moving parts, and with them.
 const WINDOWS: (u32, u32) = (256, 4096);

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{BlockOp, Call, Role, UNKNOWN};
 
-use crate::index::address_space::PAGE_SECTORS;
-use crate::index::extents::PAGE_BYTES;
+use crate::index::sizes::{PAGE_BYTES, PAGE_SECTORS};
 use crate::index::view::View;
 use crate::page_cache::dirty_pages::DirtyPages;
 use crate::storage::sync_scripts;

@@ -1,0 +1,7 @@
+//! Sizes that the kernel fixes.
+
+/// Of a sector, the unit in which a block request says its place and length.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+/// Of a page of the page cache on x86-64.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+pub(crate) const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;
