@@ -14,7 +14,7 @@ RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core chromium:chromium chromedriver:chromium-driver
 
-.PHONY: help demo test check bench report clean env
+.PHONY: help demo test check bench robust audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -57,6 +57,18 @@ bench: env  ## the bars: simulator, replay, live disk, clients; the findings of 
 	$(BIN)/python benchmarks/papers.py
 	$(BIN)/python benchmarks/findings.py
 	$(BIN)/python benchmarks/dss_answers.py
+
+robust: env  ## 10,000 malformed inputs, 1,000 kills and 200 interrupts at random moments; needs root and an hour and a half
+	$(BIN)/python tests/malformed.py --count 10000
+	$(BIN)/python benchmarks/kills.py --count 1000
+	$(BIN)/python benchmarks/kills.py --count 200 --signal INT --out results/interrupts.jsonl
+
+audit: env  ## locked crates and packages against the public advisories (needs a network)
+	cargo install --quiet --locked --root target/audit cargo-audit
+	target/audit/bin/cargo-audit audit
+	$(PYTHON) -m venv target/audit/python
+	PIP_CONSTRAINT= target/audit/python/bin/pip install --quiet pip-audit
+	target/audit/python/bin/pip-audit --requirement constraints.txt --no-deps
 
 report: env  ## write the report of the last demo again
 	$(TIERWISE) report results/redo-placement/latest

@@ -18,6 +18,7 @@ PACKAGE = ROOT / "python" / "tierwise"
 # A module may import what stands above it in this list, and its own line; never what stands below.
 LAYERS: list[set[str]] = [
     {"errors", "_core"},
+    {"file_names", "input_files"},
     {"roles", "spelling", "units", "strict_model", "expression", "program", "dialect"},
     {"dss"},
     {"workload"},
@@ -39,6 +40,7 @@ LAYERS: list[set[str]] = [
 
 # Rust crates, and the workspace crates each may depend on.
 CRATES = {
+    "confine": set[str](),
     "device": set[str](),
     "latency": set[str](),
     "pattern": {"device"},
@@ -53,6 +55,7 @@ CRATES = {
     "work": {"recording"},
     "replay": {"device", "latency", "recording", "work"},
     "bindings": {
+        "confine",
         "device",
         "disk",
         "load",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from engine_contract import open_directory
 
 from tierwise.host.cpu import process_cpu_s, tree_cpu_s
-from tierwise.host.users import ServerUser, server_user, unreachable_part
+from tierwise.host.users import ACCOUNT, ServerUser, server_user, unreachable_part
 
 BURN = "import time\nwhile time.process_time() < {seconds}: pass\n"
 PARENT = """
@@ -61,11 +62,11 @@ def test_a_user_serves_as_himself() -> None:
     assert unreachable_part(Path("/root/closed"), None) is None
 
 
-def test_root_takes_the_first_account_that_exists() -> None:
-    chosen = server_user(["no-such-account", "daemon"], effective_uid=0)
-    assert chosen is not None and chosen.name == "daemon"
-    fallback = server_user(["no-such-account"], effective_uid=0)
-    assert fallback is not None and fallback.name == "nobody"
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make an account")
+def test_root_has_an_account_of_tierwises_own() -> None:
+    chosen = server_user()
+    assert chosen is not None and chosen.name == ACCOUNT and chosen.uid != 0
+    assert server_user() == chosen
 
 
 @pytest.mark.parametrize(

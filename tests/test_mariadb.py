@@ -12,13 +12,14 @@ import pymysql
 import pytest
 from engine_cases.mariadb import CASES
 from engine_contract import Load, files_under, open_directory, places_in
+from engine_sessions import client_of
 
 from tierwise import engines
 from tierwise.engines.base import Limits
 from tierwise.engines.mariadb.binaries import MariadbBinaries, installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.mariadb.files import MariadbFiles, in_directory
-from tierwise.engines.mariadb.server import CLIENT, fix_for, grave_lines
+from tierwise.engines.mariadb.server import fix_for, grave_lines
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
 
@@ -39,8 +40,7 @@ def engine() -> Iterator[MariadbEngine]:
 
 def session(engine: MariadbEngine) -> pymysql.Connection[pymysql.cursors.Cursor]:
     """As one of the load's."""
-    socket = engine.settings()["socket"]
-    return pymysql.connect(unix_socket=socket, user=CLIENT, database="tierwise", autocommit=True)
+    return client_of(engine, autocommit=True)
 
 
 def test_each_role_holds_the_files_that_are_its_own(engine: MariadbEngine) -> None:

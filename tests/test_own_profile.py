@@ -36,7 +36,7 @@ def test_it_is_found_by_any_path(mine: Path, written: str) -> None:
 
 
 def test_it_is_read_before_anything_is_replayed(mine: Path) -> None:
-    with pytest.raises(TierwiseError, match="cannot read profile"):
+    with pytest.raises(TierwiseError, match="No such file"):
         Question(placement={"log": "./missing.toml"})
     question = Question(placement={"log": "./mine.toml"})
     mine.unlink()

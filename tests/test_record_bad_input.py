@@ -34,7 +34,7 @@ def refused(*arguments: str) -> str:
         (["--pid", _ME], "is of no engine that tierwise knows"),
         (["--engine", "postgre"], "did you mean postgres?"),
         (["--engine", "versant"], "no process named vserver"),
-        (["--pid", _ME, "--rules", "none.toml"], "cannot read the rules none.toml"),
+        (["--pid", _ME, "--rules", "none.toml"], "none.toml: No such file"),
         (["--pid", _ME, "--rules", "sqlite", "--duty", "2"], "--duty"),
         (["--pid", _ME, "--rules", "sqlite", "--duty", "often"], "--duty"),
         (["--pid", _ME, "--rules", "sqlite", "--for", "0"], "--for"),

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
-import pymysql
 import pytest
 from engine_cases.mariadb import CASES
 from engine_contract import open_directory, places_in
+from engine_sessions import root_of, superuser_dsn
 
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
@@ -30,6 +30,7 @@ from tierwise.record import (
 from tierwise.record import rules as rule_files
 from tierwise.record.counter_reading import DENIED, LOST, Reading, UnreadableError
 from tierwise.recording import Recording
+from tierwise.roles import Role
 
 SECRET = "planted-9f3a"
 TRANSACTIONS = 300
@@ -42,9 +43,9 @@ def postgres() -> Iterator[PostgresEngine]:
     with open_directory() as directory, PostgresEngine("postgres", embedded(), {}) as made:
         made.init(places_in(directory, made.roles))
         made.start()
-        with psycopg.connect(made.dsn(), autocommit=True) as connection:
+        with psycopg.connect(superuser_dsn(made), autocommit=True) as connection:
             connection.execute(f"CREATE ROLE watcher LOGIN PASSWORD '{SECRET}'")
-            connection.execute("CREATE TABLE part (id integer)")
+        made.execute_schema([(Role.DATA, "CREATE TABLE part (id integer)")])
         yield made
 
 
@@ -96,7 +97,7 @@ def test_no_password_reaches_a_recording(postgres: PostgresEngine, run_dir: Path
 def test_counters_that_were_reset_are_not_used(postgres: PostgresEngine) -> None:
     counters = EngineCounters.connect(watchers(postgres), POSTGRES)
     counters.begin()
-    with psycopg.connect(postgres.dsn(), autocommit=True) as connection:
+    with psycopg.connect(superuser_dsn(postgres), autocommit=True) as connection:
         connection.execute("SELECT pg_stat_reset()")
     counters.end()
     assert counters.transactions is None
@@ -130,10 +131,6 @@ def mariadb() -> Iterator[MariadbEngine]:
             cursor.execute(f"CREATE USER watcher@localhost IDENTIFIED BY '{SECRET}'")
             cursor.execute("CREATE TABLE tierwise.part (id integer) ENGINE = InnoDB")
         yield made
-
-
-def root_of(engine: MariadbEngine) -> pymysql.Connection[pymysql.cursors.Cursor]:
-    return pymysql.connect(unix_socket=engine.settings()["socket"], user="root", autocommit=True)
 
 
 def mysql_watchers(engine: MariadbEngine) -> dsn.Dsn:

@@ -17,11 +17,11 @@ import pymysql
 import pytest
 from engine_cases.mariadb import CASES
 from engine_contract import open_directory, places_in
+from engine_sessions import client_of
 
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.mariadb.server import CLIENT
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import tracing
@@ -186,13 +186,8 @@ def mariadb() -> Iterator[MariadbEngine]:
 
 
 def connected(engine: MariadbEngine, autocommit: bool = True) -> Mariadb:
-    return pymysql.connect(
-        unix_socket=engine.settings()["socket"],
-        user=CLIENT,
-        database="tierwise",
-        autocommit=autocommit,
-        client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS,
-    )
+    flags = pymysql.constants.CLIENT.MULTI_STATEMENTS
+    return client_of(engine, autocommit=autocommit, client_flag=flags)
 
 
 def run(connection: Mariadb, *statements: str) -> None:

@@ -12,6 +12,7 @@ __all__ = [
     "Rules",
     "SqliteDatabase",
     "__version__",
+    "confine",
     "import_drive",
     "load_tables",
     "measure_host",
@@ -19,6 +20,7 @@ __all__ = [
     "probe_engine",
     "profile_recording",
     "read_recording",
+    "redact_recording",
     "release_tpch_text",
     "serve_disk",
     "simulate_device",
@@ -129,6 +131,7 @@ def load_tables(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> int: ...
+def confine(*, readable: Sequence[str | PathLike[str]], writable: Sequence[str | PathLike[str]]) -> bool: ...
 def split_statements(script: str) -> list[str]: ...
 def statement_parameters(statement: str) -> list[str]: ...
 
@@ -161,3 +164,4 @@ def write_tpch(
 ) -> int: ...
 def profile_recording(path: str | PathLike[str]) -> str: ...
 def read_recording(path: str | PathLike[str], whole: bool) -> str: ...
+def redact_recording(path: str | PathLike[str], out: str | PathLike[str]) -> None: ...

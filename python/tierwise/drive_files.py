@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tierwise import _core, profiles
 from tierwise.errors import TierwiseError
+from tierwise.input_files import read_text
 
 _FIX = "give a file of the form that docs/models.md describes"
 
@@ -31,7 +32,4 @@ def import_drive(geometry: Path, seek: Path) -> str:
 
 
 def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TierwiseError(f"cannot read {file}: {error}", "give a readable text file") from error
+    return read_text(file, "give a readable text file")

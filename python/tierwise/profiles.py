@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tierwise import _core
 from tierwise.errors import TierwiseError
+from tierwise.file_names import path_in
+from tierwise.input_files import read_text
 from tierwise.spelling import nearest
 
 FOLDER = Path(__file__).parent / "profiles"
@@ -82,11 +84,7 @@ def load(name_or_path: str) -> Profile:
         TierwiseError: unknown name, unreadable file or a profile that is not valid.
     """
     file = _file_of(name_or_path)
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TierwiseError(f"cannot read profile {file}: {error}", "give a readable TOML file") from error
-    return parse(text, file)
+    return parse(read_text(file, "give a readable TOML file"), file)
 
 
 def parse(text: str, file: Path) -> Profile:
@@ -124,9 +122,9 @@ def _collect_references(text: str, folder: Path, library: dict[str, str]) -> Non
     A name is first looked for beside the file that refers to it, then among those that ship.
     """
     for name in _references(text) - library.keys():
-        for file in (folder / f"{name}.toml", FOLDER / f"{name}.toml"):
+        for file in (path_in(folder, f"{name}.toml"), path_in(FOLDER, f"{name}.toml")):
             if file.is_file():
-                library[name] = file.read_text(encoding="utf-8")
+                library[name] = read_text(file, "give a readable TOML file")
                 _collect_references(library[name], file.parent, library)
                 break
 
@@ -134,7 +132,7 @@ def _collect_references(text: str, folder: Path, library: dict[str, str]) -> Non
 def _references(text: str) -> set[str]:
     try:
         table = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return set()
     return {name for key in _REFERRING_KEYS if isinstance(name := table.get(key), str)}
 

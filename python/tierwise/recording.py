@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from tierwise import _core
+from tierwise.errors import TierwiseError
 from tierwise.roles import Role
 
 if TYPE_CHECKING:
     import duckdb
 
+ABOUT_FILE = "about.json"
+"""What a recording says of itself; without it a folder is none."""
 TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables; each is a file, ``NAME.parquet``."""
 _FOREIGN_CPU_SHARE = 0.05
@@ -156,3 +160,40 @@ class Recording:
             file = str(self.path / f"{table}.parquet")
             connection.read_parquet(file).create_view(table)
         return connection
+
+
+def redact(path: Path, out: Path) -> None:
+    """Write a recording again without paths, names of devices and names of programs, to be given to others.
+
+    Predictions from it are the same. docs/privacy.md says what is left in it.
+
+    Args:
+        path: of the recording.
+        out: of the new one: a directory that is empty or not there yet.
+
+    Raises:
+        TierwiseError: if there is no recording, or one that is damaged, or ``out`` holds something.
+    """
+    try:
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        used = any(out.iterdir())
+    except OSError as error:
+        raise TierwiseError(f"{out}: {error.strerror}", "name a directory that can be made") from error
+    if used:
+        raise TierwiseError(f"{out} is not empty", "name a new directory")
+    _core.redact_recording(path, out)
+    for file in out.iterdir():
+        file.chmod(0o600)
+
+
+def remove_recording(folder: Path) -> None:
+    """Delete a recording.
+
+    Raises:
+        TierwiseError: if the folder is a link, or is no recording and not empty: it is somebody's.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        raise TierwiseError(f"{folder} is no recording", "name another directory")
+    if not (folder / ABOUT_FILE).is_file() and any(folder.iterdir()):
+        raise TierwiseError(f"{folder} is no recording", "name another directory, or delete it")
+    shutil.rmtree(folder)

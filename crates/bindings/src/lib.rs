@@ -1,6 +1,7 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
 mod breakdown;
+mod confine;
 mod defect;
 mod disk;
 mod drivers;
@@ -29,6 +30,9 @@ mod _core {
     use super::breakdown::profile_recording;
 
     #[pymodule_export]
+    use super::confine::confine;
+
+    #[pymodule_export]
     use super::disk::serve_disk;
 
     #[pymodule_export]
@@ -47,7 +51,7 @@ mod _core {
     use super::record::{PyRecorder, measure_host};
 
     #[pymodule_export]
-    use super::recording::read_recording;
+    use super::recording::{read_recording, redact_recording};
 
     #[pymodule_export]
     use super::replay::PyReplay;

@@ -21,3 +21,13 @@ pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<St
         serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     })
 }
+
+/// Write a recording again, without paths and names of its owner's, to a folder that holds none.
+#[pyfunction]
+pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<()> {
+    told(py, || {
+        let written =
+            py.detach(|| Recording::read(&path).and_then(|whole| whole.redacted().write(&out)));
+        written.map_err(|error| user_error(py, &error.message, &error.fix))
+    })
+}

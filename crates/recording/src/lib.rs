@@ -11,6 +11,7 @@ mod error;
 mod host;
 mod manifest;
 mod reader;
+mod redact;
 mod role;
 mod rows;
 mod rules;

@@ -14,6 +14,7 @@ use crate::{Asked, Column, SimulateError, Source};
 const HEADER: &str = "begin with op,lbn,sectors[,think_ms][,arrival_us]; op is R, W, F or D";
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 const BUFFER_BYTES: usize = 1 << 16;
+const LONGEST_LINE_BYTES: usize = 1 << 20;
 
 /// The requests of a file.
 pub struct Trace {
@@ -241,11 +242,42 @@ fn op_first(columns: Vec<Column>) -> Vec<(usize, Column)> {
     placed
 }
 
+/// A reader that fails at a line that no request can have: a damaged or hostile file would fill the memory.
+struct ShortLines<R> {
+    inner: R,
+    line_bytes: usize,
+}
+
+impl<R: Read> Read for ShortLines<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.line_bytes = match buffer[..read].iter().rposition(|&byte| byte == b'\n') {
+            Some(last) => read - last - 1,
+            None => self.line_bytes + read,
+        };
+        match self.line_bytes > LONGEST_LINE_BYTES {
+            true => Err(std::io::Error::other(format!(
+                "a line is longer than {LONGEST_LINE_BYTES} bytes"
+            ))),
+            false => Ok(read),
+        }
+    }
+}
+
 fn decompressed(file: &Path) -> std::io::Result<Box<dyn Read>> {
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is no regular file"));
+    }
     let mut content = BufReader::with_capacity(BUFFER_BYTES, File::open(file)?);
     Ok(if content.fill_buf()?.starts_with(&GZIP_MAGIC) {
-        Box::new(MultiGzDecoder::new(content))
+        Box::new(ShortLines {
+            inner: MultiGzDecoder::new(content),
+            line_bytes: 0,
+        })
     } else {
-        Box::new(content)
+        Box::new(ShortLines {
+            inner: content,
+            line_bytes: 0,
+        })
     })
 }

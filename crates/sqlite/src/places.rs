@@ -1,8 +1,8 @@
 //! Which file of a database lies where.
 
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,6 +43,19 @@ impl Places {
             temp: canonical(&self.temp)?,
             system: canonical(&self.system)?,
         })
+    }
+
+    /// Whether a file lies in one of the directories, by its name as SQLite has resolved it.
+    pub fn hold(&self, name: &CStr) -> bool {
+        let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+        let places = [
+            &self.data,
+            &self.log,
+            &self.doublewrite,
+            &self.temp,
+            &self.system,
+        ];
+        path.file_name().is_some() && places.iter().any(|&place| path.parent() == Some(place))
     }
 
     /// The database file, by the name that SQLite is given.

@@ -133,6 +133,13 @@ unsafe extern "C" fn open(
         // Parameters of a URI stand behind the name's end, and only behind that of the name asked for.
         Some(asked) => {
             let name = vfs.names.moved(asked).unwrap_or(asked);
+            if !vfs.places.hold(name) {
+                vfs.note_failure(format!(
+                    "{}: a statement may open no files but the database's",
+                    name.to_string_lossy()
+                ));
+                return ffi::SQLITE_CANTOPEN;
+            }
             (name.to_owned(), flags & !ffi::SQLITE_OPEN_URI)
         }
     };

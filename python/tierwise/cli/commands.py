@@ -20,6 +20,7 @@ _PLACES = {
     "compare": "compare:compare",
     "probe": "probe:probe",
     "record": "record:record",
+    "recording": "recording:app",
     "validate": "validate:run",
     "profile": "profile:profile",
     "predict": "predict:predict",

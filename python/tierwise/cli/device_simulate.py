@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tierwise import profiles
+from tierwise.cli.output import seconds
 from tierwise.profiles import Profile
 from tierwise.results.measurements import Latency
 from tierwise.simulation import Job, Simulation
@@ -28,14 +29,20 @@ def simulate(
     preset: Annotated[
         str | None, typer.Option(help="instead: randread-4k, randwrite-8k-qd32, log-append-8k, mixed70-4k, …")
     ] = None,
-    count: Annotated[int | None, typer.Option(help="requests of the preset", show_default="100000")] = None,
-    for_: Annotated[float | None, typer.Option("--for", help="seconds that the preset goes on")] = None,
-    depth: Annotated[int | None, typer.Option(help="requests outstanding at a time")] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, max=10**9, help="requests of the preset", show_default="100000")
+    ] = None,
+    for_: Annotated[
+        float | None, typer.Option("--for", parser=seconds, metavar="SECONDS", help="that the preset goes on")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, max=65_536, help="requests outstanding at a time")
+    ] = None,
     open_: Annotated[bool, typer.Option("--open", help="requests arrive at arrival_us")] = False,
     precondition: Annotated[
         str, typer.Option(help="what it went through: fresh, sequential, random or random:SHARE")
     ] = "fresh",
-    seed: Annotated[int, typer.Option(min=0, help="of everything random")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="seed of the random number generator")] = 0,
     times: Annotated[Path | None, typer.Option(help="CSV file to write the time of each request to")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:

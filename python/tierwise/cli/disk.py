@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from tierwise import profiles
-from tierwise.cli.output import wide_console
+from tierwise.cli.output import warn, wide_console
 from tierwise.errors import TierwiseError
 from tierwise.host import clean as host_clean
-from tierwise.host.disk import WHOLE, EmulatedDisk, Faults, Partition, list_disks
+from tierwise.host.disk import WHOLE, EmulatedDisk, Faults, Partition, dead_disks, list_disks
 from tierwise.host.disk_stats import DiskStats
 from tierwise.units import parse_size_bytes
 
@@ -150,9 +150,10 @@ def _sectors(text: str, option: str) -> range:
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the disks that are up, with what each partition did and how late its answers were."""
-    disks = list_disks()
+    disks, dead = list_disks(), dead_disks()
     if as_json:
-        typer.echo(json.dumps([stats.model_dump() for stats in disks], indent=2))
+        gone = [{"name": name, "dead": True, "mounts": list(map(str, dead[name]))} for name in dead]
+        typer.echo(json.dumps([*(stats.model_dump() for stats in disks), *gone], indent=2))
         return
     table = Table("disk", "profile", "partition", "loop", "mount", "reads", "writes", "flushes", box=None)
     for heading in ("read MiB", "written MiB", "depth", "late µs p50/p99/max"):
@@ -162,6 +163,9 @@ def list_(as_json: AsJson = False) -> None:
             table.add_row(*row)
     console = wide_console(_TABLE_COLUMNS)
     console.print(table)
+    for name, mounts in dead.items():
+        where = ", ".join(map(str, mounts)) or "nowhere"
+        warn(f"{name} is dead, mounted at {where}: end what uses it, then tierwise disk down {name}")
 
 
 def _rows(stats: DiskStats) -> list[list[str]]:

@@ -42,6 +42,26 @@ def print_json(recorded: RecordedRun, **answer: object) -> None:
     typer.echo(json.dumps({"recorded": recorded.model_dump(mode="json"), **answer}, indent=2))
 
 
+def warn(text: str) -> None:
+    """Print a warning to standard error."""
+    typer.echo(f"warning: {text}", err=True)
+
+
+def seconds(text: str) -> float:
+    """Read a number of seconds above 0.
+
+    Raises:
+        typer.BadParameter: if it is none.
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise typer.BadParameter(f"{text!r} is no number of seconds above 0")
+    return number
+
+
 def write_file(path: Path, content: bytes) -> Path:
     """Write a file, its directory made if need be, and return its path.
 

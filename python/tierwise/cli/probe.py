@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tierwise.cli.output import wide_console
+from tierwise.cli.output import warn, wide_console
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.probe import SWEEP, Options, ProbeReport, middle
@@ -44,7 +44,7 @@ def probe(  # noqa: PLR0917  (options of a command)
 
     A file is made in PATH and removed again; no other is touched.
     """
-    clean.clean()
+    clean.clean_before(warn)
     options = Options(
         seconds=time,
         size_bytes=None if size is None else parse_size_bytes(size, "--size"),

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from tierwise import record as recorder
-from tierwise.cli.output import print_verdict
+from tierwise.cli.output import print_verdict, warn
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
 from tierwise.record import dsn as data_sources
@@ -68,7 +68,7 @@ def record(
         raise TierwiseError("record what?", "give one of --pid PID, --engine NAME and -- COMMAND")
     if until_usable is not None and command is not None:
         raise TierwiseError("--until-usable: a command ends when it ends", "leave the option out")
-    clean.clean()
+    clean.clean_before(warn)
     chosen = None if rules is None else rule_files.load(rules)
     schedule = _schedule(time, duty, burst, two_speed, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")

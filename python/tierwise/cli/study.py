@@ -12,6 +12,7 @@ from rich.table import Table
 
 from tierwise import lab, study
 from tierwise.cli import report as reports
+from tierwise.cli.output import warn
 from tierwise.cli.progress import LabProgress
 from tierwise.cli.report import print_answer, write_report
 from tierwise.errors import TierwiseError
@@ -148,7 +149,7 @@ def _run(
     resume: bool = False,
     recordings: lab.Recordings | None = None,
 ) -> Path:
-    for line in clean.clean():
+    for line in clean.clean_before(warn):
         typer.echo(f"cleaned up: {line}")
     console = Console()
     with LabProgress(console) as progress:
@@ -157,6 +158,8 @@ def _run(
         )
     print_answer(console, directory)
     typer.echo(f"report: {write_report(directory)}")
+    if not any(result.status == "ok" for result in lab.results_in(directory)):
+        raise TierwiseError(f"study {chosen.name}: no run is valid", "see the problems above, then --resume")
     return directory
 
 

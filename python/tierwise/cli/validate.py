@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tierwise import validate
-from tierwise.cli.output import wide_console, write_file
+from tierwise.cli.output import warn, wide_console, write_file
 from tierwise.cli.validate_progress import RoundProgress
 from tierwise.errors import TierwiseError
 from tierwise.host import clean
@@ -101,7 +101,7 @@ def _spec(file: Path | None, quick: bool, repeats: int | None) -> validate.Valid
 def _run(
     console: Console, spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any
 ) -> None:
-    for line in clean.clean():
+    for line in clean.clean_before(warn):
         typer.echo(f"cleaned up: {line}")
     with RoundProgress(console) as progress:
         validate.run(spec, cases, out.absolute(), progress, **begun)

@@ -20,22 +20,20 @@ ServerT = TypeVar("ServerT", bound=ServerProcess)
 class ServerEngine(Engine, Generic[ServerT]):
     """A database server that is reached over a Unix socket alone.
 
-    Called by root it runs as the engine's own user where that exists, else as ``nobody``; called by a user,
-    as that user.
+    Called by root it runs as tierwise's own account; called by a user, as that user.
     """
 
-    def __init__(self, name: str, kind: str, user: str, timeout_s: float) -> None:
+    def __init__(self, name: str, kind: str, timeout_s: float) -> None:
         """Prepare; nothing is made or started yet.
 
         Args:
             name: the engine's name, for messages and results.
             kind: begins the names of its directories.
-            user: account that servers of this kind have, to take if it exists.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
         self.name = name
         self._timeout_s = timeout_s
-        self._user = users.server_user([user])
+        self._user = users.server_user()
         self._made = ServerDirectories(kind, self._user)
         self._server: ServerT | None = None
 

@@ -14,9 +14,10 @@ from typing import Any
 import psutil
 
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, processes
+from tierwise.host import processes
 from tierwise.host.cpu import tree_cpu_s
-from tierwise.host.users import ServerUser, give
+from tierwise.host.home import Home
+from tierwise.host.users import ServerUser
 
 _CRASH_TIMEOUT_S = 10
 
@@ -37,10 +38,8 @@ class ServerProcess(ABC):
         """
         self._name = name
         self._user = user
-        self._made = ledger.directory(f"{prefix}-home")
-        give(self.home, user)
-        self._log = self.home / "server.log"
-        self._log_from = 0
+        self._home = Home(f"{prefix}-home", user)
+        self._log_from_bytes = 0
         self._process: processes.Process | None = None
 
     @abstractmethod
@@ -74,8 +73,8 @@ class ServerProcess(ABC):
 
     @property
     def home(self) -> Path:
-        """The directory of what belongs to no role."""
-        return self._made.path
+        """The server's own directory, of what belongs to no role."""
+        return self._home.own
 
     @property
     def pid(self) -> int | None:
@@ -99,25 +98,37 @@ class ServerProcess(ABC):
         """CPU seconds of all its processes since its start, ended ones included."""
         return None if self._process is None else tree_cpu_s(self._process.pid)
 
-    def launch(self, program: Path, arguments: Sequence[str | Path]) -> processes.Process:
-        """Start a program as the server's user, its messages in the server's log."""
-        self._log_from = self._log.stat().st_size if self._log.exists() else 0
+    def launch(
+        self, program: Path, arguments: Sequence[str | Path], secrets: Mapping[str, str] | None = None
+    ) -> processes.Process:
+        """Start a program as the server's user, its messages in the server's log.
+
+        Args:
+            secrets: more of its environment, which only its user and root can read.
+        """
+        self._log_from_bytes = self._home.log_bytes
         return processes.start(
             self._name,
             [program, *arguments],
             user=None if self._user is None else self._user.name,
-            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", **(secrets or {})},
             cwd=self.home,
-            log=self._log,
+            log=self._home.log,
         )
 
-    def run(self, program: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
-        """Run a program as the server's user to its end.
+    def run(
+        self,
+        program: Path,
+        arguments: Sequence[str | Path],
+        timeout_s: float,
+        secrets: Mapping[str, str] | None = None,
+    ) -> None:
+        """Run a program as the server's user to its end; the arguments are those of :meth:`launch`.
 
         Raises:
             TierwiseError: with the last line it wrote, if it failed.
         """
-        process = self.launch(program, arguments)
+        process = self.launch(program, arguments, secrets)
         try:
             failed = process.wait(timeout_s) != 0
         except BaseException as error:
@@ -160,7 +171,7 @@ class ServerProcess(ABC):
     def remove(self) -> None:
         """End the process if it runs and delete the home."""
         self.crash_stop()
-        self._made.remove()
+        self._home.remove()
 
     def _leave(self) -> processes.Process | None:
         """Disconnect and let go of the process, which the caller ends."""
@@ -169,9 +180,7 @@ class ServerProcess(ABC):
         return process
 
     def _recent_log(self) -> str:
-        if not self._log.exists():
-            return ""
-        return self._log.read_bytes()[self._log_from :].decode("utf-8", "replace")
+        return self._home.read_log(self._log_from_bytes)
 
     def _down(self) -> TierwiseError:
         return TierwiseError(f"engine {self._name} does not run", "start it first")

@@ -13,9 +13,12 @@ import os
 import time
 from pathlib import Path
 
+from tierwise.errors import TierwiseError
+
 ROOT = Path("/sys/fs/cgroup")
 PARENT = "tierwise"
 _NOTED_WITHIN_S = 2
+_JOINED_WITHIN_S = 5
 
 
 def _unified() -> Path | None:
@@ -131,11 +134,30 @@ def remove_memory_group(name: str) -> None:
     _remove(_memory(), name)
 
 
-def unified_group_of(pid: int) -> Path:
-    """The group of a process in the unified hierarchy, which must be there."""
-    lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
-    relative = next(line.removeprefix("0::/") for line in lines if line.startswith("0::/"))
-    return (_unified() or ROOT) / relative
+def joined_group_of(pid: int) -> Path:
+    """The group of the unified hierarchy that was made for a process, once the process has joined it.
+
+    A process begins in the group of its starter, which is no group of tierwise's to limit.
+
+    Raises:
+        TierwiseError: if it does not join one in time.
+    """
+    deadline = time.monotonic() + _JOINED_WITHIN_S
+    while time.monotonic() < deadline:
+        group = _unified_group_of(pid)
+        if group is not None and group.parent.name == PARENT:
+            return group
+        time.sleep(0.001)
+    raise TierwiseError(f"process {pid} is in no control group of tierwise's", "see tierwise doctor")
+
+
+def _unified_group_of(pid: int) -> Path | None:
+    try:
+        lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
+    except OSError:
+        return None
+    found = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
+    return None if found is None else (_unified() or ROOT) / found
 
 
 def enter_server_groups(name: str) -> None:

@@ -21,8 +21,8 @@ def clean() -> list[str]:
         TierwiseError: naming what could not be undone and why, after everything else was undone.
     """
     done: list[str] = []
-    failures: list[TierwiseError] = []
     with ledger.locked():
+        failures = ledger.damaged()
         for kind, undo in _UNDO.items():
             for entry in ledger.entries(kind):
                 if not entry.owner.alive:
@@ -31,13 +31,32 @@ def clean() -> list[str]:
                         done.append(f"{kind} {entry.name}")
                     except TierwiseError as error:
                         failures.append(error)
+                    except (KeyError, TypeError, ValueError) as error:
+                        failures.append(_damaged(entry, error))
     if failures:
         raise failures[0]
     return done
 
 
+def clean_before(warn: Callable[[str], None]) -> list[str]:
+    """As :func:`clean`, before something else: what cannot be undone is told and does not stop it."""
+    try:
+        return clean()
+    except TierwiseError as error:
+        warn(f"not cleaned up: {error}")
+        return []
+
+
+def _damaged(entry: ledger.Entry, error: Exception) -> TierwiseError:
+    return TierwiseError(f"{entry.path}: damaged entry of the ledger ({error})", f"rm {entry.path}")
+
+
 def _remove_directory(entry: ledger.Entry) -> None:
     path = Path(entry.facts["path"])
+    if path.name != entry.name or path.is_symlink():
+        raise TierwiseError(
+            f"{path} is not what tierwise made as {entry.name}", f"rm {entry.path}, if you know what that was"
+        )
     mounted = next((mount for mount in mounts.mounts() if mount.point.is_relative_to(path)), None)
     if mounted is not None:
         raise TierwiseError(f"{path}: {mounted.source} is mounted in it", f"umount {mounted.point}")

@@ -23,7 +23,7 @@ from tierwise.host import (
     disk_teardown,
     ledger,
 )
-from tierwise.host.clean import clean
+from tierwise.host.clean import clean_before
 from tierwise.host.disk_faults import CutReport, Faults, Precondition
 from tierwise.host.disk_path import measure_path_us
 from tierwise.host.disk_request import WHOLE, Partition, checked_partitions, mount_points, require_unused
@@ -37,6 +37,7 @@ __all__ = [
     "EmulatedDisk",
     "Faults",
     "Partition",
+    "dead_disks",
     "list_disks",
 ]
 
@@ -89,7 +90,7 @@ class EmulatedDisk:
         disk_faults.require_possible(profile, lies_about_flush, precondition)
         commands = (faults or Faults()).commands(sum(part.size_bytes for part in parts))
         points = mount_points(parts, mount_dir.absolute())
-        clean()
+        clean_before(lambda _: None)
         require_unused(mount_dir.absolute())
         home = disk_teardown.home_of(name)
         described = {
@@ -286,3 +287,12 @@ def list_disks() -> list[DiskStats]:
         except TierwiseError:
             continue
     return found
+
+
+def dead_disks() -> dict[str, list[Path]]:
+    """Where each disk is mounted whose server does not answer, by name."""
+    answering = {stats.name for stats in list_disks()}
+    entries = [entry for entry in ledger.entries("disk") if entry.name not in answering]
+    return {
+        entry.name: [Path(part["mount"]) for part in entry.facts.get("partitions", [])] for entry in entries
+    }

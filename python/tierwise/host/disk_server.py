@@ -17,6 +17,7 @@ from tierwise import _core
 from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, ledger, processes
 
+_MODULE = "tierwise.host.disk_server"
 _STARTS_WITHIN_S = 60
 """Long enough for a large device that is to start in a state of long use."""
 
@@ -26,7 +27,7 @@ def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
     environment = {name: value for name, value in os.environ.items() if name != processes.TOKEN}
     with log.open("wb") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", __name__, str(config)],
+            [sys.executable, "-m", _MODULE, str(config)],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -64,14 +65,18 @@ def _listens(control_socket: Path) -> bool:
 
 def find(config: Path) -> list[int]:
     """Pids of the live servers of a configuration: one, none, or one that was started but not entered."""
-    wanted = os.fsencode(config)
+    wanted = [b"-m", _MODULE.encode(), os.fsencode(config)]
     pids = [int(process.name) for process in Path("/proc").glob("[0-9]*")]
-    return [pid for pid in pids if wanted in _arguments(pid) and ledger.Identity.of(pid)]
+    return [pid for pid in pids if _arguments(pid)[1:4] == wanted and ledger.Identity.of(pid)]
 
 
 def _arguments(pid: int) -> list[bytes]:
+    """The command line of one of the caller's processes; nothing of anybody else's."""
+    process = Path(f"/proc/{pid}")
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        if process.stat().st_uid != os.geteuid():
+            return []
+        return (process / "cmdline").read_bytes().split(b"\0")
     except OSError:
         return []
 

@@ -26,6 +26,8 @@ def take_down(entry: ledger.Entry) -> None:
         TierwiseError: if something still uses the disk; what could be undone is, and the entry stays.
     """
     home = Path(entry.facts["home"])
+    if home != home_of(entry.name):
+        raise TierwiseError(f"{home} is not the home of disk {entry.name}", f"rm {entry.path}")
     if not _answers(home):
         _kill_server(home)
     loops = loop.attached_below(home)

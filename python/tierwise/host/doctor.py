@@ -76,7 +76,7 @@ def _xfs_tools() -> Check:
 
 def _tracefs() -> Check:
     places = [Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing")]
-    mounted = next((place for place in places if (place / "events").is_dir()), None)
+    mounted = next((one for one in places if os.path.ismount(one)), None)
     return Check(
         "tracefs",
         mounted is not None,

@@ -11,8 +11,10 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -23,6 +25,11 @@ from tierwise.errors import TierwiseError
 
 Kind = Literal["tracing", "disk", "process", "limit", "directory"]
 
+_WRITABLE_BY_OTHERS = 0o022
+_FILE = re.compile(
+    r"(?P<kind>tracing|disk|process|limit|directory)-(?P<name>[a-z0-9][A-Za-z0-9_.-]{0,99})\.json"
+)
+
 
 def run_dir() -> Path:
     """Directory of everything that tierwise keeps while it runs; made on first use.
@@ -30,9 +37,16 @@ def run_dir() -> Path:
     ``TIERWISE_RUN_DIR`` when set, ``/run/tierwise`` for root, else one that belongs to the user.
     """
     path = _run_dir_path()
-    path.mkdir(mode=0o755, parents=True, exist_ok=True)
-    if path.stat().st_uid != os.geteuid():
+    if not path.exists():
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(0o755)  # also where the caller's umask is strict: servers pass through it
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise TierwiseError(f"{path} belongs to another user", "set TIERWISE_RUN_DIR to a directory of yours")
+    if status.st_mode & _WRITABLE_BY_OTHERS:
+        raise TierwiseError(
+            f"{path} can be written by others, who could have anything deleted", f"chmod go-w {path}"
+        )
     return path
 
 
@@ -136,22 +150,48 @@ def add(kind: Kind, name: str, **facts: Any) -> Entry:
 
 
 def entries(kind: Kind | None = None) -> list[Entry]:
-    """All entries of one kind, or of every kind, by name."""
-    found = [_read(path) for path in sorted(run_dir().glob(f"{kind or '*'}-*.json"))]
+    """All entries of one kind, or of every kind, by name; those that are damaged are left out."""
+    found = []
+    for path in sorted(run_dir().glob(f"{kind or '*'}-*.json")):
+        with contextlib.suppress(TierwiseError):
+            found.append(_read(path))
     return [entry for entry in found if entry is not None]
 
 
+def damaged() -> list[TierwiseError]:
+    """What is wrong with each entry that cannot be read."""
+    found = []
+    for path in sorted(run_dir().glob("*.json")):
+        try:
+            _read(path)
+        except TierwiseError as error:
+            found.append(error)
+    return found
+
+
 def find(kind: Kind, name: str) -> Entry | None:
-    """The entry of this kind and name, or ``None``."""
+    """The entry of this kind and name, or ``None``.
+
+    Raises:
+        TierwiseError: if it is damaged.
+    """
     return _read(run_dir() / f"{kind}-{name}.json")
 
 
 def _read(path: Path) -> Entry | None:
+    """An entry; ``None`` if it is gone. Its own words must be those of its file's name."""
+    named = _FILE.fullmatch(path.name)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
+        entry = Entry(record["kind"], record["name"], Identity(**record["owner"]), dict(record["facts"]))
     except FileNotFoundError:
         return None
-    return Entry(record["kind"], record["name"], Identity(**record["owner"]), record["facts"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        problem = str(error) or type(error).__name__
+        raise TierwiseError(f"{path}: damaged entry of the ledger ({problem})", f"rm {path}") from None
+    if named is None or (entry.kind, entry.name) != (named["kind"], named["name"]):
+        raise TierwiseError(f"{path}: tierwise has not written this entry", f"rm {path}")
+    return entry
 
 
 @contextlib.contextmanager
@@ -189,7 +229,7 @@ def directory(prefix: str, parent: Path | None = None, mode: int = 0o755) -> Dir
     path = (parent or Path(tempfile.gettempdir())) / name
     entry = add("directory", name, path=str(path))
     try:
-        path.mkdir()
+        path.mkdir(mode=0o700)
         path.chmod(mode)
     except OSError as error:
         entry.remove()

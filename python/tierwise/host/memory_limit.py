@@ -61,7 +61,7 @@ class MemoryLimit:
     def confine(self, pid: int) -> None:
         """Bring a process and all its descendants in; what they fork from then on is in as well."""
         if self.group is None:
-            _write_limits(cgroups.unified_group_of(pid), (_UNIFIED_LIMIT,), self.size_bytes)
+            _write_limits(cgroups.joined_group_of(pid), (_UNIFIED_LIMIT,), self.size_bytes)
             return
         confined: set[int] = set()
         while new := cpu.tree(pid) - confined:

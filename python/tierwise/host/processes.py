@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, ledger, shared_memory
+from tierwise.host.home import open_log
 
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable that marks a process as that of one ledger entry."""
@@ -92,7 +93,8 @@ def start(
         argv: program and arguments.
         user: run as this user (with their group and no supplementary groups); only for root.
         env: the whole environment; the caller's when left out.
-        log: file to append both outputs to, or one that is open; they are discarded when left out.
+        log: file to append both outputs to, never through a link, or one that is open; they are discarded
+            when left out.
 
     Raises:
         TierwiseError: if the program is not there or cannot be run.
@@ -148,7 +150,7 @@ def _group_of(user: str) -> int:
 def _output(log: Path | IO[bytes] | None) -> contextlib.AbstractContextManager[IO[bytes]]:
     if log is None:
         return Path(os.devnull).open("wb")
-    return log.open("ab") if isinstance(log, Path) else contextlib.nullcontext(log)
+    return open_log(log) if isinstance(log, Path) else contextlib.nullcontext(log)
 
 
 def end(entry: ledger.Entry, timeout_s: float = 60) -> None:

@@ -44,7 +44,7 @@ class Tracing:
         if (reason := impossible()) is not None:
             raise TierwiseError(f"cannot record here: {reason}", "run it as root, on a kernel with tracefs")
         name = _new_name()
-        point = ledger.run_dir() / f"{name}.tracefs"
+        point = _point(name)
         entry = ledger.add("tracing", name, mount=str(point))
         try:
             point.mkdir(mode=0o700)
@@ -81,6 +81,10 @@ def _new_name() -> str:
     return f"tierwise-{secrets.token_hex(4)}"
 
 
+def _point(name: str) -> Path:
+    return ledger.run_dir() / f"{name}.tracefs"
+
+
 def impossible() -> str | None:
     """Why nothing can be traced here, or ``None`` if it can."""
     if os.geteuid() != 0:
@@ -97,6 +101,8 @@ def undo(entry: ledger.Entry) -> None:
         TierwiseError: naming the instance or mount that is still in use; the entry stays.
     """
     point = Path(entry.facts["mount"])
+    if point != _point(entry.name):
+        raise TierwiseError(f"{point} is not where tierwise mounts {entry.name}", f"rm {entry.path}")
     if mounts.mount_at(point) is not None:
         for instance in sorted((point / "instances").glob(f"{entry.name}*")):
             _remove_instance(instance)

@@ -1,15 +1,22 @@
-"""The user that a server runs as: servers refuse root, or should not have it."""
+"""The account that servers and libraries of tierwise's run as: its own, without a login.
+
+Root has it made on first use. It is never one that owns other data of the machine.
+"""
 
 from __future__ import annotations
 
 import os
 import pwd
 import stat
-from collections.abc import Sequence
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
+
+ACCOUNT = "tierwise"
+_NO_LOGIN = ("nologin", "false")
+_BY_HAND = f"useradd --system --no-create-home --shell /usr/sbin/nologin {ACCOUNT}"
 
 
 @dataclass(frozen=True)
@@ -21,25 +28,44 @@ class ServerUser:
     gid: int
 
 
-def server_user(preferred: Sequence[str] = (), effective_uid: int | None = None) -> ServerUser | None:
+def server_user(effective_uid: int | None = None) -> ServerUser | None:
     """The account to run a server as: ``None`` for a caller who is not root and so runs it as himself.
 
     Args:
-        preferred: accounts to take if they exist, best first; ``nobody`` comes last.
         effective_uid: stands for the caller's own.
 
     Raises:
-        TierwiseError: if the caller is root and none of the accounts exists.
+        TierwiseError: if the caller is root, and the account cannot be made or is somebody's.
     """
     if (os.geteuid() if effective_uid is None else effective_uid) != 0:
         return None
-    for name in (*preferred, "nobody"):
-        try:
-            account = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        return ServerUser(name, account.pw_uid, account.pw_gid)
-    raise TierwiseError("root has no unprivileged user to run a server as", "useradd --system nobody")
+    account = _found() or _made()
+    if account.pw_uid == 0 or account.pw_gid == 0 or Path(account.pw_shell).name not in _NO_LOGIN:
+        raise TierwiseError(
+            f"the account {ACCOUNT} is somebody's: it has a login or is root",
+            f"rename it; tierwise needs one of its own, as by {_BY_HAND}",
+        )
+    return ServerUser(account.pw_name, account.pw_uid, account.pw_gid)
+
+
+def _found() -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(ACCOUNT)
+    except KeyError:
+        return None
+
+
+def _made() -> pwd.struct_passwd:
+    command = [*_BY_HAND.split()[:-1], "--user-group", "--home-dir", "/nonexistent", ACCOUNT]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        problem = done.stderr.strip().splitlines()[-1:] or ["useradd failed"]
+    except OSError as error:
+        problem = [f"useradd: {error.strerror}"]
+    account = _found()  # also where another process has made it meanwhile
+    if account is None:
+        raise TierwiseError(f"root has no account to run a server as: {problem[0]}", _BY_HAND)
+    return account
 
 
 def unreachable_part(path: Path, user: ServerUser | None) -> Path | None:
@@ -67,4 +93,4 @@ def _may_enter(status: os.stat_result, user: ServerUser) -> bool:
 def give(path: Path, user: ServerUser | None) -> None:
     """Make ``user`` the owner of ``path`` (not of what it holds); nothing to do when that is the caller."""
     if user is not None:
-        os.chown(path, user.uid, user.gid)
+        os.chown(path, user.uid, user.gid, follow_symlinks=False)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import secrets
+import tempfile
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from tierwise import profiles
 from tierwise.errors import TierwiseError
+from tierwise.file_names import path_in
 from tierwise.lab.gaps import without_gaps
 from tierwise.lab.recorded import Recordings
 from tierwise.lab.run import execute
@@ -30,6 +36,7 @@ FAILED_FILE = "failed.jsonl"
 PARQUET_FILE = "results.parquet"
 STUDY_FILE = "study.json"
 LATEST = "latest"
+_LOCK_FILE = "lock"
 
 
 class Observer(Protocol):
@@ -80,6 +87,9 @@ def run_study(
         TierwiseError: if a run cannot be prepared. Runs that finished are kept.
     """
     study, skipped = without_gaps(study)
+    _require_profiles(study)
+    if recordings is not None:
+        _require_writable(recordings.directory)
     directory = None if fresh else find_unfinished(study, out, seed)
     if resume:
         directory = find_latest(study, out, seed)
@@ -87,6 +97,15 @@ def run_study(
             set_failed_aside(directory)
     if directory is None:
         directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
+    with _held(directory):
+        _run_rest(study, skipped, directory, observer, recordings)
+    return directory
+
+
+def _run_rest(
+    study: Study, skipped: dict[str, str], directory: Path, observer: Observer, recordings: Recordings | None
+) -> None:
+    """Run what is missing in a directory of results."""
     seed = read_study_info(directory / STUDY_FILE).seed
     plans = plan_runs(study, seed)
     finished = {result.run_id for result in results_in(directory)}
@@ -101,7 +120,49 @@ def run_study(
         append_result(directory / RESULTS_FILE, result)
         observer.run_finished(plan, result)
     write_parquet(directory / PARQUET_FILE, results_in(directory))
-    return directory
+
+
+@contextlib.contextmanager
+def _held(directory: Path) -> Iterator[None]:
+    """Hold a directory of results: two studies in one would run everything twice.
+
+    Raises:
+        TierwiseError: if another process holds it, or nothing can be written there.
+    """
+    try:
+        file = (directory / _LOCK_FILE).open("a")
+    except OSError as error:
+        raise TierwiseError(
+            f"{directory}: {error.strerror}", "give --out a directory that you may write"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TierwiseError(
+                f"{directory}: another process runs this study", "wait for it, or give --fresh"
+            ) from None
+        yield
+
+
+def _require_profiles(study: Study) -> None:
+    """Find out that a profile is unknown before anything is measured."""
+    used = {name for one in study.placements.values() for name in (*one.roles.values(), one.default)}
+    for name in sorted(used):
+        if (profile := study.devices[name].profile) is not None:
+            profiles.load(profile)
+
+
+def _require_writable(directory: Path) -> None:
+    """Find out that nothing can be recorded there before anything is measured."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise TierwiseError(
+            f"--record: {directory}: {error.strerror}", "name one that you may write"
+        ) from error
 
 
 def set_failed_aside(directory: Path) -> None:
@@ -118,17 +179,18 @@ def set_failed_aside(directory: Path) -> None:
 
 
 def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
-    """The latest results of ``study`` if runs are missing there and nothing that matters has changed."""
+    """The latest results of ``study`` if something is missing there and nothing that matters has changed."""
     directory = find_latest(study, out, seed)
     if directory is None:
         return None
     planned = {plan.run_id for plan in plan_runs(study, read_study_info(directory / STUDY_FILE).seed)}
-    return directory if planned - {result.run_id for result in results_in(directory)} else None
+    missing = planned - {result.run_id for result in results_in(directory)}
+    return directory if missing or not (directory / PARQUET_FILE).exists() else None
 
 
 def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
     """The latest results of ``study``, complete or not, if nothing that matters has changed."""
-    directory = out / study.name / LATEST
+    directory = path_in(out, study.name, LATEST)
     if not (directory / STUDY_FILE).exists():
         return None
     info = read_study_info(directory / STUDY_FILE)
@@ -144,9 +206,9 @@ def results_in(directory: Path) -> list[RunResult]:
 
 
 def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
-    directory = out / study.name / datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     try:
-        directory.mkdir(parents=True)
+        directory.mkdir(mode=0o700, parents=True)
         write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
         latest = directory.parent / LATEST
         latest.unlink(missing_ok=True)

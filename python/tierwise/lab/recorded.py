@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.engines.base import Engine
+from tierwise.file_names import path_in
 from tierwise.lab.storage import Storage
 from tierwise.record import Schedule, Session, Target
 from tierwise.record import rules as rule_files
+from tierwise.recording import remove_recording
 from tierwise.roles import Role
 
 _RULES = {"postgres-system": "postgres"}
@@ -89,9 +91,9 @@ def recording_of(
     if recordings is None:
         yield None
         return
-    out = recordings.directory / run_id
+    out = path_in(recordings.directory, *run_id.split("/"))
     if out.exists():
-        shutil.rmtree(out)
+        remove_recording(out)
     schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s, recordings.two_speed)
     try:
         with Session(target_of(engine, storage), out, schedule, say) as session:

@@ -165,6 +165,7 @@ def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path
     partitions = [Partition(str(role), study.size_bytes(role)) for role in storage.roles_on(name)]
     mount_dir = mounts / name
     mount_dir.mkdir()
+    mount_dir.chmod(0o711)
     disk = EmulatedDisk.up(f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed)
     undo.callback(disk.down)
     storage.emulated[name] = disk
@@ -179,6 +180,7 @@ def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> Non
     for role in storage.roles_on(name):
         storage.places[role] = directory / role
         storage.places[role].mkdir()
+        storage.places[role].chmod(0o711)
 
 
 def lateness_of(stats: DiskStats, elapsed_s: float) -> Lateness | None:

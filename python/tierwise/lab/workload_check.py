@@ -65,7 +65,8 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
             program = workload.resolve(scale, dialect=engine.dialect)
         yield Tried("resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}")
         place = undo.enter_context(ledger.directory("tierwise-check")) / "database"
-        place.mkdir(mode=0o755)
+        place.mkdir()
+        place.chmod(0o711)
         undo.enter_context(engine)
         engine.init({Role.SYSTEM: place})
         engine.start()

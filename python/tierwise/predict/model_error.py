@@ -16,7 +16,7 @@ from tierwise.results.measurements import Record
 FILE = Path(__file__).parents[1] / "data" / "model_error.toml"
 
 ANY = "any"
-"""In place of an engine: all of them together, for an engine of which too few predictions are known."""
+"""In place of an engine or a path: all of them together, where too few predictions of one are known."""
 
 What = Literal["rate", "p50", "p95", "p99"]
 Storage = Literal["emulated", "real"]
@@ -84,8 +84,8 @@ class ModelError(Record):
         return next(known, None)
 
     def nearest(self, engine: str, path: str, what: What) -> LearntError | None:
-        """The same, else what was learnt of all engines together on that path."""
-        return self.find(engine, path, what) or self.find(ANY, path, what)
+        """The same, else what was learnt of all engines on that path, else of all engines on all paths."""
+        return self.find(engine, path, what) or self.find(ANY, path, what) or self.find(ANY, ANY, what)
 
     def unlearnt(self, engine: str, path: str, changes: Iterable[str]) -> list[str]:
         """Which of these changes no validation has tried."""

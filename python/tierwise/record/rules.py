@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tierwise import _core
 from tierwise.errors import TierwiseError
+from tierwise.input_files import read_text
 from tierwise.roles import Role
 from tierwise.spelling import one_of
 
@@ -90,11 +91,7 @@ def _shipped(name: str) -> Rules:
 
 
 def _read(path: Path) -> Rules:
-    try:
-        return _parse(path.read_text("utf-8"), str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise TierwiseError(f"cannot read the rules {path}: {reason}", "name a readable file") from error
+    return _parse(read_text(path, "name a readable file of rules"), str(path))
 
 
 def _parse(text: str, file: str) -> Rules:

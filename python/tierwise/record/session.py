@@ -195,6 +195,8 @@ class Session:
         told = self._told(transactions, self._elapsed_s if elapsed_s is None else elapsed_s)
         self._say("writing")
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
+        for file in self._out.iterdir():
+            file.chmod(0o600)
         self._finished = True
         return made
 
@@ -287,7 +289,7 @@ class Session:
 
 def _make_directory(out: Path) -> None:
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
         used = any(out.iterdir())
     except OSError as error:
         raise TierwiseError(f"--out: {out}: {error.strerror}", "name a directory that can be made") from error

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, Literal, TypeVar
 
 from pydantic import ValidationError
 
 from tierwise.errors import TierwiseError
+from tierwise.input_files import read_text
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 
+_MOST_BYTES = 1 << 30
 _RecordT = TypeVar("_RecordT", bound=Record)
 
 
 def write_study_info(path: Path, info: StudyInfo) -> None:
     """Write ``study.json``, replacing what was there."""
-    path.write_text(info.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    with _private(path, "wb") as file:
+        file.write(info.model_dump_json(indent=2).encode() + b"\n")
 
 
 def read_study_info(path: Path) -> StudyInfo:
@@ -27,13 +31,7 @@ def read_study_info(path: Path) -> StudyInfo:
     Raises:
         TierwiseError: if the file is missing, or is not a study of this schema version.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise TierwiseError(
-            f"{path}: {error.strerror}", "name a directory that a study has written"
-        ) from error
-    return _validated(StudyInfo, text, str(path))
+    return _validated(StudyInfo, read_text(path, "name a directory that a study has written"), str(path))
 
 
 def append_result(path: Path, result: RunResult) -> None:
@@ -47,7 +45,7 @@ def append_result(path: Path, result: RunResult) -> None:
     line = result.model_dump_json().encode() + b"\n"
     try:
         whole_bytes = path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
-        with path.open("ab") as file:
+        with _private(path, "ab") as file:
             file.truncate(whole_bytes)
             file.write(line)
             file.flush()
@@ -64,7 +62,7 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
     """
     draft = path.with_suffix(".draft")
     try:
-        with draft.open("wb") as file:
+        with _private(draft, "wb") as file:
             file.writelines(result.model_dump_json().encode() + b"\n" for result in results)
             file.flush()
             os.fsync(file.fileno())
@@ -79,14 +77,18 @@ def read_results(path: Path) -> list[RunResult]:
     Raises:
         TierwiseError: if the file is missing, or a line is not a result of this schema version.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except OSError as error:
-        raise TierwiseError(
-            f"{path}: {error.strerror}", "name the results.jsonl of a study that has run"
-        ) from error
-    complete = lines[:-1]
-    return [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(complete, start=1) if line]
+    fix = "name the results.jsonl of a study that has run"
+    complete = read_text(path, fix, most_bytes=_MOST_BYTES).split("\n")[:-1]
+    found = [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(complete, start=1) if line]
+    counted = Counter(result.run_id for result in found)
+    if twice := [run_id for run_id, count in counted.items() if count > 1]:
+        raise TierwiseError(f"{path}: run {twice[0]} is there twice", "remove one of its lines")
+    return found
+
+
+def _private(path: Path, mode: Literal["ab", "wb"]) -> IO[bytes]:
+    """A file that only its owner may read, as it tells of the machine and of its data."""
+    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def _validated(model: type[_RecordT], text: str, where: str) -> _RecordT:
@@ -102,12 +104,24 @@ def _validated(model: type[_RecordT], text: str, where: str) -> _RecordT:
 
 
 def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
-    """Write the records as one Parquet table, nested parts as structs."""
+    """Write the records as one Parquet table, nested parts as structs.
+
+    Raises:
+        TierwiseError: if it cannot be written; the records themselves are elsewhere.
+    """
     import tempfile
 
     import duckdb
 
-    with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as lines:
-        lines.writelines(result.model_dump_json() + "\n" for result in results)
-        lines.flush()
-        duckdb.read_json(lines.name, format="newline_delimited").write_parquet(str(path))
+    draft = path.with_suffix(".draft")
+    try:
+        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as lines:
+            lines.writelines(result.model_dump_json() + "\n" for result in results)
+            lines.flush()
+            duckdb.read_json(lines.name, format="newline_delimited").write_parquet(str(draft))
+        draft.chmod(0o600)
+        draft.replace(path)
+    except (OSError, duckdb.Error) as error:
+        raise TierwiseError(
+            f"{path}: {str(error).splitlines()[0]}", "make room, then run the study again: no run is repeated"
+        ) from error

@@ -18,6 +18,7 @@ from pydantic import (
 )
 
 from tierwise.errors import TierwiseError
+from tierwise.file_names import FileName
 from tierwise.placement import DeviceSpec, Placement
 from tierwise.results import PaperValue
 from tierwise.roles import Role
@@ -114,7 +115,7 @@ class Study(_Spec):
     are as loading left them. Neither ``transactions`` nor ``seconds`` is given for a workload of laps.
     """
 
-    name: str
+    name: FileName
     question: str
     source: str | None = None
     """The paper and its part that the study reproduces."""
@@ -139,11 +140,11 @@ class Study(_Spec):
     repeats: PositiveInt
     baseline: str
     devices: dict[DeviceName, DeviceSpec]
-    placements: dict[str, Placement]
+    placements: dict[FileName, Placement]
     sizes: dict[Role, Size] = {}
     settings: dict[str, dict[str, str]] = {}
     sweep: Sweep = Sweep()
-    variants: dict[str, Overrides] = {}
+    variants: dict[FileName, Overrides] = {}
     quick: Overrides = Overrides()
     paper_scale: Overrides = Overrides()
     estimate_s: PositiveFloat | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
@@ -11,12 +10,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from tierwise.errors import TierwiseError
+from tierwise.input_files import parse_toml, read_text
 from tierwise.spelling import one_of
 from tierwise.study import sweep
 from tierwise.study.spec import Overrides, Study
 
 __all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]
 
+_MOST_RUNS = 100_000
 FILE_ENGINE = "file"
 """Stands for no database: access patterns on a file."""
 
@@ -36,7 +37,7 @@ def load(name_or_path: str) -> Study:
     """
     given = Path(name_or_path)
     if given.suffix == ".toml":
-        return parse(_read(given), str(given))
+        return parse(read_text(given, "name a readable study file"), str(given))
     if name_or_path not in names():
         fix = f"{one_of(name_or_path, names())}, or the path of a .toml file"
         raise TierwiseError(f"unknown study {name_or_path!r}", fix)
@@ -49,11 +50,9 @@ def parse(text: str, file: str) -> Study:
     Raises:
         TierwiseError: naming ``file`` and the field.
     """
+    raw = parse_toml(text, file)
     try:
-        raw = tomllib.loads(text)
         study = Study.model_validate(_with_names(raw))
-    except tomllib.TOMLDecodeError as error:
-        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
@@ -64,13 +63,16 @@ def parse(text: str, file: str) -> Study:
 
 def _with_names(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Placements are written ``[placements.NAME] log = "ssd"``: roles beside the default, no nesting."""
+    written = raw.get("placements", {})
+    if not isinstance(written, dict) or not all(isinstance(body, dict) for body in written.values()):
+        return dict(raw)  # validation says what is wrong
     placements = {
         name: {
             "name": name,
             "default": body.get("default"),
             "roles": {role: device for role, device in body.items() if role != "default"},
         }
-        for name, body in raw.get("placements", {}).items()
+        for name, body in written.items()
     }
     return {**raw, "placements": placements}
 
@@ -114,16 +116,12 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
         )
     if study.patterns and study.seconds is None:
         yield "seconds: patterns run for a time", "give seconds"
+    runs = study.repeats * len(study.placements) * sweep.count(study.sweep)
+    if runs > _MOST_RUNS:
+        yield f"{runs:,} runs, above {_MOST_RUNS:,}", "lower repeats, or sweep fewer values"
     for name, device in study.devices.items():
         if (device.profile is None) == (device.path is None):
             yield f"devices.{name}", "give either profile or path"
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise TierwiseError(f"{path}: {error.strerror}", "name a readable study file") from error
 
 
 def _shipped() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
+from math import prod
 
 from tierwise.study.spec import Overrides, Study, Sweep
 from tierwise.units import parse_size_bytes
@@ -25,6 +26,12 @@ def values(sweep: Sweep) -> dict[str, list[str]]:
     }
     factors |= {CONSTANT + name: [f"{one:.15g}" for one in many] for name, many in sweep.constants.items()}
     return {name: many for name, many in factors.items() if many}
+
+
+def count(sweep: Sweep) -> int:
+    """How many points there are."""
+    lengths = [len(many) for many in values(sweep).values()]
+    return prod(lengths) if sweep.design == "full" else 1 + sum(length - 1 for length in lengths)
 
 
 def points(sweep: Sweep) -> list[Setting]:

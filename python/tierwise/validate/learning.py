@@ -16,20 +16,22 @@ from tierwise.validate.accuracy import Pair
 
 _LEVEL = 0.95
 _LEAST_SPREAD = 0.01
+_PER_COEFFICIENT = 10
 _FEWEST = 10
-"""With fewer predictions of an engine on a path, what was learnt of all engines stands in, which is said."""
+"""With fewer predictions of an engine on a path, those of all engines, or on all paths, stand in."""
 
 Error = tuple[str, float, float]
 """Family; logarithm of the predicted speed-up; logarithm of predicted over measured."""
 
 
 def learn(pairs: Sequence[Pair], day: str) -> ModelError:
-    """Errors of rates and percentiles on each path, of each engine and of all, where there are enough."""
+    """Errors of each engine and of all engines, on each path and on all paths, where enough are known."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         if not pair.control:
             groups.setdefault((pair.engine, pair.path), []).append(pair)
             groups.setdefault((ANY, pair.path), []).append(pair)
+            groups.setdefault((ANY, ANY), []).append(pair)
     found = [
         _learnt(engine, path, what, own, day)
         for (engine, path), own in sorted(groups.items())
@@ -112,11 +114,14 @@ def _spread(
 ) -> NDArray[np.float64]:
     """How great errors are: always, and for each factor e of being faster, and of being slower.
 
-    Weighted least squares with no coefficient below 0, by trying which of the last two take part.
+    Weighted least squares with no coefficient below 0, by trying which of the last two take part. Each needs
+    ten errors (Harrell, *Regression Modeling Strategies*, 2015, section 4.4). With fewer than 20 all are
+    alike.
     """
     root = np.sqrt(weights)
+    most = min(3, max(1, len(errors) // _PER_COEFFICIENT))
     found = []
-    for parts in [used for count in range(3) for used in combinations((1, 2), count)]:
+    for parts in [used for count in range(most) for used in combinations((1, 2), count)]:
         used = [0, *parts]
         solution = np.linalg.lstsq(columns[:, used] * root[:, None], errors * root, rcond=None)[0]
         spread = np.zeros(3)

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,6 +13,8 @@ from typing import Any, Self
 from pydantic import Field, PositiveFloat, PositiveInt, ValidationError, model_validator
 
 from tierwise.errors import TierwiseError
+from tierwise.file_names import FileName
+from tierwise.input_files import parse_toml, read_text
 from tierwise.predict.model_error import Storage
 from tierwise.results.measurements import Record
 from tierwise.roles import Role
@@ -57,7 +58,7 @@ class Selection(Record):
 class CaseSpec(Record):
     """A client, or one of tierwise's workloads, with some numbers of clients."""
 
-    name: str | None = None
+    name: FileName | None = None
     """In place of one made of client, server and options."""
     client: str | None = None
     """A program of ``validate/clients``."""
@@ -169,13 +170,9 @@ def load(file: Path | None = None) -> ValidationSpec:
         TierwiseError: naming the file and field.
     """
     name = SHIPPED if file is None else str(file)
+    text = _shipped() if file is None else read_text(file, "name a readable file")
     try:
-        text = _shipped() if file is None else file.read_text("utf-8")
-        return ValidationSpec.model_validate(tomllib.loads(text))
-    except OSError as error:
-        raise TierwiseError(f"{name}: {error.strerror}", "name a readable file") from error
-    except tomllib.TOMLDecodeError as error:
-        raise TierwiseError(f"{name}: {error}", "mend the TOML") from error
+        return ValidationSpec.model_validate(parse_toml(text, name))
     except ValidationError as error:
         raise TierwiseError(f"{name}: {'; '.join(_said(error))}", "mend that field") from error
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tierwise import _core
 from tierwise.errors import TierwiseError
+from tierwise.input_files import read_text
 from tierwise.workload.pgbench_expressions import SCALE, Meaningless, parse
 
 SUFFIXES = (".sql", ".pgbench")
@@ -111,11 +112,7 @@ class _Script:
         return transaction
 
     def _text(self) -> str:
-        try:
-            return self.path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            problem = error.strerror if isinstance(error, OSError) else "not UTF-8"
-            raise TierwiseError(f"{self.path}: {problem}", "name a readable script") from error
+        return read_text(self.path, "name a readable script")
 
     def _sql_line(self, number: int, line: str) -> None:
         if not self._pending:

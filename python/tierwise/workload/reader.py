@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tierwise import _core
+from tierwise import _core, input_files
 from tierwise.errors import TierwiseError
+from tierwise.file_names import file_below
+from tierwise.input_files import parse_toml
 from tierwise.program import RoleSql
 from tierwise.roles import Role
 from tierwise.workload import pgbench
@@ -87,10 +88,7 @@ def read_toml(folder: Path) -> dict[str, Any]:
         TierwiseError: naming the file.
     """
     file = folder / WORKLOAD_FILE
-    try:
-        return tomllib.loads(read_text(file))
-    except tomllib.TOMLDecodeError as error:
-        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
+    return parse_toml(read_text(file), str(file))
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
@@ -120,8 +118,9 @@ def _with_scripts(spec: WorkloadSpec, raw: dict[str, Any], folders: Sequence[Pat
 
 
 def _file(folders: Sequence[Path], name: str) -> Path:
-    """The file in the first folder that has it."""
-    return next((folder / name for folder in folders if (folder / name).exists()), folders[0] / name)
+    """The file in the first folder that has it; it must lie in that folder."""
+    found = [file_below(folder, name) for folder in folders]
+    return next((file for file in found if file.exists()), found[0])
 
 
 def role_sql(path: Path) -> RoleSql:
@@ -147,13 +146,7 @@ def read_text(path: Path) -> str:
     Raises:
         TierwiseError: naming the file.
     """
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        problem = error.strerror if isinstance(error, OSError) else "not UTF-8"
-        raise TierwiseError(
-            f"{path}: {problem}", "a workload is a folder of readable files; see docs/workloads.md"
-        ) from error
+    return input_files.read_text(path, "a workload is a folder of readable files; see docs/workloads.md")
 
 
 def _with_sql_inline(file: str, spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:

@@ -33,7 +33,8 @@ def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
     path = Path(name_or_path)
     script = Path(pgbench.split_weight(name_or_path)[0])
     if script.suffix in pgbench.SUFFIXES and script.is_file():
-        return script.stem, str(script), _scripts(script.parent, [script])
+        real = script.resolve()
+        return script.stem, str(script), _scripts(real.parent, [real])
     if not path.is_dir():
         near = nearest(name_or_path, names(), 3) or names()
         raise TierwiseError(
@@ -62,7 +63,7 @@ def _folder(folder: Path) -> tuple[str, list[Layer]]:
 
 def _scripts(folder: Path, scripts: list[Path]) -> list[Layer]:
     """Scripts on a schema that lies beside them, or else on pgbench's own tables."""
-    raw = {"summary": "scripts of pgbench", "pgbench": [str(script.resolve()) for script in scripts]}
+    raw = {"summary": "scripts of pgbench", "pgbench": [script.name for script in scripts]}
     own = Layer(folder, raw)
     if (folder / SCHEMA_FILE).exists():
         return [own]

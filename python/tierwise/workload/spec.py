@@ -34,7 +34,7 @@ class Step(_Spec):
     """
 
     sql: str | list[str] = []
-    file: str | None = None
+    file: str | None = Field(default=None, max_length=200)
     operation: ObjectOperation | None = Field(default=None, alias="object")
     repeat: Whole = 1
     draw: list[str] = []

@@ -42,6 +42,7 @@ class DuckAdapter:
             str(opening.directory(Role.DATA) / FILE),
             config={**_sizes(opening), **opening.settings, **_places(opening)},
         )
+        _lock(self._connection, opening)
 
     def driver(self) -> tuple[str, object]:
         """Itself: it connects clients."""
@@ -110,6 +111,15 @@ def _places(opening: Opening) -> dict[str, str]:
         "secret_directory": system,
         "autoinstall_known_extensions": "false",
     }
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, opening: Opening) -> None:
+    """Let statements reach no files but the database's and those to load, and set nothing but the cap."""
+    own = [*opening.directories.values(), opening.home]
+    connection.execute(f"SET allowed_directories = [{', '.join(_quoted(f'{path}/') for path in own)}]")
+    connection.execute("SET allowed_configs = ['max_execution_time']")
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
 
 
 def _sizes(opening: Opening) -> dict[str, str]:

@@ -12,7 +12,7 @@ from tierwise import _core
 from tierwise.dss.files import written
 from tierwise.engines.base import Clients
 from tierwise.engines.embedded.engine import EmbeddedEngine
-from tierwise.host import ledger
+from tierwise.host.users import give
 from tierwise.roles import Role
 
 _ROLES = (
@@ -35,8 +35,16 @@ class DuckEngine(EmbeddedEngine):
     reserved: ClassVar = frozenset(
         {
             "access_mode",
+            "allow_community_extensions",
+            "allow_unsigned_extensions",
+            "allowed_configs",
+            "allowed_directories",
+            "allowed_paths",
             "autoinstall_known_extensions",
+            "enable_external_access",
+            "extension_directory",
             "home_directory",
+            "lock_configuration",
             "max_execution_time",
             "secret_directory",
             "temp_directory",
@@ -75,11 +83,10 @@ class DuckEngine(EmbeddedEngine):
         as_text = [table for table in program["tables"] if table.get("source")]
         program["tables"] = [table for table in program["tables"] if not table.get("source")]
         rows = 0
-        with ledger.directory("duckdb-load") as directory:
-            for table in as_text:
-                rows += sum(
-                    self.load_files(table["name"], [file]) for file in written(table["source"], directory)
-                )
+        for table in as_text:
+            for file in written(table["source"], self._known_worker().home):
+                give(file, self._user)
+                rows += self.load_files(table["name"], [file])
         return rows + (super().load_tables(json.dumps(program), seed) if program["tables"] else 0)
 
     def clients(self, program_json: str, clients: int, seed: int) -> Clients:

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tierwise.engines.base import Clients, Engine
+from tierwise.engines.directories import ServerDirectories
 from tierwise.engines.embedded.clients import EmbeddedClients
 from tierwise.engines.embedded.link import WorkerLink
 from tierwise.engines.embedded.process import WorkerProcess
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, page_cache
+from tierwise.host import page_cache, users
 from tierwise.host.cpu import process_cpu_s
 from tierwise.results.counters import Counters, SpaceUse
 from tierwise.roles import Role
@@ -31,7 +32,8 @@ _END_TIMEOUT_S = 10
 class EmbeddedEngine(Engine):
     """A library as an engine; one subclass each names its adapter and says what its files are for.
 
-    The worker runs as the calling user and exits when its owner does, also after a kill.
+    The worker runs as tierwise's own account if root calls, else as the caller. It exits when its owner does,
+    also after a kill.
     """
 
     adapter: ClassVar[str]
@@ -60,7 +62,8 @@ class EmbeddedEngine(Engine):
         self.name = name
         self._settings = dict(settings or {})
         self._timeout_s = timeout_s
-        self._made: dict[Role, ledger.Directory] = {}
+        self._user = users.server_user()
+        self._made = ServerDirectories(name, self._user)
         self._connected = weakref.WeakSet[EmbeddedClients]()
         self._worker: WorkerProcess | None = None
         self._version = self._find_version()
@@ -72,9 +75,8 @@ class EmbeddedEngine(Engine):
         self.require_placeable(places)
         self._require_memory()
         try:
-            for role, place in places.items():
-                self._made[role] = ledger.directory(f"{self.name}-{role}", place.absolute(), mode=0o700)
-            self._worker = WorkerProcess(self.name, self.adapter)
+            self._made.make(places)
+            self._worker = WorkerProcess(self.name, self.adapter, self._user)
             self.start()
             self.stop()
         except BaseException:
@@ -87,7 +89,7 @@ class EmbeddedEngine(Engine):
         if self.running:
             return
         worker = self._known_worker()
-        link = worker.start(self._timeout_s)
+        link = worker.start(self.directories.values(), self._timeout_s)
         self._confine()
         try:
             link.call(
@@ -128,9 +130,7 @@ class EmbeddedEngine(Engine):
         if self._worker is not None:
             self._worker.remove()
             self._worker = None
-        for directory in self._made.values():
-            directory.remove()
-        self._made.clear()
+        self._made.remove()
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """One request a statement."""
@@ -202,7 +202,7 @@ class EmbeddedEngine(Engine):
     @property
     def directories(self) -> Mapping[Role, Path]:
         """One for each placed role."""
-        return {role: made.path for role, made in self._made.items()}
+        return self._made.paths
 
     def _require_memory(self) -> None:
         given_bytes = self.limits.memory_bytes

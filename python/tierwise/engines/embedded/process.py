@@ -8,36 +8,43 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from tierwise.engines.embedded.link import WorkerLink
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, processes
+from tierwise.host import processes
+from tierwise.host.home import Home
+from tierwise.host.users import ServerUser
 
 _POLL_S = 0.05
 
 
 class WorkerProcess:
-    """A home off the placed devices, and in it the socket and the log of one worker after another."""
+    """A home off the placed devices, and in it the socket and the log of one worker after another.
 
-    def __init__(self, name: str, adapter: str) -> None:
+    A worker starts as the caller, for the library may lie where only he can read it. It becomes ``user``
+    before it takes any request.
+    """
+
+    def __init__(self, name: str, adapter: str, user: ServerUser | None) -> None:
         """Make the home.
 
         Args:
             name: of the engine, for messages.
             adapter: module and class of its adapter, as ``module:Class``.
+            user: who the worker becomes; ``None`` to stay the caller.
         """
         self._name = name
         self._adapter = adapter
-        self._made = ledger.directory(f"{name}-home")
-        self._log = self.home / "worker.log"
+        self._home = Home(f"{name}-home", user)
         self._process: processes.Process | None = None
         self.link: WorkerLink | None = None
 
     @property
     def home(self) -> Path:
-        """The directory."""
-        return self._made.path
+        """The worker's own directory."""
+        return self._home.own
 
     @property
     def pid(self) -> int | None:
@@ -46,23 +53,30 @@ class WorkerProcess:
             return None
         return self._process.pid
 
-    def start(self, timeout_s: float) -> WorkerLink:
+    def start(self, directories: Iterable[Path], timeout_s: float) -> WorkerLink:
         """Start a worker and wait until it has connected.
+
+        Args:
+            directories: of the database; with the home all that the worker may write to.
+            timeout_s: longest wait.
 
         Raises:
             TierwiseError: with the last line of its log, if it does not.
         """
         self.kill()  # one that ended by itself is still in the ledger
-        path = self.home / "socket"
+        path = self._home.outer / "socket"
         path.unlink(missing_ok=True)
-        self._log.unlink(missing_ok=True)
+        self._home.log.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(str(path))
             listener.listen()
             listener.settimeout(_POLL_S)
             argv = [sys.executable, "-m", "tierwise.engines.embedded.worker"]
             argv += ["--adapter", self._adapter, "--socket", str(path)]
-            self._process = processes.start(self._name, argv, cwd=self.home, log=self._log)
+            argv += ["--own", str(self.home), *map(str, directories)]
+            if (user := self._home.user) is not None:
+                argv += ["--user", str(user.uid), str(user.gid)]
+            self._process = processes.start(self._name, argv, cwd=self.home, log=self._home.log)
             try:
                 self.link = WorkerLink(self._accept(listener, timeout_s), self._ended)
             except BaseException:
@@ -86,11 +100,11 @@ class WorkerProcess:
     def remove(self) -> None:
         """End the worker if it runs and delete the home."""
         self.kill()
-        self._made.remove()
+        self._home.remove()
 
     def last_words(self) -> str | None:
         """The last line that the worker or its library wrote before it failed, if any."""
-        lines = self._log.read_text("utf-8", "replace").splitlines() if self._log.exists() else []
+        lines = self._home.read_log().splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), None)
 
     def _ended(self) -> TierwiseError:

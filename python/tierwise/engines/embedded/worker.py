@@ -1,7 +1,11 @@
 """The process that an embedded engine lives in: ``python -m tierwise.engines.embedded.worker``.
 
-It connects to the socket that it is given, answers one JSON object a line, each on a thread of its own, and
-exits when the other end hangs up, whether in order or because its owner was killed.
+It connects to the socket that it is given, gives up the caller's rights, answers one JSON object a line,
+each on a thread of its own, and exits when the other end hangs up, whether in order or because its owner was
+killed.
+
+Statements of a stranger's workload run here. So the worker becomes an account without rights, and where the
+kernel has Landlock it can touch no files but the database's own.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import json
 import os
 import re
 import socket
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +29,9 @@ from tierwise.engines.base import Limits
 from tierwise.engines.embedded.adapter import Adapter, Opening
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
+
+_SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev/urandom")
+"""What a library may read besides its own code: other libraries, time zones, the machine's size."""
 
 
 class Worker:
@@ -132,15 +140,27 @@ def load_adapter(name: str) -> Adapter:
     return made
 
 
+def become(uid: int, gid: int) -> None:
+    """Give up root for good: user, group, and whatever groups the caller was in."""
+    os.setgroups([])
+    os.setresgid(gid, gid, gid)
+    os.setresuid(uid, uid, uid)
+
+
 def main() -> None:
     """Load the engine, connect, and serve. What goes wrong before that is in the log, and the exit tells."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--adapter", required=True)
     parser.add_argument("--socket", required=True)
+    parser.add_argument("--user", nargs=2, type=int, metavar=("UID", "GID"))
+    parser.add_argument("--own", nargs="+", required=True, help="directories that it may write to")
     arguments = parser.parse_args()
     connection = socket.socket(socket.AF_UNIX)
     adapter = load_adapter(arguments.adapter)
     connection.connect(arguments.socket)
+    if arguments.user is not None:
+        become(*arguments.user)
+    _core.confine(readable=[*_SYSTEM, sys.prefix, sys.base_prefix, *sys.path], writable=arguments.own)
     with contextlib.suppress(OSError):
         serve(Worker(adapter), connection)
     os._exit(0)

@@ -11,8 +11,8 @@ from tierwise.engines.base import Clients
 from tierwise.engines.mariadb import settings as mariadb_settings
 from tierwise.engines.mariadb.binaries import MariadbBinaries
 from tierwise.engines.mariadb.counters import read_counters, read_space
-from tierwise.engines.mariadb.files import DATABASE, MariadbFiles, in_directory
-from tierwise.engines.mariadb.server import CLIENT, MariadbServer
+from tierwise.engines.mariadb.files import MariadbFiles, in_directory
+from tierwise.engines.mariadb.server import MariadbServer
 from tierwise.engines.mariadb.waits import MariadbWaitProbe
 from tierwise.engines.server_engine import ServerEngine
 from tierwise.errors import TierwiseError
@@ -26,7 +26,7 @@ _DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
 
 
 class MariadbEngine(ServerEngine[MariadbServer]):
-    """A MariaDB server, run by the user ``mysql`` if root calls."""
+    """A MariaDB server. The load's sessions have rights in their own schema alone."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.UNDO, Role.SYSTEM, Role.DATA, Role.TEMP, Role.ARCHIVE})
     dialect: ClassVar = "mysql"
@@ -54,7 +54,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
             settings: server settings by name, as in my.cnf.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
-        super().__init__(name, "mariadb", "mysql", timeout_s)
+        super().__init__(name, "mariadb", timeout_s)
         self._binaries = binaries
         self._version = binaries.version
         self._settings = mariadb_settings.checked(name, settings or {})
@@ -130,9 +130,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         ours = {name: value for name, value in self._all_settings().items() if name != "log_bin"}
         server.install(self.directories[Role.SYSTEM], ours | _DURABILITY_OFF, self._timeout_s)
         self.start()
-        server.query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
-        server.query(f"CREATE USER {CLIENT}@localhost")
-        server.query(f"GRANT ALL ON *.* TO {CLIENT}@localhost")
+        server.make_client()
         self.stop()
 
     def _all_settings(self) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -44,6 +45,9 @@ class MariadbServer(ServerProcess):
         """
         super().__init__(name, "mariadb", user)
         self._binaries = binaries
+        self._secret = secrets.token_hex(16)
+        self._root_password = ""
+        """As made, root has none; only the server's own user can reach it until it has."""
         self._control: pymysql.Connection[Any] | None = None
 
     @property
@@ -54,13 +58,21 @@ class MariadbServer(ServerProcess):
     @property
     def address(self) -> str:
         """Keywords and values, as the clients read them."""
-        return f"socket={self.socket} user={CLIENT} dbname={DATABASE}"
+        return f"socket={self.socket} user={CLIENT} password={self._secret} dbname={DATABASE}"
 
     def install(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
         """Make the system's tables in a data directory and those that settings name."""
         options = [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]
         fixed = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
         self.run(self._binaries.installer, [*fixed, *options], timeout_s)
+
+    def make_client(self) -> None:
+        """Give root a password, and make the load's schema with an account that has rights in it alone."""
+        self.query(f"SET PASSWORD FOR {_ROOT}@localhost = PASSWORD('{self._secret}')")
+        self._root_password = self._secret
+        self.query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
+        self.query(f"CREATE USER {CLIENT}@localhost IDENTIFIED BY '{self._secret}'")
+        self.query(f"GRANT ALL ON {DATABASE}.* TO {CLIENT}@localhost")
 
     def start(
         self, data: Path, settings: Mapping[str, str], timeout_s: float, began: Callable[[], None]
@@ -79,7 +91,9 @@ class MariadbServer(ServerProcess):
 
     def connect(self) -> pymysql.Connection[Any]:
         """A session of the superuser's."""
-        return pymysql.connect(unix_socket=str(self.socket), user=_ROOT, autocommit=True)
+        return pymysql.connect(
+            unix_socket=str(self.socket), user=_ROOT, password=self._root_password, autocommit=True
+        )
 
     def query(self, sql: str) -> list[Any]:
         """Run one statement over the control connection and give its rows."""

@@ -12,7 +12,7 @@ from tierwise.engines.postgres.binaries import Binaries, major_of
 from tierwise.engines.postgres.counters import read_counters, read_space
 from tierwise.engines.postgres.files import PostgresFiles
 from tierwise.engines.postgres.member import MEMBER_SETTINGS, LogMember
-from tierwise.engines.postgres.server import SUPERUSER, PostgresServer
+from tierwise.engines.postgres.server import CLIENT, PostgresServer
 from tierwise.engines.postgres.settings import PostgresSettings, for_archive, for_limits
 from tierwise.engines.postgres.waits import PostgresWaitProbe
 from tierwise.engines.server_engine import ServerEngine
@@ -26,7 +26,7 @@ _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.T
 
 
 class PostgresEngine(ServerEngine[PostgresServer]):
-    """A PostgreSQL server, run by the user ``postgres`` if root calls."""
+    """A PostgreSQL server. The load's sessions own the database and are no superusers."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
     dialect: ClassVar = "postgres"
@@ -57,7 +57,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             port: number in the socket's file name; no TCP port is opened.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
-        super().__init__(name, "postgres", "postgres", timeout_s)
+        super().__init__(name, "postgres", timeout_s)
         self._binaries = binaries
         self._version = binaries.version
         self._settings = PostgresSettings.split(name, settings or {})
@@ -94,13 +94,16 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
         """Set default_tablespace to that of the role before each statement."""
         server = self._known_server()
-        for role, sql in statements:
-            if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
-                raise TierwiseError(f"a schema statement has the role {role}", "use data, index or system")
-            server.query(f"SET default_tablespace = '{self._tablespace(role)}'")
-            with self._files.making(role):
-                server.query(sql)
-        server.query("RESET default_tablespace")
+        with server.as_client():
+            for role, sql in statements:
+                if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
+                    raise TierwiseError(
+                        f"a schema statement has the role {role}", "use data, index or system"
+                    )
+                server.query(f"SET default_tablespace = '{self._tablespace(role)}'")
+                with self._files.making(role):
+                    server.query(sql)
+            server.query("RESET default_tablespace")
         self._files.refresh()
 
     def checkpoint(self) -> None:
@@ -109,8 +112,8 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         page_cache.write_out(self.directories.values())
 
     def dsn(self) -> str:
-        """Keywords and values, as libpq and tokio-postgres read them."""
-        return self._known_server().dsn
+        """Keywords and values of the load's sessions, as libpq and tokio-postgres read them."""
+        return self._known_server().client_dsn
 
     def clients(self, program_json: str, clients: int, seed: int) -> Clients:
         """Clients over the Unix socket, on threads of this process."""
@@ -166,26 +169,26 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     def _make_database(self, server: PostgresServer) -> None:
         self._initdb(server)
-        self._make_tablespaces()
+        self._make_client_and_tablespaces()
         if self._settings.log_members == 2:
             self._member = LogMember(server, self._made.make_beside(Role.LOG, "log-member"))
 
     def _initdb(self, server: PostgresServer) -> None:
         directories = self.directories
-        arguments: list[str | Path] = ["-D", directories[Role.SYSTEM], "--no-sync", "--username", SUPERUSER]
-        arguments += ["--auth", "trust", "--locale", "C", "--encoding", "UTF8"]
+        arguments: list[str | Path] = ["--no-sync", "--locale", "C", "--encoding", "UTF8"]
         if Role.LOG in directories:
             arguments += ["--waldir", directories[Role.LOG]]
         if self._settings.segment_mib is not None:
             arguments += ["--wal-segsize", str(self._settings.segment_mib)]
-        server.run(server.bin / "initdb", arguments, self._timeout_s)
-        server.adopt(directories[Role.SYSTEM])
+        server.initdb(directories[Role.SYSTEM], arguments, self._timeout_s)
 
-    def _make_tablespaces(self) -> None:
+    def _make_client_and_tablespaces(self) -> None:
         self.start()
+        self._known_server().make_client()
         for role in sorted(_TABLESPACES.keys() & self.directories.keys()):
             location = str(self.directories[role]).replace("'", "''")
             self._known_server().query(f"CREATE TABLESPACE {_TABLESPACES[role]} LOCATION '{location}'")
+            self._known_server().query(f"GRANT CREATE ON TABLESPACE {_TABLESPACES[role]} TO {CLIENT}")
         self.stop()
 
     def _tablespace(self, role: Role) -> str:
@@ -198,6 +201,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             "dynamic_shared_memory_type": "mmap",
             "listen_addresses": "",
             "unix_socket_directories": str(server.socket_dir),
+            "unix_socket_permissions": "0700",
             "port": str(server.port),
             "temp_tablespaces": self._tablespace(Role.TEMP),
             "default_tablespace": self._tablespace(Role.DATA),

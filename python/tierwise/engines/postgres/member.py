@@ -34,8 +34,9 @@ class LogMember:
         arguments: list[str | Path] = ["-D", self._directory, "--no-password", "--slot", MEMBER, "--no-loop"]
         dsn = f"{self._server.dsn} application_name={MEMBER}"
         create = ["--create-slot", "--if-not-exists", "--slot", MEMBER, "-d", dsn]
-        self._server.run(program, create, timeout_s)
-        self._process = self._server.launch(program, [*arguments, "--synchronous", "-d", dsn])
+        secrets = self._server.secrets
+        self._server.run(program, create, timeout_s, secrets)
+        self._process = self._server.launch(program, [*arguments, "--synchronous", "-d", dsn], secrets)
         deadline_s = time.monotonic() + timeout_s
         while self._server.query(_STATE) != [("streaming",)]:
             if not self._process.running or time.monotonic() > deadline_s:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from tierwise.host import ledger
 from tierwise.host.users import ServerUser, give
 
 SUPERUSER = "tierwise"
+CLIENT = "tierwise_client"
+"""Account of the load's sessions, which owns the database."""
 _MEMORY = Path("/dev/shm")
 
 
@@ -43,6 +46,7 @@ class PostgresServer(ServerProcess):
         super().__init__(name, "postgres", user)
         self._shared: ledger.Directory | None = None
         self._binaries = binaries.reachable_by(user, self.home / "server")
+        self._secret = secrets.token_hex(16)
         self.socket_dir, self.port = socket[0] or self.home, socket[1]
         self._control: psycopg.Connection[Any] | None = None
 
@@ -53,15 +57,41 @@ class PostgresServer(ServerProcess):
 
     @property
     def dsn(self) -> str:
-        """Keywords and values, as libpq and tokio-postgres read them."""
-        return f"host='{self.socket_dir}' port={self.port} user={SUPERUSER} dbname=postgres"
+        """Keywords and values of the superuser's sessions, without the password."""
+        return self._dsn_of(SUPERUSER)
+
+    @property
+    def client_dsn(self) -> str:
+        """Keywords and values of the load's sessions, as libpq and tokio-postgres read them."""
+        return f"{self._dsn_of(CLIENT)} password={self._secret}"
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """The password as programs of PostgreSQL's find it; a command line anybody can read."""
+        return {"PGPASSWORD": self._secret}
 
     @property
     def sampler_dsn(self) -> str:
         """For sessions that watch: those of another database are not among the commits of the load."""
-        return self.dsn.replace("dbname=postgres", "dbname=template1")
+        return f"{self.dsn.replace('dbname=postgres', 'dbname=template1')} password={self._secret}"
 
-    def adopt(self, data: Path) -> None:
+    def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
+        """Make a cluster in ``data`` whose superuser has the password."""
+        password = self.home / "password"
+        password.touch(mode=0o600, exist_ok=False)
+        password.write_text(self._secret, "ascii")
+        give(password, self._user)
+        access: list[str | Path] = ["--username", SUPERUSER, "--auth", "scram-sha-256", "--pwfile", password]
+        self.run(self.bin / "initdb", ["-D", data, *access, *arguments], timeout_s)
+        password.unlink()
+        self._adopt(data)
+
+    def make_client(self) -> None:
+        """Make the account of the load's sessions, which owns the database and whose password is the same."""
+        self.query(f"CREATE ROLE {CLIENT} LOGIN PASSWORD '{self._secret}'")
+        self.query(f"ALTER DATABASE postgres OWNER TO {CLIENT}")
+
+    def _adopt(self, data: Path) -> None:
         """Move the shared memory of a new data directory to a directory of its own in memory.
 
         A killed server leaves its shared memory behind. In /dev/shm itself nobody could tell whose that is;
@@ -92,6 +122,16 @@ class PostgresServer(ServerProcess):
             self._shared.remove()
         super().remove()
 
+    @contextlib.contextmanager
+    def as_client(self) -> Iterator[None]:
+        """What is made meanwhile belongs to the load's account, and may do no more than that may."""
+        self.query(f"SET SESSION AUTHORIZATION {CLIENT}")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(TierwiseError):  # of a server that has gone, another error tells
+                self.query("RESET SESSION AUTHORIZATION")
+
     def query(self, sql: str) -> list[Any]:
         """Run one statement over the control connection and give its rows."""
         cursor = self._execute(sql)
@@ -120,6 +160,9 @@ class PostgresServer(ServerProcess):
         """With the last grave line."""
         return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
 
+    def _dsn_of(self, account: str) -> str:
+        return f"host='{self.socket_dir}' port={self.port} user={account} dbname=postgres"
+
     def _disconnect(self) -> None:
         if self._control is not None:
             self._control.close()
@@ -131,7 +174,9 @@ class PostgresServer(ServerProcess):
             if self.pid is None:
                 raise self.error("cannot start")
             with contextlib.suppress(psycopg.OperationalError):
-                control = psycopg.connect(self.dsn, autocommit=True, application_name="tierwise")
+                control = psycopg.connect(
+                    self.dsn, password=self._secret, autocommit=True, application_name="tierwise"
+                )
                 if self._answers_on(control, data):
                     return control
                 control.close()

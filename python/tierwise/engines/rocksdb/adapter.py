@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle  # noqa: F401  (rocksdict imports it when a database is opened, and the worker may then not read it)
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any

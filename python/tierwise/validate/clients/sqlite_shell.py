@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise.errors import TierwiseError
+from tierwise.host.users import give
 from tierwise.roles import Role
 from tierwise.validate.clients.base import Client, Load, finished
 from tierwise.validate.servers.library import Library
@@ -46,6 +47,7 @@ class SqliteShell(Client[Library]):
         script = database.home / "make.sql"
         rows = 1000 * self.number("scale")
         script.write_text(_MAKE.format(journal=self.text("journal"), rows=rows), "utf-8")
+        give(script, database.user)
         self._shell(database, [f".read {script}"])
 
     def warm_up(self, database: Library, seconds: float) -> None:
@@ -57,7 +59,8 @@ class SqliteShell(Client[Library]):
         pipe, log = database.home / "pipe", database.home / "sqlite3.out"
         pipe.unlink(missing_ok=True)
         log.unlink(missing_ok=True)
-        os.mkfifo(pipe)
+        os.mkfifo(pipe, mode=0o600)
+        give(pipe, database.user)
         process = database.launch([pipe, "sqlite3", "-bail", _file(database)], log, _FROM_PIPE)
         feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds)
         try:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.errors import TierwiseError
-from tierwise.host import ledger, processes
+from tierwise.host import processes
+from tierwise.host.home import Home
 from tierwise.host.users import ServerUser, give, server_user, unreachable_part
 from tierwise.record import Target
 from tierwise.roles import Role
@@ -64,13 +65,29 @@ class Database(ABC):
             settings: of the engine.
         """
         self.settings = settings
-        self.home_entry = ledger.directory("validate-home")
+        self.user: ServerUser | None = server_user()
+        """Who the database and its clients run as; ``None`` for the caller, if he is not root."""
+        self._home = Home("validate-home", self.user)
         self.places: dict[Role, Path] = {}
 
     @property
     def home(self) -> Path:
-        """A directory off the storage under test: sockets, logs, the clients' input."""
-        return self.home_entry.path
+        """A directory of the user's, off the storage under test: sockets, logs, the clients' input."""
+        return self._home.own
+
+    def own_directory(self, parent: Path, name: str) -> Path:
+        """Make a directory that only the user may enter.
+
+        Raises:
+            TierwiseError: if that user may not enter ``parent``.
+        """
+        closed = unreachable_part(parent, self.user)
+        if closed is not None:
+            raise TierwiseError(f"{self.engine}: its user may not enter {closed}", f"chmod o+x {closed}")
+        made = parent / name
+        made.mkdir(mode=0o700)
+        give(made, self.user)
+        return made
 
     @abstractmethod
     def make(self, prepare: Callable[[], None], folder: Path) -> None:
@@ -110,18 +127,15 @@ class Database(ABC):
     def remove(self) -> None:
         """Stop, and delete what is in the home."""
         self.stop()
-        self.home_entry.remove()
+        self._home.remove()
 
 
 class Server(Database):
-    """A server process of an unprivileged user, in directories that nobody else may read."""
+    """A server process, in directories that nobody else may read."""
 
-    def __init__(self, settings: Mapping[str, str], user: str) -> None:
-        """Choose the account: ``user`` if it exists, else ``nobody``; the caller if he is not root."""
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """Nothing runs yet."""
         super().__init__(settings)
-        self.user: ServerUser | None = server_user([user])
-        give(self.home, self.user)
-        self.home.chmod(0o700)
         self._process: processes.Process | None = None
         self.data = Path()
         self.listens = False
@@ -160,23 +174,8 @@ class Server(Database):
 
     def error(self, what: str) -> TierwiseError:
         """The error to raise, with the last line of the server's messages."""
-        log = self.home / "server.log"
-        lines = log.read_text("utf-8", "replace").strip().splitlines() if log.exists() else []
+        lines = self._home.read_log().strip().splitlines()
         return TierwiseError(f"{self.engine} {what}: {lines[-1] if lines else 'no message'}", "mend that")
-
-    def own_directory(self, parent: Path, name: str) -> Path:
-        """Make a directory that only the server's user may enter.
-
-        Raises:
-            TierwiseError: if that user may not enter ``parent``.
-        """
-        closed = unreachable_part(parent, self.user)
-        if closed is not None:
-            raise TierwiseError(f"{self.engine}: its user may not enter {closed}", f"chmod o+x {closed}")
-        made = parent / name
-        made.mkdir(mode=0o700)
-        give(made, self.user)
-        return made
 
     def stop(self) -> None:
         """End it in order, or at once if that takes too long."""
@@ -200,7 +199,7 @@ class Server(Database):
             user=None if self.user is None else self.user.name,
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
             cwd=self.home,
-            log=self.home / "server.log",
+            log=self._home.log,
         )
 
 

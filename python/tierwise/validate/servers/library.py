@@ -32,7 +32,7 @@ class Library(Database):
 
     def make(self, prepare: Callable[[], None], folder: Path) -> None:
         """Let the client fill directories of the home, then keep them."""
-        self.places = {role: self._fresh(self.home / role) for role in Role}
+        self.places = {role: self.own_directory(self.home, role) for role in Role}
         prepare()
         for role, place in self.places.items():
             if any(place.iterdir()):
@@ -41,7 +41,7 @@ class Library(Database):
 
     def place(self, template: Path, places: Mapping[Role, Path]) -> None:
         """Copy each role's files to its place."""
-        self.places = {role: self._fresh(place / "files") for role, place in places.items()}
+        self.places = {role: self.own_directory(place, "files") for role, place in places.items()}
         for role in Role:
             held = template / str(role)
             for path in held.iterdir() if held.exists() else ():
@@ -73,7 +73,11 @@ class Library(Database):
             TierwiseError: if it ends before it begins.
         """
         process = processes.start(
-            f"validate-{self.engine}", ["/bin/sh", "-c", script, "sh", *argv], cwd=self.home, log=log
+            f"validate-{self.engine}",
+            ["/bin/sh", "-c", script, "sh", *argv],
+            user=None if self.user is None else self.user.name,
+            cwd=self.home,
+            log=log,
         )
         try:
             _await_stop(process)
@@ -84,11 +88,6 @@ class Library(Database):
             process.kill()
             raise
         return process
-
-    @staticmethod
-    def _fresh(path: Path) -> Path:
-        path.mkdir(mode=0o700)
-        return path
 
 
 def _await_stop(process: processes.Process) -> None:

@@ -30,8 +30,8 @@ class MariadbServer(Server):
     engine = "mariadb"
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Find the programs; the account is ``mysql`` if there is one."""
-        super().__init__(settings, "mysql")
+        """Find the programs."""
+        super().__init__(settings)
         self._binaries = installed()
         self._log = self._temp = Path()
 

@@ -37,8 +37,8 @@ class PostgresServer(Server):
     engine = "postgres"
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Find the programs; the account is ``postgres`` if there is one."""
-        super().__init__(settings, "postgres")
+        """Find the programs."""
+        super().__init__(settings)
         self._binaries = system()
         self._watcher: psycopg.Connection[Any] | None = None
 

@@ -1,0 +1,102 @@
+//! A thread, and all that it starts from then on, kept to the files that it needs, by the kernel's Landlock.
+//!
+//! What a stranger's workload says runs in such a thread. It can open no other file and no TCP connection, and
+//! signal no process outside. Which of these the kernel refuses depends on its version; see landlock(7).
+
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
+};
+
+/// The newest rules that are asked for; an older kernel keeps those that it knows.
+const RULES: ABI = ABI::V6;
+
+/// The kernel refused the rules.
+#[derive(Debug, thiserror::Error)]
+#[error("landlock: {0}")]
+pub struct ConfineError(#[from] RulesetError);
+
+/// What is enforced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Confined {
+    /// All rules.
+    Fully,
+    /// Those that this kernel knows.
+    Partly,
+    /// None: this kernel has no Landlock, or it is switched off.
+    Not,
+}
+
+/// Keep the calling thread, for good, to files below these directories. What is not there is left out.
+///
+/// # Errors
+/// If the kernel knows the rules and refuses them.
+pub fn confine(readable: &[PathBuf], writable: &[PathBuf]) -> Result<Confined, ConfineError> {
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(RULES))?
+        .handle_access(AccessNet::from_all(RULES))?
+        .scope(Scope::from_all(RULES))?
+        .create()?
+        .add_rules(path_beneath_rules(readable, AccessFs::from_read(RULES)))?
+        .add_rules(path_beneath_rules(writable, AccessFs::from_all(RULES)))?
+        .restrict_self()?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => Confined::Fully,
+        RulesetStatus::PartiallyEnforced => Confined::Partly,
+        RulesetStatus::NotEnforced => Confined::Not,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::ErrorKind;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_named_can_be_read_and_written() {
+        let outer = tempfile::tempdir().unwrap();
+        let at = |name: &str| outer.path().join(name);
+        for name in ["read", "write"] {
+            fs::create_dir(at(name)).unwrap();
+            fs::write(at(name).join("file"), name).unwrap();
+        }
+        fs::write(at("secret"), "secret").unwrap();
+        let paths = (at("read"), at("write"), at("secret"));
+        // On a thread of its own: a thread that is confined stays so.
+        let done = thread::spawn(move || {
+            let (read, write, secret) = paths;
+            if confine(
+                &[read.clone(), read.join("absent")],
+                std::slice::from_ref(&write),
+            )
+            .unwrap()
+                == Confined::Not
+            {
+                eprintln!("skipped: this kernel has no Landlock");
+                return;
+            }
+            assert_eq!(fs::read_to_string(read.join("file")).unwrap(), "read");
+            fs::write(write.join("new"), "new").unwrap();
+            for refused in [
+                fs::read(&secret).map(drop),
+                fs::write(&secret, "changed"),
+                fs::write(read.join("file"), "changed"),
+                fs::rename(&secret, write.join("secret")),
+            ] {
+                let kind = refused.unwrap_err().kind();
+                assert!(matches!(
+                    kind,
+                    ErrorKind::PermissionDenied | ErrorKind::CrossesDevices
+                ));
+            }
+        });
+        done.join().unwrap();
+        assert_eq!(fs::read_to_string(at("secret")).unwrap(), "secret");
+    }
+}

@@ -1,0 +1,143 @@
+//! A recording without the names of its owner's: to be given to others.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use crate::{About, File, Recording, Thread, ThreadClass};
+
+/// Writes the same word for the same name, another one in every redaction.
+struct Redactor {
+    key: RandomState,
+}
+
+impl Recording {
+    /// The same work without paths, names of devices, and names of programs that are not the engine's.
+    ///
+    /// Each part of a path becomes a word of its own, so that a directory still holds its files. Whoever does not
+    /// have this recording cannot find a name by trying: the key is random, and forgotten.
+    #[must_use]
+    pub fn redacted(self) -> Self {
+        let redactor = Redactor {
+            key: RandomState::new(),
+        };
+        Self {
+            about: redactor.about(self.about),
+            threads: self
+                .threads
+                .into_iter()
+                .map(|one| redactor.thread(one))
+                .collect(),
+            files: self
+                .files
+                .into_iter()
+                .map(|one| redactor.file(one))
+                .collect(),
+            ..self
+        }
+    }
+}
+
+impl Redactor {
+    fn word(&self, name: &str) -> String {
+        format!("{:016x}", self.key.hash_one(name))
+    }
+
+    fn path(&self, path: &str) -> String {
+        let parts = path.split('/').map(|part| match part {
+            "" => String::new(),
+            name => self.word(name),
+        });
+        parts.collect::<Vec<_>>().join("/")
+    }
+
+    /// A sentence: whatever in it looks like a path.
+    fn sentence(&self, text: &str) -> String {
+        let words = text.split(' ').map(|word| match word.contains('/') {
+            true => self.path(word),
+            false => word.to_owned(),
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    fn file(&self, file: File) -> File {
+        let path = match file.path.split_once(":[") {
+            // A socket or a pipe has a number, not a name.
+            Some((kind, _)) if !kind.contains('/') => kind.to_owned(),
+            _ => self.path(&file.path),
+        };
+        File { path, ..file }
+    }
+
+    fn thread(&self, thread: Thread) -> Thread {
+        let name = match thread.class {
+            ThreadClass::Session | ThreadClass::Client | ThreadClass::Other => {
+                self.word(&thread.name)
+            }
+            _ => thread.name,
+        };
+        Thread { name, ..thread }
+    }
+
+    fn about(&self, about: About) -> About {
+        let numbered = about.devices.into_iter().enumerate();
+        let devices = numbered.map(|(at, device)| crate::Device {
+            name: format!("disk{at}"),
+            mount: device.mount.map(|mount| self.path(&mount)),
+            ..device
+        });
+        let settings = about.settings.into_iter();
+        let checks = about.checks.into_iter().map(|check| crate::Check {
+            detail: self.sentence(&check.detail),
+            ..check
+        });
+        About {
+            engine: self.sentence(&about.engine),
+            devices: devices.collect(),
+            settings: settings
+                .map(|(name, value)| (name, self.sentence(&value)))
+                .collect(),
+            checks: checks.collect(),
+            warnings: about
+                .warnings
+                .iter()
+                .map(|text| self.sentence(text))
+                .collect(),
+            ..about
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_become_words_that_keep_their_order() {
+        let redactor = Redactor {
+            key: RandomState::new(),
+        };
+        let (folder, file) = (
+            redactor.path("/srv/secret"),
+            redactor.path("/srv/secret/base/1"),
+        );
+        assert!(file.starts_with(&format!("{folder}/")));
+        assert!(!file.contains("secret") && !file.contains("base"));
+        let told = redactor.sentence("files below /srv/secret are shared");
+        assert_eq!(told, format!("files below {folder} are shared"));
+    }
+
+    #[test]
+    fn another_redaction_has_other_words() {
+        let once = Redactor {
+            key: RandomState::new(),
+        }
+        .word("secret");
+        assert_ne!(
+            once,
+            Redactor {
+                key: RandomState::new()
+            }
+            .word("secret")
+        );
+    }
+}

@@ -1,0 +1,33 @@
+"""Sessions of tierwise's own servers: the superuser's, which a workload never gets, and the load's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pymysql
+
+from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.engines.postgres.engine import PostgresEngine
+
+
+def superuser_dsn(engine: PostgresEngine) -> str:
+    """Keywords and values of PostgreSQL's superuser."""
+    server = engine._known_server()
+    return f"{server.dsn} password={server.secrets['PGPASSWORD']}"
+
+
+def root_of(engine: MariadbEngine) -> pymysql.Connection[Any]:
+    """A session of MariaDB's root."""
+    return engine._known_server().connect()
+
+
+def client_of(engine: MariadbEngine, **options: Any) -> pymysql.Connection[Any]:
+    """A session of the load's account in MariaDB."""
+    address = dict(word.split("=", 1) for word in engine._known_server().address.split())
+    return pymysql.connect(
+        unix_socket=address["socket"],
+        user=address["user"],
+        password=address["password"],
+        database=address["dbname"],
+        **options,
+    )
