@@ -151,7 +151,7 @@ def test_a_deep_queue_reaches_the_model_whole(disk: EmulatedDisk) -> None:
     with ThreadPoolExecutor(32) as readers:
         list(readers.map(read, range(32)))
     os.close(descriptor)
-    assert disk.stats().queue_depth_max == 32
+    assert disk.stats().queue_depth_max >= 32  # and what the file system does meanwhile
 
 
 def test_discards_arrive_and_give_memory_back(disk: EmulatedDisk) -> None:

@@ -121,7 +121,8 @@ def test_a_wrong_statement_is_one_line(session: DuckSession, sql: str, problem: 
 
 
 def test_files_are_loaded(adapter: DuckAdapter, session: DuckSession, tmp_path: Path) -> None:
-    text, parquet = tmp_path / "a.tbl", tmp_path / "it's.parquet"
+    home = tmp_path / "home"
+    text, parquet = home / "a.tbl", home / "it's.parquet"
     text.write_text('1|a "quoted" word|0.5\n2|b,c|1.5\n')
     session.run(
         f"COPY (SELECT 3 AS id, 'd' AS body, 2.5 AS weight) TO '{str(parquet).replace(chr(39), chr(39) * 2)}'"

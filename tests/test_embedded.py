@@ -27,15 +27,15 @@ def findable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[ToyEngine]:
+def engine(open_path: Path) -> Iterator[ToyEngine]:
     before = ledger_names()
     with ToyEngine("toy") as made:
         made.limits = Limits(memory_bytes=1 << 25)
-        made.init({Role.SYSTEM: tmp_path})
+        made.init({Role.SYSTEM: open_path})
         made.start()
         yield made
     assert ledger_names() == before
-    assert not list(tmp_path.iterdir())
+    assert not list(open_path.iterdir())
 
 
 def put(engine: ToyEngine, key: str) -> None:
@@ -115,20 +115,20 @@ def test_a_worker_that_ends_by_itself_is_told_to_all_who_wait(engine: ToyEngine)
     put(engine, "a")
 
 
-def test_a_bad_setting_leaves_nothing(tmp_path: Path) -> None:
+def test_a_bad_setting_leaves_nothing(open_path: Path) -> None:
     before = ledger_names()
     with pytest.raises(TierwiseError, match="engine toy cannot start: setting broken is bad"):
-        ToyEngine("toy", {"broken": "1"}).init({Role.SYSTEM: tmp_path})
+        ToyEngine("toy", {"broken": "1"}).init({Role.SYSTEM: open_path})
     with pytest.raises(TierwiseError, match="setting directory belongs to tierwise"):
         ToyEngine("toy", {"directory": "/"})
     assert ledger_names() == before
-    assert not list(tmp_path.iterdir())
+    assert not list(open_path.iterdir())
 
 
-def test_an_adapter_that_cannot_be_loaded_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_adapter_that_cannot_be_loaded_is_told(open_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ToyEngine, "adapter", "embedded_nowhere:Adapter")
     with pytest.raises(TierwiseError, match=r"cannot start: ModuleNotFoundError: .*embedded_nowhere"):
-        ToyEngine("toy").init({Role.SYSTEM: tmp_path})
+        ToyEngine("toy").init({Role.SYSTEM: open_path})
 
 
 def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,13 +137,13 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
         ToyEngine("toy")
 
 
-def test_the_worker_exits_when_its_owner_is_killed(tmp_path: Path) -> None:
+def test_the_worker_exits_when_its_owner_is_killed(open_path: Path) -> None:
     script = f"""
 import os, pathlib
 from embedded_toy import ToyEngine
 from tierwise.roles import Role
 engine = ToyEngine("toy")
-engine.init({{Role.SYSTEM: pathlib.Path({str(tmp_path)!r})}})
+engine.init({{Role.SYSTEM: pathlib.Path({str(open_path)!r})}})
 engine.start()
 print(engine.server_pid, flush=True)
 os.kill(os.getpid(), 9)
@@ -151,17 +151,17 @@ os.kill(os.getpid(), 9)
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     until(lambda: ledger.Identity.of(int(told.stdout)) is None)
     clean.clean()
-    assert not list(tmp_path.iterdir())
+    assert not list(open_path.iterdir())
 
 
-def test_an_interrupt_ends_a_request_and_the_worker(tmp_path: Path) -> None:
+def test_an_interrupt_ends_a_request_and_the_worker(open_path: Path) -> None:
     script = f"""
 import pathlib
 from embedded_toy import ToyEngine
 from tierwise.roles import Role
 try:
     with ToyEngine("toy") as engine:
-        engine.init({{Role.SYSTEM: pathlib.Path({str(tmp_path)!r})}})
+        engine.init({{Role.SYSTEM: pathlib.Path({str(open_path)!r})}})
         engine.start()
         print(engine.server_pid, flush=True)
         engine.execute_schema([(Role.DATA, "wait 60")])
@@ -175,14 +175,14 @@ except KeyboardInterrupt:
         owner.send_signal(signal.SIGINT)
         assert owner.stdout.read() == "interrupted\n"
     assert ledger.Identity.of(pid) is None
-    assert not list(tmp_path.iterdir())
+    assert not list(open_path.iterdir())
 
 
-def test_too_little_memory_is_refused(tmp_path: Path) -> None:
+def test_too_little_memory_is_refused(open_path: Path) -> None:
     engine = ToyEngine("toy")
     engine.limits = Limits(memory_bytes=1 << 20)
     with pytest.raises(TierwiseError, match="engine toy cannot work in 1M of memory: give it 16M at least"):
-        engine.init({Role.SYSTEM: tmp_path})
+        engine.init({Role.SYSTEM: open_path})
 
 
 def test_a_worker_that_the_kernel_kills_is_told_from_one_that_ends(engine: ToyEngine) -> None:

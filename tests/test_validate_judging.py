@@ -100,9 +100,10 @@ def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -
     file.write_text(validate.to_toml(learnt), "utf-8")
     read = ModelError.read(file)
     assert [(one.path, one.what, one.cases) for one in read.errors] == [
-        ("emulated→emulated", "rate", 12), ("emulated→emulated", "p50", 12),
-    ] * 2  # fmt: skip
-    assert [one.engine for one in read.errors] == ["any", "any", "postgres", "postgres"]
+        ("any", "rate", 12), ("any", "p50", 12),
+        *[("emulated→emulated", "rate", 12), ("emulated→emulated", "p50", 12)] * 2,
+    ]  # fmt: skip
+    assert [one.engine for one in read.errors] == ["any"] * 4 + ["postgres"] * 2
 
 
 def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Path) -> None:
@@ -215,9 +216,19 @@ def test_paths_and_engines_are_learnt_apart_and_controls_not_at_all() -> None:
     pairs += [pair("r", 3.0, [1.0]) for _ in range(30)]
     learnt = validate.learn(pairs, "2026-11-21")
     assert [(one.engine, one.path) for one in learnt.errors] == [
+        ("any", "any"),
         ("any", "real→emulated"),
         ("postgres", "real→emulated"),
     ]
+    everywhere = learnt.nearest("sqlite", "emulated→real", "rate")
+    assert everywhere is not None and (everywhere.cases, everywhere.path) == (19, "any")
+
+
+def test_few_errors_are_taken_to_be_alike() -> None:
+    """A slope from a handful of distant predictions would make intervals of distant ones useless."""
+    few = [pair(f"p{number}", 1.0 + number / 100, [1.0]) for number in range(15)]
+    (learnt,) = [one for one in validate.learn(few, "2026-11-21").errors if one.engine == "postgres"]
+    assert (learnt.per_faster, learnt.per_slower) == (0.0, 0.0)
 
 
 def test_the_control_workload_explains_what_it_can() -> None:
