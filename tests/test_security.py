@@ -68,7 +68,9 @@ def postgres() -> Iterator[PostgresEngine]:
 
 
 def homes() -> list[Path]:
-    found = [Path(entry.facts["path"]) for entry in ledger.entries("directory") if "-home-" in entry.name]
+    """Of what this process has started."""
+    own = [entry for entry in ledger.entries("directory") if entry.owner.pid == os.getpid()]
+    found = [Path(entry.facts["path"]) for entry in own if "-home-" in entry.name]
     assert found
     return found
 

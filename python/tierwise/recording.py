@@ -174,6 +174,17 @@ def redact(path: Path, out: Path) -> None:
     Raises:
         TierwiseError: if there is no recording, or one that is damaged, or ``out`` holds something.
     """
+    make_folder(out)
+    _core.redact_recording(path, out)
+    close_to_others(out)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder of a new recording, which only its owner may enter; one that is there must be empty.
+
+    Raises:
+        TierwiseError: naming it.
+    """
     try:
         out.mkdir(mode=0o700, parents=True, exist_ok=True)
         used = any(out.iterdir())
@@ -181,8 +192,11 @@ def redact(path: Path, out: Path) -> None:
         raise TierwiseError(f"{out}: {error.strerror}", "name a directory that can be made") from error
     if used:
         raise TierwiseError(f"{out} is not empty", "name a new directory")
-    _core.redact_recording(path, out)
-    for file in out.iterdir():
+
+
+def close_to_others(folder: Path) -> None:
+    """Let only its owner read the files of a recording."""
+    for file in folder.iterdir():
         file.chmod(0o600)
 
 

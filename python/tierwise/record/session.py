@@ -26,6 +26,7 @@ from tierwise.record.facts import FileFacts
 from tierwise.record.schedule import Schedule
 from tierwise.record.target import Target
 from tierwise.record.two_speed import SlowLog
+from tierwise.recording import close_to_others, make_folder
 
 Say = Callable[[str], None]
 
@@ -75,7 +76,7 @@ class Session:
         self._bursts = 0
         with ExitStack() as undo:
             tracing = undo.enter_context(Tracing.open())
-            _make_directory(out)
+            make_folder(out)
             undo.callback(self._discard_unfinished)
             host = _core.measure_host()
             self._event_cpu_ns = measure_event_cpu_ns(tracing)
@@ -195,8 +196,7 @@ class Session:
         told = self._told(transactions, self._elapsed_s if elapsed_s is None else elapsed_s)
         self._say("writing")
         made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
-        for file in self._out.iterdir():
-            file.chmod(0o600)
+        close_to_others(self._out)
         self._finished = True
         return made
 
@@ -285,13 +285,3 @@ class Session:
     @property
     def _burst_s(self) -> float:
         return self._schedule.burst_s if self._schedule.duty < 1 else _LONGEST_S
-
-
-def _make_directory(out: Path) -> None:
-    try:
-        out.mkdir(mode=0o700, parents=True, exist_ok=True)
-        used = any(out.iterdir())
-    except OSError as error:
-        raise TierwiseError(f"--out: {out}: {error.strerror}", "name a directory that can be made") from error
-    if used:
-        raise TierwiseError(f"--out: {out} is not empty", "name a new directory")
