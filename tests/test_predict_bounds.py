@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from fake_replay import CPU_US, REQUESTS, SERVICE_US, FakeReplay, predictor
+from fake_replay import CPU_US, GB, REQUESTS, SERVICE_US, FakeReplay, predictor
 
-from tierwise.predict import ModelError, Prediction, Question, mean_value, rank
+from tierwise.predict import ModelError, Prediction, Question, bounds, mean_value, rank
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.residue import CHANCE, Residue, carried_us
 from tierwise.report.prediction_words import answer_sentence
@@ -56,6 +56,14 @@ def test_cores_bound_what_waits_do_not() -> None:
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
     assert "cores" in answer.bound.because
+
+
+def test_more_memory_has_no_bound_where_reads_were_recorded() -> None:
+    """A read that memory answers takes less processor time, and the recording does not tell how much."""
+    work = predictor(FakeReplay(devices=APART, demands=DEMANDS)).work
+    less, more = (bounds.bound(Question(memory_bytes=size), work, 100.0) for size in (4 * GB, 16 * GB))
+    assert less is not None
+    assert more is None
 
 
 def test_the_cores_of_few_clients_are_no_bound_of_more() -> None:

@@ -5,7 +5,9 @@ Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 5)
 shorter than its own time, its transaction's processor time and the waits that the question leaves as they
 are; and the cores give no more processor time than they have. With more clients than were recorded the latter
 is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench
--N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1).
+-N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). More memory has no bound where
+reads were recorded: a read that memory answers takes less processor time (pgbench -S, 2 cores, 512 MiB and
+1 GiB: 150 µs a transaction and 40 µs), and the recording does not tell how much.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from tierwise.roles import Role
 
 
 def bound(question: Question, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
-    """The highest rate that an answer can have; ``None`` where the recording shows no processor time.
+    """The highest rate of an answer; ``None`` where the recording does not tell the processor time.
 
     Args:
         question: what changes.
@@ -29,7 +31,7 @@ def bound(question: Question, work: WorkSummary, recorded_rate_per_s: float) -> 
         recorded_rate_per_s: of transactions, or of requests where the recording shows no transaction.
     """
     demands = work.demands
-    if demands.warm_cpu_us <= 0 or recorded_rate_per_s <= 0:
+    if demands.warm_cpu_us <= 0 or recorded_rate_per_s <= 0 or _answers_reads(question, work):
         return None
     freed = _freed(question, work)
     stay_us = sum(wait.time_us for wait in demands.waits if _stays(wait, question, work, freed))
@@ -61,9 +63,12 @@ def _stays(wait: Wait, question: Question, work: WorkSummary, freed: Sequence[Ro
     """Whether a wait is no shorter than recorded: for a device that nothing leaves, with no fewer clients."""
     if wait.category not in DEVICES or (question.clients or work.sessions) < work.sessions:
         return False
-    if wait.category == "read" and (question.memory_bytes or 0) > work.memory_bytes:
-        return False
     return wait.role not in freed if wait.role else not freed
+
+
+def _answers_reads(question: Question, work: WorkSummary) -> bool:
+    """Whether more memory may answer what devices were read for."""
+    return (question.memory_bytes or 0) > work.memory_bytes and sum(work.demands.reads.values()) > 0
 
 
 def _has_less(question: Question, work: WorkSummary) -> bool:

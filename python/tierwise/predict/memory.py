@@ -48,6 +48,11 @@ def doubt(
             f"{cache.unexplained:.0%} of the reads were answered otherwise than by a cache that drops "
             "what was unused for longest",
         )
+    if question.memory_bytes > work.memory_bytes and work.demands.reads:
+        found.warnings.append(
+            "a read that memory answers also takes less processor time, and the recording does not tell how "
+            "much: where memory comes to hold all that is read, the rate can be several times higher"
+        )
     apart = _apart(rates, likely)
     if apart > _LEAST_UNSURE:
         found.half_widths.append(apart)
