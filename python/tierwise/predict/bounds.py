@@ -6,8 +6,8 @@ shorter than its own time, its transaction's processor time and the waits that t
 are; and the cores give no more processor time than they have. With more clients than were recorded the latter
 is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench
 -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). More memory has no bound where
-reads were recorded: a read that memory answers takes less processor time (pgbench -S, 2 cores, 512 MiB and
-1 GiB: 150 µs a transaction and 40 µs), and the recording does not tell how much.
+reads were recorded: a read that memory answers takes less processor time (pgbench -S: 106 µs a transaction
+with 256 MiB, 38 µs at most with 1 GiB), and the recording does not tell how much.
 """
 
 from __future__ import annotations
