@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from tierwise.validate.rows import append_row
 from tierwise.validate.scores import crps, interval_score
 from tierwise.validate.session import Place
 from tierwise.validate.truth import truth_of
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "recordings" / "keyed-update"
 
 ROLES = ("log", "data", "index", "temp")
 DEVICES = {
@@ -114,6 +117,21 @@ def test_the_page_can_be_repeated_without_recordings(folder: Path, tmp_path: Pat
     assert (published / "building" / ANSWERS_FILE).stat().st_size < 100_000
     again, _ = _judged(published)
     assert [one.model_dump() for one in again.pairs] == [one.model_dump() for one in accuracy.pairs]
+
+
+def test_the_smallest_recordings_are_published_without_paths(folder: Path, tmp_path: Path) -> None:
+    (data,) = validate.rounds_in(folder)
+    first, second = (Place(folder).recording(row.run_id) for row in data.recorded[:2])
+    for path in (first, second):
+        shutil.rmtree(path, ignore_errors=True)
+        shutil.copytree(EXAMPLE, path)
+    (second / "more").write_bytes(bytes(1 << 20))
+    (published,) = validate.publish([data], tmp_path / "docs", 1 << 20)
+    kept = list((published / "recordings").rglob("about.json"))
+    assert [path.parent.relative_to(published) for path in kept] == [first.relative_to(folder)]
+    mounts = {device["mount"] for device in json.loads((EXAMPLE / "about.json").read_text())["devices"]}
+    assert mounts - {"/", None}
+    assert not [mount for mount in mounts - {"/", None} if mount in kept[0].read_text("utf-8")]
 
 
 def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tierwise.predict.model_error import FILE as MODEL_ERROR
 from tierwise.report.accuracy import COLUMNS, accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
+from tierwise.units import parse_size_bytes
 
 RESULTS = Path("results/validate")
 ACCURACY_FILE = "accuracy.json"
@@ -54,8 +55,9 @@ def run(
         bool, typer.Option("--judge-only", help="run nothing; judge what is there")
     ] = False,
     page: Annotated[Path | None, typer.Option(help="folder for accuracy.md and its chart")] = None,
-    publish: Annotated[
-        Path | None, typer.Option(help="copy the rows, without recordings, to this folder")
+    publish: Annotated[Path | None, typer.Option(help="copy the rows to this folder, without paths")] = None,
+    recordings: Annotated[
+        str | None, typer.Option(help="publish the smallest recordings, too, redacted: as many as fit in 20M")
     ] = None,
     learn: Annotated[
         bool, typer.Option("--learn", help="let predictions know the errors that were found while building")
@@ -84,7 +86,8 @@ def run(
         accuracy, learnt = validate.judge(rounds, status.update)
     _print(accuracy)
     _write(page or out, out, accuracy, [row for one in rounds for row in one.rows])
-    for folder in validate.publish(rounds, publish) if publish else []:
+    kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0
+    for folder in validate.publish(rounds, publish, kept_bytes) if publish else []:
         typer.echo(f"published: {folder}")
     if learn:
         _learn(learnt)
