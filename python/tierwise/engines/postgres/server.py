@@ -45,7 +45,11 @@ class PostgresServer(ServerProcess):
         """
         super().__init__(name, "postgres", user)
         self._shared: ledger.Directory | None = None
-        self._binaries = binaries.reachable_by(user, self.home / "server")
+        try:
+            self._binaries = binaries.reachable_by(user, self.home / "server")
+        except BaseException:
+            self._home.remove()
+            raise
         self._secret = secrets.token_hex(16)
         self.socket_dir, self.port = socket[0] or self.home, socket[1]
         self._control: psycopg.Connection[Any] | None = None
