@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shutil
 import stat
 import subprocess
 from dataclasses import dataclass
@@ -56,7 +57,9 @@ def _found() -> pwd.struct_passwd | None:
 
 
 def _made() -> pwd.struct_passwd:
-    command = [*_BY_HAND.split()[:-1], "--user-group", "--home-dir", "/nonexistent", ACCOUNT]
+    program = shutil.which("useradd") or "/usr/sbin/useradd"
+    options = [*_BY_HAND.split()[1:-1], "--user-group", "--home-dir", "/nonexistent"]
+    command = [program, *options, ACCOUNT]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         problem = done.stderr.strip().splitlines()[-1:] or ["useradd failed"]
