@@ -21,7 +21,7 @@ from tierwise import profiles
 from tierwise.cli import app
 from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, disk_server, disk_teardown, ledger, loop, mounts, processes
-from tierwise.host.disk import EmulatedDisk, Partition, list_disks
+from tierwise.host.disk import EmulatedDisk, Partition, all_disks
 
 pytestmark = pytest.mark.privileged
 
@@ -188,7 +188,7 @@ def test_the_server_has_memory_groups_and_priorities_of_its_own(disk: EmulatedDi
 
 
 def test_disks_are_listed_and_found(disk: EmulatedDisk) -> None:
-    assert NAME in [stats.name for stats in list_disks()]
+    assert NAME in [stats.name for stats in all_disks()[0]]
     assert EmulatedDisk.find(NAME).mounts == disk.mounts
     with pytest.raises(TierwiseError, match="no disk 'nothing'"):
         EmulatedDisk.find("nothing")

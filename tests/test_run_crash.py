@@ -14,7 +14,7 @@ import pytest
 
 from tierwise import lab
 from tierwise.host import clean
-from tierwise.host.disk import DiskStats, EmulatedDisk, list_disks
+from tierwise.host.disk import DiskStats, EmulatedDisk, all_disks
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 
@@ -117,7 +117,7 @@ def await_measuring(tmp_path: Path) -> DiskStats:
     """The log's disk, once something writes to it at the model's pace."""
     deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
-        for disk in list_disks():
+        for disk in all_disks()[0]:
             # Only what is answered at the model's pace can be late; tables are loaded without.
             if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.lateness:
                 return disk

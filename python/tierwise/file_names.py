@@ -42,7 +42,7 @@ def file_below(directory: Path, name: str) -> Path:
     """
     try:
         path = (directory / name).resolve()
-        path.exists()
+        path.exists()  # refuses a name that is too long
         inside = path.is_relative_to(directory.resolve())
     except (OSError, RuntimeError, ValueError):
         inside = False

@@ -4,14 +4,11 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use tierwise_confine::Confined;
 
 /// Keep this thread and those that it starts to files below these directories; `False` where the kernel cannot.
 #[pyfunction]
 #[pyo3(signature = (*, readable, writable))]
 pub fn confine(readable: Vec<PathBuf>, writable: Vec<PathBuf>) -> PyResult<bool> {
-    match tierwise_confine::confine(&readable, &writable) {
-        Ok(confined) => Ok(confined != Confined::Not),
-        Err(error) => Err(PyOSError::new_err(error.to_string())),
-    }
+    tierwise_confine::confine(&readable, &writable)
+        .map_err(|error| PyOSError::new_err(error.to_string()))
 }

@@ -18,22 +18,12 @@ const RULES: ABI = ABI::V6;
 #[error("landlock: {0}")]
 pub struct ConfineError(#[from] RulesetError);
 
-/// What is enforced.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Confined {
-    /// All rules.
-    Fully,
-    /// Those that this kernel knows.
-    Partly,
-    /// None: this kernel has no Landlock, or it is switched off.
-    Not,
-}
-
 /// Keep the calling thread, for good, to files below these directories. What is not there is left out.
+/// Gives whether any rule is enforced: none is where this kernel has no Landlock, or it is switched off.
 ///
 /// # Errors
 /// If the kernel knows the rules and refuses them.
-pub fn confine(readable: &[PathBuf], writable: &[PathBuf]) -> Result<Confined, ConfineError> {
+pub fn confine(readable: &[PathBuf], writable: &[PathBuf]) -> Result<bool, ConfineError> {
     let status = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(RULES))?
@@ -43,11 +33,7 @@ pub fn confine(readable: &[PathBuf], writable: &[PathBuf]) -> Result<Confined, C
         .add_rules(path_beneath_rules(readable, AccessFs::from_read(RULES)))?
         .add_rules(path_beneath_rules(writable, AccessFs::from_all(RULES)))?
         .restrict_self()?;
-    Ok(match status.ruleset {
-        RulesetStatus::FullyEnforced => Confined::Fully,
-        RulesetStatus::PartiallyEnforced => Confined::Partly,
-        RulesetStatus::NotEnforced => Confined::Not,
-    })
+    Ok(status.ruleset != RulesetStatus::NotEnforced)
 }
 
 #[cfg(test)]
@@ -71,13 +57,8 @@ mod tests {
         // On a thread of its own: a thread that is confined stays so.
         let done = thread::spawn(move || {
             let (read, write, secret) = paths;
-            if confine(
-                &[read.clone(), read.join("absent")],
-                std::slice::from_ref(&write),
-            )
-            .unwrap()
-                == Confined::Not
-            {
+            let readable = [read.clone(), read.join("absent")];
+            if !confine(&readable, std::slice::from_ref(&write)).unwrap() {
                 // This kernel has no Landlock.
                 return;
             }

@@ -6,6 +6,7 @@ use std::hash::BuildHasher;
 use crate::{About, File, Recording, Thread, ThreadClass};
 
 /// Writes the same word for the same name, another one in every redaction.
+#[derive(Default)]
 struct Redactor {
     key: RandomState,
 }
@@ -17,9 +18,7 @@ impl Recording {
     /// have this recording cannot find a name by trying: the key is random, and forgotten.
     #[must_use]
     pub fn redacted(self) -> Self {
-        let redactor = Redactor {
-            key: RandomState::new(),
-        };
+        let redactor = Redactor::default();
         Self {
             about: redactor.about(self.about),
             threads: self
@@ -113,9 +112,7 @@ mod tests {
 
     #[test]
     fn paths_become_words_that_keep_their_order() {
-        let redactor = Redactor {
-            key: RandomState::new(),
-        };
+        let redactor = Redactor::default();
         let (folder, file) = (
             redactor.path("/srv/secret"),
             redactor.path("/srv/secret/base/1"),
@@ -128,16 +125,7 @@ mod tests {
 
     #[test]
     fn another_redaction_has_other_words() {
-        let once = Redactor {
-            key: RandomState::new(),
-        }
-        .word("secret");
-        assert_ne!(
-            once,
-            Redactor {
-                key: RandomState::new()
-            }
-            .word("secret")
-        );
+        let once = Redactor::default().word("secret");
+        assert_ne!(once, Redactor::default().word("secret"));
     }
 }

@@ -269,15 +269,13 @@ fn decompressed(file: &Path) -> std::io::Result<Box<dyn Read>> {
         return Err(std::io::Error::other("it is no regular file"));
     }
     let mut content = BufReader::with_capacity(BUFFER_BYTES, File::open(file)?);
-    Ok(if content.fill_buf()?.starts_with(&GZIP_MAGIC) {
-        Box::new(ShortLines {
-            inner: MultiGzDecoder::new(content),
-            line_bytes: 0,
-        })
+    let inner: Box<dyn Read> = if content.fill_buf()?.starts_with(&GZIP_MAGIC) {
+        Box::new(MultiGzDecoder::new(content))
     } else {
-        Box::new(ShortLines {
-            inner: content,
-            line_bytes: 0,
-        })
-    })
+        Box::new(content)
+    };
+    Ok(Box::new(ShortLines {
+        inner,
+        line_bytes: 0,
+    }))
 }

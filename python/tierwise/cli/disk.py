@@ -15,7 +15,7 @@ from tierwise import profiles
 from tierwise.cli.output import warn, wide_console
 from tierwise.errors import TierwiseError
 from tierwise.host import clean as host_clean
-from tierwise.host.disk import WHOLE, EmulatedDisk, Faults, Partition, dead_disks, list_disks
+from tierwise.host.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.host.disk_stats import DiskStats
 from tierwise.units import parse_size_bytes
 
@@ -150,7 +150,7 @@ def _sectors(text: str, option: str) -> range:
 @app.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the disks that are up, with what each partition did and how late its answers were."""
-    disks, dead = list_disks(), dead_disks()
+    disks, dead = all_disks()
     if as_json:
         gone = [{"name": name, "dead": True, "mounts": list(map(str, dead[name]))} for name in dead]
         typer.echo(json.dumps([*(stats.model_dump() for stats in disks), *gone], indent=2))

@@ -9,7 +9,7 @@ import typer
 
 from tierwise import recording
 
-app = typer.Typer(no_args_is_help=True, help="Recordings, to be given to others.")
+app = typer.Typer(no_args_is_help=True)
 
 
 @app.callback()

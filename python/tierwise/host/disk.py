@@ -37,8 +37,7 @@ __all__ = [
     "EmulatedDisk",
     "Faults",
     "Partition",
-    "dead_disks",
-    "list_disks",
+    "all_disks",
 ]
 
 
@@ -278,21 +277,13 @@ class EmulatedDisk:
             path.mkdir(exist_ok=True)
 
 
-def list_disks() -> list[DiskStats]:
-    """Counters of every disk whose server answers, by name."""
-    found = []
+def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
+    """Counters of every disk whose server answers, and where the others are mounted, by name."""
+    answering: list[DiskStats] = []
+    dead: dict[str, list[Path]] = {}
     for entry in ledger.entries("disk"):
         try:
-            found.append(EmulatedDisk.find(entry.name).stats())
+            answering.append(EmulatedDisk.find(entry.name).stats())
         except TierwiseError:
-            continue
-    return found
-
-
-def dead_disks() -> dict[str, list[Path]]:
-    """Where each disk is mounted whose server does not answer, by name."""
-    answering = {stats.name for stats in list_disks()}
-    entries = [entry for entry in ledger.entries("disk") if entry.name not in answering]
-    return {
-        entry.name: [Path(part["mount"]) for part in entry.facts.get("partitions", [])] for entry in entries
-    }
+            dead[entry.name] = [Path(part["mount"]) for part in entry.facts.get("partitions", [])]
+    return answering, dead

@@ -151,22 +151,26 @@ def add(kind: Kind, name: str, **facts: Any) -> Entry:
 
 def entries(kind: Kind | None = None) -> list[Entry]:
     """All entries of one kind, or of every kind, by name; those that are damaged are left out."""
-    found = []
-    for path in sorted(run_dir().glob(f"{kind or '*'}-*.json")):
-        with contextlib.suppress(TierwiseError):
-            found.append(_read(path))
-    return [entry for entry in found if entry is not None]
+    return _read_all(f"{kind or '*'}-*.json")[0]
 
 
 def damaged() -> list[TierwiseError]:
     """What is wrong with each entry that cannot be read."""
-    found = []
-    for path in sorted(run_dir().glob("*.json")):
+    return _read_all("*.json")[1]
+
+
+def _read_all(pattern: str) -> tuple[list[Entry], list[TierwiseError]]:
+    found: list[Entry] = []
+    errors: list[TierwiseError] = []
+    for path in sorted(run_dir().glob(pattern)):
         try:
-            _read(path)
+            entry = _read(path)
         except TierwiseError as error:
-            found.append(error)
-    return found
+            errors.append(error)
+            continue
+        if entry is not None:
+            found.append(entry)
+    return found, errors
 
 
 def find(kind: Kind, name: str) -> Entry | None:
