@@ -4,6 +4,9 @@ A process's group is one of block I/O too. A loop device has a worker for each s
 flushes, which come from none: in the root group reads and writes would wait behind every flush.
 
 Both are used where the machine has them and the caller may make them, and done without elsewhere.
+
+Version 2 has one hierarchy, and a group has a controller only if its parent passes it on. The root group
+passes on what the machine's owner uses; what tierwise needs besides is added while it has groups.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ from tierwise.errors import TierwiseError
 
 ROOT = Path("/sys/fs/cgroup")
 PARENT = "tierwise"
+_CONTROLLERS = ("io", "memory")
+_ADDED = "trusted.tierwise.added"
+"""Attribute of the parent group: controllers that the root group did not pass on before."""
 _NOTED_WITHIN_S = 2
 _JOINED_WITHIN_S = 5
 
@@ -34,14 +40,19 @@ def _memory() -> Path | None:
     if (ROOT / "memory" / "memory.limit_in_bytes").exists() or (ROOT / "memory" / "cgroup.procs").exists():
         return ROOT / "memory"
     unified = _unified()
-    if unified and "memory" in (unified / "cgroup.subtree_control").read_text().split():
-        return unified
-    return None
+    return unified if unified and "memory" in _controllers(unified) else None
 
 
 def _block_io() -> Path | None:
-    """Mount point of a hierarchy of its own for block I/O; elsewhere the unified one has that controller."""
-    return ROOT / "blkio" if (ROOT / "blkio" / "cgroup.procs").exists() else None
+    """Mount point of the hierarchy that has the controller of block I/O."""
+    if (ROOT / "blkio" / "cgroup.procs").exists():
+        return ROOT / "blkio"
+    unified = _unified()
+    return unified if unified and "io" in _controllers(unified) else None
+
+
+def _controllers(group: Path, file: str = "cgroup.controllers") -> set[str]:
+    return set((group / file).read_text("ascii").split())
 
 
 def _make(hierarchy: Path | None, name: str) -> Path | None:
@@ -51,18 +62,29 @@ def _make(hierarchy: Path | None, name: str) -> Path | None:
     try:
         (hierarchy / PARENT).mkdir(exist_ok=True)
         if hierarchy == _unified():
-            _pass_on(hierarchy / PARENT, ["io", *(["memory"] if hierarchy == _memory() else [])])
+            _pass_on(hierarchy)
         (hierarchy / PARENT / name).mkdir(exist_ok=True)
     except OSError:
         return None
     return hierarchy / PARENT / name
 
 
-def _pass_on(group: Path, controllers: list[str]) -> None:
-    """Let the groups within a group have controllers, as far as it has them itself."""
-    for controller in controllers:
-        with contextlib.suppress(OSError):
+def _pass_on(root: Path) -> None:
+    """Give the groups of tierwise the controllers that the machine has."""
+    wanted = _controllers(root).intersection(_CONTROLLERS)
+    added = wanted - _controllers(root, "cgroup.subtree_control")
+    if added:
+        os.setxattr(root / PARENT, _ADDED, " ".join(sorted(added)).encode("ascii"))
+    for group in (root, root / PARENT):
+        for controller in wanted - _controllers(group, "cgroup.subtree_control"):
             (group / "cgroup.subtree_control").write_text(f"+{controller}")
+
+
+def _added(root: Path) -> list[str]:
+    try:
+        return os.getxattr(root / PARENT, _ADDED).decode("ascii").split()
+    except OSError:
+        return []
 
 
 def _remove(hierarchy: Path | None, name: str) -> None:
@@ -79,8 +101,11 @@ def _remove(hierarchy: Path | None, name: str) -> None:
             group.rmdir()
         except OSError:
             time.sleep(0.01)
+    added = _added(hierarchy)
     with contextlib.suppress(OSError):
         (hierarchy / PARENT).rmdir()
+        for controller in added:
+            (hierarchy / "cgroup.subtree_control").write_text(f"-{controller}")
 
 
 def make_process_group(name: str) -> int | None:
@@ -95,7 +120,8 @@ def make_process_group(name: str) -> int | None:
 
 def enter_block_io_group(name: str, pid: int) -> None:
     """Move a process that was just started, with what it will fork, to a group for block I/O of that name."""
-    group = _make(_block_io(), name)
+    hierarchy = _block_io()
+    group = None if hierarchy == _unified() else _make(hierarchy, name)
     if group is not None:
         with contextlib.suppress(OSError):
             (group / "cgroup.procs").write_text(str(pid))
@@ -104,10 +130,13 @@ def enter_block_io_group(name: str, pid: int) -> None:
 def process_group_members(name: str) -> list[int]:
     """Pids in the group of that name, zombies included; none if there is no such group."""
     unified = _unified()
-    if unified is None:
-        return []
+    return [] if unified is None else members(unified / PARENT / name)
+
+
+def members(group: Path) -> list[int]:
+    """Pids in a group, zombies included; none if there is no such group."""
     try:
-        return [int(pid) for pid in (unified / PARENT / name / "cgroup.procs").read_text().split()]
+        return [int(pid) for pid in (group / "cgroup.procs").read_text("ascii").split()]
     except OSError:
         return []
 
@@ -118,15 +147,29 @@ def remove_process_group(name: str) -> None:
         _remove(hierarchy, name)
 
 
-def limits_memory() -> bool:
-    """Whether there is a memory controller."""
-    return _memory() is not None
+def memory_version() -> int | None:
+    """Version of the control groups that have the memory controller; ``None`` if none has."""
+    return _version(_memory())
+
+
+def block_io_version() -> int | None:
+    """Version of the control groups that have the controller of block I/O; ``None`` if none has."""
+    return _version(_block_io())
+
+
+def _version(hierarchy: Path | None) -> int | None:
+    return None if hierarchy is None else 2 if hierarchy == _unified() else 1
 
 
 def make_memory_group(name: str) -> Path | None:
-    """Make a group of the memory controller alone, or ``None`` where it is part of the unified hierarchy."""
+    """Make a group whose memory can be limited, or ``None`` where that is not possible."""
+    return _make(_memory(), name)
+
+
+def memory_group(name: str) -> Path | None:
+    """Where such a group is, or was."""
     hierarchy = _memory()
-    return None if hierarchy == _unified() else _make(hierarchy, name)
+    return None if hierarchy is None else hierarchy / PARENT / name
 
 
 def remove_memory_group(name: str) -> None:
@@ -134,30 +177,29 @@ def remove_memory_group(name: str) -> None:
     _remove(_memory(), name)
 
 
-def joined_group_of(pid: int) -> Path:
-    """The group of the unified hierarchy that was made for a process, once the process has joined it.
+def wait_until_joined(pid: int) -> None:
+    """Wait until a process that was just started has joined the group made for it.
 
-    A process begins in the group of its starter, which is no group of tierwise's to limit.
+    A process begins in the group of its starter, and leaves any other group that it is moved to before that.
 
     Raises:
         TierwiseError: if it does not join one in time.
     """
+    unified = _unified()
     deadline = time.monotonic() + _JOINED_WITHIN_S
-    while time.monotonic() < deadline:
-        group = _unified_group_of(pid)
-        if group is not None and group.parent.name == PARENT:
-            return group
+    while unified is not None and _unified_group_of(pid).partition("/")[0] != PARENT:
+        if time.monotonic() > deadline:
+            raise TierwiseError(f"process {pid} is in no control group of tierwise's", "see tierwise doctor")
         time.sleep(0.001)
-    raise TierwiseError(f"process {pid} is in no control group of tierwise's", "see tierwise doctor")
 
 
-def _unified_group_of(pid: int) -> Path | None:
+def _unified_group_of(pid: int) -> str:
+    """Path of a process's group below the unified hierarchy's root; empty if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
     except OSError:
-        return None
-    found = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
-    return None if found is None else (_unified() or ROOT) / found
+        return ""
+    return next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
 
 
 def enter_server_groups(name: str) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from tierwise.host import cgroups
+
 _GIB = 1 << 30
 _MEMORY_NEEDED_BYTES = 2 * _GIB
 _DISK_NEEDED_BYTES = 2 * _GIB
@@ -75,27 +77,29 @@ def _xfs_tools() -> Check:
 
 
 def _tracefs() -> Check:
-    places = [Path("/sys/kernel/tracing"), Path("/sys/kernel/debug/tracing")]
-    mounted = next((one for one in places if os.path.ismount(one)), None)
-    return Check(
-        "tracefs",
-        mounted is not None,
-        str(mounted) if mounted else "not mounted",
-        "mount -t tracefs none /sys/kernel/tracing (only for recording)",
-    )
+    known = "\ttracefs\n" in Path("/proc/filesystems").read_text("ascii")
+    fix = "use a kernel with CONFIG_FTRACE (only for recording)"
+    return Check("tracefs", known, "in the kernel" if known else "not in the kernel", fix)
 
 
-def _cgroups() -> Check:
-    unified = Path("/sys/fs/cgroup/cgroup.controllers")
-    if unified.exists() and "memory" in unified.read_text("ascii").split():
-        return Check("memory cgroup", True, "version 2")
-    legacy = Path("/sys/fs/cgroup/memory/cgroup.procs")
-    return Check(
+def _memory_cgroup() -> Check:
+    return _cgroup(
         "memory cgroup",
-        legacy.exists(),
-        "version 1" if legacy.exists() else "not mounted",
+        cgroups.memory_version(),
         "boot with cgroup_enable=memory, or a memory limit on the database can stall the emulated disk",
     )
+
+
+def _block_io_cgroup() -> Check:
+    return _cgroup(
+        "block I/O cgroup",
+        cgroups.block_io_version(),
+        "use a kernel with CONFIG_BLK_CGROUP, or reads and writes of an emulated disk wait behind flushes",
+    )
+
+
+def _cgroup(name: str, version: int | None, fix: str) -> Check:
+    return Check(name, version is not None, f"version {version}" if version else "not mounted", fix)
 
 
 def _embedded_postgres() -> Check:
@@ -144,7 +148,8 @@ _CHECKS: list[Callable[[], Check]] = [
     _loop,
     _file_system_tools,
     _xfs_tools,
-    _cgroups,
+    _memory_cgroup,
+    _block_io_cgroup,
     _tracefs,
     _embedded_postgres,
     _system_postgres,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -28,13 +29,13 @@ _UNIFIED_SWAP_LIMIT = "memory.swap.max"
 class MemoryLimit:
     """A limit that is in force for whatever was confined; as a context manager it removes itself.
 
-    With version 1 of control groups it is a group of its own. With version 2, where a process is in one group
-    only, it is a property of the group that each process of tierwise's has anyway.
+    It is a control group of its own. What a process was charged before it was confined stays with its first
+    group, with version 1 and 2 alike.
     """
 
     size_bytes: int
     entry: ledger.Entry
-    group: Path | None
+    group: Path
 
     @classmethod
     def make(cls, size_bytes: int) -> Self:
@@ -49,10 +50,11 @@ class MemoryLimit:
             raise TierwiseError(f"memory: {reason}", "leave memory out of the study, or mend that")
         name = f"memory-{secrets.token_hex(4)}"
         entry = ledger.add("limit", name)
-        group = cgroups.make_memory_group(name)
         try:
-            if group is not None:
-                _write_limits(group, (_LIMIT, _LIMIT_WITH_SWAP), size_bytes)
+            group = cgroups.make_memory_group(name)
+            if group is None:
+                raise TierwiseError("memory: no control group can be made", "see tierwise doctor")
+            _write_limits(group, size_bytes)
         except TierwiseError:
             remove(entry)
             raise
@@ -60,9 +62,7 @@ class MemoryLimit:
 
     def confine(self, pid: int) -> None:
         """Bring a process and all its descendants in; what they fork from then on is in as well."""
-        if self.group is None:
-            _write_limits(cgroups.joined_group_of(pid), (_UNIFIED_LIMIT,), self.size_bytes)
-            return
+        cgroups.wait_until_joined(pid)
         confined: set[int] = set()
         while new := cpu.tree(pid) - confined:
             for one in new:
@@ -72,13 +72,9 @@ class MemoryLimit:
             confined |= new
 
     def kills(self) -> int:
-        """How many processes the kernel has ended for want of memory; 0 where it cannot be told.
-
-        With version 2 the count goes with the group of the process that was ended.
-        """
-        if self.group is None:
-            return 0
-        fields = (self.group / "memory.oom_control").read_text("ascii").split()
+        """How many processes the kernel has ended for want of memory; 0 where it cannot be told."""
+        file = self.group / ("memory.events" if _unified(self.group) else "memory.oom_control")
+        fields = file.read_text("ascii").split()
         return int(fields[fields.index("oom_kill") + 1]) if "oom_kill" in fields else 0
 
     def remove(self) -> None:
@@ -98,24 +94,34 @@ def impossible() -> str | None:
     """Why memory cannot be limited here, or ``None`` if it can."""
     if os.geteuid() != 0:
         return "only root can limit a server's memory"
-    if not cgroups.limits_memory():
+    if cgroups.memory_version() is None:
         return "this machine has no memory control group"
     return None
 
 
 def remove(entry: ledger.Entry) -> None:
-    """Undo an entry of the ledger."""
+    """Undo an entry of the ledger; what is still in the group is ended."""
+    group = cgroups.memory_group(entry.name)
+    for pid in cgroups.members(group) if group is not None else []:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     cgroups.remove_memory_group(entry.name)
     entry.remove()
 
 
-def _write_limits(group: Path, names: tuple[str, ...], size_bytes: int) -> None:
-    """Write each limit, and allow no swap beyond, where the kernel counts swap."""
+def _unified(group: Path) -> bool:
+    return (group / _UNIFIED_LIMIT).exists()
+
+
+def _write_limits(group: Path, size_bytes: int) -> None:
+    """Write the limit, and allow no swap beyond it, where the kernel counts swap."""
+    if _unified(group):
+        limits = {_UNIFIED_LIMIT: size_bytes, _UNIFIED_SWAP_LIMIT: 0}
+    else:
+        limits = {_LIMIT: size_bytes, _LIMIT_WITH_SWAP: size_bytes}
     try:
-        for name in names:
-            if name != _LIMIT_WITH_SWAP or (group / name).exists():
-                (group / name).write_text(str(size_bytes))
-        if (group / _UNIFIED_SWAP_LIMIT).exists():
-            (group / _UNIFIED_SWAP_LIMIT).write_text("0")
+        for name, limit_bytes in limits.items():
+            if (group / name).exists() or name in (_LIMIT, _UNIFIED_LIMIT):
+                (group / name).write_text(str(limit_bytes))
     except OSError as error:
         raise TierwiseError(f"memory: {group}: {error.strerror}", "see tierwise doctor") from error
