@@ -14,7 +14,7 @@ RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core chromium:chromium chromedriver:chromium-driver
 
-.PHONY: help demo test check bench robust audit report clean env
+.PHONY: help demo test check bench robust compat audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -62,6 +62,10 @@ robust: env  ## 10,000 malformed inputs, 1,000 kills and 200 interrupts at rando
 	$(BIN)/python tests/malformed.py --count 10000
 	$(BIN)/python benchmarks/kills.py --count 1000
 	$(BIN)/python benchmarks/kills.py --count 200 --signal INT --out results/interrupts.jsonl
+
+compat: env  ## tierwise inside guests with stock kernels and control groups of version 2 (root; about an hour)
+	@tools/debian-packages.sh mmdebstrap:mmdebstrap qemu-system-x86_64:qemu-system-x86
+	$(BIN)/python compat/run.py
 
 audit: env  ## locked crates and packages against the public advisories (needs a network)
 	cargo install --quiet --locked --root target/audit cargo-audit

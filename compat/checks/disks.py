@@ -1,0 +1,73 @@
+"""Emulated disks: made, used, power cut, taken down, on each file system."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from checks.tools import GROUPS, left_behind, run, tierwise, work_folder
+
+
+def ext4() -> None:
+    """A disk with ext4."""
+    _use("ext4", "256M")
+
+
+def xfs() -> None:
+    """A disk with xfs."""
+    _use("xfs", "512M")
+
+
+def _use(file_system: str, size: str) -> None:
+    mount = work_folder(f"disk-{file_system}")
+    make = ["--profile", "ssd-sata-dc", "--size", size, "--fs", file_system, "--mount", mount]
+    before = _passed_on()
+    tierwise("disk", "up", "compat", *make)
+    try:
+        assert f"{mount} {file_system} " in Path("/proc/mounts").read_text("utf-8")
+        kept, lost = mount / "kept", mount / "lost"
+        _write(kept, flush=True)
+        _write(lost, flush=False)
+        writes = json.loads(tierwise("disk", "stats", "compat", "--json"))
+        assert "compat" in tierwise("disk", "list")
+        assert (GROUPS / "tierwise" / "disk-compat").exists() or list(GROUPS.glob("tierwise/*")), "no group"
+        tierwise("disk", "cut", "compat")
+        assert kept.read_bytes() == bytes(1 << 20), "what was flushed is gone"
+        assert not lost.exists() or lost.stat().st_size == 0, "what was not flushed survived"
+    finally:
+        tierwise("disk", "down", "compat")
+    assert not left_behind(), left_behind()
+    assert _passed_on() == before, f"the root group passes on {_passed_on()}, and {before} before"
+    print(f"{file_system}: {str(writes)[:200]}")
+
+
+def _passed_on() -> str:
+    return (GROUPS / "cgroup.subtree_control").read_text("ascii").strip()
+
+
+def _write(path: Path, *, flush: bool) -> None:
+    with path.open("wb") as file:
+        file.write(bytes(1 << 20))
+        if flush:
+            file.flush()
+            os.fsync(file.fileno())
+            directory = os.open(path.parent, os.O_RDONLY)
+            os.fsync(directory)
+            os.close(directory)
+
+
+def dies() -> None:
+    """A disk that died does not hold up what follows."""
+    mount = work_folder("disk-dies")
+    tierwise("disk", "up", "dying", "--profile", "ssd-sata-dc", "--size", "128M", "--mount", mount)
+    tierwise("disk", "fail", "dying")
+    said = tierwise("disk", "list")
+    assert "dying" in said, said
+    tierwise("disk", "down", "dying")
+    run("sync")
+    assert not left_behind(), left_behind()
+    print(said.strip().splitlines()[-1])
+
+
+CHECKS = [ext4, xfs, dies]

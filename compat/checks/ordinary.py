@@ -1,0 +1,73 @@
+"""The machine itself, and all that needs no root, as an ordinary user."""
+
+from __future__ import annotations
+
+import json
+
+from checks.tools import RECORDINGS, tierwise
+
+
+def doctor_as_root() -> None:
+    """Everything is there, with control groups of version 2."""
+    found = {check["name"]: check for check in json.loads(tierwise("doctor", "--json"))}
+    missing = [name for name, check in found.items() if not check["ok"]]
+    assert not missing, missing
+    for name in ("memory cgroup", "block I/O cgroup"):
+        assert found[name]["detail"] == "version 2", found[name]
+    print(", ".join(f"{name}: {check['detail']}" for name, check in found.items()))
+
+
+def doctor_as_user() -> None:
+    """An ordinary user gets the list, too."""
+    found = {check["name"]: check for check in json.loads(tierwise("doctor", "--json", user="dba"))}
+    assert not found["root"]["ok"] and found["root"]["fix"], found["root"]
+    print(f"{len(found)} lines")
+
+
+def commands_of_a_user() -> None:
+    """What needs no root works without it."""
+    said = [tierwise(*words, user="dba") for words in (["studies"], ["devices"], ["workload", "list"])]
+    simulate = [
+        "device",
+        "simulate",
+        "--profile",
+        "hdd-7k2",
+        "--preset",
+        "randread-4k",
+        "--count",
+        "200",
+    ]
+    said.append(tierwise(*simulate, user="dba"))
+    print(f"{sum(len(text.splitlines()) for text in said)} lines")
+
+
+def recording_of_a_user() -> None:
+    """A recording is judged, predicted and advised on."""
+    recording = RECORDINGS / "order-entry"
+    tierwise("profile", recording, user="dba")
+    predicted = tierwise("predict", recording, "--placement", "log=nvme-dc", user="dba")
+    advised = tierwise("advise", recording, "--devices", "nvme-dc,hdd-7k2", user="dba")
+    assert "log" in predicted and "log" in advised, predicted + advised
+    print(advised.strip().splitlines()[0])
+
+
+def root_is_asked_for() -> None:
+    """What needs root says so in a line."""
+    said = tierwise(
+        "disk",
+        "up",
+        "d",
+        "--profile",
+        "hdd-7k2",
+        "--size",
+        "64M",
+        "--mount",
+        "/tmp/d",
+        user="dba",
+        status=1,
+    )
+    assert "root" in said, said
+    print(said.strip().splitlines()[-1])
+
+
+CHECKS = [doctor_as_root, doctor_as_user, commands_of_a_user, recording_of_a_user, root_is_asked_for]

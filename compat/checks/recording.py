@@ -1,0 +1,103 @@
+"""Recordings beside the distribution's own PostgreSQL under systemd; then profile, predict and advise."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from checks.tools import about, left_behind, pgbench, postgres_programs, run, tierwise, until, work_folder
+
+
+def under_systemd() -> None:
+    """The service as it came."""
+    run("systemctl", "start", "postgresql")
+    until(
+        lambda: (
+            "accepting" in subprocess.run(["pg_isready"], capture_output=True, text=True, check=False).stdout
+        )
+    )
+    folder = work_folder("recording")
+    try:
+        with pgbench(600):
+            tierwise(
+                "record",
+                "-o",
+                folder / "of",
+                "--engine",
+                "postgres",
+                "--for",
+                "30s",
+                "--duty",
+                "1/3",
+                status=None,
+            )
+    finally:
+        run("systemctl", "stop", "postgresql")
+    assert not left_behind(), left_behind()
+    print(_use(folder / "of", "/var/lib/postgresql/"))
+
+
+def on_an_emulated_disk() -> None:
+    """The server of the disk is known: its processor time is storage, not another program's."""
+    folder = work_folder("recording-disk")
+    mount = folder / "disk"
+    version = postgres_programs().parent.name
+    tierwise("disk", "up", "pg", "--profile", "ssd-sata-dc", "--size", "1G", "--mount", mount)
+    try:
+        run("install", "--directory", "--owner=postgres", "--mode=700", mount / "data")
+        run("pg_createcluster", version, "compat", "-d", mount / "data", "--port", "5432")
+        run("systemctl", "start", f"postgresql@{version}-compat")
+        try:
+            with pgbench(600):
+                tierwise(
+                    "record",
+                    "-o",
+                    folder / "of",
+                    "--engine",
+                    "postgres",
+                    "--for",
+                    "30s",
+                    "--duty",
+                    "1/3",
+                    status=None,
+                )
+        finally:
+            run("systemctl", "stop", f"postgresql@{version}-compat")
+            run("pg_dropcluster", version, "compat")
+    finally:
+        tierwise("disk", "down", "pg")
+    assert not left_behind(), left_behind()
+    found = about(folder / "of")
+    served_ns = sum(burst["storage_cpu"]["server_ns"] for burst in found["bursts"])
+    length_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in found["bursts"])
+    assert served_ns > 0, found["bursts"]
+    assert any(device["profile"] for device in found["devices"]), found["devices"]
+    share = found["foreign_cpu_share"]
+    said = _use(folder / "of", str(mount))
+    print(f"disk's server {served_ns / length_ns:.0%} of a core, other programs {share:.0%} of all; {said}")
+
+
+def _use(recording: Path, below: str) -> str:
+    """Roles by path, and each command's first line."""
+    script = (
+        "import sys; from tierwise.recording import Recording; "
+        "c = Recording.open(sys.argv[1]).connect(); "
+        'print(c.execute("SELECT role, count(*) FROM files WHERE starts_with(path, ?) GROUP BY role", '
+        "[sys.argv[2]]).fetchall())"
+    )
+    roles = run("python3", "-c", script, recording, below)
+    assert "'log'" in roles and "'data'" in roles, roles
+    found = about(recording)
+    assert found["losses"]["lost_events"] == 0, found["losses"]
+    questions = (
+        ["profile"],
+        ["predict", "--placement", "log=nvme-dc"],
+        ["advise", "--devices", "nvme-dc,hdd-7k2"],
+    )
+    said = [tierwise(command, recording, *rest, status=None) for command, *rest in questions]
+    first = " / ".join(text.strip().splitlines()[0] for text in said)
+    seen = f"{found['losses']['recorded_events']} events, {found['transactions']} transactions"
+    return f"{roles.strip()}; {seen}; {first}"
+
+
+CHECKS = [under_systemd, on_an_emulated_disk]

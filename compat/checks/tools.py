@@ -1,0 +1,98 @@
+"""What several checks use: tierwise as a command, a database that works, what is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+RECORDINGS = Path(__file__).parents[1] / "examples" / "recordings"
+GROUPS = Path("/sys/fs/cgroup")
+WORK = Path("/var/tmp/compat")
+
+
+def run(*command: str | Path, user: str | None = None, status: int | None = 0) -> str:
+    """Run a command, as root or another user, and give both its outputs.
+
+    Its exit status must be ``status``, where one is given.
+    """
+    words = [*(["runuser", "-u", user, "--"] if user else []), *map(str, command)]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=False, cwd="/", stdin=subprocess.DEVNULL
+    )
+    said = done.stdout + done.stderr
+    assert status in (None, done.returncode), f"{' '.join(words)}: exit status {done.returncode}: {said}"
+    assert "Traceback" not in said, f"{' '.join(words)}: {said}"
+    return said
+
+
+def tierwise(*arguments: str | Path, user: str | None = None, status: int | None = 0) -> str:
+    """Run tierwise and give both its outputs."""
+    return run("tierwise", *arguments, user=user, status=status)
+
+
+def until(condition: Any, limit_s: float = 120) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, f"not so after {limit_s} s"
+        time.sleep(0.2)
+
+
+def left_behind() -> list[str]:
+    """Mounts, loop devices, control groups, processes and entries of the ledger that tierwise has left."""
+    found = [line for line in run("mount").splitlines() if "tierwise" in line or str(WORK) in line]
+    found += [line for line in run("losetup", "--list", "--noheadings").splitlines() if "tierwise" in line]
+    found += [str(group) for group in GROUPS.glob("tierwise/*/")]
+    found += [str(entry) for entry in Path("/run/tierwise").glob("*.json")]
+    found += subprocess.run(
+        ["pgrep", "-a", "-u", "tierwise"], capture_output=True, text=True, check=False
+    ).stdout.splitlines()
+    return found
+
+
+def work_folder(name: str) -> Path:
+    """An empty directory of a check's own."""
+    folder = WORK / name
+    folder.mkdir(parents=True)
+    return folder
+
+
+def postgres_programs() -> Path:
+    """Directory of the distribution's PostgreSQL programs."""
+    return next(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+@contextlib.contextmanager
+def pgbench(seconds: int) -> Iterator[None]:
+    """The distribution's pgbench at work on the distribution's server, which must be up."""
+    folder = postgres_programs()
+    run("psql", "-q", "-c", "DROP DATABASE IF EXISTS bench", "-c", "CREATE DATABASE bench", user="postgres")
+    run(folder / "pgbench", "-i", "-q", "-s", "1", "bench", user="postgres")
+    command = [
+        "runuser",
+        "-u",
+        "postgres",
+        "--",
+        str(folder / "pgbench"),
+        "-c",
+        "2",
+        "-T",
+        str(seconds),
+        "bench",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/") as load:
+        try:
+            yield
+        finally:
+            load.terminate()
+
+
+def about(recording: Path) -> dict[str, Any]:
+    """What a recording says of itself."""
+    content: dict[str, Any] = json.loads((recording / "about.json").read_text("utf-8"))
+    return content

@@ -1,0 +1,60 @@
+"""A guest booted under QEMU, without a network: its console and its report become files."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+MEMORY = "4G"
+CORES = 2
+
+
+def boot(folder: Path, image: Path, limit_s: float, progress: Callable[[str], None]) -> Path:
+    """Boot the kernel of ``folder``/root with the image, until the guest powers off; give its report.
+
+    Args:
+        folder: where ``console.log`` and ``report.jsonl`` go.
+        image: root file system; it is not changed.
+        limit_s: the machine is stopped after that time.
+        progress: is told each line of the report as it comes.
+    """
+    report = folder / "report.jsonl"
+    report.unlink(missing_ok=True)
+    machine = subprocess.Popen(_command(folder, image, report), stdin=subprocess.DEVNULL)
+    deadline = time.monotonic() + limit_s
+    told = 0
+    try:
+        while machine.poll() is None and time.monotonic() < deadline:
+            time.sleep(1)
+            lines = report.read_text("utf-8", "replace").split("\n")[:-1] if report.exists() else []
+            for line in lines[told:]:
+                progress(line)
+            told = len(lines)
+    finally:
+        machine.kill()
+        machine.wait()
+    return report
+
+
+def _command(folder: Path, image: Path, report: Path) -> list[str]:
+    boot = folder / "root" / "boot"
+    kernel = max(boot.glob("vmlinuz-*"))
+    words = kernel.name.removeprefix("vmlinuz-")
+    return [
+        *("qemu-system-x86_64", "-display", "none", "-nodefaults", "-no-reboot"),
+        *("-m", MEMORY, "-smp", str(CORES), "-cpu", "max", *_accelerator()),
+        *("-kernel", str(kernel), "-initrd", str(boot / f"initrd.img-{words}")),
+        *("-append", "root=/dev/vda rw console=ttyS0 quiet panic=-1"),
+        *("-drive", f"file={image},format=raw,if=virtio,snapshot=on"),
+        *("-serial", f"file:{folder / 'console.log'}", "-serial", f"file:{report}"),
+    ]
+
+
+def _accelerator() -> list[str]:
+    """KVM where the processor can; else emulation, in one thread: with more, recording freezes QEMU 7.2."""
+    flags = Path("/proc/cpuinfo").read_text("ascii").split()
+    if Path("/dev/kvm").exists() and not {"vmx", "svm"}.isdisjoint(flags):
+        return ["-accel", "kvm"]
+    return ["-accel", "tcg,thread=single"]
