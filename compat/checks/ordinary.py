@@ -64,7 +64,7 @@ def root_is_asked_for() -> None:
         "--mount",
         "/tmp/d",
         user="dba",
-        status=1,
+        status=2,
     )
     assert "root" in said, said
     print(said.strip().splitlines()[-1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger, users
 from tierwise.roles import Role
 
@@ -53,11 +52,7 @@ class ServerDirectories:
         self._beside.clear()
 
     def _make(self, label: str, place: Path) -> ledger.Directory:
-        closed = users.unreachable_part(place, self._user)
-        if closed is not None and self._user is not None:
-            raise TierwiseError(
-                f"{label}: the user {self._user.name} may not enter {closed}", f"chmod o+x {closed}"
-            )
+        users.require_reachable(label, place, self._user)
         made = ledger.directory(f"{self._prefix}-{label}", parent=place.absolute(), mode=0o700)
         users.give(made.path, self._user)
         return made

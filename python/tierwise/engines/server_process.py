@@ -110,7 +110,7 @@ class ServerProcess(ABC):
         return processes.start(
             self._name,
             [program, *arguments],
-            user=None if self._user is None else self._user.name,
+            user=self._user,
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", **(secrets or {})},
             cwd=self.home,
             log=self._home.log,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pwd
 import secrets
 import shutil
 import signal
@@ -22,6 +21,7 @@ from typing import IO, Any
 from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, ledger, shared_memory
 from tierwise.host.home import open_log
+from tierwise.host.users import ServerUser
 
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable that marks a process as that of one ledger entry."""
@@ -81,7 +81,7 @@ def start(
     name: str,
     argv: Sequence[str | Path],
     *,
-    user: str | None = None,
+    user: ServerUser | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     log: Path | IO[bytes] | None = None,
@@ -91,7 +91,7 @@ def start(
     Args:
         name: what it is, for messages; need not be unique.
         argv: program and arguments.
-        user: run as this user (with their group and no supplementary groups); only for root.
+        user: run as this account (with its group and no supplementary groups); only for root.
         env: the whole environment; the caller's when left out.
         log: file to append both outputs to, never through a link, or one that is open; they are discarded
             when left out.
@@ -103,7 +103,7 @@ def start(
     if program is None:
         raise TierwiseError(f"{argv[0]} is not a program", "install it, or name its whole path")
     identity: dict[str, Any] = (
-        {} if user is None else {"user": user, "group": _group_of(user), "extra_groups": []}
+        {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
     )
     unique = f"{name}-{secrets.token_hex(4)}"
     entry = ledger.add("process", unique)
@@ -138,13 +138,6 @@ def _spawn(
     finally:
         if group is not None:
             os.close(group)
-
-
-def _group_of(user: str) -> int:
-    try:
-        return pwd.getpwnam(user).pw_gid
-    except KeyError:
-        raise TierwiseError(f"there is no user {user!r}", "name one from /etc/passwd") from None
 
 
 def _output(log: Path | IO[bytes] | None) -> contextlib.AbstractContextManager[IO[bytes]]:

@@ -85,6 +85,17 @@ def unreachable_part(path: Path, user: ServerUser | None) -> Path | None:
     return None
 
 
+def require_reachable(name: str, path: Path, user: ServerUser | None) -> None:
+    """Refuse a directory that ``user`` may not enter; ``name`` is what would be there.
+
+    Raises:
+        TierwiseError: naming the part of the way that is closed.
+    """
+    closed = unreachable_part(path, user)
+    if closed is not None and user is not None:
+        raise TierwiseError(f"{name}: the user {user.name} may not enter {closed}", f"chmod o+x {closed}")
+
+
 def _may_enter(status: os.stat_result, user: ServerUser) -> bool:
     if status.st_uid == user.uid:
         return bool(status.st_mode & stat.S_IXUSR)

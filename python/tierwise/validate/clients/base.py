@@ -123,8 +123,7 @@ def command(
     """
     log = home / f"{name}.out"
     log.unlink(missing_ok=True)
-    account = None if user is None else user.name
-    process = processes.start(f"validate-{name}", argv, user=account, cwd=cwd or home, log=log)
+    process = processes.start(f"validate-{name}", argv, user=user, cwd=cwd or home, log=log)
     return finished(name, process, log, timeout_s)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from tierwise.errors import TierwiseError
 from tierwise.host import processes
 from tierwise.host.home import Home
-from tierwise.host.users import ServerUser, give, server_user, unreachable_part
+from tierwise.host.users import ServerUser, give, require_reachable, server_user
 from tierwise.record import Target
 from tierwise.roles import Role
 
@@ -81,9 +81,7 @@ class Database(ABC):
         Raises:
             TierwiseError: if that user may not enter ``parent``.
         """
-        closed = unreachable_part(parent, self.user)
-        if closed is not None:
-            raise TierwiseError(f"{self.engine}: its user may not enter {closed}", f"chmod o+x {closed}")
+        require_reachable(self.engine, parent, self.user)
         made = parent / name
         made.mkdir(mode=0o700)
         give(made, self.user)
@@ -196,7 +194,7 @@ class Server(Database):
         return processes.start(
             f"validate-{self.engine}",
             argv,
-            user=None if self.user is None else self.user.name,
+            user=self.user,
             env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
             cwd=self.home,
             log=self._home.log,

@@ -75,7 +75,7 @@ class Library(Database):
         process = processes.start(
             f"validate-{self.engine}",
             ["/bin/sh", "-c", script, "sh", *argv],
-            user=None if self.user is None else self.user.name,
+            user=self.user,
             cwd=self.home,
             log=log,
         )
