@@ -15,7 +15,7 @@ def killed_study() -> None:
     """A study with a server, disks and a limit, killed once its disks are up and once while it measures."""
     folder = work_folder("killed")
     file = folder / "study.toml"
-    file.write_text(STUDY.format(engine="postgres", memory="256M"), "utf-8")
+    file.write_text(STUDY.format(engine="postgres", memory="256M", workload="single_commit"), "utf-8")
     found = []
     for wait_s in (0, 20):
         with subprocess.Popen(

@@ -80,8 +80,8 @@ def on_an_emulated_disk() -> None:
 def _use(recording: Path, below: str) -> str:
     """Roles by path, and each command's first line."""
     script = (
-        "import sys; from tierwise.recording import Recording; "
-        "c = Recording.open(sys.argv[1]).connect(); "
+        "import sys; from pathlib import Path; from tierwise.recording import Recording; "
+        "c = Recording.open(Path(sys.argv[1])).connect(); "
         'print(c.execute("SELECT role, count(*) FROM files WHERE starts_with(path, ?) GROUP BY role", '
         "[sys.argv[2]]).fetchall())"
     )

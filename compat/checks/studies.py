@@ -10,7 +10,7 @@ STUDY = """
 name = "compat-{engine}"
 question = "Does it run here?"
 engines = ["{engine}"]
-workload = "single_commit"
+workload = "{workload}"
 scale = 0.1
 clients = 1
 seconds = 3
@@ -30,7 +30,8 @@ def _study(engine: str, memory: str = "256M") -> str:
     """Run it and give what the result says."""
     folder = work_folder(f"study-{engine}-{memory}")
     file = folder / "study.toml"
-    file.write_text(STUDY.format(engine=engine, memory=memory), "utf-8")
+    workload = "simple_objects" if engine == "rocksdb" else "single_commit"
+    file.write_text(STUDY.format(engine=engine, memory=memory, workload=workload), "utf-8")
     try:
         said = tierwise("run", file, "--out", folder / "results")
     except AssertionError as error:

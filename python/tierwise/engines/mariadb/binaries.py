@@ -88,10 +88,15 @@ def installed() -> MariadbBinaries:
         TierwiseError: if there is none.
     """
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_ALSO_IN])
-    server, installer = (shutil.which(name, path=path) for name in ("mariadbd", "mariadb-install-db"))
-    if server is None or installer is None:
+    # mariadb-install-db calls the third, which is in a package that the server's does not depend on.
+    names = ("mariadbd", "mariadb-install-db", "my_print_defaults")
+    found = {name: shutil.which(name, path=path) for name in names}
+    server, installer = found["mariadbd"], found["mariadb-install-db"]
+    if server is None or installer is None or not all(found.values()):
+        missing = ", ".join(name for name, place in found.items() if place is None)
         raise TierwiseError(
-            "engine mariadb: no MariaDB server is installed",
-            "apt-get install mariadb-server-core (or mariadb-server, whose own server is left alone)",
+            f"engine mariadb: not installed: {missing}",
+            "apt-get install mariadb-server-core mariadb-client-core (or mariadb-server, whose own server is "
+            "left alone)",
         )
     return MariadbBinaries(Path(server), Path(installer))

@@ -22,7 +22,7 @@ CLIENT = "tierwise_client"
 """Account of the load's sessions, by which they are told from others."""
 _ROOT = "root"
 
-_GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*")
+_GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*|FATAL ERROR: .*")
 
 _FIXES = (
     (
