@@ -180,7 +180,7 @@ def test_programs_that_are_not_there_or_do_not_run(tmp_path: Path, monkeypatch: 
         _ = MariadbBinaries(tmp_path / "mariadbd", tmp_path).version
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("tierwise.engines.mariadb.binaries._ALSO_IN", ())
-    with pytest.raises(TierwiseError, match="not installed: mariadbd, .*: apt-get install mariadb-server"):
+    with pytest.raises(TierwiseError, match=r"not installed: mariadbd, .*: apt-get install mariadb-server"):
         installed()
 
 
