@@ -63,7 +63,7 @@ robust: env  ## 10,000 malformed inputs, 1,000 kills and 200 interrupts at rando
 	$(BIN)/python benchmarks/kills.py --count 1000
 	$(BIN)/python benchmarks/kills.py --count 200 --signal INT --out results/interrupts.jsonl
 
-compat: env  ## tierwise inside guests with stock kernels and control groups of version 2 (root; about an hour)
+compat: env  ## tierwise inside guests with stock kernels and control groups of version 2 (root; 45 minutes)
 	@tools/debian-packages.sh mmdebstrap:mmdebstrap qemu-system-x86_64:qemu-system-x86
 	$(BIN)/python compat/run.py
 
