@@ -77,6 +77,9 @@ impl RawBurst {
             .into_iter()
             .partition(|open| open.time_ns < self.start_ns);
         self.opens = during;
+        // A stranger that has ended cannot be told from a process of ours by then, but it has no thread here.
+        let targets = self.targets();
+        let ours = |open: &Open| targets.binary_search(&open.tid).is_ok();
         let open_file = |open: Open| {
             Some(OpenFile {
                 pid: open.pid,
@@ -85,7 +88,8 @@ impl RawBurst {
             })
         };
         let before: Vec<Open> = before;
-        self.files.extend(before.into_iter().filter_map(open_file));
+        let known = before.into_iter().filter(ours).filter_map(open_file);
+        self.files.extend(known);
     }
 
     /// Gives its events to `sink` in order of time, between a start and an end.

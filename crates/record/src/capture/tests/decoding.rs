@@ -5,6 +5,7 @@ use crate::capture::clients_in;
 use crate::capture::decode::Decoder;
 use crate::capture::format::Format;
 use crate::capture::merge::Merge;
+use crate::capture::opens::Open;
 use crate::capture::processes::LiveThread;
 use crate::capture::raw_burst::RawBurst;
 use crate::capture::spool::{Spool, Stream};
@@ -244,4 +245,23 @@ fn a_client_wakes_the_target_and_is_woken_by_it() {
         ..RawBurst::default()
     };
     assert_eq!(clients_in(&burst, &decoder()), [own]);
+}
+
+#[test]
+fn what_a_stranger_opened_before_a_burst_is_not_recorded() {
+    let open = |tid: i32, path: &str| Open {
+        time_ns: 50,
+        pid: tid,
+        tid,
+        result: 3,
+        path: path.to_owned(),
+    };
+    let mut burst = RawBurst {
+        start_ns: 100,
+        end_ns: 200,
+        threads: vec![live(7)],
+        ..RawBurst::default()
+    };
+    burst.hear(vec![open(7, "/ours"), open(8, "/secret")]);
+    assert_eq!(burst.paths().into_iter().collect::<Vec<_>>(), ["/ours"]);
 }
