@@ -29,7 +29,7 @@ def place(
     memory: bool = False,
     rotational: bool = False,
 ) -> Place:
-    return Place(Path("/mnt"), "sda", "ext4", memory, virtual, rotational, write_cache, False, None)
+    return Place(Path("/mnt"), "sda", "ext4", memory, virtual, rotational, write_cache, False, 1, "")
 
 
 @pytest.mark.parametrize(

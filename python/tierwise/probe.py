@@ -112,7 +112,7 @@ def probe(path: Path, options: Options, say: Say = lambda _: None) -> ProbeRepor
         now = datetime.now(UTC)
         size_bytes = max(capacity_bytes(place), target.size_bytes)
         day = now.strftime("%Y-%m-%d")
-        origin = Origin(day, about.host, about.kernel, str(path), options.repeats, size_bytes)
+        origin = Origin(day, about.host, about.kernel, str(path), place.label, options.repeats, size_bytes)
         say("fit")
         profile = fitted(target, patterns, flush, origin, options, random) if options.fit else None
         return ProbeReport(

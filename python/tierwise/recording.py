@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict
 
 from tierwise import _core
+from tierwise.device_chain import ChainLink
 from tierwise.errors import TierwiseError
 from tierwise.roles import Role
 
@@ -62,6 +63,8 @@ class Device(_Part):
     profile: str | None
     """TOML, if the device was an emulated one."""
     write_cache: bool
+    chain: list[ChainLink] = []
+    """The file system and all that it stands on; empty in older recordings."""
 
 
 class Losses(_Part):

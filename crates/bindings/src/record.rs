@@ -31,12 +31,19 @@ struct OptionsText {
     devices: Vec<DeviceText>,
 }
 
-/// The parts of a device that say which requests are its own.
+/// The part of a device that says which requests are its own.
 #[derive(Deserialize)]
 struct DeviceText {
+    stretches: Vec<StretchText>,
+}
+
+/// Sectors in one piece on what block events name.
+#[derive(Deserialize)]
+struct StretchText {
     number: u32,
-    start_sector: u64,
+    first_sector: u64,
     sectors: u64,
+    offset_sectors: u64,
 }
 
 /// What Python found out about a file.
@@ -61,7 +68,7 @@ impl PyRecorder {
         let told: OptionsText = parsed(options)?;
         let rules = Rules::parse(&told.rules, &told.rules_file)
             .map_err(|error| user_error(py, &error.message, &error.fix))?;
-        let devices = told.devices.iter().zip(0..).map(range_of).collect();
+        let devices = told.devices.iter().zip(0..).flat_map(ranges_of).collect();
         let options = Options {
             tracefs: told.tracefs,
             instance: told.instance,
@@ -181,13 +188,14 @@ impl From<RecorderError> for Failure {
     }
 }
 
-fn range_of((device, index): (&DeviceText, u32)) -> DeviceRange {
-    DeviceRange {
-        number: device.number,
-        first_sector: device.start_sector,
-        sectors: device.sectors,
+fn ranges_of((device, index): (&DeviceText, u32)) -> impl Iterator<Item = DeviceRange> {
+    device.stretches.iter().map(move |stretch| DeviceRange {
+        number: stretch.number,
+        first_sector: stretch.first_sector,
+        sectors: stretch.sectors,
+        offset_sectors: stretch.offset_sectors,
         device: index,
-    }
+    })
 }
 
 fn facts_of(resolve: &Py<PyAny>, py: Python<'_>, paths: &[String]) -> PyResult<Vec<FileFacts>> {

@@ -120,6 +120,26 @@ pub struct Device {
     pub profile: Option<String>,
     /// Whether the device has a volatile cache, so that a flush means work.
     pub write_cache: bool,
+    /// The file system and all that it stands on, each before what is below it; empty in older recordings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chain: Vec<ChainLink>,
+}
+
+/// One part of the chain from a file system down to the physical devices.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChainLink {
+    /// 0 for the file system; one more than that of the part above it.
+    pub depth: u32,
+    /// What it is: "ext4", "LVM volume", "partition", "disk".
+    pub kind: String,
+    /// As the kernel names it; none for a file system.
+    pub name: Option<String>,
+    /// What its owner or maker calls it: a volume, a backing file, a model.
+    pub label: Option<String>,
+    /// Size in sectors; none for a file system.
+    pub sectors: Option<u64>,
+    /// Whether the kernel believes that it turns; only of a physical device.
+    pub rotational: Option<bool>,
 }
 
 /// Events that the kernel dropped.

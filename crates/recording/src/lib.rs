@@ -21,7 +21,7 @@ mod table;
 mod words;
 mod writer;
 
-pub use about::{About, Burst, Check, Cost, Device, Losses, Machine, StorageCpu};
+pub use about::{About, Burst, ChainLink, Check, Cost, Device, Losses, Machine, StorageCpu};
 pub use error::RecordingError;
 pub use host::{CacheWarmup, ColdRun, Host, WakeupLatency};
 pub use role::Role;

@@ -3,7 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use crate::{About, File, Recording, Thread, ThreadClass};
+use crate::{About, ChainLink, File, Recording, Thread, ThreadClass};
 
 /// Writes the same word for the same name, another one in every redaction.
 #[derive(Default)]
@@ -77,11 +77,21 @@ impl Redactor {
         Thread { name, ..thread }
     }
 
+    /// A device below two others keeps one word, so that it is seen to be one.
+    fn link(&self, link: ChainLink) -> ChainLink {
+        ChainLink {
+            name: link.name.map(|name| self.word(&name)),
+            label: None,
+            ..link
+        }
+    }
+
     fn about(&self, about: About) -> About {
         let numbered = about.devices.into_iter().enumerate();
         let devices = numbered.map(|(at, device)| crate::Device {
             name: format!("disk{at}"),
             mount: device.mount.map(|mount| self.path(&mount)),
+            chain: device.chain.into_iter().map(|one| self.link(one)).collect(),
             ..device
         });
         let settings = about.settings.into_iter();
@@ -121,6 +131,34 @@ mod tests {
         assert!(!file.contains("secret") && !file.contains("base"));
         let told = redactor.sentence("files below /srv/secret are shared");
         assert_eq!(told, format!("files below {folder} are shared"));
+    }
+
+    #[test]
+    fn a_chain_keeps_its_kinds_and_tells_no_name() {
+        let link = |kind: &str, name: &str| ChainLink {
+            kind: kind.to_owned(),
+            name: Some(name.to_owned()),
+            label: Some("secret".to_owned()),
+            ..ChainLink::default()
+        };
+        let device = |links| crate::Device {
+            chain: links,
+            ..crate::Device::default()
+        };
+        let about = About {
+            devices: vec![
+                device(vec![link("LVM volume", "dm-0"), link("disk", "sda")]),
+                device(vec![link("LVM volume", "dm-1"), link("disk", "sda")]),
+            ],
+            ..About::default()
+        };
+        let redacted = Redactor::default().about(about);
+        let (one, other) = (&redacted.devices[0].chain, &redacted.devices[1].chain);
+        assert_eq!(one[0].kind, "LVM volume");
+        assert_eq!(one[1], other[1]);
+        assert_ne!(one[0].name, other[0].name);
+        let told = serde_json::to_string(&redacted).unwrap();
+        assert!(!told.contains("secret") && !told.contains("sda") && !told.contains("dm-"));
     }
 
     #[test]

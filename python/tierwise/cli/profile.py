@@ -16,7 +16,7 @@ from tierwise.recording import Recording
 from tierwise.report.charts.profile import profile_chart
 from tierwise.report.charts.render import to_png
 from tierwise.report.numbers import size
-from tierwise.report.profile import profile_page, profile_parts
+from tierwise.report.profile import device_lines, profile_page, profile_parts
 from tierwise.savings import Savings, savings
 from tierwise.verdict import Verdict, not_replayed, verdict
 
@@ -40,12 +40,15 @@ def profile(
             "breakdown": found.model_dump(mode="json", by_alias=True),
             "savings": gains.model_dump(mode="json"),
             "warnings": opened.warnings,
+            "devices": [device.model_dump(mode="json") for device in opened.about.devices],
             "data_directory_bytes": opened.about.data_directory_bytes,
             "verdict": judged and judged.described,
         }
         typer.echo(json.dumps(answer, indent=2))
     else:
         print_parts(list(profile_parts(found, gains, opened.warnings)))
+        for line in device_lines(opened.about.devices):
+            typer.echo(line)
         if opened.about.data_directory_bytes is not None:
             typer.echo(f"Data directory: {size(opened.about.data_directory_bytes)}.")
         if judged is not None:

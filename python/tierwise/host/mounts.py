@@ -42,6 +42,19 @@ class Mount:
     """Major and minor number. The minor number of a FUSE mount is that of its connection."""
     file_system: str
     source: str
+    id: int
+    """The kernel's own number of the mount."""
+    options: str
+    """Of the file system itself."""
+
+    @property
+    def upper(self) -> Path | None:
+        """The directory that takes what is written to an overlay, as who mounted it saw it."""
+        found = _UPPER.search(self.options) if self.file_system == "overlay" else None
+        return None if found is None else Path(re.sub(r"\\(.)", r"\1", found[1]))
+
+
+_UPPER = re.compile(r"(?:^|,)upperdir=((?:[^,\\]|\\.)*)")
 
 
 def mounts(pid: int | None = None) -> list[Mount]:
@@ -51,7 +64,7 @@ def mounts(pid: int | None = None) -> list[Mount]:
         .read_text(encoding="utf-8", errors="surrogateescape")
         .splitlines()
     )
-    return [_parse(line.split()) for line in lines]
+    return [_parse(line.split(" ")) for line in lines]
 
 
 def mount_at(point: Path) -> Mount | None:
@@ -59,11 +72,22 @@ def mount_at(point: Path) -> Mount | None:
     return next((mount for mount in reversed(mounts()) if mount.point == point), None)
 
 
+def mount_of(path: Path, pid: int | None = None) -> Mount | None:
+    """The mount that holds a path, as a process has it; ``None`` where the process does not see it."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        told = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii")
+    finally:
+        os.close(descriptor)
+    number = int(re.findall(r"^mnt_id:\s*(\d+)", told, re.MULTILINE)[0])
+    return next((mount for mount in mounts(pid) if mount.id == number), None)
+
+
 def _parse(fields: list[str]) -> Mount:
     major, minor = fields[2].split(":")
-    after = fields.index("-") + 1
+    file_system, source, options = map(_unescape, fields[fields.index("-") + 1 :])
     return Mount(
-        Path(_unescape(fields[4])), (int(major), int(minor)), fields[after], _unescape(fields[after + 1])
+        Path(_unescape(fields[4])), (int(major), int(minor)), file_system, source, int(fields[0]), options
     )
 
 

@@ -13,7 +13,7 @@ def disk_text(fit: DiskFit, origin: Origin) -> str:
     """Profile of a hard disk of the file system's or device's size, all of it like the probed span."""
     return profile_text(
         "hdd",
-        f"measured by tierwise probe at {origin.path}: {fit.rpm.estimate:,.0f} rpm",
+        f"measured by tierwise probe at {origin.device}: {fit.rpm.estimate:,.0f} rpm",
         {},
         flags={"write_cache": fit.write_cache},
         zones=_zones(fit, origin.capacity_bytes),

@@ -64,7 +64,7 @@ def flash_text(fit: FlashFit, origin: Origin, protected: bool) -> str:
             else "estimated: none, since a write takes as long as programming",
         ),
     }
-    summary = f"measured by tierwise probe at {origin.path}: {fit.read_latency_us.estimate:.0f} us read"
+    summary = f"measured by tierwise probe at {origin.device}: {fit.read_latency_us.estimate:.0f} us read"
     return profile_text("ssd", summary, numbers, flags={"power_loss_protection": protected and cached})
 
 
@@ -87,4 +87,4 @@ def memory_text(fit: FlashFit, origin: Origin) -> str:
             origin.source("highest rate of 1 MiB requests in sequence at depth 8; the link may be faster"),
         ),
     }
-    return profile_text("ram", f"measured by tierwise probe at {origin.path}", numbers)
+    return profile_text("ram", f"measured by tierwise probe at {origin.device}", numbers)

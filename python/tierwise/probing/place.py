@@ -8,8 +8,10 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from tierwise.device_chain import in_words
 from tierwise.errors import TierwiseError
 from tierwise.host import mounts
+from tierwise.host.block_layer import Base, BlockLayer, whole_disk
 
 _MIB = 1 << 20
 SMALLEST_BYTES = 16 * _MIB
@@ -31,6 +33,9 @@ _VIRTUAL_MODELS = (
 )
 
 
+_LAYER = BlockLayer()
+
+
 @dataclass(frozen=True)
 class Place:
     """A directory to make a file in, or a block device to overwrite.
@@ -44,7 +49,8 @@ class Place:
         rotational: what the kernel believes.
         write_cache: ``write back`` or ``write through``, as the kernel reports.
         fua: whether the kernel sends forced unit access.
-        model: of the drive, where it says.
+        disks: number of physical devices below it.
+        chain: what the path stands on, down to the disks, in words.
     """
 
     path: Path
@@ -55,7 +61,8 @@ class Place:
     rotational: bool | None
     write_cache: str | None
     fua: bool | None
-    model: str | None
+    disks: int
+    chain: str
 
     @property
     def is_device(self) -> bool:
@@ -64,9 +71,9 @@ class Place:
 
     @property
     def label(self) -> str:
-        """For people: the path and what is under it."""
-        under = [self.file_system or "whole device", self.block and f"on {self.block}", self.model]
-        return f"{self.path} ({', '.join(word for word in under if word)})"
+        """For people: the path and what it stands on."""
+        what = f"whole {self.chain}" if self.is_device else self.chain
+        return f"{self.path} ({what}{'' if self.block else ', no block device'})"
 
 
 def look(path: Path) -> Place:
@@ -81,10 +88,10 @@ def look(path: Path) -> Place:
         raise TierwiseError(f"{path}: {error.strerror}", "name a directory or a block device") from error
     if stat.S_ISBLK(mode.st_mode):
         _require_unmounted(path, mode.st_rdev)
-        return _place(path, os.major(mode.st_rdev), os.minor(mode.st_rdev), None)
+        return _place(path, _LAYER.under(mode.st_rdev, None))
     if not path.is_dir() or not os.access(path, os.W_OK):
         raise TierwiseError(f"{path} is not a directory that you may write", "name one, or a block device")
-    return _place(path, os.major(mode.st_dev), os.minor(mode.st_dev), _file_system(path.resolve()))
+    return _place(path, _LAYER.under_path(path))
 
 
 def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int) -> int:
@@ -108,22 +115,24 @@ def capacity_bytes(place: Place) -> int:
     return 0 if place.is_device else shutil.disk_usage(place.path).total
 
 
-def _place(path: Path, major: int, minor: int, file_system: str | None) -> Place:
-    block = _whole_disk(Path(f"/sys/dev/block/{major}:{minor}"))
+def _place(path: Path, base: Base) -> Place:
+    block = whole_disk(base.devices[0]) if base.devices else None
+    disks = {disk for device in base.devices for disk in _LAYER.disks(device)}
     name = block.name if block else None
-    model = _read(block, "device/model") if block else None
     rotational = _read(block, "queue/rotational") if block else None
     fua = _read(block, "queue/fua") if block else None
+    file_system = base.file_systems[-1] if base.file_systems else None
     return Place(
         path=path,
         block=name,
         file_system=file_system,
         memory=file_system in _MEMORY_FILE_SYSTEMS or bool(name and name.startswith(("zram", "ram"))),
-        virtual=_is_virtual(block, model),
+        virtual=any(map(_is_virtual, disks)),
         rotational=None if rotational is None else rotational == "1",
         write_cache=_read(block, "queue/write_cache") if block else None,
         fua=None if fua is None else fua == "1",
-        model=model,
+        disks=len(disks),
+        chain=in_words(_LAYER.chain(base)),
     )
 
 
@@ -141,21 +150,11 @@ def _require_unmounted(path: Path, number: int) -> None:
             raise TierwiseError(f"{path} is mounted at {mount.point}", "unmount it, or name that directory")
 
 
-def _whole_disk(link: Path) -> Path | None:
-    """The disk of a partition; queues belong to disks."""
-    if not link.exists():
-        return None
-    block = link.resolve()
-    return block.parent if (block / "partition").exists() else block
-
-
-def _is_virtual(block: Path | None, model: str | None) -> bool:
-    if block is None:
-        return False
-    driver = block / "device/driver"
+def _is_virtual(disk: Path) -> bool:
+    driver = disk / "device/driver"
     known = driver.resolve().name in _VIRTUAL_DRIVERS if driver.exists() else False
-    vendor = _read(block, "device/vendor") or ""
-    return known or any(word in f"{vendor} {model or ''}".lower() for word in _VIRTUAL_MODELS)
+    names = f"{_read(disk, 'device/vendor') or ''} {_read(disk, 'device/model') or ''}".lower()
+    return known or any(word in names for word in _VIRTUAL_MODELS)
 
 
 def _read(block: Path, attribute: str) -> str | None:
@@ -163,9 +162,3 @@ def _read(block: Path, attribute: str) -> str | None:
         return (block / attribute).read_text("ascii").strip() or None
     except OSError:
         return None
-
-
-def _file_system(path: Path) -> str:
-    containing = [mount for mount in mounts.mounts() if path.is_relative_to(mount.point)]
-    deepest = max(len(mount.point.parts) for mount in containing)
-    return [mount.file_system for mount in containing if len(mount.point.parts) == deepest][-1]

@@ -24,6 +24,8 @@ class Origin:
     host: str
     kernel: str
     path: str
+    device: str
+    """The path with what it stands on."""
     repeats: int
     capacity_bytes: int
     """Of the file system or device, of which less may have been probed."""

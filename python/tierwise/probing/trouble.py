@@ -22,6 +22,10 @@ def warnings(place: Place, file: Path | None, size_bytes: int, flush: FlushCheck
         found.append("the page cache holds the file though it was opened past it: reads are not the device's")
     if place.memory:
         found.append(f"{place.file_system or place.block} is memory: no storage was measured")
+    if place.disks > 1:
+        found.append(
+            f"{place.disks} physical devices lie under {place.path}: they were measured as one device"
+        )
     if place.virtual:
         found.append("the device is virtual: its host may cache reads and writes, and limit their rate")
     if flush.write_cache == "write back" and flush.times.write_4k_us < flush.times.write_flush_4k_us / 2:

@@ -12,6 +12,7 @@ from typing import Any
 from tierwise.host import machine
 from tierwise.record.devices import Devices
 from tierwise.record.target import Target
+from tierwise.roles import Role
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
 _RESIDENT = re.compile(r"^(RssAnon|RssShmem):\s+(\d+) kB$", re.MULTILINE)
@@ -49,20 +50,36 @@ def prepared(target: Target) -> dict[str, Any]:
 
 def devices_json(devices: Devices) -> list[dict[str, Any]]:
     """Devices as ``about.json`` has them."""
-    return [
-        {key: value for key, value in one.described().items() if key not in _OURS} for one in devices.known
-    ]
-
-
-_OURS = {"number", "start_sector"}
-"""What the recorder alone needs of a device."""
+    known = zip(devices.known, devices.shared, strict=True)
+    return [{**device.described, "shared": shared} for device, shared in known]
 
 
 def warnings_of(devices: Devices) -> list[str]:
-    """What only the recorder knows, and every use of the recording must say."""
-    if any(device.roles for device in devices.known):
-        return []
-    return ["no file of the database lies on a block device"]
+    """What only the recorder knows, and every use of the recording must say; without any names."""
+    used = [device for device in devices.known if device.roles]
+    if not used:
+        return ["no file of the database lies on a block device"]
+    found = [
+        f"files of {_listed(roles)} lie on {kind}, which tierwise knows no block device of"
+        for kind, roles in devices.without.items()
+    ]
+    for device in used:
+        roles, untold = _listed(device.roles), device.untold
+        if untold is not None:
+            found.append(
+                f"requests for {roles} are not recorded: the kernel tells none to {untold}, "
+                "and what is below it has other sectors"
+            )
+        elif not device.tells_places:
+            found.append(
+                f"requests for {roles} may be counted for wrong files: "
+                f"{device.chain[0].kind} does not tell where a file lies"
+            )
+    return found
+
+
+def _listed(roles: set[Role]) -> str:
+    return ", ".join(str(role) for role in Role if role in roles)
 
 
 def memory_limit_bytes(pid: int) -> int | None:

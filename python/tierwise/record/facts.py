@@ -58,10 +58,8 @@ class FileFacts:
             return nothing
         # A link may lead from a directory whose name says nothing to one that was chosen for a role.
         role = self._role_of("/" + str(place.relative_to(self._root))) or self._role_of(seen)
-        device = self._device(place, status)
-        if device is not None and role is not None:
-            self._devices.known[device].roles.add(role)
-        wanted = device is not None and role is not None
+        device = self._device(place, status, role)
+        wanted = device is not None and role is not None and self._devices.known[device].tells_places
         extents = self._extents(place, status) if wanted and status is not None else []
         return {
             "role": None if role is None else str(role),
@@ -81,14 +79,13 @@ class FileFacts:
             self._placed[place] = (state, extents)
         return extents
 
-    def _device(self, place: Path, status: os.stat_result | None) -> int | None:
+    def _device(self, place: Path, status: os.stat_result | None, role: Role | None) -> int | None:
         """That of the file, or, when it is gone, of the nearest directory that is there."""
-        found = status
-        for parent in place.parents:
-            if found is not None:
-                break
-            found = _status(parent)
-        return None if found is None else self._devices.index_of(found.st_dev)
+        there, found = place, status
+        while found is None and there != self._root:
+            there = there.parent
+            found = _status(there)
+        return None if found is None else self._devices.index_of(found.st_dev, there, role)
 
 
 def within(root: Path, path: str) -> Path:

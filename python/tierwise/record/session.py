@@ -80,8 +80,8 @@ class Session:
             undo.callback(self._discard_unfinished)
             host = _core.measure_host()
             self._event_cpu_ns = measure_event_cpu_ns(tracing)
-            self._devices = Devices()
-            self._devices.meet_all(target.processes())
+            self._devices = Devices(target.mounts_of)
+            self._devices.meet_all()
             self._facts = FileFacts(self._devices, target.role_of, target.root)
             for file in open_files(target.processes()):
                 self._facts.of(str(file.path))
@@ -251,7 +251,7 @@ class Session:
             "rules_file": self._target.rules.file,
             "buffer_mb": _BURST_BUFFER_MB if self._schedule.duty < 1 else _BUFFER_MB,
             "clients": True,
-            "devices": [one.described() for one in self._devices.known],
+            "devices": [{"stretches": list(map(vars, one.stretches))} for one in self._devices.known],
         }
 
     def _cost(self) -> dict[str, Any]:

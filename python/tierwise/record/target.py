@@ -39,6 +39,11 @@ class Target:
     disk_servers: Callable[[], list[int]] = _emulated_disk_servers
     """Pids of servers of emulated disks. Their processor time belongs to storage, not to other programs."""
 
+    @property
+    def mounts_of(self) -> int | None:
+        """Pid of the process whose mounts count; ``None`` where they are ours."""
+        return None if self.root == Path("/") else int(self.root.parent.name)
+
 
 def of_pid(pid: int, rules: Rules | None = None) -> Target:
     """The process with a pid, with all that it has started.

@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tierwise.breakdown import Breakdown
+from tierwise.device_chain import in_words
+from tierwise.recording import Device
 from tierwise.report import numbers
 from tierwise.report.charts.profile import described_profile, profile_chart
 from tierwise.report.page import drawing, environment
@@ -54,6 +56,16 @@ def recorded_text(found: Breakdown) -> str:
         f"{numbers.percent(found.busy_share)} of {found.cores} cores; "
         f"the parts sum to the time of each thread within {found.sum_error:.3%}."
     )
+
+
+def device_lines(devices: Sequence[Device]) -> Iterator[str]:
+    """What the roles lie on, down to the disks, a line a file system; none for older recordings."""
+    used = [device for device in devices if device.roles and device.chain]
+    for device in used:
+        others = [other for other in used if other.shared == device.shared and other is not device]
+        roles = [str(role) for other in others for role in other.roles]
+        shared = f"; physically shared with {', '.join(dict.fromkeys(roles))}" if roles else ""
+        yield f"Device of {', '.join(device.roles)}: {in_words(device.chain)}{shared}."
 
 
 def _all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:

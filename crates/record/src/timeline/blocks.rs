@@ -4,15 +4,17 @@ use std::collections::HashMap;
 
 use tierwise_recording::{Block, BlockOp, NONE};
 
-/// Where a recorded device's sectors lie in what block events speak of.
+/// Where sectors of a recorded device lie in what block events speak of; a volume may lie in several places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceRange {
     /// `(major << 20) | minor` of the whole disk, as block events give it.
     pub number: u32,
-    /// First sector of the partition on that disk.
+    /// First sector on that disk.
     pub first_sector: u64,
-    /// Its length; 0 if that is not known.
+    /// Their number; 0 if that is not known.
     pub sectors: u64,
+    /// Sector of the recorded device that lies there first.
+    pub offset_sectors: u64,
     /// Index among the devices of the recording.
     pub device: u32,
 }
@@ -107,7 +109,10 @@ impl Blocks {
         self.underway.insert(key(&told, letters.op), index);
         self.rows.push(Block {
             device: range.device,
-            sector: told.sector.saturating_sub(range.first_sector),
+            sector: told
+                .sector
+                .saturating_sub(range.first_sector)
+                .saturating_add(range.offset_sectors),
             sectors: told.sectors,
             op: letters.op,
             fua: letters.fua,
@@ -159,6 +164,32 @@ mod tests {
         let mut flags = [0; 8];
         flags[..text.len()].copy_from_slice(text.as_bytes());
         letters(flags)
+    }
+
+    #[test]
+    fn a_volume_in_two_places_has_sectors_of_its_own() {
+        let place = |first_sector, offset_sectors| DeviceRange {
+            number: 8 << 20,
+            first_sector,
+            sectors: 100,
+            offset_sectors,
+            device: 3,
+        };
+        let mut blocks = Blocks::new(vec![place(5000, 0), place(2000, 100)]);
+        let mut sector_of = |sector| {
+            let told = Told {
+                time_ns: 1,
+                device: 8 << 20,
+                sector,
+                sectors: 8,
+                flags: *b"W\0\0\0\0\0\0\0",
+            };
+            let row = blocks.issue(told, 0)?;
+            Some((blocks.rows[row].device, blocks.rows[row].sector))
+        };
+        assert_eq!(sector_of(5008), Some((3, 8)));
+        assert_eq!(sector_of(2008), Some((3, 108)));
+        assert_eq!(sector_of(2100), None);
     }
 
     #[test]

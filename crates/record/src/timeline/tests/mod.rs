@@ -20,6 +20,7 @@ impl Script {
             number: 7 << 20,
             first_sector: 0,
             sectors: 1_000_000,
+            offset_sectors: 0,
             device: 0,
         };
         let mut timeline = Timeline::new(vec![range]);

@@ -1,0 +1,233 @@
+"""What a file system stands on, down to the disks, and which requests are those of its files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from fake_sysfs import FakeSysfs
+
+from tierwise.device_chain import ChainLink, in_words
+from tierwise.errors import TierwiseError
+from tierwise.host.block_layer import Base, BlockLayer
+from tierwise.probing.place import look
+from tierwise.record import about
+from tierwise.record.devices import Devices
+from tierwise.record.facts import FileFacts
+from tierwise.recording import Device
+from tierwise.report.profile import device_lines
+from tierwise.roles import Role
+
+GB = 10**9 // 512
+SOMEWHERE = Path("/proc")
+"""On a mount that is no overlay; its own number does not count."""
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path) -> FakeSysfs:
+    return FakeSysfs(tmp_path / "sys")
+
+
+def layer_of(sysfs: FakeSysfs) -> BlockLayer:
+    return BlockLayer(sysfs.root, sysfs.table)
+
+
+def devices_of(sysfs: FakeSysfs, **roles: tuple[int, int]) -> Devices:
+    """Devices that were met in this order, each for a role."""
+    devices = Devices(layer=layer_of(sysfs))
+    for role, number in roles.items():
+        assert devices.index_of(os.makedev(*number), SOMEWHERE, Role(role)) is not None
+    return devices
+
+
+def two_volumes(sysfs: FakeSysfs) -> None:
+    """Two logical volumes on one partition, of which the first was grown behind the second."""
+    disk = sysfs.disk("sda", (8, 0), 500 * GB, **{"device/model": "ST500"})
+    part = sysfs.partition(disk, "sda2", (8, 2), 1000, 400 * GB)
+    lvm = {"dm/uuid": "LVM-abc"}
+    grown = "0 600 linear 8:2 2048\n600 400 linear 8:2 9048\n"
+    sysfs.volume("dm-0", (253, 0), 1000, [part], grown, **lvm, **{"dm/name": "pg-data"})
+    sysfs.volume("dm-1", (253, 1), 5000, [part], "0 5000 linear 8:2 3048\n", **lvm, **{"dm/name": "pg-log"})
+
+
+def test_volumes_on_one_disk_share_it_and_have_its_requests(sysfs: FakeSysfs) -> None:
+    two_volumes(sysfs)
+    devices = devices_of(sysfs, data=(253, 0), log=(253, 1))
+    assert devices.shared == [0, 0]
+    data, log = devices.known
+    place = [(one.number, one.first_sector, one.sectors, one.offset_sectors) for one in data.stretches]
+    assert place == [(8 << 20, 3048, 600, 0), (8 << 20, 10048, 400, 600)]
+    assert [(one.number, one.first_sector) for one in log.stretches] == [(8 << 20, 4048)]
+    assert (data.first_sector, log.first_sector) == (3048, 4048)
+    assert in_words(data.chain) == (
+        "proc on LVM volume dm-0 (pg-data, 0.0 GB) on partition sda2 (400.0 GB) "
+        "on disk sda (ST500, 500.0 GB, rotational)"
+    )
+    assert about.warnings_of(devices) == []
+
+
+def test_other_disks_are_not_shared(sysfs: FakeSysfs) -> None:
+    sysfs.disk("sda", (8, 0), GB)
+    sysfs.disk("sdb", (8, 16), GB)
+    assert devices_of(sysfs, data=(8, 0), log=(8, 16)).shared == [0, 1]
+
+
+def test_a_volume_over_two_disks_joins_what_lies_on_either(sysfs: FakeSysfs) -> None:
+    one, other = (sysfs.disk(f"sd{letter}", (8, at), GB) for letter, at in (("a", 0), ("b", 16)))
+    parts = [sysfs.partition(disk, f"{disk.name}1", (8, at), 64, 100) for disk, at in ((one, 1), (other, 17))]
+    sysfs.disk("sdc", (8, 32), GB)
+    stripes = "0 200 striped 2 128 8:1 0 8:17 0\n"
+    sysfs.volume("dm-0", (253, 0), 200, parts, stripes, **{"dm/uuid": "LVM-x", "dm/name": "s"})
+    devices = devices_of(sysfs, log=(8, 0), index=(8, 32), temp=(8, 16), data=(253, 0))
+    assert devices.shared == [0, 1, 0, 0]
+    (warning,) = about.warnings_of(devices)
+    assert warning.startswith("requests for data are not recorded: the kernel tells none to LVM volume")
+
+
+def test_encryption_shifts_sectors_by_its_header(sysfs: FakeSysfs) -> None:
+    two_volumes(sysfs)
+    below = sysfs.root / "devices/virtual/dm-1"
+    table = "0 900 crypt aes-xts-plain64 :64:logon:cryptsetup:key 0 253:1 4096 1 allow_discards\n"
+    sysfs.volume("dm-2", (253, 2), 900, [below], table, **{"dm/uuid": "CRYPT-LUKS2-1", "dm/name": "luks"})
+    (device,) = devices_of(sysfs, log=(253, 2)).known
+    assert [(one.number, one.first_sector, one.sectors) for one in device.stretches] == [
+        (8 << 20, 1000 + 3048 + 4096, 900)
+    ]
+    assert [link.kind for link in device.chain] == ["proc", "dm-crypt", "LVM volume", "partition", "disk"]
+
+
+def test_a_volume_on_an_array_is_named_with_all_of_its_disks(sysfs: FakeSysfs) -> None:
+    disks = [sysfs.disk(f"sd{letter}", (8, at), GB) for letter, at in (("a", 0), ("b", 16))]
+    array = sysfs.volume("md0", (9, 0), GB, disks, **{"md/level": "raid1"})
+    table = "0 500 linear 9:0 2048\n"
+    sysfs.volume("dm-0", (253, 0), 500, [array], table, **{"dm/uuid": "LVM-x", "dm/name": "v"})
+    devices = devices_of(sysfs, log=(253, 0), data=(8, 16))
+    assert devices.shared == [0, 0]
+    assert devices.known[0].first_sector == 2048
+    assert in_words(devices.known[0].chain).endswith(
+        "on md raid1 md0 (1.0 GB) on disk sda (1.0 GB, rotational), and on disk sdb (1.0 GB, rotational)"
+    )
+    (warning,) = about.warnings_of(devices)
+    assert "requests for log are not recorded: the kernel tells none to md raid1" in warning
+
+
+def test_without_dmsetup_the_requests_of_a_volume_are_said_to_be_missing(sysfs: FakeSysfs) -> None:
+    two_volumes(sysfs)
+
+    def missing(_: str) -> str:
+        raise TierwiseError("dmsetup is not installed", "install it")
+
+    devices = Devices(layer=BlockLayer(sysfs.root, missing))
+    devices.index_of(os.makedev(253, 0), SOMEWHERE, Role.DATA)
+    assert "requests for data are not recorded" in about.warnings_of(devices)[0]
+
+
+def test_a_file_system_in_memory_is_said_to_have_no_device() -> None:
+    if look(Path("/dev/shm")).file_system != "tmpfs":
+        pytest.skip("no tmpfs here")
+    assert look(Path("/dev/shm")).label == "/dev/shm (tmpfs, no block device)"
+    assert BlockLayer().under_path(Path("/dev/shm")) == Base(("tmpfs",), ())
+    devices = Devices()
+    assert devices.index_of(Path("/dev/shm").stat().st_dev, Path("/dev/shm"), Role.LOG) is None
+    assert devices.without == {"tmpfs": {Role.LOG}}
+
+
+def test_a_profile_says_what_each_role_lies_on() -> None:
+    def device(role: Role, name: str, shared: int, chain: bool = True) -> Device:
+        links = [ChainLink(depth=0, kind="xfs"), ChainLink(depth=1, kind="LVM volume", name=name)]
+        facts = {"major": 253, "minor": 0, "mount": None, "first_sector": 0, "sectors": 1, "profile": None}
+        return Device(
+            name=name, roles=[role], shared=shared, write_cache=True, chain=links if chain else [], **facts
+        )
+
+    lines = list(device_lines([device(Role.LOG, "dm-0", 0), device(Role.DATA, "dm-1", 0)]))
+    assert lines == [
+        "Device of log: xfs on LVM volume dm-0; physically shared with data.",
+        "Device of data: xfs on LVM volume dm-1; physically shared with log.",
+    ]
+    assert list(device_lines([device(Role.LOG, "dm-0", 0, chain=False)])) == []
+
+
+@contextmanager
+def loops(folder: Path, count: int) -> Iterator[list[str]]:
+    found: list[str] = []
+    try:
+        for number in range(count):
+            file = folder / f"disk{number}"
+            with file.open("wb") as output:
+                output.truncate(200 << 20)
+            command = ["losetup", "--find", "--show", str(file)]
+            found.append(subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip())
+        yield found
+    finally:
+        for device in found:
+            subprocess.run(["losetup", "--detach", device], check=True)
+
+
+@contextmanager
+def mounted(*arguments: str) -> Iterator[Path]:
+    subprocess.run(["mount", *arguments], check=True)
+    try:
+        yield Path(arguments[-1])
+    finally:
+        subprocess.run(["umount", arguments[-1]], check=True)
+
+
+@pytest.mark.privileged
+@pytest.mark.parametrize("count", [1, 2])
+def test_btrfs_has_all_of_its_devices(tmp_path: Path, count: int) -> None:
+    if shutil.which("mkfs.btrfs") is None:
+        pytest.skip("no mkfs.btrfs: apt-get install btrfs-progs")
+    (tmp_path / "mnt").mkdir()
+    with loops(tmp_path, count) as disks:
+        subprocess.run(["mkfs.btrfs", "--quiet", *disks], check=True, capture_output=True)
+        with mounted(disks[0], str(tmp_path / "mnt")) as top:
+            subprocess.run(["btrfs", "subvolume", "create", str(top / "v")], check=True, capture_output=True)
+            file = top / "v" / "log"
+            file.write_bytes(b"x" * 100_000)
+            os.sync()
+            devices = Devices()
+            devices.meet_all()
+            met = len(devices.known)
+            facts = FileFacts(devices, lambda _: Role.LOG).of(str(file))
+            assert len(devices.known) == met, "a subvolume is no other device"
+            device = devices.known[facts["device"]]
+            assert device.mount == str(top) and device.chain[0].kind == "btrfs"
+            names = {Path(disk).name for disk in disks}
+            assert {link.name for link in device.chain if link.depth == 1} == device.disks == names
+            assert facts["extents"] == [], "btrfs tells addresses of its own"
+            (warning,) = about.warnings_of(devices)
+            assert ("may be counted for wrong files" if count == 1 else "are not recorded") in warning
+            assert f"btrfs on loop {sorted(names)[0]} ({tmp_path}/disk" in look(top / "v").label
+
+
+@pytest.mark.privileged
+def test_an_overlay_has_the_device_of_its_upper_directory(tmp_path: Path) -> None:
+    for name in ("lower", "upper,it", "work", "mnt"):
+        (tmp_path / name).mkdir()
+    upper = BlockLayer().under_path(tmp_path)
+    if not upper.devices:
+        pytest.skip("the tests' directory is on no block device")
+    escaped = str(tmp_path / "upper,it").replace(",", "\\,")
+    options = f"lowerdir={tmp_path}/lower,upperdir={escaped},workdir={tmp_path}/work"
+    with mounted("-t", "overlay", "overlay", "-o", options, str(tmp_path / "mnt")) as top:
+        file = top / "log"
+        file.write_bytes(b"x" * 100_000)
+        os.sync()
+        devices = Devices()
+        device = FileFacts(devices, lambda _: Role.LOG).of(str(file))["device"]
+        assert [link.kind for link in devices.known[device].chain[:2]] == ["overlay", upper.file_systems[0]]
+        assert devices.known[device].name == upper.devices[0].name
+
+
+@pytest.mark.privileged
+def test_a_bind_mount_is_the_device_that_it_shows(tmp_path: Path) -> None:
+    for name in ("data", "elsewhere"):
+        (tmp_path / name).mkdir()
+    with mounted("--bind", str(tmp_path / "data"), str(tmp_path / "elsewhere")) as top:
+        assert BlockLayer().under_path(top) == BlockLayer().under_path(tmp_path)
