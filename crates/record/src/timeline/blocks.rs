@@ -101,6 +101,10 @@ impl Blocks {
         }
     }
 
+    pub(super) fn ranges(&self) -> &[DeviceRange] {
+        &self.ranges
+    }
+
     /// A request was given to a device; its index if the device is a recorded one.
     pub(super) fn issue(&mut self, told: Told, thread: u32) -> Option<usize> {
         let letters = letters(told.flags)?;
@@ -127,7 +131,7 @@ impl Blocks {
         Some(index)
     }
 
-    /// A flush has no sector: it belongs to the first partition of its disk.
+    /// A flush has no sector: it belongs to the first partition of its disk until its file is known.
     fn range(&self, told: &Told, op: BlockOp) -> Option<DeviceRange> {
         let mut ranges = self.ranges.iter();
         let found = match op {

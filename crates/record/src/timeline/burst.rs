@@ -237,7 +237,7 @@ impl Burst {
     pub(super) fn finish(&mut self, files: &Files, totals: &mut Totals) -> BurstRows {
         self.stop_all();
         let mut blocks = self.blocks.take();
-        join::name_files(&mut blocks, &self.hints, files);
+        join::name_files(&mut blocks, self.blocks.ranges(), &self.hints, files);
         self.asynchronous.place(&mut self.tracks, &blocks, files);
         let ours = files.devices_with_roles();
         let matters = |block: &Block| block.completed_ns > 0 && ours.contains(&block.device);

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, UNKNOWN};
 
+use super::blocks::DeviceRange;
 use super::files::Files;
 
 /// What was known of a request when it was issued.
@@ -29,24 +30,48 @@ impl Hint {
 }
 
 /// Names the file of every request for which it is known.
-pub(super) fn name_files(blocks: &mut [Block], hints: &[Hint], files: &Files) {
+///
+/// A flush is of a whole disk. It goes to the device of the file that it is for.
+pub(super) fn name_files(
+    blocks: &mut [Block],
+    ranges: &[DeviceRange],
+    hints: &[Hint],
+    files: &Files,
+) {
     let mut unplaced = HashMap::new();
     for (block, hint) in blocks.iter_mut().zip(hints) {
         let moves = matches!(block.op, BlockOp::Read | BlockOp::Write) && !block.meta;
-        let mut named = file_of(block, hint, files);
+        let of_flush = block.op == BlockOp::Flush;
+        let is_here = |device| {
+            device == block.device || of_flush && share_a_disk(ranges, device, block.device)
+        };
+        let mut named = file_of(block, hint, files, is_here);
         if named.is_none() && moves {
             let device = block.device;
             let newest = unplaced.entry(device);
             named = *newest.or_insert_with(|| files.unplaced_on(device));
         }
         block.file = named.unwrap_or(NONE);
+        if let Some(file) = named.filter(|_| of_flush) {
+            block.device = files.rows[file as usize].device;
+        }
     }
 }
 
-fn file_of(block: &Block, hint: &Hint, files: &Files) -> Option<u32> {
+fn share_a_disk(ranges: &[DeviceRange], one: u32, other: u32) -> bool {
+    let disks = |device| ranges.iter().filter(move |range| range.device == device);
+    disks(one).any(|range| disks(other).any(|same| same.number == range.number))
+}
+
+fn file_of(
+    block: &Block,
+    hint: &Hint,
+    files: &Files,
+    is_here: impl Fn(u32) -> bool,
+) -> Option<u32> {
     let here = |file: u32| {
         let row = files.rows.get(file as usize);
-        row.is_some_and(|row| row.device == block.device)
+        row.is_some_and(|row| is_here(row.device))
     };
     let called = hint.call.filter(|&(_, file)| here(file));
     let mut syncing = hint.syncing.into_iter().filter(|&file| here(file));

@@ -9,21 +9,29 @@ use tierwise_recording::{BurstRows, StateKind, ThreadClass};
 use super::{DeviceRange, Timeline};
 use crate::{Event, EventKind, Opened, SwitchState};
 
-/// Two processes of one thread each, tids 10 and 20; a device of 1,000,000 sectors.
+/// Two processes of one thread each, tids 10 and 20; a device, if no others are given.
 struct Script {
     timeline: Timeline,
 }
 
+/// A device of 1,000,000 sectors on the one disk.
+fn range(device: u32, first_sector: u64) -> DeviceRange {
+    DeviceRange {
+        number: 7 << 20,
+        first_sector,
+        sectors: 1_000_000,
+        offset_sectors: 0,
+        device,
+    }
+}
+
 impl Script {
     fn new() -> Self {
-        let range = DeviceRange {
-            number: 7 << 20,
-            first_sector: 0,
-            sectors: 1_000_000,
-            offset_sectors: 0,
-            device: 0,
-        };
-        let mut timeline = Timeline::new(vec![range]);
+        Self::with(vec![range(0, 0)])
+    }
+
+    fn with(ranges: Vec<DeviceRange>) -> Self {
+        let mut timeline = Timeline::new(ranges);
         timeline.see_thread(10, 10, "ten", ThreadClass::Session);
         timeline.see_thread(20, 20, "twenty", ThreadClass::Session);
         let mut script = Self { timeline };

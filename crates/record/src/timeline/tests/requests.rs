@@ -2,7 +2,7 @@
 
 use tierwise_recording::{BlockOp, CallKind, NONE, Role, TransactionStatus};
 
-use super::Script;
+use super::{Script, range};
 use crate::EventKind;
 use crate::timeline::{Extent, FileFacts};
 
@@ -33,20 +33,24 @@ impl Script {
 
     /// Says that a file lies at `sector` of the device.
     fn lies(&mut self, path: &str, sector: u64, sectors: u64) {
+        self.lies_on(0, path, sector, sectors);
+    }
+
+    fn lies_on(&mut self, device: u32, path: &str, sector: u64, sectors: u64) {
         let known = self.timeline.paths_to_resolve();
         let file = known
             .iter()
             .find(|(_, known)| known == path)
             .map(|known| known.0);
         let extent = Extent {
-            device: 0,
+            device,
             sector,
             sectors,
             offset_bytes: 0,
         };
         let facts = FileFacts {
             role: Some(Role::Data),
-            device: Some(0),
+            device: Some(device),
             extents: vec![extent],
             ..FileFacts::default()
         };
@@ -93,6 +97,25 @@ fn write_back_is_joined_by_place_and_a_flush_by_the_sync_under_way() {
         "the journal is of no file; what did not complete is left out"
     );
     assert_eq!(rows.blocks[1].completed_ns, 61);
+}
+
+#[test]
+fn a_flush_of_a_disk_is_of_the_partition_whose_file_is_synced() {
+    let mut script = Script::with(vec![range(0, 0), range(1, 1_000_000)]);
+    script.open(10, 10, 3, "/data");
+    script.open(12, 10, 4, "/log");
+    script.enter(20, 10, libc::SYS_fdatasync, &[4]);
+    script.issue(30, 999, 1_000_100, 8, "W");
+    script.complete(40, 1_000_100, 8, "W");
+    script.issue(41, 999, 0, 0, "FF");
+    script.complete(61, u64::MAX, 0, "FF");
+    script.exit(90, 10, libc::SYS_fdatasync, 0);
+    script.at(95, 0, 0, EventKind::BurstEnd);
+    script.lies_on(0, "/data", 5000, 100);
+    script.lies_on(1, "/log", 100, 100);
+    let rows = script.end(95);
+    let found = rows.blocks.iter().map(|block| (block.device, block.file));
+    assert_eq!(found.collect::<Vec<_>>(), [(1, 1), (1, 1)]);
 }
 
 #[test]
