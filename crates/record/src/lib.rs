@@ -6,6 +6,8 @@ mod decoding;
 mod event;
 mod protocol;
 mod recorder;
+#[cfg(test)]
+mod tests;
 pub mod timeline;
 
 pub use calibration::measure_host;

@@ -151,5 +151,5 @@ fn opens_a_file(number: u32) -> bool {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn removes_a_file(number: u32) -> bool {
-    libc::SYS_unlinkat == number.into()
+    libc::SYS_unlinkat == libc::c_long::from(number)
 }

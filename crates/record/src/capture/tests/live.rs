@@ -15,6 +15,12 @@ use crate::capture::{Capture, Options};
 /// Blocks that the program writes, of 4,096 bytes.
 const BLOCKS: usize = 64;
 
+/// What the C library's `dup2(from, to)` calls: generic kernels have no `dup2`.
+#[cfg(target_arch = "x86_64")]
+const DUPLICATE: libc::c_long = libc::SYS_dup2;
+#[cfg(not(target_arch = "x86_64"))]
+const DUPLICATE: libc::c_long = libc::SYS_dup3;
+
 /// A directory with the file that the program writes, and a mount of tracefs for the calling thread and those it
 /// starts alone: it goes with them.
 struct Scratch(PathBuf);
@@ -151,8 +157,8 @@ impl Heard {
             }
             EventKind::Enter { number, arguments } => {
                 self.call = Some((number, arguments[0]));
-                // `dup2(from, to)`: dd opens its output so.
-                if i64::from(number) == libc::SYS_dup2 {
+                // dd opens its output so.
+                if libc::c_long::from(number) == DUPLICATE {
                     let path = self.files.get(&arguments[0]).cloned();
                     self.files.extend(path.map(|path| (arguments[1], path)));
                 }

@@ -3,6 +3,7 @@
 mod descriptors;
 mod requests;
 mod scheduling;
+mod syscalls;
 
 use tierwise_recording::{BurstRows, StateKind, ThreadClass};
 
