@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from enum import Enum, auto
 
 
@@ -19,28 +20,54 @@ class Call(Enum):
     POLL = auto()
 
 
-_X86_64 = {
-    Call.READ: (0, 17, 19, 295, 327),  # read pread64 readv preadv preadv2
-    Call.WRITE: (1, 18, 20, 296, 328, 76, 77, 285),  # write ... pwritev2, truncate ftruncate fallocate
-    Call.SYNC: (74, 75, 277),  # fsync fdatasync sync_file_range
-    Call.LOCK: (72, 73),  # fcntl flock
-    Call.FUTEX: (202,),
-    Call.SLEEP: (35, 230),  # nanosleep clock_nanosleep
-    Call.POLL: (7, 23, 232, 270, 271, 281),  # poll select epoll_wait pselect6 ppoll epoll_pwait
+_X86_64: dict[Call, dict[str, int]] = {
+    Call.READ: {"read": 0, "pread64": 17, "readv": 19, "preadv": 295, "preadv2": 327},
+    Call.WRITE: {
+        "write": 1,
+        "pwrite64": 18,
+        "writev": 20,
+        "pwritev": 296,
+        "pwritev2": 328,
+        "truncate": 76,
+        "ftruncate": 77,
+        "fallocate": 285,
+    },
+    Call.SYNC: {"fsync": 74, "fdatasync": 75, "sync_file_range": 277},
+    Call.LOCK: {"fcntl": 72, "flock": 73},
+    Call.FUTEX: {"futex": 202},
+    Call.SLEEP: {"nanosleep": 35, "clock_nanosleep": 230},
+    Call.POLL: {
+        "poll": 7,
+        "select": 23,
+        "pselect6": 270,
+        "ppoll": 271,
+        "epoll_wait": 232,
+        "epoll_pwait": 281,
+    },
 }
-_AARCH64 = {
-    Call.READ: (63, 65, 67, 69, 286),
-    Call.WRITE: (64, 66, 68, 70, 287, 45, 46, 47),
-    Call.SYNC: (82, 83, 84),
-    Call.LOCK: (25, 32),
-    Call.FUTEX: (98,),
-    Call.SLEEP: (101, 115),
-    Call.POLL: (22, 72, 73),
+_AARCH64: dict[Call, dict[str, int]] = {
+    Call.READ: {"read": 63, "pread64": 67, "readv": 65, "preadv": 69, "preadv2": 286},
+    Call.WRITE: {
+        "write": 64,
+        "pwrite64": 68,
+        "writev": 66,
+        "pwritev": 70,
+        "pwritev2": 287,
+        "truncate": 45,
+        "ftruncate": 46,
+        "fallocate": 47,
+    },
+    Call.SYNC: {"fsync": 82, "fdatasync": 83, "sync_file_range": 84},
+    Call.LOCK: {"fcntl": 25, "flock": 32},
+    Call.FUTEX: {"futex": 98},
+    Call.SLEEP: {"nanosleep": 101, "clock_nanosleep": 115},
+    Call.POLL: {"pselect6": 72, "ppoll": 73, "epoll_pwait": 22},
 }
-_TABLES = {"x86_64": _X86_64, "aarch64": _AARCH64}
-"""From arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux."""
+NUMBERS: Mapping[str, Mapping[Call, Mapping[str, int]]] = {"x86_64": _X86_64, "aarch64": _AARCH64}
+"""By processor, as ``uname -m`` names it. A test holds them against the kernel's headers."""
 
-_CALLS = {number: call for call, numbers in _TABLES.get(platform.machine(), {}).items() for number in numbers}
+_HERE = NUMBERS.get(platform.machine(), {})
+_CALLS = {number: call for call, numbers in _HERE.items() for number in numbers.values()}
 
 
 def call_of(number: int) -> Call | None:

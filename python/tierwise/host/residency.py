@@ -8,7 +8,7 @@ import mmap
 import os
 from pathlib import Path
 
-_CACHESTAT = 451
+CACHESTAT = 451
 """Number of the system call, the same for every architecture; Linux 6.5 brought it."""
 _PAGE_BYTES = mmap.PAGESIZE
 _WINDOW_BYTES = 1 << 30
@@ -50,7 +50,7 @@ def resident_bytes(path: Path) -> int | None:
 def _by_cachestat(descriptor: int) -> int | None:
     """Cached pages, or ``None`` where the kernel has no such call."""
     whole, found = _Range(0, 0), _CacheStat()
-    if _libc.syscall(_CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
+    if _libc.syscall(CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
         return None
     return int(found.cache)
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-import os
 from pathlib import Path
 
+from tierwise.host.residency import resident_bytes
 from tierwise.probing.place import Place
 from tierwise.results.measurements import FlushCheck
 
-_CACHESTAT = 451
-"""Number of the system call, the same on every architecture; Linux 6.5."""
 _CACHED_SHARE = 0.05
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 def warnings(place: Place, file: Path | None, size_bytes: int, flush: FlushCheck) -> list[str]:
     """One line for each cache that was, or may have been, measured in place of the medium."""
     found = []
-    if file is not None and cached_bytes(file) > _CACHED_SHARE * size_bytes:
+    if file is not None and (resident_bytes(file) or 0) > _CACHED_SHARE * size_bytes:
         found.append("the page cache holds the file though it was opened past it: reads are not the device's")
     if place.memory:
         found.append(f"{place.file_system or place.block} is memory: no storage was measured")
@@ -33,20 +29,3 @@ def warnings(place: Place, file: Path | None, size_bytes: int, flush: FlushCheck
     if place.rotational and flush.device_class != "disk":
         found.append("flagged as a disk but far too fast for one: a cache before it answers")
     return found
-
-
-def cached_bytes(file: Path) -> int:
-    """What the page cache holds of a file; 0 where the kernel does not tell."""
-
-    class Range(ctypes.Structure):
-        _fields_ = (("offset", ctypes.c_uint64), ("length", ctypes.c_uint64))
-
-    counts = (ctypes.c_uint64 * 5)()
-    whole = Range(0, 0)
-    libc = ctypes.CDLL(None, use_errno=True)
-    descriptor = os.open(file, os.O_RDONLY)
-    try:
-        status = libc.syscall(_CACHESTAT, descriptor, ctypes.byref(whole), counts, 0)
-    finally:
-        os.close(descriptor)
-    return int(counts[0]) * _PAGE_BYTES if status == 0 else 0
