@@ -23,6 +23,7 @@ pub trait Store: Send + Sync {
 pub struct MemoryStore {
     start: NonNull<u8>,
     size: usize,
+    page_bytes: u64,
 }
 
 // SAFETY: the mapping lives as long as the store, and is only touched through raw copies.
@@ -32,8 +33,6 @@ unsafe impl Sync for MemoryStore {}
 
 /// `MADV_DONTNEED` for memory that is locked, since Linux 5.18.
 const MADV_DONTNEED_LOCKED: libc::c_int = 24;
-
-const PAGE_BYTES: u64 = 4096;
 
 impl MemoryStore {
     /// Reserves addresses for `size_bytes`; no memory yet.
@@ -48,7 +47,13 @@ impl MemoryStore {
         }
         let start =
             NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapping at address 0"))?;
-        Ok(Self { start, size })
+        // SAFETY: takes no pointers.
+        let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+        Ok(Self {
+            start,
+            size,
+            page_bytes: page_bytes.try_into().map_err(io::Error::other)?,
+        })
     }
 
     fn at(&self, offset: u64, length: u64) -> *mut u8 {
@@ -85,8 +90,7 @@ impl Store for MemoryStore {
     }
 
     fn discard(&self, offset: u64, length: u64) {
-        let first = offset.next_multiple_of(PAGE_BYTES).min(offset + length);
-        let last = ((offset + length) / PAGE_BYTES * PAGE_BYTES).max(first);
+        let (first, last) = whole_pages(offset, length, self.page_bytes);
         self.clear(offset, first - offset);
         self.clear(last, offset + length - last);
         if last > first && !self.drop_pages(first, last - first) {
@@ -95,9 +99,34 @@ impl Store for MemoryStore {
     }
 }
 
+/// Where the pages that lie wholly in a range begin and end. The kernel drops whole pages alone, and would take one
+/// that lies in part in the range with the rest of it.
+fn whole_pages(offset: u64, length: u64, page_bytes: u64) -> (u64, u64) {
+    let first = offset.next_multiple_of(page_bytes).min(offset + length);
+    let last = ((offset + length) / page_bytes * page_bytes).max(first);
+    (first, last)
+}
+
 impl Drop for MemoryStore {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and nothing refers to it any more.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.size) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::whole_pages;
+
+    #[test]
+    fn a_page_that_lies_in_part_in_a_range_is_kept() {
+        assert_eq!(whole_pages(4096, 8192, 4096), (4096, 12_288));
+        assert_eq!(whole_pages(100, 9000, 4096), (4096, 8192));
+        // aarch64 kernels may have pages of 16 or 64 KiB.
+        assert_eq!(whole_pages(0, 69_632, 65_536), (0, 65_536));
+        for (offset, length) in [(0, 4096), (4096, 65_536), (65_535, 2)] {
+            let (first, last) = whole_pages(offset, length, 65_536);
+            assert_eq!(first, last);
+        }
     }
 }
