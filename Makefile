@@ -14,10 +14,10 @@ RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver
 
-.PHONY: help demo test check bench robust compat audit report clean env
+.PHONY: help demo test check bench robust compat aarch64 audit report clean env
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
 
 env: $(VENV)/installed
 
@@ -73,6 +73,9 @@ audit: env  ## locked crates and packages against the public advisories (needs a
 	$(PYTHON) -m venv target/audit/python
 	PIP_CONSTRAINT= target/audit/python/bin/pip install --quiet pip-audit
 	target/audit/python/bin/pip-audit --requirement constraints.txt --no-deps
+
+aarch64:  ## tests of the Rust crates under emulation; needs Debian's cross packages
+	compat/aarch64.sh
 
 report: env  ## write the report of the last demo again
 	$(TIERWISE) report results/redo-placement/latest
