@@ -14,6 +14,7 @@ mod python_driver;
 mod record;
 mod recording;
 mod replay;
+mod request_counter;
 mod rules;
 mod simulate;
 mod sqlite;
@@ -55,6 +56,9 @@ mod _core {
 
     #[pymodule_export]
     use super::replay::PyReplay;
+
+    #[pymodule_export]
+    use super::request_counter::PyRequestCounter;
 
     #[pymodule_export]
     use super::rules::PyRules;

@@ -6,6 +6,7 @@ mod decoding;
 mod event;
 mod protocol;
 mod recorder;
+mod request_counter;
 #[cfg(test)]
 mod tests;
 pub mod timeline;
@@ -13,3 +14,4 @@ pub mod timeline;
 pub use calibration::measure_host;
 pub use event::{Event, EventKind, Opened, SwitchState};
 pub use recorder::{BurstSummary, Recorder, RecorderError};
+pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};

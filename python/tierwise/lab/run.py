@@ -72,7 +72,7 @@ def execute(
         if study.memory is not None:
             engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
         say("making devices")
-        storage = open_storage(study, plan, engine.roles, undo)
+        storage = open_storage(study, plan, engine.roles, undo, by_role=True)
         undo.enter_context(engine)
         bench = _Bench(study, plan, engine, storage, program, say, recordings)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})

@@ -12,8 +12,9 @@ from tierwise.errors import TierwiseError
 from tierwise.host import ledger
 from tierwise.host.disk import EmulatedDisk, Partition
 from tierwise.host.disk_stats import DiskStats, PartitionStats
-from tierwise.host.real import DiskCounters, RealDevice, open_real_device
+from tierwise.host.real import RealDevice, open_real_device
 from tierwise.lab.gaps import is_placed
+from tierwise.lab.real_devices import RealDevices
 from tierwise.profiles import Profile
 from tierwise.results import DeviceInfo, Lateness, RoleIo
 from tierwise.roles import Role
@@ -44,15 +45,14 @@ class Storage:
     """Every role's directory, on the device that the placement gives it.
 
     An emulated device is cut into one partition a role, so that each role has counters of its own while
-    all of them share one head, one queue and one cache. A real device is counted as a whole.
+    all of them share one head, one queue and one cache. For real devices see :class:`RealDevices`.
     """
 
     role_devices: Mapping[Role, str]
     places: dict[Role, Path] = field(default_factory=dict)
     emulated: dict[str, EmulatedDisk] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
-    real: dict[str, RealDevice] = field(default_factory=dict)
-    _before: dict[str, DiskCounters | None] = field(default_factory=dict)
+    real: RealDevices = field(default_factory=lambda: RealDevices({}, {}))
     _opened_at: dict[Role, int | None] = field(default_factory=dict)
 
     def set_timing(self, on: bool) -> None:
@@ -64,10 +64,11 @@ class Storage:
         """Begin the measured phase: every counter reads zero from here."""
         for disk in self.emulated.values():
             disk.reset_stats()
-        self._before = {name: device.counters() for name, device in self.real.items()}
+        self.real.start()
 
     def stop_counting(self, elapsed_s: float) -> Counted:
         """What happened since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
+        real_io, real_infos = self.real.stop(elapsed_s)
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
         infos = [
             self._emulated_info(name, lateness_of(one, elapsed_s)).model_copy(
@@ -75,8 +76,8 @@ class Storage:
             )
             for name, one in stats.items()
         ]
-        infos += [self._real_info(name, device, elapsed_s) for name, device in self.real.items()]
-        io = {
+        infos += real_infos
+        io = real_io | {
             Role(partition.name): _role_io(name, partition)
             for name, disk in stats.items()
             for partition in disk.partitions.values()
@@ -115,11 +116,7 @@ class Storage:
     def describe(self) -> list[DeviceInfo]:
         """The devices without counters, for a run that was not measured."""
         emulated = [self._emulated_info(name, None) for name in self.emulated]
-        real = [
-            DeviceInfo(name=name, kind="real", path=str(device.path), roles=self.roles_on(name))
-            for name, device in self.real.items()
-        ]
-        return emulated + real
+        return emulated + self.real.describe()
 
     def roles_on(self, device: str) -> list[Role]:
         """Roles that live on one device."""
@@ -130,13 +127,10 @@ class Storage:
         roles = self.roles_on(name)
         return DeviceInfo(name=name, kind=profile.kind, profile=profile.name, roles=roles, lateness=lateness)
 
-    def _real_info(self, name: str, device: RealDevice, elapsed_s: float) -> DeviceInfo:
-        before, after = self._before.get(name), device.counters()
-        io = after.since(before, name, elapsed_s) if before and after else None
-        return DeviceInfo(name=name, kind="real", path=str(device.path), roles=self.roles_on(name), io=io)
 
-
-def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: ExitStack) -> Storage:
+def open_storage(
+    study: Study, plan: RunPlan, roles: Collection[Role], undo: ExitStack, *, by_role: bool = False
+) -> Storage:
     """Bring up every device that the placement uses, cut by the ``roles`` that the engine can place.
 
     Args:
@@ -144,6 +138,7 @@ def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: Exi
         plan: the placement, and the seed of the models.
         roles: roles to give a place.
         undo: takes down again whatever was brought up.
+        by_role: tell the requests of roles apart that share a real device, which costs a little.
 
     Raises:
         TierwiseError: if a device cannot be had.
@@ -151,11 +146,18 @@ def open_storage(study: Study, plan: RunPlan, roles: Collection[Role], undo: Exi
     placed = [role for role in sorted(roles) if is_placed(role, plan.placement)]
     storage = Storage({role: plan.placement.device_of(role) for role in placed})
     mounts = undo.enter_context(ledger.directory("mnt", parent=ledger.run_dir()))
+    real: dict[str, RealDevice] = {}
     for name in dict.fromkeys(storage.role_devices.values()):
         if study.devices[name].path is not None:
-            _use_real(storage, study, name, undo)
+            real[name] = _use_real(storage, study, name, undo)
         else:
             _bring_up(storage, study, name, plan.seed, mounts, undo)
+    storage.real = RealDevices(
+        real,
+        {role: (name, storage.places[role]) for role, name in storage.role_devices.items() if name in real},
+    )
+    if by_role:
+        storage.real.tell_roles_apart(undo)
     storage._opened_at = storage._total_written_bytes()
     return storage
 
@@ -173,14 +175,14 @@ def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path
     storage.places |= {Role(partition): path for partition, path in disk.mounts.items()}
 
 
-def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> None:
+def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> RealDevice:
     device = open_real_device(name, str(study.devices[name].path))
     directory = undo.enter_context(ledger.directory("tierwise", parent=device.path))
-    storage.real[name] = device
     for role in storage.roles_on(name):
         storage.places[role] = directory / role
         storage.places[role].mkdir()
         storage.places[role].chmod(0o711)
+    return device
 
 
 def lateness_of(stats: DiskStats, elapsed_s: float) -> Lateness | None:

@@ -91,7 +91,7 @@ def _total_io(parts: Sequence[tuple[RoleIo, float]]) -> RoleIo:
         device=ios[0].device,
         reads=sum(io.reads for io in ios),
         writes=sum(io.writes for io in ios),
-        flushes=sum(io.flushes for io in ios),
+        flushes=_sum(io.flushes for io in ios),
         discards=_sum(io.discards for io in ios),
         read_bytes=sum(io.read_bytes for io in ios),
         write_bytes=sum(io.write_bytes for io in ios),
@@ -102,11 +102,16 @@ def _total_io(parts: Sequence[tuple[RoleIo, float]]) -> RoleIo:
 
 def _total_device(same: Sequence[DeviceInfo], times_s: Sequence[float], elapsed_s: float) -> DeviceInfo:
     lateness = [(one.lateness, s) for one, s in zip(same, times_s, strict=True) if one.lateness is not None]
-    ios = [(one.io, s) for one, s in zip(same, times_s, strict=True) if one.io is not None]
+    ios = {
+        name: [
+            (io, s) for one, s in zip(same, times_s, strict=True) if (io := getattr(one, name)) is not None
+        ]
+        for name in ("io", "unattributed", "untraced")
+    }
     return same[0].model_copy(
         update={
             "lateness": _total_lateness(lateness, elapsed_s) if lateness else None,
-            "io": _total_io(ios) if ios else None,
+            **{name: _total_io(parts) if parts else None for name, parts in ios.items()},
         }
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import struct
+import time
 from pathlib import Path
 
 from tierwise.units import SECTOR_BYTES
@@ -20,6 +21,28 @@ _UNPLACED = 0x2 | 0x4 | 0x8 | 0x200
 
 Extent = tuple[int, int, int]
 """First sector on the file system's device, number of sectors, and offset in the file in bytes."""
+
+_PLACED_WITHIN_S = 60.0
+"""So long after the last write to a file the kernel has found a place for all of it."""
+
+
+class KnownExtents:
+    """Extents by file; one that nobody has written since it was asked for is not asked for again."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._placed: dict[Path, tuple[tuple[float, ...], list[Extent]]] = {}
+
+    def of(self, path: Path, status: os.stat_result) -> list[Extent]:
+        """Where a file lies, with the status that it has now."""
+        state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime)
+        known = self._placed.get(path)
+        if known is not None and known[0] == state:
+            return known[1]
+        extents = extents_of(path)
+        if time.time() - status.st_mtime > _PLACED_WITHIN_S:
+            self._placed[path] = (state, extents)
+        return extents
 
 
 def extents_of(path: Path) -> list[Extent]:

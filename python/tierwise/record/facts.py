@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import stat
-import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from tierwise.record.devices import Devices
-from tierwise.record.extents import Extent, extents_of
+from tierwise.record.extents import KnownExtents
 from tierwise.roles import Role
 
 RoleOf = Callable[[str], Role | None]
@@ -20,8 +19,6 @@ Facts = dict[str, Any]
 
 _DELETED = " (deleted)"
 _MOST_LINKS = 40
-_PLACED_WITHIN_S = 60.0
-"""So long after the last write to a file the kernel has found a place for all of it."""
 
 
 class FileFacts:
@@ -36,7 +33,7 @@ class FileFacts:
             root: of the recorded processes' file system, ``/proc/PID/root`` for a container's.
         """
         self._devices, self._role_of, self._root = devices, role_of, root
-        self._placed: dict[Path, tuple[tuple[float, ...], list[Extent]]] = {}
+        self._extents = KnownExtents()
 
     def resolve(self, paths_json: str, earlier: Mapping[str, Facts]) -> str:
         """A JSON list of paths answered by a list of :data:`Facts`: those of earlier, or else of now."""
@@ -60,24 +57,13 @@ class FileFacts:
         role = self._role_of("/" + str(place.relative_to(self._root))) or self._role_of(seen)
         device = self._device(place, status, role)
         wanted = device is not None and role is not None and self._devices.known[device].tells_places
-        extents = self._extents(place, status) if wanted and status is not None else []
+        extents = self._extents.of(place, status) if wanted and status is not None else []
         return {
             "role": None if role is None else str(role),
             "device": device,
             "size_bytes": 0 if status is None else status.st_size,
             "extents": [[device, *extent] for extent in extents],
         }
-
-    def _extents(self, place: Path, status: os.stat_result) -> list[Extent]:
-        """Where a file lies; one that nobody has written since it was asked for is not asked for again."""
-        state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime)
-        known = self._placed.get(place)
-        if known is not None and known[0] == state:
-            return known[1]
-        extents = extents_of(place)
-        if time.time() - status.st_mtime > _PLACED_WITHIN_S:
-            self._placed[place] = (state, extents)
-        return extents
 
     def _device(self, place: Path, status: os.stat_result | None, role: Role | None) -> int | None:
         """That of the file, or, when it is gone, of the nearest directory that is there."""

@@ -75,9 +75,16 @@ def run_part(run: RunResult) -> Part:
         space=run.space,
         waits=run.waits,
         io=run.io,
-        total_io=list(run.io.values()) or [device.io for device in run.devices if device.io],
+        total_io=_total_io(run),
         scores=run.scores,
     )
+
+
+def _total_io(run: RunResult) -> list[RoleIo]:
+    """Each device once: by role with what is no role's, or as a whole."""
+    by_role = {io.device for io in run.io.values()}
+    whole = [device.io for device in run.devices if device.io and device.name not in by_role]
+    return [*run.io.values(), *(one.unattributed for one in run.devices if one.unattributed), *whole]
 
 
 def lap_part(lap: LapResult) -> Part:

@@ -60,8 +60,9 @@ ROLE_COLOURS = {
     "temp": "place-3",
     "system": "baseline",
     "archive": "place-6",
+    "unattributed": "wait-client",
 }
-"""Role -> name of its colour, in the order that charts stack them."""
+"""Role -> name of its colour, in the order that charts stack them; the last is no role's."""
 _PLACES = 6
 _DARK_TEXT_ON: frozenset[WaitClass] = frozenset({"log_lock", "data_write"})
 _THEME_TEXT_ON: frozenset[WaitClass] = frozenset({"client", "other"})

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
+from tierwise.report.io_notes import UNATTRIBUTED, io_notes
 from tierwise.report.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
-from tierwise.results import Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
+from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
 from tierwise.roles import Role
 from tierwise.statistics import Interval, median_interval
 
@@ -29,11 +30,11 @@ class IoRow(Record):
     """I/O of one role or one device: medians over the valid runs. What no device told is ``None``."""
 
     name: str
-    """Of the role, or of the device."""
+    """Of the role, or what else it is of the device."""
     device: str
     reads: float
     writes: float
-    flushes: float
+    flushes: float | None
     read_bytes: float
     write_bytes: float
     mean_read_bytes: float | None
@@ -78,9 +79,19 @@ class Summary(Record):
     latency: dict[str, dict[str, Spread]]
     """Transaction name -> percentile -> µs."""
     io: list[IoRow]
-    """By role."""
+    """By role; then what was for no role's file on real devices that roles share."""
     device_io: list[IoRow]
-    """By device; on a real device, which roles share, all that there is."""
+    """Of whole real devices."""
+    io_notes: list[str]
+    """How far I/O by role can be believed on such devices, or why there is none."""
+
+    @property
+    def busy_io(self) -> list[IoRow]:
+        """Rows with a busy share, each device once: by role, or of the whole device."""
+        told = [row for row in self.io if row.busy_share is not None]
+        by_role = {row.device for row in told}
+        whole = [row for row in self.device_io if row.device not in by_role]
+        return told + [row.model_copy(update={"name": row.device}) for row in whole]
 
     @property
     def runs(self) -> int:
@@ -126,8 +137,9 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         ),
         waits=mean_waits([run.waits for run in valid if run.waits]),
         latency=_latencies(valid),
-        io=_role_rows(valid),
-        device_io=_device_rows(valid),
+        io=[*_role_rows(valid), *_device_rows(valid, UNATTRIBUTED, lambda device: device.unattributed)],
+        device_io=_device_rows(valid, "whole device", lambda device: device.io),
+        io_notes=io_notes(valid),
     )
 
 
@@ -170,13 +182,15 @@ def _role_rows(runs: Sequence[RunResult]) -> list[IoRow]:
     ]
 
 
-def _device_rows(runs: Sequence[RunResult]) -> list[IoRow]:
+def _device_rows(
+    runs: Sequence[RunResult], name: str, of: Callable[[DeviceInfo], RoleIo | None]
+) -> list[IoRow]:
     found: dict[str, list[tuple[RoleIo, float | None]]] = {}
     for run in runs:
         for device in run.devices:
-            if device.io is not None:
-                found.setdefault(device.name, []).append((device.io, measured_s(run)))
-    return [_io_row(name, parts) for name, parts in sorted(found.items())]
+            if (io := of(device)) is not None:
+                found.setdefault(device.name, []).append((io, measured_s(run)))
+    return [_io_row(name, parts) for _, parts in sorted(found.items())]
 
 
 def _io_row(name: str, parts: Sequence[tuple[RoleIo, float | None]]) -> IoRow:
@@ -193,7 +207,7 @@ def _io_row(name: str, parts: Sequence[tuple[RoleIo, float | None]]) -> IoRow:
         device=several[0].device,
         reads=median(io.reads for io in several),
         writes=median(io.writes for io in several),
-        flushes=median(io.flushes for io in several),
+        flushes=middle(lambda io: io.flushes),
         read_bytes=median(io.read_bytes for io in several),
         write_bytes=median(io.write_bytes for io in several),
         mean_read_bytes=middle(lambda io: _over(io.read_bytes, io.reads)),

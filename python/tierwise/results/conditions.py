@@ -35,7 +35,13 @@ class DeviceInfo(Record):
     write_amplification: float | None = None
     """Of a flash model: what it wrote to its medium over what it was told to write, since it came up."""
     io: RoleIo | None = None
-    """Totals of the whole device; on a real device, which roles share, the only counters there are."""
+    """Totals of the whole device, by the kernel's counters: of a real device."""
+    unattributed: RoleIo | None = None
+    """Of a real device that roles share: what was for no role's file, and all flushes."""
+    untraced: RoleIo | None = None
+    """Of the same: the kernel's counters less the roles' I/O and what is unattributed."""
+    not_by_role: str | None = None
+    """Why roles that share a real device have no I/O of their own."""
 
 
 class EngineInfo(Record):

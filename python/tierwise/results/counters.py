@@ -89,7 +89,8 @@ class RoleIo(Record):
     device: str
     reads: int
     writes: int
-    flushes: int
+    flushes: int | None
+    """``None`` where roles share a real device: a flush is for all of it."""
     discards: int | None = None
     read_bytes: int
     write_bytes: int

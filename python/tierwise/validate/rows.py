@@ -43,7 +43,7 @@ class Io(Record):
         return Io(
             reads=self.reads + more.reads,
             writes=self.writes + more.writes,
-            flushes=self.flushes + more.flushes,
+            flushes=self.flushes + (more.flushes or 0),
             read_bytes=self.read_bytes + more.read_bytes,
             written_bytes=self.written_bytes + more.write_bytes,
         )
@@ -107,21 +107,23 @@ class Row(Record):
 
 
 def storage_fields(
-    io: Mapping[Role, RoleIo], devices: Iterable[DeviceInfo], transactions: int | None, log_syncs: float
+    io: Mapping[Role, RoleIo], devices: Sequence[DeviceInfo], transactions: int | None, log_syncs: float
 ) -> dict[str, Any]:
     """What storage did in a run, as fields of its row.
 
     Args:
-        io: by role, of emulated disks.
+        io: by role; that of emulated disks is kept.
         devices: with their lateness.
         transactions: done meanwhile, if they were counted.
         log_syncs: flushes of the log as the engine counts them, where no device does.
     """
-    sums = {name: Io() for name in ("log", REST)} if io else {}
-    for role, one in io.items():
+    emulated = {device.name for device in devices if device.profile is not None}
+    kept = {role: one for role, one in io.items() if one.device in emulated}
+    sums = {name: Io() for name in ("log", REST)} if kept else {}
+    for role, one in kept.items():
         name = "log" if role == Role.LOG else REST
         sums[name] = sums[name].plus(one)
-    flushes = sums["log"].flushes if io else log_syncs
+    flushes = sums["log"].flushes if kept else log_syncs
     late = [device.lateness.share for device in devices if device.lateness is not None]
     return {
         "io": sums,

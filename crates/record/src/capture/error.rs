@@ -31,4 +31,11 @@ impl CaptureError {
         };
         Self::new(format!("tracing: {}: {error}", path.display()), fix)
     }
+
+    pub(crate) fn unreadable(error: &io::Error) -> Self {
+        Self::new(
+            format!("cannot read the events: {error}"),
+            "see that no core is switched off while recording",
+        )
+    }
 }

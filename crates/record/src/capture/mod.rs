@@ -5,6 +5,7 @@
 
 mod bpf;
 mod clients;
+mod completions;
 mod decode;
 mod error;
 mod family;
@@ -33,6 +34,7 @@ mod tracepoints;
 mod tracers;
 
 pub use clients::clients_in;
+pub use completions::Completions;
 pub use decode::Decoder;
 pub use error::CaptureError;
 pub use foreign::CpuTime;

@@ -126,7 +126,7 @@ fn read_until(
 }
 
 /// Reads pages until there is none.
-fn drain(
+pub(super) fn drain(
     mut pipe: &File,
     page: &mut [u8],
     mut keep: impl FnMut(&[u8]) -> io::Result<()>,
@@ -147,7 +147,7 @@ fn current_tid() -> i32 {
     unsafe { libc::gettid() }
 }
 
-fn page_bytes() -> usize {
+pub(super) fn page_bytes() -> usize {
     // SAFETY: takes no pointers.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)

@@ -1,7 +1,6 @@
 //! A capture: three instances of the tracer, switched on for one burst at a time.
 
 use std::collections::HashSet;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -139,7 +138,7 @@ impl Capture {
         // The kernel takes some 50 ms to let go of each program, in which it does nothing else for us.
         self.releasing = Some(thread::spawn(move || drop(running.watching)));
         let heard = running.reader.finish();
-        let heard = heard.map_err(|error| unreadable(&error))?;
+        let heard = heard.map_err(|error| CaptureError::unreadable(&error))?;
         burst.streams = heard.streams;
         burst.replies = heard.replies;
         burst.hear(heard.opens);
@@ -168,7 +167,7 @@ impl Capture {
         let (listeners, watching) = self.watch(&pids);
         let mut burst = self.surroundings(&family, &pids);
         let reader = Reader::start(self.tracers.pipes()?, listeners, &self.options);
-        let reader = reader.map_err(|error| unreadable(&error))?;
+        let reader = reader.map_err(|error| CaptureError::unreadable(&error))?;
         let cpu = CpuUse::now(reader.tid, &self.disk_servers(&family), &family);
         self.tracers.record()?;
         burst.start_ns = monotonic_ns();
@@ -225,13 +224,6 @@ impl Capture {
         let new = |thread: &LiveThread| !known.contains(&thread.tid);
         burst.new_threads = self.threads().into_iter().filter(new).collect();
     }
-}
-
-fn unreadable(error: &io::Error) -> CaptureError {
-    CaptureError::new(
-        format!("cannot read the events: {error}"),
-        "see that no core is switched off while recording",
-    )
 }
 
 fn thread_ids(pids: &[i32]) -> Vec<i32> {

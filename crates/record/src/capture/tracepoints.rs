@@ -119,10 +119,13 @@ pub const SCHEDULING: [(&str, Meaning); 6] = [
     ("sched/sched_process_exit", Meaning::Ended),
 ];
 
+/// A request to a block device is done.
+pub const COMPLETION: &str = "block/block_rq_complete";
+
 /// Of the whole machine: completions come in interrupts, under any thread.
 pub const DEVICES: [(&str, Meaning); 5] = [
     ("block/block_rq_issue", Meaning::Issue),
-    ("block/block_rq_complete", Meaning::Complete),
+    (COMPLETION, Meaning::Complete),
     ("io_uring/io_uring_submit_req", Meaning::UringSubmit),
     // Its name before Linux 6.3.
     ("io_uring/io_uring_submit_sqe", Meaning::UringSubmit),

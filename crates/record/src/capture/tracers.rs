@@ -106,7 +106,7 @@ fn add_calls(instance: &mut Instance, decoder: &mut Decoder) -> Result<(), Captu
     Ok(())
 }
 
-fn lacks(event: &str) -> CaptureError {
+pub(super) fn lacks(event: &str) -> CaptureError {
     CaptureError::new(
         format!("this kernel has no tracepoint {event}"),
         "record on a kernel of 5.10 or later with event tracing (CONFIG_FTRACE_SYSCALLS)",

@@ -20,6 +20,24 @@ pub struct DeviceRange {
 }
 
 impl DeviceRange {
+    /// The one that a request is for. A flush has no sector: it belongs to the first partition of its disk
+    /// until its file is known.
+    pub(crate) fn of(ranges: &[Self], number: u32, sector: u64, op: BlockOp) -> Option<Self> {
+        let mut ranges = ranges.iter();
+        let found = match op {
+            BlockOp::Flush => ranges.find(|range| range.number == number),
+            _ => ranges.find(|range| range.holds(number, sector)),
+        };
+        found.copied()
+    }
+
+    /// A sector of the disk as one of the recorded device.
+    pub(crate) fn within(&self, sector: u64) -> u64 {
+        sector
+            .saturating_sub(self.first_sector)
+            .saturating_add(self.offset_sectors)
+    }
+
     fn holds(&self, number: u32, sector: u64) -> bool {
         let end = match self.sectors {
             0 => u64::MAX,
@@ -68,6 +86,11 @@ fn letters(flags: [u8; 8]) -> Option<Letters> {
     })
 }
 
+/// What a request does, by the kernel's letters.
+pub(crate) fn operation(flags: [u8; 8]) -> Option<BlockOp> {
+    letters(flags).map(|letters| letters.op)
+}
+
 /// A request as its event tells it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told {
@@ -113,10 +136,7 @@ impl Blocks {
         self.underway.insert(key(&told, letters.op), index);
         self.rows.push(Block {
             device: range.device,
-            sector: told
-                .sector
-                .saturating_sub(range.first_sector)
-                .saturating_add(range.offset_sectors),
+            sector: range.within(told.sector),
             sectors: told.sectors,
             op: letters.op,
             fua: letters.fua,
@@ -131,14 +151,8 @@ impl Blocks {
         Some(index)
     }
 
-    /// A flush has no sector: it belongs to the first partition of its disk until its file is known.
     fn range(&self, told: &Told, op: BlockOp) -> Option<DeviceRange> {
-        let mut ranges = self.ranges.iter();
-        let found = match op {
-            BlockOp::Flush => ranges.find(|range| range.number == told.device),
-            _ => ranges.find(|range| range.holds(told.device, told.sector)),
-        };
-        found.copied()
+        DeviceRange::of(&self.ranges, told.device, told.sector, op)
     }
 
     pub(super) fn complete(&mut self, told: Told) {

@@ -17,7 +17,7 @@ pub struct Extent {
 
 /// A sector's file and the place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// Index of the file.
     pub file: u32,
     /// Where in the file.
@@ -33,12 +33,12 @@ struct Piece {
 
 /// All extents, without overlap; the latest to be told wins.
 #[derive(Debug, Default)]
-pub(super) struct Extents {
+pub(crate) struct Extents {
     pieces: BTreeMap<(u32, u64), Piece>,
 }
 
 impl Extents {
-    pub(super) fn insert(&mut self, file: u32, extent: Extent) {
+    pub(crate) fn insert(&mut self, file: u32, extent: Extent) {
         let end = extent.sector.saturating_add(extent.sectors);
         if end <= extent.sector {
             return;
@@ -94,7 +94,7 @@ impl Extents {
     }
 
     /// The file that a sector belongs to.
-    pub(super) fn find(&self, device: u32, sector: u64) -> Option<Place> {
+    pub(crate) fn find(&self, device: u32, sector: u64) -> Option<Place> {
         let (&(_, from), piece) = self.before(device, sector)?;
         (sector < piece.end).then(|| Place {
             file: piece.file,

@@ -30,12 +30,14 @@ use crate::{Event, EventKind, SwitchState};
 
 pub use blocks::DeviceRange;
 use blocks::Told;
+pub(crate) use blocks::operation;
 use burst::Burst;
 use calls::Tables;
 use checks::Totals;
 use classes::Presumed;
 use cores::Cores;
 pub use extents::Extent;
+pub(crate) use extents::Extents;
 pub use files::FileFacts;
 
 /// Makes rows of events, a burst at a time.

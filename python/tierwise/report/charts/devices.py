@@ -21,7 +21,7 @@ def busy_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
             "text": numbers.percent(io.busy_share),
         }
         for row in comparison.rows
-        for io in row.summary.io or row.summary.device_io
+        for io in row.summary.busy_io
         if io.busy_share is not None and (io.reads or io.writes or io.flushes)
     ]
     if not data:
@@ -54,13 +54,9 @@ def described_busy(comparison: Comparison) -> str:
     """The same chart in words."""
     parts = [
         f"{row.placement}: "
-        + ", ".join(
-            f"{io.name} {numbers.percent(io.busy_share)}"
-            for io in row.summary.io or row.summary.device_io
-            if io.busy_share is not None
-        )
+        + ", ".join(f"{io.name} {numbers.percent(io.busy_share)}" for io in row.summary.busy_io)
         for row in comparison.rows
-        if row.summary.io or row.summary.device_io
+        if row.summary.busy_io
     ]
     return f"Share of elapsed time in which the device was busy, by role. {'; '.join(parts)}."
 

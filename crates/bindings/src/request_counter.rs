@@ -1,0 +1,122 @@
+//! Requests to block devices by owner, for Python.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use tierwise_record::capture::CaptureError;
+use tierwise_record::timeline::{DeviceRange, Extent};
+use tierwise_record::{OwnedRequests, RequestCounter};
+
+use crate::interrupt::user_error;
+
+/// Counts requests by who owns the place that they are for.
+#[pyclass(frozen, name = "RequestCounter", module = "tierwise._core")]
+pub struct PyRequestCounter(Mutex<Option<RequestCounter>>);
+
+#[pymethods]
+impl PyRequestCounter {
+    /// Attaches. A stretch of a device has the device's index, the number of its disk, its first sector there, its
+    /// length in sectors, and its first sector on the device.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        tracefs: PathBuf,
+        instance: String,
+        stretches: Vec<(u32, u32, u64, u64, u64)>,
+    ) -> PyResult<Self> {
+        let devices = stretches.into_iter().map(range_of).collect();
+        py.detach(|| RequestCounter::attach(&tracefs, &instance, devices))
+            .map(|counter| Self(Mutex::new(Some(counter))))
+            .map_err(|error| user_error(py, &error, &error.fix))
+    }
+
+    /// Extents that belong to an owner: first sector on the device, sectors, and offset in the file in bytes.
+    fn place(
+        &self,
+        py: Python<'_>,
+        owner: u32,
+        device: u32,
+        extents: Vec<(u64, u64, u64)>,
+    ) -> PyResult<()> {
+        self.with(py, |counter| {
+            for (sector, sectors, offset_bytes) in extents {
+                let extent = Extent {
+                    device,
+                    sector,
+                    sectors,
+                    offset_bytes,
+                };
+                counter.place(owner, extent);
+            }
+            Ok(())
+        })
+    }
+
+    /// Counts from zero.
+    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, RequestCounter::begin)
+    }
+
+    /// Takes what completed until now.
+    fn count(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, RequestCounter::count)
+    }
+
+    /// Takes no more.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |counter| counter.stop())
+    }
+
+    /// Takes the rest, and gives what was counted as JSON.
+    fn end(&self, py: Python<'_>) -> PyResult<String> {
+        let counted = self.with(py, RequestCounter::end)?;
+        let rows: Vec<_> = counted.iter().map(told).collect();
+        Ok(serde_json::Value::from(rows).to_string())
+    }
+
+    /// Detaches. No error if that was done.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
+    }
+}
+
+impl PyRequestCounter {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        action: impl FnOnce(&mut RequestCounter) -> Result<T, CaptureError> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| {
+            let mut counter = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            counter.as_mut().map(action)
+        });
+        done.ok_or_else(|| PyValueError::new_err("the counter is closed"))?
+            .map_err(|error| user_error(py, &error, &error.fix))
+    }
+}
+
+fn range_of(stretch: (u32, u32, u64, u64, u64)) -> DeviceRange {
+    let (device, number, first_sector, sectors, offset_sectors) = stretch;
+    DeviceRange {
+        number,
+        first_sector,
+        sectors,
+        offset_sectors,
+        device,
+    }
+}
+
+fn told(one: &OwnedRequests) -> serde_json::Value {
+    serde_json::json!({
+        "device": one.device,
+        "owner": one.owner,
+        "reads": one.counts.reads,
+        "writes": one.counts.writes,
+        "flushes": one.counts.flushes,
+        "discards": one.counts.discards,
+        "read_bytes": one.counts.read_bytes,
+        "write_bytes": one.counts.write_bytes,
+    })
+}

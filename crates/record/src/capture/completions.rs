@@ -1,0 +1,53 @@
+//! Requests to block devices as they complete, of the whole machine, read when somebody asks.
+
+use std::path::Path;
+
+use super::decode::Decoder;
+use super::instance::Instance;
+use super::page::Records;
+use super::reader::{drain, page_bytes};
+use super::tracepoints::{COMPLETION, Meaning};
+use super::{CaptureError, tracers};
+use crate::Event;
+
+/// Room for each core: some 70,000 requests, between two times of asking.
+const BUFFER_BYTES: u64 = 4 << 20;
+
+/// A private instance of the tracer with one tracepoint.
+pub struct Completions {
+    instance: Instance,
+    decoder: Decoder,
+}
+
+impl Completions {
+    /// Makes the instance of this name; nothing is recorded yet.
+    pub fn attach(tracefs: &Path, name: &str) -> Result<Self, CaptureError> {
+        let mut decoder = Decoder::default();
+        let mut instance = Instance::create(tracefs, name, BUFFER_BYTES)?;
+        if !instance.add(COMPLETION, Meaning::Complete, &mut decoder) {
+            return Err(tracers::lacks(COMPLETION));
+        }
+        instance.enable()?;
+        Ok(Self { instance, decoder })
+    }
+
+    /// Records from now on, or no more; what was recorded stays until it is drained.
+    pub fn record(&self, on: bool) -> Result<(), CaptureError> {
+        self.instance.record(on)
+    }
+
+    /// Gives what was recorded since the last time, core by core.
+    pub fn drain(&self, mut sink: impl FnMut(&Event)) -> Result<(), CaptureError> {
+        let mut page = vec![0; page_bytes()];
+        for pipe in self.instance.pipes()? {
+            drain(&pipe.file, &mut page, |page| {
+                let events = Records::of(page)
+                    .filter_map(|(time_ns, record)| self.decoder.decode(pipe.cpu, time_ns, record));
+                events.for_each(|event| sink(&event));
+                Ok(())
+            })
+            .map_err(|error| CaptureError::unreadable(&error))?;
+        }
+        Ok(())
+    }
+}

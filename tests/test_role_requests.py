@@ -1,0 +1,137 @@
+"""Roles that share a real device, told apart by where their files lie."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from tiny_study import Watcher
+
+from tierwise import lab, study
+from tierwise.errors import TierwiseError
+from tierwise.host import ledger
+from tierwise.lab.role_requests import RoleRequests
+from tierwise.report.summary import summarise
+from tierwise.results import RoleIo, RunResult
+from tierwise.roles import Role
+
+pytestmark = [pytest.mark.privileged, pytest.mark.usefixtures("run_dir")]
+
+STUDY = """
+name = "shared"
+question = "?"
+engines = ["postgres"]
+workload = "single_commit"
+scale = 0.5
+clients = 2
+seconds = 4
+repeats = 1
+baseline = "two"
+[devices.fast]
+path = "{path}/fast"
+[devices.slow]
+path = "{path}/slow"
+[placements.two]
+log = "fast"
+default = "slow"
+[settings.postgres]
+shared_buffers = "16MB"
+"""
+FIGURES = ("reads", "writes", "discards", "read_bytes", "write_bytes")
+
+
+@pytest.fixture(params=["ext4", "xfs"])
+def device(request: pytest.FixtureRequest, open_path: Path) -> Iterator[Path]:
+    """A file system on a loop device, which stands for a disk."""
+    image, mount = open_path / "image", open_path / "mount"
+    mount.mkdir()
+    with image.open("wb") as file:
+        file.truncate(2 << 30)
+    subprocess.run([f"mkfs.{request.param}", "-q", image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, mount], check=True)
+    mount.chmod(0o755)
+    try:
+        yield mount
+    finally:
+        subprocess.run(["umount", mount], check=True)
+
+
+def measured(device: Path, out: Path) -> RunResult:
+    for name in ("fast", "slow"):
+        (device / name).mkdir()
+    directory = lab.run_study(study.parse(STUDY.format(path=device), "shared.toml"), out, Watcher(), seed=3)
+    (result,) = lab.results_in(directory)
+    assert result.status == "ok", result.problems
+    assert not ledger.entries()
+    return result
+
+
+def test_the_parts_are_the_devices_and_the_log_is_what_the_engine_wrote(device: Path, tmp_path: Path) -> None:
+    result = measured(device, tmp_path / "results")
+    told, other = sorted(result.devices, key=lambda one: one.unattributed is None)
+    assert told.io and told.unattributed and told.untraced and other.unattributed is None
+    parts = [*result.io.values(), told.unattributed, told.untraced]
+    for figure in FIGURES:
+        assert sum(getattr(part, figure) or 0 for part in parts) == getattr(told.io, figure), figure
+    assert abs(told.untraced.write_bytes) < 0.05 * told.io.write_bytes
+    assert result.counters and result.counters.log_bytes
+    # The log is written in pages, the last of which is written again by each commit.
+    assert result.io[Role.LOG].write_bytes >= 0.9 * result.counters.log_bytes
+    assert result.io[Role.LOG].write_bytes > 2 * _written(result.io, Role.DATA)
+    assert told.unattributed.flushes and result.io[Role.LOG].flushes is None
+    (note,) = summarise("two", [result], 1).io_notes
+    assert "told apart by where their files lie" in note
+
+
+def _written(io: dict[Role, RoleIo], role: Role) -> int:
+    return io[role].write_bytes if role in io else 0
+
+
+def test_each_role_has_the_bytes_of_its_own_files(device: Path) -> None:
+    places = {role: device / role for role in (Role.LOG, Role.DATA)}
+    for place in places.values():
+        place.mkdir()
+    with ExitStack() as undo:
+        requests = RoleRequests(places, undo)
+        for size in (1 << 20, 3 << 20):
+            requests.begin()
+            for role, factor in ((Role.LOG, 1), (Role.DATA, 2)):
+                _write(places[role] / "file", factor * size)
+            shares = requests.end()
+            assert shares.roles[Role.LOG]["write_bytes"] == size
+            assert shares.roles[Role.DATA]["write_bytes"] == 2 * size
+            (rest,) = shares.unattributed.values()
+            assert rest["flushes"] >= 1 and rest["write_bytes"] < size
+    assert not ledger.entries()
+
+
+def _write(path: Path, size_bytes: int) -> None:
+    subprocess.run(
+        ["dd", "if=/dev/urandom", f"of={path}", "bs=64K", f"count={size_bytes >> 16}", "conv=fsync"],
+        check=True,
+        capture_output=True,
+    )
+
+
+def test_a_place_without_a_device_is_refused(tmp_path: Path) -> None:
+    memory = Path("/dev/shm")
+    with ExitStack() as undo, pytest.raises(TierwiseError, match="no block device is under it"):
+        RoleRequests({Role.LOG: memory, Role.DATA: tmp_path}, undo)
+    assert not ledger.entries()
+
+
+def test_a_kernel_that_traces_nothing_leaves_the_whole_device(
+    device: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused() -> None:
+        raise TierwiseError("cannot record here: no tracefs", "use a kernel that has it")
+
+    monkeypatch.setattr("tierwise.lab.role_requests.Tracing.open", refused)
+    result = measured(device, tmp_path / "results")
+    assert not result.io
+    assert all(one.io is not None for one in result.devices)
+    (note,) = summarise("two", [result], 1).io_notes
+    assert "counted as a whole: cannot record here: no tracefs" in note
