@@ -37,7 +37,7 @@ import sys
 from tierwise.host import processes
 from tierwise.host.memory_limit import MemoryLimit
 with MemoryLimit.make(32 << 20) as limit:
-    script = "import time; time.sleep(3); bytes(99 << 20)"
+    script = "import time; time.sleep(3); bytearray(99 << 20)"
     child = processes.start("greedy", [sys.executable, "-c", script])
     limit.confine(child.pid)
     child.popen.wait()
