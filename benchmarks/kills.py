@@ -1,6 +1,7 @@
 """Kill ``run``, ``record``, ``disk`` and ``probe`` at random moments: is anything left, or a run lost?
 
-``python benchmarks/kills.py --count 1000`` takes an hour on two cores; it needs root. Each kill is a line of
+``python benchmarks/kills.py --count 1000`` takes an hour on two cores; it needs root,
+and nothing else of tierwise's may run meanwhile. Each kill is a line of
 ``--out``; called again, it goes on there. After each kill tierwise is started once, as a user would. Then
 there must be no entry in the ledger, process, mount, loop device, control group or temporary directory.
 """
@@ -79,16 +80,16 @@ def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
                     found.append(f"process {process.name} {(process / 'comm').read_text().strip()}")
             except OSError:
                 continue
-    groups = cgroups.ROOT.glob(f"*/{cgroups.PARENT}/*/")
-    found += [f"group {group}" for group in groups]
-    return found + [f"directory {name}" for name in temporary() - before]
+    return found + sorted(taken() - before)
 
 
-def temporary() -> set[str]:
-    """Directories of tierwise's in the system's temporary directory and in memory."""
+def taken() -> set[str]:
+    """Control groups of tierwise's, and its directories in the system's temporary directory and in memory."""
     kinds = ("*-home-*", "tierwise-*", "postgres-shared-*")
     places = (Path(tempfile.gettempdir()), Path("/dev/shm"))
-    return {str(path) for place in places for kind in kinds for path in place.glob(kind)}
+    groups = (f"{cgroups.PARENT}/*/", f"*/{cgroups.PARENT}/*/")
+    found = {f"directory {path}" for place in places for kind in kinds for path in place.glob(kind)}
+    return found | {f"group {path}" for kind in groups for path in cgroups.ROOT.glob(kind)}
 
 
 def finished_runs(folder: Path) -> set[str]:
@@ -102,7 +103,7 @@ def kill_once(number: int, run_dir: Path, folder: Path, how: signal.Signals) -> 
     """Start a command, end it, start tierwise once more, and see what is left."""
     draw = random.Random(number)
     what = COMMANDS[number % len(COMMANDS)]
-    before, runs = temporary(), finished_runs(folder)
+    before, runs = taken(), finished_runs(folder)
     with (folder / "said").open("wb") as said:
         process = subprocess.Popen(
             command_of(what, folder, draw), stdout=said, stderr=subprocess.STDOUT, start_new_session=True
