@@ -1,9 +1,9 @@
 """Kill ``run``, ``record``, ``disk`` and ``probe`` at random moments: is anything left, or a run lost?
 
-``python benchmarks/kills.py --count 1000`` takes an hour on two cores; it needs root,
-and nothing else of tierwise's may run meanwhile. Each kill is a line of
-``--out``; called again, it goes on there. After each kill tierwise is started once, as a user would. Then
-there must be no entry in the ledger, process, mount, loop device, control group or temporary directory.
+``python benchmarks/kills.py --count 1000`` takes an hour on two cores. It needs root, and nothing else of
+tierwise's may run meanwhile. Each kill is a line of ``--out``; called again, it goes on there. After each
+kill tierwise is started once, as a user would. Then there must be no entry in the ledger, process, mount,
+loop device, control group or temporary directory.
 """
 
 from __future__ import annotations
