@@ -62,7 +62,7 @@ class RealDevices:
     def stop(self, elapsed_s: float) -> tuple[dict[Role, RoleIo], list[DeviceInfo]]:
         """I/O by role and of each device since :meth:`start`, ``elapsed_s`` seconds ago."""
         after = {name: device.counters() for name, device in self._devices.items()}
-        shares = None if self._requests is None else self._requests.end()
+        shares = self._shares()
         whole = {
             name: now.since(before, name, elapsed_s)
             for name, now in after.items()
@@ -70,6 +70,14 @@ class RealDevices:
         }
         io = {role: one for role in self._names if (one := self._role_io(role, whole, shares)) is not None}
         return io, [self._info(name, whole.get(name), io, shares) for name in self._devices]
+
+    def _shares(self) -> Shares | None:
+        """What was counted by role; the counters of whole devices are good without it."""
+        try:
+            return None if self._requests is None else self._requests.end()
+        except TierwiseError as error:
+            self._not_by_role = str(error)
+            return None
 
     def describe(self) -> list[DeviceInfo]:
         """The devices without counters."""
@@ -114,7 +122,7 @@ def _io(name: str, counts: Counts) -> RoleIo:
 
 
 def _less(whole: RoleIo, parts: list[RoleIo]) -> RoleIo:
-    """What the whole has more than its parts together."""
-    figures = ("reads", "writes", "flushes", "discards", "read_bytes", "write_bytes")
+    """What the whole has more than its parts together; flushes are counted for disks, not for partitions."""
+    figures = ("reads", "writes", "discards", "read_bytes", "write_bytes")
     left = {name: getattr(whole, name) - sum(getattr(one, name) or 0 for one in parts) for name in figures}
-    return RoleIo.model_validate({"device": whole.device, **left})
+    return RoleIo.model_validate({"device": whole.device, "flushes": None, **left})

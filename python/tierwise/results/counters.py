@@ -90,7 +90,7 @@ class RoleIo(Record):
     reads: int
     writes: int
     flushes: int | None
-    """``None`` where roles share a real device: a flush is for all of it."""
+    """``None`` where roles share a real device: a flush is for all of it. It has them as ``unattributed``."""
     discards: int | None = None
     read_bytes: int
     write_bytes: int
