@@ -259,9 +259,9 @@ mod tests {
     #[test]
     fn a_place_that_changes_hands_counts_for_the_latest_owner() {
         let mut ledger = ledger(&[(DATA, 100, 100)]);
-        ledger.enter(&done(NUMBER, 2150, 8, "W"));
+        ledger.enter(&done(NUMBER, 2190, 8, "W"));
         place(&mut ledger, &[(LOG, 140, 20)]);
-        ledger.enter(&done(NUMBER, 2150, 8, "W"));
+        ledger.enter(&done(NUMBER, 2190, 8, "W"));
         let writes = |owner| ledger.counts[&(0, Some(owner))].writes;
         assert_eq!((writes(DATA), writes(LOG)), (1, 1));
     }
