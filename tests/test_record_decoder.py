@@ -99,7 +99,7 @@ def test_a_file_that_grew_is_asked_again_where_it_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr("tierwise.record.facts.extents_of", lambda path: asked.append(path) or [])
+    monkeypatch.setattr("tierwise.record.extents.extents_of", lambda path: asked.append(path) or [])
     file = tmp_path / "old"
     file.write_bytes(b"x")
     os.utime(file, (1, 1))
