@@ -31,7 +31,8 @@ mkdir -p /mnt/space /mnt/socket
 chown $ACCOUNT /mnt /mnt/space /mnt/socket
 cd /mnt
 $as "$BIN/initdb" -D /mnt/data --waldir /mnt/wal -A trust -U postgres --no-sync >/dev/null
-exec $as "$BIN/postgres" -D /mnt/data -k /mnt/socket -c listen_addresses= -c shared_memory_type=mmap -c wal_keep_size=1GB
+exec $as "$BIN/postgres" -D /mnt/data -k /mnt/socket -c listen_addresses= -c shared_memory_type=mmap \\
+    -c wal_keep_size=1GB
 """
 
 _PRIVATE_TMP = """
