@@ -54,6 +54,7 @@ def server(kind: str, home: Path, mount: str) -> Iterator[namespaces.Server]:
 
 
 @pytest.mark.privileged
+@pytest.mark.timed
 @pytest.mark.parametrize("kind", ["private /tmp", "own root"])
 def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
     out = home / "recording"
@@ -80,6 +81,7 @@ def test_a_device_that_only_the_container_mounts(kind: str, home: Path) -> None:
 
 
 @pytest.mark.privileged
+@pytest.mark.timed
 def test_a_server_with_users_of_its_own(home: Path) -> None:
     out, place = home / "recording", home / "place"
     place.mkdir()
