@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from checks.studies import STUDY
-from checks.tools import left_behind, tierwise, work_folder
+from checks.tools import left_behind, tierwise, until, work_folder
 
 
 def killed_study() -> None:
@@ -16,48 +16,29 @@ def killed_study() -> None:
     folder = work_folder("killed")
     file = folder / "study.toml"
     file.write_text(STUDY.format(engine="postgres", memory="256M", workload="single_commit"), "utf-8")
-    found = []
-    for wait_s in (0, 20):
-        with subprocess.Popen(
-            ["tierwise", "run", str(file), "--out", str(folder / "results")], **_QUIET
-        ) as study:
-            while study.poll() is None and not list(Path("/run/tierwise").glob("disk-*.json")):
-                time.sleep(0.1)
-            time.sleep(wait_s)
-            study.kill()
-        before = left_behind()
-        assert before, "the study had ended before it was killed"
-        tierwise("clean")
-        assert not left_behind(), left_behind()
-        found.append(f"{len(before)} things left by kill -9 after {wait_s} s")
-    print(f"{', '.join(found)}; clean left none")
+    study = ["run", file, "--out", folder / "results"]
+    found = [_killed(study, "disk", wait_s) for wait_s in (0, 20)]
+    print(f"{found} things left by kill -9; clean left none")
 
 
 def killed_recording() -> None:
     """A recording that was killed leaves no tracing."""
-    folder = work_folder("killed-recording")
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
-    command = [
-        "tierwise",
-        "record",
-        "-o",
-        str(folder / "of"),
-        "--rules",
-        "sqlite",
-        "--for",
-        "60",
-        "--",
-        *sleeper,
-    ]
-    with subprocess.Popen(command, **_QUIET) as recorder:
-        while recorder.poll() is None and not list(Path("/run/tierwise").glob("tracing-*.json")):
-            time.sleep(0.1)
-        time.sleep(3)
-        recorder.kill()
-    assert left_behind(), "the recording had ended before it was killed"
+    recording = ["record", "-o", work_folder("killed-recording") / "of", "--rules", "sqlite", "--for", "60"]
+    print(f"{_killed([*recording, '--', *sleeper], 'tracing', 3)} things left by kill -9; clean left none")
+
+
+def _killed(command: list[str | Path], kind: str, wait_s: float) -> int:
+    """Kill tierwise that long after an entry of the ledger, then clean; gives how much was left before."""
+    with subprocess.Popen(["tierwise", *map(str, command)], **_QUIET) as process:
+        until(lambda: process.poll() is not None or list(Path("/run/tierwise").glob(f"{kind}-*.json")))
+        time.sleep(wait_s)
+        process.kill()
+    before = left_behind()
+    assert before, "it had ended before it was killed"
     tierwise("clean")
     assert not left_behind(), left_behind()
-    print("nothing left")
+    return len(before)
 
 
 _QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}

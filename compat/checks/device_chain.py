@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from checks.tools import about, left_behind, run, tierwise, work_folder
+from checks.tools import about, left_behind, query, run, tierwise, work_folder
 
 _COMMITS = """
 import os, sys, time
@@ -22,16 +21,10 @@ while time.monotonic() < end:
     number += 1
 """
 
-_WRITES = """
-import json, sys
-from pathlib import Path
-from tierwise.recording import Recording
-rows = Recording.open(Path(sys.argv[1])).connect().execute(
+_WRITES = (
     "SELECT role, count(*) FROM blocks JOIN files USING (file) "
     "WHERE op = 'write' AND role IS NOT NULL GROUP BY role"
-).fetchall()
-print(json.dumps(dict(rows)))
-"""
+)
 
 
 @dataclass(frozen=True)
@@ -174,8 +167,7 @@ def _examine(folder: Path, log: Path, data: Path) -> Found:
     for name in ("compat-", '"dm-0', '"loop0', '"md127', folder.name):
         assert name not in text, f"{name} is in: {text}"
     assert devices["log"]["chain"][0]["kind"] in _probed(log), "probe does not show the chain"
-    writes = json.loads(run("python3", "-c", _WRITES, recording))
-    return Found(devices, writes, "\n".join(told["warnings"]))
+    return Found(devices, dict(query(recording, _WRITES)), "\n".join(told["warnings"]))
 
 
 def _require_requests(found: Found) -> None:

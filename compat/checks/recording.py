@@ -5,7 +5,17 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from checks.tools import about, left_behind, pgbench, postgres_programs, run, tierwise, until, work_folder
+from checks.tools import (
+    about,
+    left_behind,
+    pgbench,
+    postgres_programs,
+    query,
+    run,
+    tierwise,
+    until,
+    work_folder,
+)
 
 
 def under_systemd() -> None:
@@ -57,14 +67,9 @@ def _record(unit: str, recording: Path) -> None:
 
 def _use(recording: Path, below: str) -> str:
     """Roles by path, and each command's first line."""
-    script = (
-        "import sys; from pathlib import Path; from tierwise.recording import Recording; "
-        "c = Recording.open(Path(sys.argv[1])).connect(); "
-        'print(c.execute("SELECT role, count(*) FROM files WHERE starts_with(path, ?) GROUP BY role", '
-        "[sys.argv[2]]).fetchall())"
-    )
-    roles = run("python3", "-c", script, recording, below)
-    assert "'log'" in roles and "'data'" in roles, roles
+    counted = f"SELECT role, count(*) FROM files WHERE starts_with(path, '{below}') GROUP BY role"
+    roles = dict(query(recording, counted))
+    assert {"log", "data"} <= set(roles), roles
     found = about(recording)
     assert found["losses"]["lost_events"] == 0, found["losses"]
     questions = (
@@ -75,7 +80,7 @@ def _use(recording: Path, below: str) -> str:
     said = [tierwise(command, recording, *rest, status=None) for command, *rest in questions]
     first = " / ".join(text.strip().splitlines()[0] for text in said)
     seen = f"{found['losses']['recorded_events']} events, {found['transactions']} transactions"
-    return f"{roles.strip()}; {seen}; {first}"
+    return f"{roles}; {seen}; {first}"
 
 
 CHECKS = [under_systemd, on_an_emulated_disk]

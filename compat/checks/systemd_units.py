@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from checks.tools import about, left_behind, postgres_programs, run, tierwise, until, work_folder
+from checks.tools import about, left_behind, postgres_programs, query, run, tierwise, until, work_folder
 
 UNIT = "compat-postgres"
 PLACE = Path("/var/lib/compat-postgres")
 
-_FILES = """
-import json, sys
-from pathlib import Path
-from tierwise.recording import Recording
-print(json.dumps(Recording.open(Path(sys.argv[1])).connect().execute(
-    "SELECT path, role, device, size_bytes FROM files WHERE role IS NOT NULL"
-).fetchall()))
-"""
+_FILES = "SELECT path, role, device, size_bytes FROM files WHERE role IS NOT NULL"
 
 
 def protected_system() -> None:
@@ -49,7 +41,7 @@ def _recorded(place: Path, properties: list[str], *, by_engine: bool) -> None:
         tierwise("record", "-o", folder / "of", *who, "--for", "20s", "--duty", "1/2", status=None)
     assert not left_behind(), left_behind()
     told = about(folder / "of")
-    files = json.loads(run("python3", "-c", _FILES, folder / "of"))
+    files = query(folder / "of", _FILES)
     outside = [path for path, *_ in files if not Path(path).is_relative_to(place)]
     assert files and not outside, outside
     sizes = {role: max(row[3] for row in files if row[1] == role) for role in {row[1] for row in files}}

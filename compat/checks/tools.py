@@ -6,13 +6,19 @@ import contextlib
 import json
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 RECORDINGS = Path(__file__).parents[1] / "examples" / "recordings"
 GROUPS = Path("/sys/fs/cgroup")
 WORK = Path("/var/tmp/compat")
+_QUERY = """
+import json, sys
+from pathlib import Path
+from tierwise.recording import Recording
+print(json.dumps(Recording.open(Path(sys.argv[1])).connect().execute(sys.argv[2]).fetchall()))
+"""
 
 
 def run(*command: str | Path, user: str | None = None, status: int | None = 0) -> str:
@@ -35,12 +41,17 @@ def tierwise(*arguments: str | Path, user: str | None = None, status: int | None
     return run("tierwise", *arguments, user=user, status=status)
 
 
-def until(condition: Any, limit_s: float = 120) -> None:
+def until(condition: Callable[[], object], limit_s: float = 120) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < deadline, f"not so after {limit_s} s"
         time.sleep(0.2)
+
+
+def passed_on() -> set[str]:
+    """Controllers that the root control group passes on."""
+    return set((GROUPS / "cgroup.subtree_control").read_text("ascii").split())
 
 
 def left_behind() -> list[str]:
@@ -96,3 +107,9 @@ def about(recording: Path) -> dict[str, Any]:
     """What a recording says of itself."""
     content: dict[str, Any] = json.loads((recording / "about.json").read_text("utf-8"))
     return content
+
+
+def query(recording: Path, sql: str) -> list[list[Any]]:
+    """Rows of a query to a recording."""
+    rows: list[list[Any]] = json.loads(run("python3", "-c", _QUERY, recording, sql))
+    return rows

@@ -14,7 +14,9 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Literal
 
 from tierwise.errors import TierwiseError
 
@@ -70,14 +72,20 @@ def _make(hierarchy: Path | None, name: str) -> Path | None:
 
 
 def _pass_on(root: Path) -> None:
-    """Give the groups of tierwise the controllers that the machine has."""
-    wanted = _controllers(root).intersection(_CONTROLLERS)
-    added = wanted - _controllers(root, "cgroup.subtree_control")
-    if added:
-        os.setxattr(root / PARENT, _ADDED, " ".join(sorted(added)).encode("ascii"))
-    for group in (root, root / PARENT):
-        for controller in wanted - _controllers(group, "cgroup.subtree_control"):
-            (group / "cgroup.subtree_control").write_text(f"+{controller}")
+    """Give the groups of tierwise the controllers that the machine has, as far as the kernel lets it."""
+    added = _controllers(root).intersection(_CONTROLLERS) - _controllers(root, "cgroup.subtree_control")
+    with contextlib.suppress(OSError):
+        if added:
+            os.setxattr(root / PARENT, _ADDED, " ".join({*added, *_added(root)}).encode("ascii"))
+            _switch(root, "+", added)
+    _switch(root / PARENT, "+", _controllers(root / PARENT).intersection(_CONTROLLERS))
+
+
+def _switch(group: Path, sign: Literal["+", "-"], controllers: Iterable[str]) -> None:
+    """Let the groups within a group have controllers, or no more; what the kernel refuses is left."""
+    for controller in controllers:
+        with contextlib.suppress(OSError):
+            (group / "cgroup.subtree_control").write_text(f"{sign}{controller}")
 
 
 def _added(root: Path) -> list[str]:
@@ -104,8 +112,7 @@ def _remove(hierarchy: Path | None, name: str) -> None:
     added = _added(hierarchy)
     with contextlib.suppress(OSError):
         (hierarchy / PARENT).rmdir()
-        for controller in added:
-            (hierarchy / "cgroup.subtree_control").write_text(f"-{controller}")
+        _switch(hierarchy, "-", added)
 
 
 def make_process_group(name: str) -> int | None:
@@ -143,7 +150,7 @@ def members(group: Path) -> list[int]:
 
 def remove_process_group(name: str) -> None:
     """Remove the groups of a process that has ended."""
-    for hierarchy in (_unified(), _block_io()):
+    for hierarchy in {_unified(), _block_io()}:
         _remove(hierarchy, name)
 
 
