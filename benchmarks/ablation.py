@@ -2,10 +2,10 @@
 
 ``python benchmarks/ablation.py FOLDER [--only MECHANISM...]`` judges rounds of ``tierwise validate`` in a
 folder, with their recordings, once as they are and once for each mechanism switched off. The intervals of a
-family of clients hold the error that was learnt, without the mechanism too, from all other families. Printed
-as a Markdown table: the mean interval score (lower is better); the mean of |ln(predicted / measured)|, and of
-|ln(reproduced / recorded)|, which no difference between two runs disturbs; how much each rises without the
-mechanism, with a 95 % bootstrap interval over cases. Nothing is measured.
+family of clients hold the error that was calibrated from all other families, also without the mechanism.
+Printed as a Markdown table: the mean interval score (lower is better); the mean of |ln(predicted/measured)|,
+and of |ln(reproduced / recorded)|, which no difference between two runs disturbs; how much each rises
+without the mechanism, with a 95 % bootstrap interval over cases. Nothing is measured.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tierwise import _core, validate
-from tierwise.validate.accuracy import Accuracy, summary
+from tierwise import _core
+from tierwise import validation as validate
+from tierwise.validation.accuracy import Accuracy, summary
 
 RESAMPLES = 2000
 CHANCE = 0.002

@@ -26,7 +26,7 @@ from tierwise import _core, engines
 from tierwise.engines.base import Engine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.host import ledger
-from tierwise.workload import Workload
+from tierwise.workloads import Workload
 
 BAR = 1.5
 SEED = 11

@@ -16,10 +16,10 @@ from pathlib import Path
 import duckdb
 
 from tierwise import _core
-from tierwise.dss import answers
-from tierwise.dss.parameters import QUERIES
-from tierwise.program import Program
-from tierwise.workload import Workload
+from tierwise.workloads import Workload
+from tierwise.workloads.dss import answers
+from tierwise.workloads.dss.parameters import QUERIES
+from tierwise.workloads.program import Program
 
 SCALE_FACTOR = 1.0
 

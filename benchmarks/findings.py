@@ -55,15 +55,17 @@ def arguments(name: str) -> list[str]:
     """What ``tierwise`` is told for one study."""
     wanted = SPEC["studies"][name]
     scale = ["--scale", str(wanted["scale"])] if "scale" in wanted else []
-    placements = [part for one in wanted["placements"] for part in ("--placement", one)]
+    placements = ["--placements", ",".join(wanted["placements"]), "--only"]
     repeats = str(wanted.get("repeats", SPEC["repeats"]))
-    return ["run", study_of(name), "--quick", *scale, "--repeats", repeats, *placements]
+    return ["study", "run", study_of(name), "--quick", *scale, "--repeats", repeats, *placements]
 
 
 def run_study(name: str, results: Path) -> None:
     """Run one study; one that fails leaves its findings undecided."""
     out = str(results / name)
-    subprocess.run([sys.executable, "-m", "tierwise", *arguments(name), "--out", out], check=False, cwd=ROOT)
+    subprocess.run(
+        [sys.executable, "-m", "tierwise", *arguments(name), "--output", out], check=False, cwd=ROOT
+    )
 
 
 def runs_of(name: str, results: Path) -> list[RunResult]:

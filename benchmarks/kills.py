@@ -56,15 +56,15 @@ def command_of(what: str, folder: Path, draw: random.Random) -> list[str]:
     if what == "run":
         study = folder / "kills.toml"
         study.write_text(STUDY.format(engine=draw.choice(["postgres", "sqlite"])), "utf-8")
-        return [*tierwise, "run", str(study), "--out", str(folder / "results")]
+        return [*tierwise, "study", "run", str(study), "--output", str(folder / "results")]
     if what == "record":
         out = folder / f"recording-{draw.getrandbits(32)}"
         command = ["--", sys.executable, "-c", SLEEPER]
-        return [*tierwise, "record", "-o", str(out), "--rules", "sqlite", "--for", "30", *command]
+        return [*tierwise, "record", "-o", str(out), "--rules", "sqlite", "--duration", "30s", *command]
     if what == "disk":
         size = ["--profile", "ssd-sata-dc", "--size", "256M"]
         return [*tierwise, "disk", "up", "kills", *size, "--mount", str(folder / "mount")]
-    return [*tierwise, "probe", str(folder), "--size", "256M"]
+    return [*tierwise, "device", "probe", str(folder), "--size", "256M"]
 
 
 def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
@@ -136,6 +136,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/kills.jsonl"))
     arguments = parser.parse_args()
     how = signal.Signals[f"SIG{arguments.signal}"]
+    # A shell starts background jobs with SIGINT ignored, which the commands would inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     done = arguments.out.read_text("utf-8").splitlines() if arguments.out.exists() else []
     with tempfile.TemporaryDirectory(prefix="kills-") as name:

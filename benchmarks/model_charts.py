@@ -12,10 +12,10 @@ from pathlib import Path
 
 import altair as alt
 
-from tierwise import profiles
-from tierwise.drive_files import import_drive
-from tierwise.profiles import Profile
-from tierwise.simulation import Job, simulate
+from tierwise.device_models import profiles
+from tierwise.device_models.measured_drives import import_drive
+from tierwise.device_models.profiles import Profile
+from tierwise.device_models.simulation import Job, simulate
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

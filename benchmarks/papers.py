@@ -1,7 +1,7 @@
 """The papers' experiments, predicted for the papers' machines; writes benchmarks/predicted.json.
 
 ``python benchmarks/papers.py`` makes one recording of each experiment that papers.toml names, with
-``tierwise run … --record``, then predicts; ``--predict-only`` predicts from the recordings of earlier calls.
+``tierwise study run … --record``, then predicts; ``--predict-only`` uses the recordings of earlier calls.
 benchmarks/findings.py puts what was written into docs/findings.md.
 """
 
@@ -15,7 +15,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.predict import Prediction, Predictor, Question, estimates
 from tierwise.report.predicted_papers import PredictedPaper
 
@@ -45,8 +45,8 @@ def main() -> None:
 def record(wanted: dict[str, Any], recordings: Path) -> None:
     """One run of the experiment, recorded."""
     folder = recordings / wanted["experiment"].replace(" ", "-")
-    arguments = ["run", *wanted["record"], "--repeats", "1", "--record", str(folder)]
-    out = ["--out", str(folder / "results"), "--fresh"]
+    arguments = ["study", "run", *wanted["record"], "--repeats", "1", "--record", str(folder)]
+    out = ["--output", str(folder / "results"), "--fresh"]
     subprocess.run([sys.executable, "-m", "tierwise", *arguments, *out], check=False, cwd=ROOT)
 
 

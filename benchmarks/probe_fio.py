@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 
 from tierwise import _core
-from tierwise.probing.samples import CRYSTALDISKMARK, settle
+from tierwise.probe.samples import CRYSTALDISKMARK, settle
 from tierwise.results.measurements import PatternResult
 
 BAR = 0.10

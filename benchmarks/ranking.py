@@ -1,7 +1,7 @@
-"""Bars of ranking: 4,096 placements of a recording within a minute, and in the order of a longer look.
+"""Bars of ranking: 4,096 placements of a recording within a minute, in the order of a longer look.
 
 ``python benchmarks/ranking.py [RECORDING...]``; the recordings that ship, if none is named. Four roles are
-placed on eight devices in every way, as ``tierwise predict --all`` replays them first: under one seed, for
+placed on eight devices in every way, as ``tierwise predict --devices`` replays them: under one seed, for
 few transactions. Some of them are replayed again as a prediction is, for longer and under three seeds: how
 many pairs that differ by more than 5 % the quick look has in the same order, and how much the best of its
 first ten falls short of the best of all. Exit status 1 if a bar is missed.
@@ -19,10 +19,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tierwise.predict import Question
+from tierwise.predict import Scenario
 from tierwise.predict.ranking import ENOUGH, SPAN_S
 from tierwise.predict.replayed import Outcome
-from tierwise.predict.replayer import Asked, Replayer
+from tierwise.predict.replayer import Replayer, SimulationRequest
 
 TIME_BAR_S = 60.0
 ORDER_BAR = 0.95
@@ -56,14 +56,17 @@ def _judged(path: Path) -> bool:
     begin_s = time.perf_counter()
     replayer = Replayer.open(path)
     opened_s = time.perf_counter() - begin_s
-    questions = _questions(replayer)
+    scenarios = _questions(replayer)
     begin_s = time.perf_counter()
-    quick = _rates(replayer, [Asked(question, 0, SPAN_S, enough=ENOUGH) for question in questions])
+    quick = _rates(
+        replayer, [SimulationRequest(scenario, 0, SPAN_S, enough=ENOUGH) for scenario in scenarios]
+    )
     took_s = time.perf_counter() - begin_s
-    chosen = sorted(random.Random(0).sample(range(len(questions)), LOOKED_AT_LONGER))
+    chosen = sorted(random.Random(0).sample(range(len(scenarios)), LOOKED_AT_LONGER))
     begin_s = time.perf_counter()
     seeds = [
-        _rates(replayer, [Asked(questions[one], seed) for one in chosen]) for seed in range(1, SEEDS + 1)
+        _rates(replayer, [SimulationRequest(scenarios[one], seed) for one in chosen])
+        for seed in range(1, SEEDS + 1)
     ]
     longer_s = time.perf_counter() - begin_s
     longer = [statistics.fmean(rates) for rates in zip(*seeds, strict=True)]
@@ -74,7 +77,7 @@ def _judged(path: Path) -> bool:
         f"{', done once' if work.once else ''}; opened in {opened_s:.2f} s"
     )
     print(
-        f"  {len(questions):,} placements in {took_s:.1f} s on {os.cpu_count()} processors "
+        f"  {len(scenarios):,} placements in {took_s:.1f} s on {os.cpu_count()} processors "
         f"(bar {TIME_BAR_S:.0f} s); {LOOKED_AT_LONGER} for longer, {SEEDS} seeds: {longer_s:.1f} s"
     )
     print(
@@ -85,15 +88,15 @@ def _judged(path: Path) -> bool:
     return took_s <= TIME_BAR_S and order >= ORDER_BAR
 
 
-def _questions(replayer: Replayer) -> list[Question]:
+def _questions(replayer: Replayer) -> list[Scenario]:
     """The busiest roles on the devices, in every way."""
     busy = {one.role: one.busy_s for one in replayer.reproduce([0], SPAN_S).outcomes[0].io}
     roles = sorted(replayer.work.footprints, key=lambda role: -busy.get(role, 0.0))[:ROLES]
     places = itertools.product(DEVICES, repeat=len(roles))
-    return [Question(placement=dict(zip(map(str, roles), place, strict=True))) for place in places]
+    return [Scenario(placement=dict(zip(map(str, roles), place, strict=True))) for place in places]
 
 
-def _rates(replayer: Replayer, asked: Sequence[Asked]) -> list[float]:
+def _rates(replayer: Replayer, asked: Sequence[SimulationRequest]) -> list[float]:
     """Units of work a second."""
     outcomes = replayer.ask(asked)
     assert all(isinstance(one, Outcome) for one in outcomes), "these devices are large enough for any example"

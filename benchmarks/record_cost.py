@@ -28,12 +28,12 @@ from pathlib import Path
 from typing import Any
 
 from tierwise import engines
+from tierwise.capture import Schedule, Session, Target, of_pid, record_running
+from tierwise.capture import rules as rule_files
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import cpu, ledger
 from tierwise.predict.estimates import estimate
-from tierwise.record import Schedule, Session, Target, of_pid, record_running
-from tierwise.record import rules as rule_files
 
 COST_BAR = 0.03
 SIZE_BAR_MB_PER_MIN = 60.0

@@ -21,13 +21,13 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from tierwise.errors import TierwiseError
-from tierwise.predict import Question, predict
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import Scenario, predict
 
 QUESTIONS = [
-    Question(),
-    Question(placement={"all": "ssd-nvme-dc"}),
-    Question(placement={"all": "hdd-7k2"}),
+    Scenario(),
+    Scenario(placement={"all": "ssd-nvme-dc"}),
+    Scenario(placement={"all": "hdd-7k2"}),
 ]
 FEWEST_BURSTS = 8
 TIMES = {"states": "start_ns", "calls": "start_ns", "blocks": "issued_ns"}

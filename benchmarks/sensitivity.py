@@ -96,10 +96,10 @@ def _figures(folders: list[Path]) -> Figures:
     core = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = core
     spec.loader.exec_module(core)
-    from tierwise.errors import TierwiseError  # after the extension that it is to use
-    from tierwise.predict.question import Question
+    from tierwise.model.errors import TierwiseError  # after the extension that it is to use
     from tierwise.predict.replayed import Outcome
-    from tierwise.predict.replayer import Asked, Replayer
+    from tierwise.predict.replayer import Replayer, SimulationRequest
+    from tierwise.predict.scenario import Scenario
 
     def rate(outcome: object) -> float | None:
         if isinstance(outcome, Outcome) and outcome.turns > 0:
@@ -107,14 +107,14 @@ def _figures(folders: list[Path]) -> Figures:
         return None
 
     figures: Figures = {}
-    questions = [Question(placement={"all": device}) for device in PLACEMENTS]
+    scenarios = [Scenario(placement={"all": device}) for device in PLACEMENTS]
     for path in sorted(about.parent for folder in folders for about in folder.rglob("about.json")):
         try:
             replayer = Replayer.open(path)
             again = replayer.reproduce([0], SPAN_S)
         except TierwiseError:
             continue
-        answers = replayer.ask([Asked(question, seed=0, span_s=SPAN_S) for question in questions])
+        answers = replayer.ask([SimulationRequest(scenario, seed=0, span_s=SPAN_S) for scenario in scenarios])
         figures[str(path)] = math.log1p(again.error), [rate(answer) for answer in answers]
     return figures
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
+
+from tierwise.model.progress import ProgressCallback
 
 MEMORY = "4G"
 CORES = 2
 
 
-def boot(folder: Path, image: Path, limit_s: float, progress: Callable[[str], None]) -> Path:
+def boot(folder: Path, image: Path, limit_s: float, progress: ProgressCallback) -> Path:
     """Boot the kernel of ``folder``/root with the image, until the guest powers off; give its report.
 
     Args:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from tierwise.host.disk import EmulatedDisk
+from tierwise.host.disk.disk import EmulatedDisk
 
 
 def write_without_flush(descriptor: int, data: bytes, offset: int) -> None:

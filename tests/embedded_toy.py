@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.embedded.engine import EmbeddedEngine
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
 
 
 class ToyAdapter:

@@ -5,12 +5,12 @@ few statements are written twice: :data:`SQL`, which every SQL engine here takes
 :data:`OBJECTS`, their twins for the dialect ``objects``. All work is done by the engine's own clients, so a
 case needs no connection of its own.
 
-What an engine cannot do is in its ``Engine.gaps``, each with the reason, and the suite holds it to that: the
+What an engine cannot do is in its ``Engine.unsupported``, each with the reason. The suite checks that: the
 keys are roles that it cannot place, fields of ``Counters`` that it cannot tell, ``memory`` and
 ``parallelism`` if it takes no such limit, ``space``, or a capability of the engine's own naming. A role that
 is neither placed nor a gap fails, and so does a counter that is absent without being a gap, or a gap and
-there all the same. ``EngineCase.gaps`` names the tests that a gap makes impossible; they are skipped with its
-reason.
+there all the same. ``EngineCase.unsupported`` names the tests that this makes impossible; they are
+skipped with the reason.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from typing import Any
 
 from tierwise import engines
 from tierwise.engines.base import Clients, Engine, Limits
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 ROWS = 30_000
 BODY_BYTES = 100
@@ -94,8 +94,8 @@ class EngineCase:
     shown_limits: Mapping[str, str]
     """Settings that :data:`LIMITS` decides, as the engine shows them."""
     statements: Statements = SQL
-    gaps: Mapping[str, str] = field(default_factory=dict)
-    """Tests that cannot be passed, each with the key of ``Engine.gaps`` that says why."""
+    unsupported: Mapping[str, str] = field(default_factory=dict)
+    """Tests that cannot be passed, each with the key of ``Engine.unsupported`` that says why."""
 
     def create(self, *, plain: bool = True) -> Engine:
         """The engine with its defaults, or with the case's setting and limits."""
@@ -113,7 +113,7 @@ class EngineCase:
 
     def reason(self, test: str) -> str | None:
         """Why the engine cannot pass a test, in its own words; ``None`` if it can."""
-        return self.create().gaps[self.gaps[test]] if test in self.gaps else None
+        return self.create().unsupported[self.unsupported[test]] if test in self.unsupported else None
 
     def program(self, *, rows: int = ROWS, first: int = 1) -> str:
         """All transactions; ``id`` is drawn from ``first`` on."""

@@ -63,8 +63,8 @@ class FakeReplay:
         outcomes = [self._outcome(scenario | {"seed": seed}, [], 1 + self.error) for seed in seeds]
         return json.dumps({"outcomes": outcomes, "error": self.error, "latency_error": None})
 
-    def predict(self, questions: str, profiles: Sequence[_core.Profile], threads: int) -> str:
-        scenarios = json.loads(questions)
+    def predict(self, scenarios: str, profiles: Sequence[_core.Profile], threads: int) -> str:
+        scenarios = json.loads(scenarios)
         self.asked += len(scenarios)
         return json.dumps(
             [{"outcome": self._outcome(one, profiles, self.misses[one["misses"]])} for one in scenarios]
@@ -130,6 +130,6 @@ def predictor(
     model_error: ModelError | None = None,
     **more: Any,
 ) -> Predictor:
-    """A predictor over the fake; it has learnt nothing if no error of the model is given."""
+    """A predictor over the fake; it has calibrated nothing if no error of the model is given."""
     error = ModelError() if model_error is None else model_error
     return Predictor(about(), warnings, Replayer(fake or FakeReplay()), model_error=error, **more)

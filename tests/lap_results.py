@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from results_factory import INFO, PLACEMENTS, Make, _io, _waits, run
 
+from tierwise.model.roles import Role
 from tierwise.results import Counters, LapResult, PaperValue, RoleProof, RunResult, SpaceUse, StudyInfo
-from tierwise.roles import Role
 
 N = 3_000
 CHECKSUMS = {"write": N * (N + 1) // 2, "query string": 405_450, "update": 100, "delete": N}

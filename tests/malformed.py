@@ -25,15 +25,15 @@ from types import FrameType
 
 from results_factory import Make, run
 
-from tierwise import profiles
 from tierwise.cli import app
-from tierwise.errors import TierwiseError
-from tierwise.study import study
-from tierwise.validate import spec as validation
-from tierwise.workload import Workload
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
+from tierwise.studies import study
+from tierwise.validation import spec as validation
+from tierwise.workloads import Workload
 
 ROOT = Path(__file__).parents[1]
-SHIPPED = ROOT / "python" / "tierwise"
+SHIPPED = ROOT / "python" / "tierwise" / "data"
 EXAMPLE = ROOT / "examples" / "recordings" / "keyed-update"
 LONGEST_S = 5
 MOST_BYTES = 500 << 20
@@ -121,7 +121,7 @@ def _pgbench(folder: Path, draw: random.Random) -> Callable[[], object]:
 
 def _profile(folder: Path, draw: random.Random) -> Callable[[], object]:
     file = _file(folder, "device.toml", draw.choice(sorted(profiles.FOLDER.glob("*.toml"))), draw)
-    return command("device", "simulate", "--profile", file, "--preset", "randread-4k", "--count", "50")
+    return command("device", "simulate", file, "--preset", "randread-4k", "--count", "50")
 
 
 def _requests(folder: Path, draw: random.Random) -> Callable[[], object]:
@@ -131,7 +131,7 @@ def _requests(folder: Path, draw: random.Random) -> Callable[[], object]:
         content = mutated(gzip.compress(content), draw)
     file = folder / "requests.csv"
     file.write_bytes(content)
-    return command("device", "simulate", "--profile", "hdd-7k2", "--requests", file)
+    return command("device", "simulate", "hdd-7k2", "--requests", file)
 
 
 def _results(folder: Path, draw: random.Random) -> Callable[[], object]:
@@ -145,9 +145,9 @@ def _recording(folder: Path, draw: random.Random) -> Callable[[], object]:
     shutil.copytree(EXAMPLE, own)
     chosen = draw.choice([own / "about.json", *sorted(own.iterdir())])
     chosen.write_bytes(mutated(chosen.read_bytes(), draw))
-    asked = ["predict", own, "--placement", "log=nvme-dc"]
+    asked = ["predict", own, "--place", "log=nvme-dc"]
     return draw.choice(
-        [command("profile", own), command(*asked), command("recording", "redact", own, folder / "out")]
+        [command("profile", own), command(*asked), command("recording", "redact", own, "-o", folder / "out")]
     )
 
 
@@ -170,21 +170,19 @@ def _options(folder: Path, draw: random.Random) -> Callable[[], object]:
         "½",
     ]
     options = {
-        "predict": ["--placement", "--memory", "--cores", "--clients", "--seeds", "--rate", "--growth"],
+        "predict": ["--place", "--memory", "--cores", "--clients", "--seeds", "--rate", "--growth"],
         "advise": ["--devices", "--budget", "--goal", "--seeds"],
-        "simulate": ["--count", "--for", "--depth", "--seed", "--precondition", "--preset"],
+        "simulate": ["--count", "--duration", "--depth", "--seed", "--precondition", "--preset"],
     }
     name = draw.choice(sorted(options))
     chosen = [word for option in draw.sample(options[name], 2) for word in (option, draw.choice(values))]
     if name == "simulate":
-        return command(
-            "device", "simulate", "--profile", "ram", "--preset", "randread-4k", "--count", "50", *chosen
-        )
+        return command("device", "simulate", "ram", "--preset", "randread-4k", "--count", "50", *chosen)
     return command(name, EXAMPLE, *chosen)
 
 
 def _validation(folder: Path, draw: random.Random) -> Callable[[], object]:
-    file = _file(folder, "validate.toml", SHIPPED / "data" / "validate.toml", draw)
+    file = _file(folder, "validate.toml", SHIPPED / "validation.toml", draw)
     return lambda: validation.load(file)
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import psycopg
 
+from tierwise.device_models.profiles import Profile
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.errors import TierwiseError
-from tierwise.host.disk import CutReport, EmulatedDisk, Partition
-from tierwise.profiles import Profile
-from tierwise.roles import Role
+from tierwise.host.disk.disk import CutReport, EmulatedDisk, Partition
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 SIZE_BYTES = 1 << 30
 CLIENTS = 4

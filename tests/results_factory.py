@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from tierwise.model.roles import Role
 from tierwise.results import (
     Counters,
     CpuUse,
+    DeadlineOverrun,
     DeviceInfo,
     EngineInfo,
     Latency,
-    Lateness,
     Machine,
     PaperValue,
     RoleIo,
@@ -25,7 +26,6 @@ from tierwise.results import (
     WaitShare,
     WorkloadInfo,
 )
-from tierwise.roles import Role
 
 TRANSACTIONS = 5_000
 BASELINE = "all-hdd"
@@ -75,7 +75,7 @@ class Make:
     setting: Mapping[str, str] = field(default_factory=dict)
     engine: str = "postgres"
     transactions: int = TRANSACTIONS
-    lateness_p99_us: float = 34.0
+    overrun_p99_us: float = 34.0
 
 
 def latency(median_us: float, count: int) -> Latency:
@@ -114,11 +114,11 @@ def run(make: Make) -> RunResult:
     }
     if make.status == "failed":
         return RunResult(**common, devices=_devices(roles, None))  # type: ignore[arg-type]
-    return RunResult(**common, devices=_devices(roles, make.lateness_p99_us), **_measured(make))  # type: ignore[arg-type]
+    return RunResult(**common, devices=_devices(roles, make.overrun_p99_us), **_measured(make))  # type: ignore[arg-type]
 
 
 def _devices(roles: Mapping[Role, str], p99_us: float | None) -> list[DeviceInfo]:
-    late = p99_us and Lateness(
+    late = p99_us and DeadlineOverrun(
         p50_us=p99_us / 6, p99_us=p99_us, max_us=p99_us * 20, share=p99_us / 4000, bound_share=0.05
     )
     return [
@@ -128,7 +128,7 @@ def _devices(roles: Mapping[Role, str], p99_us: float | None) -> list[DeviceInfo
             profile=PROFILES[name],
             path=None,
             roles=[role for role, device in roles.items() if device == name],
-            lateness=late or None,
+            deadline_overrun=late or None,
         )
         for name in sorted(set(roles.values()))
     ]

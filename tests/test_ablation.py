@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tierwise import _core
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.predict.replayer import Replayer
 
 RECORDING = Path(__file__).parents[1] / "examples/recordings/keyed-update"

@@ -7,13 +7,13 @@ import itertools
 import pytest
 from fake_replay import GB, REQUESTS, SERVICE_US, predictor, service_us
 
-from tierwise import profiles
 from tierwise.advise import Goal, advise
 from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import SECONDS_PER_MONTH
-from tierwise.errors import TierwiseError
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.predict import RECORDED
-from tierwise.roles import Role
 
 DEVICES = ["nvme-dc", "sata-dc", "gp3"]
 FULL = ["ssd-nvme-dc", "ssd-sata-dc", "volume-aws-gp3"]
@@ -105,7 +105,7 @@ def test_a_goal_that_is_none_is_refused(text: str) -> None:
 def test_what_cannot_be_advised_is_refused() -> None:
     with pytest.raises(TierwiseError, match="below 0"):
         advise(predictor(), DEVICES, -1.0)
-    with pytest.raises(TierwiseError, match="unknown profile"):
+    with pytest.raises(TierwiseError, match="unknown device profile"):
         advise(predictor(), ["nope-nope"])
 
 

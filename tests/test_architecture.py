@@ -16,34 +16,23 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "tierwise"
 
 # A module may import what stands above it in this list, and its own line; never what stands below.
-LAYERS: list[set[str]] = [
-    {"errors", "_core"},
-    {"file_names", "input_files"},
-    {"roles", "spelling", "units", "strict_model", "expression", "program", "dialect"},
-    {"dss"},
-    {"workload"},
+LAYERS = [
+    {"_core"},
+    {"model"},
     {"results"},
-    {
-        "breakdown",
-        "device_chain",
-        "drive_files",
-        "placement",
-        "profiles",
-        "recording",
-        "statistics",
-        "wait_sampling",
-    },
-    {"study"},
-    {"device_summary", "simulation"},
+    {"device_models"},
+    {"workloads"},
+    {"recording"},
     {"predict"},
-    {"advise", "savings", "verdict"},
+    {"advise"},
     {"host"},
     {"engines"},
-    {"probe", "probing"},
-    {"record"},
-    {"lab"},
-    {"validate"},
+    {"probe"},
+    {"capture"},
+    {"studies"},
+    {"validation"},
     {"report"},
+    {"api"},
     {"cli", "__main__"},
 ]
 
@@ -133,15 +122,13 @@ def test_imports_go_one_way(path: Path) -> None:
 
 def test_report_reads_results_only() -> None:
     for path in (PACKAGE / "report").rglob("*.py"):
-        assert not imported_parts(path) & {"host", "engines", "lab", "run", "storage", "workload", "study"}, (
-            path
-        )
+        assert not imported_parts(path) & {"host", "engines", "workloads", "studies", "capture"}, path
 
 
 def test_engines_and_workloads_do_not_know_each_other() -> None:
     for path in (PACKAGE / "engines").rglob("*.py"):
-        assert "workload" not in imported_parts(path), path
-    for path in (PACKAGE / "workloads").rglob("*.*"):
+        assert "workloads" not in imported_parts(path), path
+    for path in (PACKAGE / "data" / "workloads").rglob("*.*"):
         text = path.read_text("utf-8").lower()
         assert not [name for name in engines.names() if name in text], f"{path} names an engine"
 
@@ -212,3 +199,14 @@ def test_architecture_page_names_every_part() -> None:
     parts = {part for layer in LAYERS for part in layer}
     missing = [part for part in parts | set(CRATES) if part not in page]
     assert not missing, f"ARCHITECTURE.md does not mention {missing}"
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in PACKAGE.glob("*/__init__.py")), ids=str)
+def test_folders_say_what_they_hold(folder: Path) -> None:
+    text = ast.get_docstring(ast.parse((folder / "__init__.py").read_text("utf-8"))) or ""
+    assert re.fullmatch(r"[A-Z][^\n]+\.\n\nNot here: [^\n]+\.", text), f"{folder.name}: {text!r}"
+
+
+def test_the_package_holds_folders_only() -> None:
+    loose = {path.name for path in PACKAGE.glob("*.py")}
+    assert loose == {"__init__.py", "__main__.py"}, "each module belongs into a folder"

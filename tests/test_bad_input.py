@@ -50,11 +50,11 @@ def write_study(own: Path, **changes: str) -> Path:
 
 
 def run_study(own: Path, **changes: str) -> subprocess.CompletedProcess[str]:
-    return tierwise("run", write_study(own, **changes), "--out", own.parent / "results")
+    return tierwise("study", "run", write_study(own, **changes), "--output", own.parent / "results")
 
 
 def test_unknown_study() -> None:
-    assert_refused(tierwise("run", "redo-placment"), "redo-placment", "redo-placement")
+    assert_refused(tierwise("study", "run", "redo-placment"), "redo-placment", "redo-placement")
 
 
 def test_unknown_engine(own: Path) -> None:
@@ -68,16 +68,16 @@ def test_unknown_workload(own: Path) -> None:
 def test_unknown_profile_of_a_study(own: Path) -> None:
     file = write_study(own)
     file.write_text(file.read_text("utf-8").replace(f'path = "{own}"', 'profile = "hdd-7k3"'), "utf-8")
-    assert_refused(tierwise("run", file, "--out", own.parent / "results"), "hdd-7k3", "hdd-7k2")
+    assert_refused(tierwise("study", "run", file, "--output", own.parent / "results"), "hdd-7k3", "hdd-7k2")
 
 
 def test_unknown_placement_and_role(own: Path) -> None:
     file = write_study(own)
     good = file.read_text("utf-8")
     file.write_text(good.replace('baseline = "a"', 'baseline = "b"'), "utf-8")
-    assert_refused(tierwise("run", file), "bad.toml", "baseline", "'b'")
+    assert_refused(tierwise("study", "run", file), "bad.toml", "baseline", "'b'")
     file.write_text(good.replace('default = "d"', 'default = "d"\nlogs = "d"'), "utf-8")
-    assert_refused(tierwise("run", file), "bad.toml", "logs")
+    assert_refused(tierwise("study", "run", file), "bad.toml", "logs")
 
 
 def test_directory_that_is_not_there(own: Path) -> None:
@@ -99,7 +99,7 @@ def test_results_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_option_out_of_range() -> None:
-    done = tierwise("run", "redo-placement", "--repeats", "0")
+    done = tierwise("study", "run", "redo-placement", "--repeats", "0")
     assert done.returncode == 2
     assert "--repeats" in done.stderr
     assert "Traceback" not in done.stderr
@@ -114,7 +114,9 @@ def test_full_disk(tmp_path: Path) -> None:
         text.replace('path = "/unused"', 'profile = "ram"').replace("[devices.d]", small + "[devices.d]"),
         "utf-8",
     )
-    assert_refused(tierwise("run", file, "--out", tmp_path / "results"), "No space left on device")
+    assert_refused(
+        tierwise("study", "run", file, "--output", tmp_path / "results"), "No space left on device"
+    )
 
 
 @pytest.mark.privileged

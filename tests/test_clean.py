@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger, processes
 from tierwise.host.clean import clean
 from tierwise.host.users import ServerUser
+from tierwise.model.errors import TierwiseError
 
 
 @pytest.fixture(autouse=True)

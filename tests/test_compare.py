@@ -15,16 +15,16 @@ from lap_results import LAPS_S, lap_runs
 from results_factory import study_runs
 from typer.testing import CliRunner
 
-from tierwise import statistics
 from tierwise.cli.compare import compare
 from tierwise.cli.report import RESULTS_FILE
-from tierwise.errors import TierwiseError
+from tierwise.model import statistics
+from tierwise.model.errors import TierwiseError
+from tierwise.model.statistics import Bound
 from tierwise.report.compare import SetComparison, compare_sets
 from tierwise.report.compare_rows import SetRow
 from tierwise.report.compare_text import FORMATS
 from tierwise.results import RunResult
 from tierwise.results.files import append_result
-from tierwise.statistics import Bound
 
 NAMES = ("before", "after")
 SLOW_WRITE = {name: laps | {"write": 2 * laps["write"]} for name, laps in LAPS_S.items()}

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tierwise import lab, study
+from tierwise import studies as study
 from tierwise.cli.progress import LabProgress
 from tierwise.cli.report import read_answer, write_report
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.report.benchmark import title_of
 from tierwise.report.tables import benchmark_table
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
-from tierwise.study.plan import plan_runs
+from tierwise.studies import runner as lab
+from tierwise.studies.plan import plan_runs
 
 PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
 TEXT = f"""
@@ -53,7 +54,7 @@ def on_own(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunResu
     directory = tmp_path_factory.mktemp("own")
     (directory / "device").mkdir()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tierwise.lab.pattern_run.FILE_BYTES", 32 << 20)
+        patch.setattr("tierwise.studies.runner.pattern_run.FILE_BYTES", 32 << 20)
         found = finished(study.parse(TEXT, "s.toml").on_own_storage(directory / "device"), directory)
     assert list((directory / "device").iterdir()) == []
     return found
@@ -78,7 +79,7 @@ def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> Non
     assert "Does a flush reach the medium?" in page and "Log wait" not in page
     (comparison,) = read_answer(directory).comparisons
     assert comparison.benchmark is not None
-    assert benchmark_table(comparison.benchmark).row_count == len(PATTERNS)
+    assert len(benchmark_table(comparison.benchmark).rows) == len(PATTERNS)
     assert comparison.words.finding.startswith("own-storage: ")
     assert any("fewer than 5 repeats" in caveat for caveat in comparison.words.caveats)
 
@@ -113,7 +114,7 @@ def test_errors_name_file_and_field(old: str, new: str, named: str) -> None:
 
 
 def test_an_unknown_pattern_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.lab.pattern_run.FILE_BYTES", 16 << 20)
+    monkeypatch.setattr("tierwise.studies.runner.pattern_run.FILE_BYTES", 16 << 20)
     text = TEXT.replace("'mixed70-4k-qd4'", "'sideways-4k'").replace("repeats = 2", "repeats = 1")
     _, results = finished(study.parse(text, "s.toml").on_own_storage(tmp_path), tmp_path)
     assert results[0].status == "failed" and "sideways-4k" in results[0].problems[0]

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 from fake_sysfs import FakeSysfs
 
-from tierwise.device_chain import ChainLink, in_words
-from tierwise.errors import TierwiseError
+from tierwise.capture import about
+from tierwise.capture.devices import Devices
+from tierwise.capture.facts import FileFacts
 from tierwise.host.block_layer import Base, BlockLayer
-from tierwise.probing.place import look
-from tierwise.record import about
-from tierwise.record.devices import Devices
-from tierwise.record.facts import FileFacts
+from tierwise.model.device_chain import ChainLink, in_words
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.probe.place import look
 from tierwise.recording import Device
 from tierwise.report.profile import device_lines
-from tierwise.roles import Role
 
 GB = 10**9 // 512
 SOMEWHERE = Path("/proc")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tierwise import profiles
-from tierwise.drive_files import import_drive
-from tierwise.errors import TierwiseError
+from tierwise.device_models import profiles
+from tierwise.device_models.measured_drives import import_drive
+from tierwise.model.errors import TierwiseError
 
 GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "hdd"
 SEEK = "distance_cylinders,seek_ms\n1,1.0\n4,1.5\n99,6.0\n"

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tierwise import profiles
-from tierwise.errors import TierwiseError
-from tierwise.simulation import Job, simulate
+from tierwise.device_models import profiles
+from tierwise.device_models.simulation import Job, simulate
+from tierwise.model.errors import TierwiseError
 
 GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "hdd"
 
@@ -51,7 +51,7 @@ def memory(tmp_path: Path) -> Path:
 def test_a_file_of_requests_gives_figures_and_times(memory: Path, tmp_path: Path) -> None:
     requests, times = tmp_path / "requests.csv", tmp_path / "times.csv"
     requests.write_text("op,lbn,sectors,think_ms\nR,0,8,1\nW,8,8,0\nF,0,0,0\nD,8,8,0\n")
-    done = cli("simulate", "--profile", memory, "--requests", requests, "--times", times, "--json")
+    done = cli("simulate", memory, "--requests", requests, "--times", times, "--format", "json")
     found: dict[str, Any] = json.loads(done.stdout)
     # 100 µs, a pause of 1 ms, 50 µs, 500 µs, 50 µs.
     assert found["virtual_s"] == pytest.approx(1.7e-3)
@@ -68,7 +68,7 @@ def test_a_file_of_requests_gives_figures_and_times(memory: Path, tmp_path: Path
 
 
 def test_the_table_is_for_people(memory: Path) -> None:
-    done = cli("simulate", "--profile", memory, "--preset", "mixed50-4k-qd4", "--for", "0.01")
+    done = cli("simulate", memory, "--preset", "mixed50-4k-qd4", "--duration", "10ms")
     assert done.returncode == 0, done.stderr
     for expected in (
         "read",
@@ -104,7 +104,7 @@ def test_a_bad_file_is_one_line_with_line_and_column(
 ) -> None:
     requests = tmp_path / "requests.csv"
     requests.write_text(content)
-    done = cli("simulate", "--profile", memory, "--requests", requests)
+    done = cli("simulate", memory, "--requests", requests)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert f"{requests}, {named}" in done.stderr
@@ -133,7 +133,7 @@ def test_options_that_make_no_sense_are_named(job: Job, named: str) -> None:
 def test_a_profile_of_another_kind_is_one_line(tmp_path: Path) -> None:
     tape = tmp_path / "tape.toml"
     tape.write_text(MEMORY.replace('"ram"', '"tape"'))
-    done = cli("simulate", "--profile", tape, "--preset", "randread-4k")
+    done = cli("simulate", tape, "--preset", "randread-4k")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert 'kind = "tape"' in done.stderr
 
@@ -145,7 +145,7 @@ def test_a_measured_drive_is_simulated_from_its_files(tmp_path: Path) -> None:
     assert cli("import", drive / "geometry.json", drive / "seek.csv", "-o", profile).returncode == 0
     times = tmp_path / "times.csv"
     requests = drive / "requests.csv.gz"
-    done = cli("simulate", "--profile", profile, "--requests", requests, "--times", times, "--json")
+    done = cli("simulate", profile, "--requests", requests, "--times", times, "--format", "json")
     compared = json.loads(done.stdout)["compared"]
     assert compared["demerit"] < 0.03
     with gzip.open(requests, "rt") as packed:

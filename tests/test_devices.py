@@ -1,4 +1,4 @@
-"""``tierwise devices`` and ``tierwise device show``: figures that come from the models."""
+"""``tierwise device list`` and ``tierwise device show``: figures that come from the models."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from tierwise import device_summary, profiles
-from tierwise.device_summary import DeviceSummary
+from tierwise.device_models import profiles
+from tierwise.device_models import summary as device_summary
+from tierwise.device_models.summary import DeviceSummary
 
 
 def cli(*arguments: str) -> str:
@@ -57,9 +58,9 @@ def test_the_sources_of_members_count(summaries: dict[str, DeviceSummary]) -> No
 
 
 def test_the_list_is_for_people_and_for_programs() -> None:
-    names = [summary["name"] for summary in json.loads(cli("devices", "--json"))]
+    names = [summary["name"] for summary in json.loads(cli("device", "list", "--format", "json"))["devices"]]
     assert names == profiles.names()
-    table = cli("devices")
+    table = cli("device", "list")
     assert all(name in table for name in names)
 
 
@@ -67,4 +68,4 @@ def test_show_prints_the_whole_with_what_it_builds_on() -> None:
     shown = cli("device", "show", "array-raid1-2x-ssd-nvme-dc")
     assert profiles.load("array-raid1-2x-ssd-nvme-dc").text in shown
     assert profiles.load("ssd-nvme-dc").text in shown
-    assert "I/O per s" in shown
+    assert "4 KiB/s" in shown

@@ -17,11 +17,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tierwise import profiles
 from tierwise.cli import app
-from tierwise.errors import TierwiseError
-from tierwise.host import cgroups, disk_server, disk_teardown, ledger, loop, mounts, processes
-from tierwise.host.disk import EmulatedDisk, Partition, all_disks
+from tierwise.device_models import profiles
+from tierwise.host import cgroups, ledger, loop, mounts, processes
+from tierwise.host.disk import server as disk_server
+from tierwise.host.disk import teardown as disk_teardown
+from tierwise.host.disk.disk import EmulatedDisk, Partition, all_disks
+from tierwise.model.errors import TierwiseError
 
 pytestmark = pytest.mark.privileged
 
@@ -113,7 +115,7 @@ def test_each_partition_counts_its_own(disk: EmulatedDisk) -> None:
     assert data.writes == data.flushes == 0
     assert log.flush_latency is not None and log.flush_latency.count == log.flushes
     assert 0 < log.busy_s <= stats.elapsed_s
-    assert stats.lateness is not None and stats.lateness.count >= 20
+    assert stats.deadline_overrun is not None and stats.deadline_overrun.count >= 20
     disk.reset_stats()
     assert disk.stats().partitions["log"].writes == 0
 
@@ -269,8 +271,8 @@ def test_command_line(mount_dir: Path) -> None:
     try:
         (mount_dir / "file").write_bytes(b"x")
         os.sync()
-        assert json.loads(run("stats", NAME, "--json"))["partitions"]["disk"]["writes"] > 0
-        assert NAME in [disk["name"] for disk in json.loads(run("list", "--json"))]
+        assert json.loads(run("stats", NAME, "--format", "json"))["partitions"]["disk"]["writes"] > 0
+        assert NAME in [disk["name"] for disk in json.loads(run("list", "--format", "json"))["disks"]]
         assert NAME in run("list")
         assert "partitions.disk.writes" in run("stats", NAME)
     finally:

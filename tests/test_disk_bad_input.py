@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from test_disk import NAME, traces
 
-from tierwise import profiles
-from tierwise.errors import TierwiseError
+from tierwise.device_models import profiles
 from tierwise.host import doctor, ledger, mounts
-from tierwise.host.disk import EmulatedDisk, Partition
+from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
 

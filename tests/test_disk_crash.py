@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 from test_disk import traces
 
-from tierwise.host import disk_server, disk_teardown, ledger
+from tierwise.host import ledger
 from tierwise.host.clean import clean
+from tierwise.host.disk import server as disk_server
+from tierwise.host.disk import teardown as disk_teardown
 
 pytestmark = pytest.mark.privileged
 
@@ -61,9 +63,9 @@ while True:
 CALLER = """
 import sys, time
 from pathlib import Path
-from tierwise import profiles
+from tierwise.device_models import profiles
 from tierwise.host import processes
-from tierwise.host.disk import EmulatedDisk, Partition
+from tierwise.host.disk.disk import EmulatedDisk, Partition
 
 name, mount, profile, writer, cuts = sys.argv[1:]
 parts = [Partition("log", 64 << 20), Partition("data", 64 << 20)]

@@ -15,11 +15,13 @@ import pytest
 from disk_files import error_of, flushed_file, read_sector, write_without_flush
 from test_disk import NAME, append, traces
 
-from tierwise import profiles
-from tierwise.errors import TierwiseError
-from tierwise.host import disk_place, disk_teardown, loop
-from tierwise.host.disk import EmulatedDisk, Faults, Partition
-from tierwise.host.disk_place import rotates
+from tierwise.device_models import profiles
+from tierwise.host import loop
+from tierwise.host.disk import place as disk_place
+from tierwise.host.disk import teardown as disk_teardown
+from tierwise.host.disk.disk import EmulatedDisk, Faults, Partition
+from tierwise.host.disk.place import rotates
+from tierwise.model.errors import TierwiseError
 
 pytestmark = pytest.mark.privileged
 

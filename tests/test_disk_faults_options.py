@@ -15,10 +15,10 @@ from disk_files import error_of, read_sector
 from test_disk import NAME, traces
 from typer.testing import CliRunner
 
-from tierwise import profiles
 from tierwise.cli import app
-from tierwise.errors import TierwiseError
-from tierwise.host.disk import EmulatedDisk, Partition
+from tierwise.device_models import profiles
+from tierwise.host.disk.disk import EmulatedDisk, Partition
+from tierwise.model.errors import TierwiseError
 
 pytestmark = pytest.mark.privileged
 
@@ -71,12 +71,12 @@ def test_command_line(mount_dir: Path) -> None:
         time.sleep(2.1)
         (mount_dir / "file").write_bytes(b"x" * 10_000)
         os.sync()
-        assert json.loads(succeed("cut", NAME, "--json"))["lost_sectors"] > 20
+        assert json.loads(succeed("cut", NAME, "--format", "json"))["lost_sectors"] > 20
         assert not (mount_dir / "file").exists()
         assert "sectors: " in succeed("cut", NAME, "--keep-random", "--seed", "7")
         assert error_of(lambda: read_sector(disk, "disk", 90_000)) == errno.EIO
         succeed("unreadable", NAME, "--sectors", "8-15")
-        succeed("slow", NAME, "--factor", "2", "--for", "1")
+        succeed("slow", NAME, "--factor", "2", "--duration", "1s")
         assert error_of(lambda: read_sector(disk, "disk", 8)) == errno.EIO
         succeed("fail", NAME)
         assert error_of(lambda: read_sector(disk, "disk", 1024)) == errno.EIO

@@ -38,9 +38,14 @@ def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyP
 
 def test_json_has_every_check() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "tierwise", "doctor", "--json"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "tierwise", "doctor", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    assert [check["name"] for check in json.loads(done.stdout)] == [check.name for check in doctor.examine()]
+    assert [check["name"] for check in json.loads(done.stdout)["checks"]] == [
+        check.name for check in doctor.examine()
+    ]
 
 
 @pytest.mark.privileged

@@ -15,14 +15,14 @@ import psycopg
 import pytest
 
 from tierwise import _core, engines
-from tierwise.dss import answers
-from tierwise.dss.parameters import QUERIES
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.files import DATABASE
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger
-from tierwise.program import Program
-from tierwise.workload import Workload
+from tierwise.model.errors import TierwiseError
+from tierwise.workloads import Workload
+from tierwise.workloads.dss import answers
+from tierwise.workloads.dss.parameters import QUERIES
+from tierwise.workloads.program import Program
 
 SF = 0.01
 Execute = Callable[[str], list[Any]]

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from tiny_study import Watcher, tiny_study
 
-from tierwise import _core, lab
-from tierwise.dss.parameters import QUERIES
+from tierwise import _core
+from tierwise.studies import runner as lab
+from tierwise.workloads.dss.parameters import QUERIES
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

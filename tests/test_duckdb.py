@@ -14,8 +14,8 @@ from tierwise.engines.base import Limits
 from tierwise.engines.duckdb.adapter import DuckAdapter
 from tierwise.engines.duckdb.client import DuckSession
 from tierwise.engines.duckdb.engine import DuckEngine
-from tierwise.errors import StatementError, TierwiseError
-from tierwise.roles import Role
+from tierwise.model.errors import StatementError, TierwiseError
+from tierwise.model.roles import Role
 
 ITEM = "CREATE TABLE item (id BIGINT, body VARCHAR, weight DOUBLE)"
 INSERT = "INSERT INTO item VALUES (?, ?, 0.5)"
@@ -190,7 +190,7 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
 import os, pathlib, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_duckdb import INSERT, ITEM, opened
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
 adapter.execute(Role.DATA, ITEM)
 session = adapter.connect()

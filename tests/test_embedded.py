@@ -16,9 +16,9 @@ from embedded_toy import ToyEngine, toy_path
 from engine_contract import ledger_names, until
 
 from tierwise.engines.base import Limits
-from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 
 @pytest.fixture(autouse=True)
@@ -141,7 +141,7 @@ def test_the_worker_exits_when_its_owner_is_killed(open_path: Path) -> None:
     script = f"""
 import os, pathlib
 from embedded_toy import ToyEngine
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 engine = ToyEngine("toy")
 engine.init({{Role.SYSTEM: pathlib.Path({str(open_path)!r})}})
 engine.start()
@@ -158,7 +158,7 @@ def test_an_interrupt_ends_a_request_and_the_worker(open_path: Path) -> None:
     script = f"""
 import pathlib
 from embedded_toy import ToyEngine
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 try:
     with ToyEngine("toy") as engine:
         engine.init({{Role.SYSTEM: pathlib.Path({str(open_path)!r})}})

@@ -20,9 +20,9 @@ import test_duckdb
 import test_rocksdb
 from test_disk import traces
 
-from tierwise import profiles
-from tierwise.host.disk import CutReport, EmulatedDisk, Partition
-from tierwise.roles import Role
+from tierwise.device_models import profiles
+from tierwise.host.disk.disk import CutReport, EmulatedDisk, Partition
+from tierwise.model.roles import Role
 
 pytestmark = pytest.mark.privileged
 

@@ -33,10 +33,10 @@ from engine_contract import (
 )
 
 from tierwise.engines.base import Engine
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters
-from tierwise.roles import Role
-from tierwise.wait_sampling import CLASSES
+from tierwise.results.wait_sampling import CLASSES
 
 
 @dataclass
@@ -89,8 +89,8 @@ def test_each_role_has_a_new_directory_under_its_place(served: Served) -> None:
 
 
 def test_each_role_is_placed_or_a_gap(served: Served) -> None:
-    assert {role for role in Role if role in served.engine.gaps} == set(Role) - served.engine.roles
-    assert all(served.engine.gaps.values())
+    assert {role for role in Role if role in served.engine.unsupported} == set(Role) - served.engine.roles
+    assert all(served.engine.unsupported.values())
 
 
 def test_what_a_statement_creates_goes_to_its_role(served: Served) -> None:
@@ -124,13 +124,13 @@ def test_settings_and_limits_reach_the_server(served: Served) -> None:
     assert settings[name] == shown
     assert {name: settings[name] for name in served.case.shown_limits} == served.case.shown_limits
     if not served.case.shown_limits:
-        assert {"memory", "parallelism"} <= served.engine.gaps.keys()
+        assert {"memory", "parallelism"} <= served.engine.unsupported.keys()
     assert served.engine.version()[0].isdecimal()
 
 
 def test_counters_grow_with_the_work(served: Served) -> None:
     done = served.filling
-    assert not {name for name, value in done if (value is None) != (name in served.engine.gaps)}
+    assert not {name for name, value in done if (value is None) != (name in served.engine.unsupported)}
     assert done.log_bytes is None or done.log_bytes > ROWS * BODY_BYTES / 2
     assert done.logical_reads is None or done.logical_reads > ROWS / 1000
     assert done.cpu_s is None or 0.02 < done.cpu_s < 60
@@ -148,7 +148,7 @@ def test_the_processes_are_those_of_the_server(served: Served) -> None:
 
 def test_space_is_what_the_rows_need(served: Served) -> None:
     space = served.engine.space()
-    assert (space is None) == ("space" in served.engine.gaps)
+    assert (space is None) == ("space" in served.engine.unsupported)
     if space is not None:
         assert ROWS * BODY_BYTES / 4 < space.reserved_bytes < ROWS * BODY_BYTES * 20
         assert (space.data_bytes or 0) + (space.index_bytes or 0) <= space.reserved_bytes

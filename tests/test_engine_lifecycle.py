@@ -15,9 +15,9 @@ from engine_cases import CASES
 from engine_contract import EngineCase, ledger_names, open_directory, rows_of, wait_until_down
 
 from tierwise import engines
-from tierwise.errors import TierwiseError
 from tierwise.host import clean, ledger
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 
 @pytest.fixture(params=CASES, ids=lambda case: case.name)
@@ -36,8 +36,8 @@ def directory() -> Iterator[Path]:
 
 @pytest.mark.parametrize("chosen", CASES, ids=lambda case: case.name)
 def test_a_gap_names_a_test_and_the_engine_says_why(chosen: EngineCase) -> None:
-    assert chosen.gaps.keys() <= globals().keys() | vars(test_engine_contract).keys()
-    assert chosen.missing() or set(chosen.gaps.values()) <= chosen.create().gaps.keys()
+    assert chosen.unsupported.keys() <= globals().keys() | vars(test_engine_contract).keys()
+    assert chosen.missing() or set(chosen.unsupported.values()) <= chosen.create().unsupported.keys()
 
 
 class Noted:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tierwise.advise import advise
-from tierwise.predict import Predictor, Question
+from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording
 from tierwise.report.advice_words import first_sentence
 
@@ -30,7 +30,7 @@ def test_an_example_is_whole_small_and_described(path: Path) -> None:
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
 def test_an_example_predicts_and_advises(path: Path) -> None:
     predictor = Predictor.open(path, seeds=2)
-    (answer,) = predictor.predict([Question(placement={"all": "nvme-dc"})])
+    (answer,) = predictor.predict([Scenario(placement={"all": "nvme-dc"})])
     assert answer.refused is None
     assert answer.faster
     assert "ssd-nvme-dc" in first_sentence(advise(predictor, ["nvme-dc"]))
@@ -41,7 +41,7 @@ def test_an_example_predicts_and_advises(path: Path) -> None:
 def test_what_changes_nothing_gives_the_recorded_run(path: Path, emulated: bool) -> None:
     """Also where new devices would be real: files that stay are on their emulated disks still."""
     predictor = Predictor.open(path, seeds=2)
-    (answer,) = predictor.predict([Question(cores=predictor.work.cores, emulated=emulated)])
+    (answer,) = predictor.predict([Scenario(cores=predictor.work.cores, emulated=emulated)])
     recorded = predictor.as_recorded.rate_per_s
     assert answer.rate_per_s and recorded
     assert answer.rate_per_s.value == pytest.approx(recorded.value, rel=0.01)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from lap_results import lap_runs, sweep_runs
 
-from tierwise import study
-from tierwise.predict import Estimate, Question
+from tierwise import studies as study
+from tierwise.predict import Estimate, Scenario
 from tierwise.report.findings import Check, Finding, Outcome, Point, judge, to_markdown
 from tierwise.report.predicted_papers import PredictedPaper, predicted_to_markdown
 from tierwise.results import RunResult
@@ -118,7 +118,7 @@ def test_every_prediction_names_a_finding_and_devices_that_are_there() -> None:
         assert wanted.get("finding", names[0]) in names
         assert wanted["machine"] in PAPERS["machines"]
         for side in ("base", "move"):
-            Question(placement=wanted[side]["placement"])
+            Scenario(placement=wanted[side]["placement"])
 
 
 def test_the_seven_findings_are_there() -> None:

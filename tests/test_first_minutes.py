@@ -44,13 +44,15 @@ def test_a_database_on_the_machines_own_disk_gets_an_answer(postgres: PostgresEn
     subprocess.run([*pgbench, "-i", "-q", "-s", "5"], capture_output=True, check=True)
     load = [*pgbench, "-N", "-M", "prepared", "-c", "4", "-j", "2", "-T", str(LOAD_S)]
     with subprocess.Popen(load, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as running:
-        recorded = tierwise("record", "-o", tmp_path / "now", "--engine", "postgres", "--for", RECORDED_S)
+        recorded = tierwise(
+            "record", "-o", tmp_path / "now", "--engine", "postgres", "--duration", RECORDED_S
+        )
         told, _ = running.communicate()
     assert recorded.returncode == 0, recorded.stderr
     assert "usable" in recorded.stdout
     measured = next(float(line.split()[2]) for line in told.splitlines() if line.startswith("tps"))
 
-    predicted = tierwise("predict", tmp_path / "now", "--placement", "all=hdd-7k2", "--json")
+    predicted = tierwise("predict", tmp_path / "now", "--place", "all=hdd-7k2", "--format", "json")
     assert predicted.returncode == 0, predicted.stderr
     answers = json.loads(predicted.stdout)
     assert answers["recorded"]["rate_per_s"] == pytest.approx(measured, rel=0.3)

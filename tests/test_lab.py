@@ -12,10 +12,11 @@ import duckdb
 import pytest
 from tiny_study import Watcher
 
-from tierwise import lab, study
-from tierwise.errors import TierwiseError
+from tierwise import studies as study
 from tierwise.host import clean, ledger
+from tierwise.model.errors import TierwiseError
 from tierwise.results.files import read_study_info
+from tierwise.studies import runner as lab
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -104,7 +105,18 @@ def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) ->
     file = tmp_path / "tiny.toml"
     file.write_text(STUDY.format(path=own), "utf-8")
     out = tmp_path / "results"
-    command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(out), "--seed", "3"]
+    command = [
+        sys.executable,
+        "-m",
+        "tierwise",
+        "study",
+        "run",
+        str(file),
+        "--output",
+        str(out),
+        "--seed",
+        "3",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     records = out / "tiny" / lab.LATEST / lab.RESULTS_FILE
     deadline = time.monotonic() + 300

@@ -13,14 +13,14 @@ from tiny_study import tiny_study
 
 from tierwise import engines
 from tierwise.engines import Engine
-from tierwise.errors import TierwiseError
-from tierwise.lab import record
-from tierwise.lab.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
-from tierwise.lab.run import execute
-from tierwise.lab.storage import open_storage
-from tierwise.program import Lap, Program, Stage
-from tierwise.roles import Role
-from tierwise.study.plan import plan_runs
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner import record
+from tierwise.studies.runner.lap_run import LapRunner, LapsMeasured, tables_of_laps, with_tables
+from tierwise.studies.runner.run import execute
+from tierwise.studies.runner.storage import open_storage
+from tierwise.workloads.program import Lap, Program, Stage
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

@@ -19,10 +19,10 @@ from engine_sessions import superuser_dsn
 from tierwise import _core, engines
 from tierwise.engines.base import Engine
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger
+from tierwise.model.errors import TierwiseError
 from tierwise.results import Latency
-from tierwise.workload import Workload
+from tierwise.workloads import Workload
 
 SCALE = 0.05
 CUSTOMERS = 2500

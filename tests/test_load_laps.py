@@ -11,9 +11,9 @@ import pytest
 
 from tierwise import engines
 from tierwise.engines.base import Engine
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 ROWS = 1234
 ACCOUNTS = 20

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tierwise import _core
-from tierwise.errors import StatementError, TierwiseError
+from tierwise.model.errors import StatementError, TierwiseError
 
 SEQUENCE = {"kind": "sequence", "start": 1, "after": None, "global": False}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from malformed import KINDS, Kind, attempt
 
-from tierwise.errors import TierwiseError
-from tierwise.input_files import read_text
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
 
 _EACH = 40
 

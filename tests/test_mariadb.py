@@ -20,8 +20,8 @@ from tierwise.engines.mariadb.binaries import MariadbBinaries, installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.engines.mariadb.server import fix_for, grave_lines
-from tierwise.errors import TierwiseError
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 CASE = CASES[0]
 SPILL = "SELECT count(*) FROM (SELECT DISTINCT body, id FROM item ORDER BY body LIMIT 1000000) AS sorted"

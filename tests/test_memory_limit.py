@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from engine_contract import until
 
-from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, ledger, page_cache, processes
 from tierwise.host.clean import clean
 from tierwise.host.files import files_below, open_files
 from tierwise.host.memory_limit import MemoryLimit, impossible
 from tierwise.host.residency import resident_bytes
+from tierwise.model.errors import TierwiseError
 
 MIB = 1 << 20
 limits = pytest.mark.skipif(impossible() is not None, reason=f"no memory limits: {impossible()}")

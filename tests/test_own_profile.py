@@ -10,11 +10,11 @@ import pytest
 from fake_replay import FakeReplay, predictor
 from typer.testing import CliRunner
 
-from tierwise import profiles
 from tierwise.advise import advise
-from tierwise.errors import TierwiseError
-from tierwise.predict import Question, resolve
-from tierwise.predict.replayer import Asked, Replayer
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import Scenario, resolve
+from tierwise.predict.replayer import Replayer, SimulationRequest
 
 RUNNER = CliRunner()
 
@@ -29,7 +29,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("written", ["mine.toml", "./mine.toml", "{absolute}"])
 def test_it_is_found_by_any_path(mine: Path, written: str) -> None:
     name = written.format(absolute=mine)
-    (answer,) = predictor().predict([Question(placement={"log": name})])
+    (answer,) = predictor().predict([Scenario(placement={"log": name})])
     assert answer.rate_per_s
     assert {load.device for role, load in answer.io.items() if role == "log"} == {str(mine.resolve())}
     assert resolve(f"{name}#2").name == f"{mine.resolve()}#2"
@@ -37,11 +37,11 @@ def test_it_is_found_by_any_path(mine: Path, written: str) -> None:
 
 def test_it_is_read_before_anything_is_replayed(mine: Path) -> None:
     with pytest.raises(TierwiseError, match="No such file"):
-        Question(placement={"log": "./missing.toml"})
-    question = Question(placement={"log": "./mine.toml"})
+        Scenario(placement={"log": "./missing.toml"})
+    scenario = Scenario(placement={"log": "./mine.toml"})
     mine.unlink()
     os.chdir(mine.parent)
-    (answer,) = predictor().predict([question])
+    (answer,) = predictor().predict([scenario])
     assert answer.rate_per_s
 
 
@@ -56,18 +56,18 @@ def test_a_copy_that_keeps_its_name_is_itself(tmp_path: Path) -> None:
     assert own.name == str(copy.resolve()) != other.name
 
 
-def test_both_are_devices_of_one_question(tmp_path: Path) -> None:
+def test_both_are_devices_of_one_scenario(tmp_path: Path) -> None:
     copy = Path(shutil.copy(profiles.FOLDER / "hdd-7k2.toml", tmp_path / "hdd-7k2.toml"))
     fake = FakeReplay()
     given: list[str] = []
     inner = fake.predict
 
-    def seen(questions: str, devices: object, threads: int) -> str:
+    def seen(scenarios: str, devices: object, threads: int) -> str:
         given.extend(f"{device}" for device in devices)  # type: ignore[attr-defined]
-        return inner(questions, devices, threads)  # type: ignore[arg-type]
+        return inner(scenarios, devices, threads)  # type: ignore[arg-type]
 
     fake.predict = seen  # type: ignore[method-assign, assignment]
-    Replayer(fake).ask([Asked(Question(placement={"log": str(copy), "data": "hdd-7k2"}), 0)])
+    Replayer(fake).ask([SimulationRequest(Scenario(placement={"log": str(copy), "data": "hdd-7k2"}), 0)])
     assert len(given) == 2
 
 

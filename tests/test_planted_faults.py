@@ -144,7 +144,8 @@ def copy() -> Path:
         pytest.skip("cargo is not installed")
     shutil.rmtree(COPY, ignore_errors=True)
     shutil.copytree(ROOT / "crates" / "device", COPY / "crates" / "device")
-    shutil.copytree(ROOT / "python" / "tierwise" / "profiles", COPY / "python" / "tierwise" / "profiles")
+    profiles = Path("python", "tierwise", "data", "devices")
+    shutil.copytree(ROOT / profiles, COPY / profiles)
     shutil.copy(ROOT / "Cargo.lock", COPY)
     workspace = (ROOT / "Cargo.toml").read_text("utf-8")
     members, rest = workspace.split("\n", 3)[2:]

@@ -17,10 +17,10 @@ from tierwise.engines.postgres import binaries as postgres_binaries
 from tierwise.engines.postgres.binaries import Binaries, embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.errors import explain
-from tierwise.errors import TierwiseError
 from tierwise.host import users
 from tierwise.host.shared_memory import segments_made_by
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to another user")
 ROOT = Path(__file__).parents[1]

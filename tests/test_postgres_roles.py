@@ -16,8 +16,8 @@ from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.errors import TierwiseError
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 CASE = CASES[0]
 SETTINGS = {"log_members": "2", "wal_segment_size": "1MB"}

@@ -18,8 +18,8 @@ from engine_contract import open_directory
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.engines.postgres.waits import _EVENTS, classify
+from tierwise.model.roles import Role
 from tierwise.results import WaitClass, WaitProfile
-from tierwise.roles import Role
 
 POSTGRES_15 = {
     ("IO", "WALSync"): "log_sync",

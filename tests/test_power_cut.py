@@ -11,8 +11,8 @@ import pytest
 from power_cuts import CLIENTS, Cut, cluster
 from test_disk import traces
 
-from tierwise import profiles
-from tierwise.host.disk_config import WRITE_BACK_S
+from tierwise.device_models import profiles
+from tierwise.host.disk.config import WRITE_BACK_S
 
 pytestmark = pytest.mark.privileged
 

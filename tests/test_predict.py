@@ -1,4 +1,4 @@
-"""Questions to a recording: what is answered, how surely, and what is refused. The simulator is a fake."""
+"""Scenarios to a recording: what is answered, how surely, and what is refused. The simulator is a fake."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from fake_replay import GB, REQUESTS, FakeReplay, about, predictor, service_us
 
-from tierwise.errors import TierwiseError
-from tierwise.predict import ModelError, Question, growth, parse_placement, rank, resolve
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import parse_place
+from tierwise.predict import ModelError, Scenario, growth, rank, resolve
 from tierwise.predict.answer import NOT_VALIDATED, VALIDATED_ELSEWHERE
 from tierwise.predict.estimates import estimate
 from tierwise.predict.model_error import ANY
@@ -26,7 +27,7 @@ LEARNT = ModelError.model_validate(
                 "changes": ["placement"],
                 "cases": 50,
                 "half_width": width,
-                "learnt": "2026-11-21",
+                "calibrated": "2026-11-21",
             }
             for engine, path, width in (
                 ("mariadb", "emulated→real", 0.4),
@@ -60,7 +61,11 @@ def test_a_second_device_of_a_kind_has_a_number() -> None:
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("aws", "volume-aws-gp3, "), ("nvem-dc", "unknown profile"), ("nvme-dc#x", "'x' is not a number")],
+    [
+        ("aws", "volume-aws-gp3, "),
+        ("nvem-dc", "unknown device profile"),
+        ("nvme-dc#x", "'x' is not a number"),
+    ],
 )
 def test_a_device_that_is_none_is_refused(name: str, says: str) -> None:
     with pytest.raises(TierwiseError, match=says):
@@ -79,18 +84,18 @@ def test_a_device_that_is_none_is_refused(name: str, says: str) -> None:
 )
 def test_a_placement_that_is_none_is_refused(text: str, says: str) -> None:
     with pytest.raises(TierwiseError, match=says):
-        parse_placement(text)
+        parse_place(text)
 
 
 def test_a_question_with_an_unknown_role_or_device_is_refused() -> None:
     with pytest.raises(TierwiseError, match="unknown role"):
-        Question(placement={"wal": "ram"})
-    with pytest.raises(TierwiseError, match="unknown profile"):
-        Question(placement={"log": "nope-nope"})
+        Scenario(placement={"wal": "ram"})
+    with pytest.raises(TierwiseError, match="unknown device profile"):
+        Scenario(placement={"log": "nope-nope"})
 
 
 def test_moving_the_log_gives_the_rate_that_the_simulator_says() -> None:
-    (answer,) = predictor().predict([Question(placement={"log": "nvme-dc"})])
+    (answer,) = predictor().predict([Scenario(placement={"log": "nvme-dc"})])
     devices = dict.fromkeys(REQUESTS, "recorded")
     before, after = (1e6 / service_us(devices | {"log": log}) for log in ("recorded", "ssd-nvme-dc"))
     assert answer.rate_per_s
@@ -106,14 +111,14 @@ def test_moving_the_log_gives_the_rate_that_the_simulator_says() -> None:
 
 
 def test_without_a_learnt_error_every_answer_says_so() -> None:
-    (answer,) = predictor(model_error=ModelError()).predict([Question(placement={"log": "ram"})])
+    (answer,) = predictor(model_error=ModelError()).predict([Scenario(placement={"log": "ram"})])
     assert NOT_VALIDATED in answer.warnings
     assert not answer.validated
 
 
 def test_a_learnt_error_widens_the_interval_and_names_what_it_has_not_tried() -> None:
     of = predictor(model_error=LEARNT)
-    moved, faster = of.predict([Question(placement={"log": "ram"}), Question(cpu_speed=2.0)])
+    moved, faster = of.predict([Scenario(placement={"log": "ram"}), Scenario(cpu_speed=2.0)])
     assert moved.rate_per_s
     assert moved.rate_per_s.high / moved.rate_per_s.value == pytest.approx(1.105, abs=0.01)
     assert moved.validated
@@ -123,7 +128,7 @@ def test_a_learnt_error_widens_the_interval_and_names_what_it_has_not_tried() ->
 
 def test_an_engine_or_path_that_was_never_validated_says_so() -> None:
     of = predictor(model_error=LEARNT)
-    real, emulated = (Question(placement={"log": "ram"}, emulated=one) for one in (False, True))
+    real, emulated = (Scenario(placement={"log": "ram"}, emulated=one) for one in (False, True))
     assert [answer.validated for answer in of.predict([real, emulated])] == [True, True]
     on_real = predictor(FakeReplay(devices=[{"profile": None, "roles": ["log"]}]), model_error=LEARNT)
     (answer,) = on_real.predict([real])
@@ -133,9 +138,9 @@ def test_an_engine_or_path_that_was_never_validated_says_so() -> None:
 
 def test_the_error_of_all_engines_stands_in_for_one_that_is_not_known() -> None:
     every = LEARNT.errors[0].model_copy(update={"engine": ANY, "half_width": 0.5})
-    question = Question(placement={"log": "ram"}, emulated=every.path.endswith("emulated"))
+    scenario = Scenario(placement={"log": "ram"}, emulated=every.path.endswith("emulated"))
     own, other = (
-        predictor(model_error=ModelError(errors=errors)).predict([question])[0]
+        predictor(model_error=ModelError(errors=errors)).predict([scenario])[0]
         for errors in ([*LEARNT.errors, every], [every])
     )
     assert own.validated and not other.validated
@@ -146,16 +151,16 @@ def test_the_error_of_all_engines_stands_in_for_one_that_is_not_known() -> None:
 
 def test_growth_is_a_rate_a_cache_of_less_data_and_larger_files() -> None:
     of = predictor(FakeReplay(**TELLS_MEMORY))
-    question = growth.grown(Question(growth=10.0), of.run, of.work)
-    assert question.rate_per_s == pytest.approx(10 * of.run.rate_per_s)
-    less = of.work.memory_bytes - (question.memory_bytes or 0)
+    scenario = growth.grown(Scenario(growth=10.0), of.run, of.work)
+    assert scenario.rate_per_s == pytest.approx(10 * of.run.rate_per_s)
+    less = of.work.memory_bytes - (scenario.memory_bytes or 0)
     assert less == pytest.approx(0.9 * of.work.page_cache.likely_bytes, abs=1)
     small = predictor(FakeReplay(footprints={"log": 10 * GB}))
-    on_slc = Question(placement={"log": "ssd-sata-slc-2008"})
+    on_slc = Scenario(placement={"log": "ssd-sata-slc-2008"})
     plain, ten = small.predict([on_slc, on_slc.model_copy(update={"growth": 10.0})])
     assert plain.refused is None
     assert ten.refused and "100.0 GB" in ten.refused.message
-    (answer,) = small.predict([Question(growth=2.0)])
+    (answer,) = small.predict([Scenario(growth=2.0)])
     assert any("growth: files 2 times as large" in note for note in answer.notes)
 
 
@@ -163,7 +168,7 @@ def test_stolen_processor_time_widens_the_interval() -> None:
     stolen, plain = (
         Predictor(
             about(stolen_cpu_share=share), [], Replayer(FakeReplay()), model_error=ModelError()
-        ).predict([Question(placement={"log": "ram"})])[0]
+        ).predict([Scenario(placement={"log": "ram"})])[0]
         for share in (0.2, 0.0)
     )
     assert stolen.rate_per_s and plain.rate_per_s
@@ -173,14 +178,14 @@ def test_stolen_processor_time_widens_the_interval() -> None:
 
 def test_fewer_clients_than_recorded_widen_the_interval_too() -> None:
     of = predictor()
-    same, fewer = of.predict([Question(clients=4), Question(clients=1)])
+    same, fewer = of.predict([Scenario(clients=4), Scenario(clients=1)])
     assert same.rate_per_s and fewer.rate_per_s
     assert fewer.rate_per_s.high / fewer.rate_per_s.low > 2 * same.rate_per_s.high / same.rate_per_s.low
     assert any("1 clients are fewer than the 4 recorded" in warning for warning in fewer.warnings)
 
 
 def test_many_more_clients_than_recorded_are_answered_with_a_wide_interval() -> None:
-    few, many = predictor().predict([Question(clients=8), Question(clients=128)])
+    few, many = predictor().predict([Scenario(clients=8), Scenario(clients=128)])
     assert few.rate_per_s and many.rate_per_s
     assert many.rate_per_s.high / many.rate_per_s.low > few.rate_per_s.high / few.rate_per_s.low
     assert any("128 clients are more than the 4 recorded" in warning for warning in many.warnings)
@@ -188,8 +193,8 @@ def test_many_more_clients_than_recorded_are_answered_with_a_wide_interval() -> 
 
 def test_percentiles_have_learnt_errors_of_their_own() -> None:
     wide = LEARNT.errors[2].model_copy(update={"what": "p99", "half_width": 0.5})
-    learnt = ModelError(errors=[*LEARNT.errors, wide])
-    (answer,) = predictor(model_error=learnt).predict([Question(placement={"log": "ram"})])
+    calibrated = ModelError(errors=[*LEARNT.errors, wide])
+    (answer,) = predictor(model_error=calibrated).predict([Scenario(placement={"log": "ram"})])
     assert answer.p50_us and answer.p99_us
     assert math.log(answer.p99_us.high / answer.p99_us.value) == pytest.approx(0.5, abs=0.01)
     assert math.log(answer.p50_us.high / answer.p50_us.value) == pytest.approx(0.2, abs=0.01)
@@ -197,23 +202,23 @@ def test_percentiles_have_learnt_errors_of_their_own() -> None:
 
 def test_warnings_of_the_recording_are_in_every_answer_and_refusal() -> None:
     of = predictor(warnings=["the kernel dropped 3 of 1000 events"])
-    for answer in of.predict([Question(), Question(memory_bytes=10**9)]):
+    for answer in of.predict([Scenario(), Scenario(memory_bytes=10**9)]):
         assert "the kernel dropped 3 of 1000 events" in answer.warnings
         assert "reads through mmap are invisible" in answer.warnings
 
 
 @pytest.mark.parametrize(
-    ("question", "says"),
+    ("scenario", "says"),
     [
-        (Question(memory_bytes=48 << 30), "it was taken in bursts"),
-        (Question(placement={"data": "ssd-sata-slc-2008"}), "holds 32.0 GB"),
+        (Scenario(memory_bytes=48 << 30), "it was taken in bursts"),
+        (Scenario(placement={"data": "ssd-sata-slc-2008"}), "holds 32.0 GB"),
     ],
 )
-def test_what_the_recording_cannot_answer_is_refused(question: Question, says: str) -> None:
-    refused, other = predictor().predict([question, Question(placement={"log": "ram"})])
+def test_what_the_recording_cannot_answer_is_refused(scenario: Scenario, says: str) -> None:
+    refused, other = predictor().predict([scenario, Scenario(placement={"log": "ram"})])
     assert refused.refused
     assert says in refused.refused.message
-    assert other.rate_per_s, "the next question is answered all the same"
+    assert other.rate_per_s, "the next scenario is answered all the same"
 
 
 TELLS_MEMORY = {"can_change_memory": True, "page_cache": {"engine_bytes": 256 << 20}}
@@ -221,7 +226,7 @@ TELLS_MEMORY = {"can_change_memory": True, "page_cache": {"engine_bytes": 256 <<
 
 def test_another_memory_is_as_sure_as_what_is_known_of_reads() -> None:
     of = [predictor(FakeReplay(unsure=unsure, **TELLS_MEMORY)) for unsure in (1.0, 1.2, 2.0)]
-    known, unsure, unknown = (one.predict([Question(memory_bytes=48 << 30)])[0] for one in of)
+    known, unsure, unknown = (one.predict([Scenario(memory_bytes=48 << 30)])[0] for one in of)
     assert known.rate_per_s
     assert unsure.rate_per_s
     assert unsure.rate_per_s.value == known.rate_per_s.value
@@ -234,13 +239,13 @@ def test_another_memory_is_as_sure_as_what_is_known_of_reads() -> None:
 
 def test_the_recorded_memory_raises_no_doubt() -> None:
     fake = FakeReplay(unsure=3.0, **TELLS_MEMORY)
-    (same,) = predictor(fake).predict([Question(memory_bytes=8 * GB)])
+    (same,) = predictor(fake).predict([Scenario(memory_bytes=8 * GB)])
     assert same.rate_per_s
     assert not any("buffer" in warning for warning in same.warnings)
 
 
 def test_more_clients_and_cores_widen_the_interval_with_the_reason() -> None:
-    as_recorded, more, cores = predictor().predict([Question(), Question(clients=16), Question(cores=8)])
+    as_recorded, more, cores = predictor().predict([Scenario(), Scenario(clients=16), Scenario(cores=8)])
     for doubted in (more, cores):
         assert doubted.rate_per_s
         assert as_recorded.rate_per_s
@@ -250,12 +255,12 @@ def test_more_clients_and_cores_widen_the_interval_with_the_reason() -> None:
 
 
 def test_a_role_without_files_is_said_to_change_nothing() -> None:
-    (answer,) = predictor().predict([Question(placement={"undo": "ram"})])
+    (answer,) = predictor().predict([Scenario(placement={"undo": "ram"})])
     assert any("no file of role undo" in warning for warning in answer.warnings)
 
 
 def test_work_done_once_is_timed() -> None:
-    (answer,) = predictor(FakeReplay(once=True)).predict([Question(placement={"all": "nvme-dc"})])
+    (answer,) = predictor(FakeReplay(once=True)).predict([Scenario(placement={"all": "nvme-dc"})])
     expected_s = 3000 * service_us(dict.fromkeys(REQUESTS, "ssd-nvme-dc")) / 1e6
     assert answer.elapsed_s
     assert answer.elapsed_s.value == pytest.approx(expected_s, rel=0.01)

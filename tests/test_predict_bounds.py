@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fake_replay import CPU_US, GB, REQUESTS, SERVICE_US, FakeReplay, predictor
 
-from tierwise.predict import ModelError, Prediction, Question, bounds, mean_value, rank
+from tierwise.predict import ModelError, Prediction, Scenario, bounds, mean_value, rank
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.residue import CHANCE, Residue, carried_us
 from tierwise.report.prediction_words import answer_sentence
@@ -25,15 +25,15 @@ DEMANDS: dict[str, Any] = {
 APART = [{"profile": "hdd-7k2", "roles": [role]} for role in REQUESTS]
 
 
-def answered(question: Question, learnt: ModelError | None = None, **fake: Any) -> Prediction:
+def answered(scenario: Scenario, calibrated: ModelError | None = None, **fake: Any) -> Prediction:
     """The answer of a fake whose roles lie on devices of their own."""
     replay = FakeReplay(devices=APART, demands=DEMANDS, **fake)
-    (answer,) = predictor(replay, model_error=learnt).predict([question])
+    (answer,) = predictor(replay, model_error=calibrated).predict([scenario])
     return answer
 
 
 def test_the_bound_is_the_cycle_without_the_waits_that_end() -> None:
-    answer = answered(Question(placement={"log": "nvme-dc"}))
+    answer = answered(Scenario(placement={"log": "nvme-dc"}))
     rest_us = CPU_US + sum(RECORDED_US.values()) - RECORDED_US["log"]
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(4e6 / rest_us)
@@ -46,13 +46,13 @@ def test_the_bound_is_the_cycle_without_the_waits_that_end() -> None:
 
 def test_roles_that_share_the_device_may_gain_too() -> None:
     fake = FakeReplay(demands=DEMANDS)
-    (answer,) = predictor(fake).predict([Question(placement={"log": "nvme-dc"}, cores=8)])
+    (answer,) = predictor(fake).predict([Scenario(placement={"log": "nvme-dc"}, cores=8)])
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(4e6 / CPU_US)
 
 
 def test_cores_bound_what_waits_do_not() -> None:
-    answer = answered(Question(placement={"all": "ram"}, cores=1))
+    answer = answered(Scenario(placement={"all": "ram"}, cores=1))
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
     assert "cores" in answer.bound.because
@@ -61,13 +61,13 @@ def test_cores_bound_what_waits_do_not() -> None:
 def test_more_memory_has_no_bound_where_reads_were_recorded() -> None:
     """A read that memory answers takes less processor time, and the recording does not tell how much."""
     work = predictor(FakeReplay(devices=APART, demands=DEMANDS)).work
-    less, more = (bounds.bound(Question(memory_bytes=size), work, 100.0) for size in (4 * GB, 16 * GB))
+    less, more = (bounds.bound(Scenario(memory_bytes=size), work, 100.0) for size in (4 * GB, 16 * GB))
     assert less is not None
     assert more is None
 
 
 def test_the_cores_of_few_clients_are_no_bound_of_more() -> None:
-    few, many = (answered(Question(placement={"all": "ram"}, clients=clients)) for clients in (4, 16))
+    few, many = (answered(Scenario(placement={"all": "ram"}, clients=clients)) for clients in (4, 16))
     assert few.bound and many.bound
     assert many.bound.rate_per_s == pytest.approx(16e6 / CPU_US)
     assert many.bound.rate_per_s > few.bound.rate_per_s
@@ -75,7 +75,7 @@ def test_the_cores_of_few_clients_are_no_bound_of_more() -> None:
 
 def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
     of = predictor(FakeReplay(demands=DEMANDS | {"warm_cpu_us": 3000.0}))
-    for answer in of.predict([Question(placement={role: "nvme-dc"}) for role in ("all", "log", "data")]):
+    for answer in of.predict([Scenario(placement={role: "nvme-dc"}) for role in ("all", "log", "data")]):
         assert answer.bound
         assert answer.rate_per_s
         assert answer.rate_per_s.low < answer.rate_per_s.value <= answer.rate_per_s.high
@@ -86,22 +86,22 @@ def test_no_answer_exceeds_its_bound_and_none_is_without() -> None:
 
 def test_bounds_of_requests_are_the_share_of_each_in_a_transaction() -> None:
     of = predictor(FakeReplay(devices=APART, demands=DEMANDS), unit="requests")
-    (answer,) = of.predict([Question(placement={"log": "nvme-dc"})])
-    whole = answered(Question(placement={"log": "nvme-dc"})).bound
+    (answer,) = of.predict([Scenario(placement={"log": "nvme-dc"})])
+    whole = answered(Scenario(placement={"log": "nvme-dc"})).bound
     assert answer.bound and whole
     assert answer.bound.rate_per_s == pytest.approx(3 * whole.rate_per_s)
     assert answer.bound.speedup == pytest.approx(whole.speedup)
 
 
 def test_fewer_clients_may_leave_any_queue() -> None:
-    answer = answered(Question(clients=1))
+    answer = answered(Scenario(clients=1))
     assert answer.bound
     assert answer.bound.rate_per_s == pytest.approx(1e6 / CPU_US)
 
 
 def test_a_run_that_is_not_reproduced_widens_the_answer() -> None:
-    question = Question(placement={"log": "nvme-dc"})
-    sure, unsure = (answered(question, error=error) for error in (0.0, 0.12))
+    scenario = Scenario(placement={"log": "nvme-dc"})
+    sure, unsure = (answered(scenario, error=error) for error in (0.0, 0.12))
     assert sure.rate_per_s and unsure.rate_per_s and unsure.speedup
     assert unsure.refused is None
     assert unsure.rate_per_s.high / unsure.rate_per_s.low > 1.1 * sure.rate_per_s.high / sure.rate_per_s.low
@@ -140,9 +140,9 @@ def test_a_residue_is_no_more_of_a_time_than_that_can_be_wrong_by() -> None:
 
 def test_what_bounds_cannot_narrow_is_called_bounds() -> None:
     wide = {"engine": "postgres", "path": "emulated→real", "what": "rate", "changes": ["placement"]}
-    wide |= {"cases": 50, "half_width": 1.0, "learnt": "2026-11-21"}
-    learnt = ModelError.model_validate({"errors": [wide]})
-    answer = answered(Question(placement={"all": "ram"}), learnt, error=0.1)
+    wide |= {"cases": 50, "half_width": 1.0, "calibrated": "2026-11-21"}
+    calibrated = ModelError.model_validate({"errors": [wide]})
+    answer = answered(Scenario(placement={"all": "ram"}), calibrated, error=0.1)
     assert answer.refused is None
     assert answer.bounds_only
     assert answer.bound and answer.rate_per_s
@@ -174,20 +174,20 @@ def outcome(rate_per_s: float, flush_us: float, **changes: Any) -> Outcome:
 
 def test_mean_value_analysis_of_one_client_is_the_sum_of_its_times() -> None:
     simulated = 1e6 / 1200
-    found = mean_value.rate_per_s(Question(clients=1), work(), outcome(simulated, 1000.0), simulated)
+    found = mean_value.rate_per_s(Scenario(clients=1), work(), outcome(simulated, 1000.0), simulated)
     assert found == pytest.approx(1e6 / (CPU_US + 1000.0), rel=0.01)
 
 
 def test_mean_value_analysis_of_many_clients_fills_the_cores() -> None:
-    question = Question(clients=400, cores=1)
-    found = mean_value.rate_per_s(question, work(), outcome(4000.0, 100.0), 4000.0)
+    scenario = Scenario(clients=400, cores=1)
+    found = mean_value.rate_per_s(scenario, work(), outcome(4000.0, 100.0), 4000.0)
     assert found == pytest.approx(1e6 / CPU_US, rel=0.02)
 
 
 def test_commits_that_come_all_the_time_wait_one_and_a_half_flushes() -> None:
     simulated = 100e6 / 15_000
     found = mean_value.rate_per_s(
-        Question(clients=100, cores=64), work(), outcome(simulated, 10_000.0), simulated
+        Scenario(clients=100, cores=64), work(), outcome(simulated, 10_000.0), simulated
     )
     assert found == pytest.approx(100e6 / (CPU_US + 15_000.0), rel=0.02)
 
@@ -199,11 +199,11 @@ def test_a_second_opinion_that_differs_is_said() -> None:
 
 
 def test_the_state_of_the_cache_and_of_checkpoints_is_said() -> None:
-    answer = answered(Question(placement={"log": "nvme-dc"}))
+    answer = answered(Scenario(placement={"log": "nvme-dc"}))
     said = " ".join(answer.notes)
     assert "0 reads of a device a transaction, 0.5 in the recording: once it is warm" in said
     assert "devices after long use: ssd-nvme-dc" in said
-    emulated = answered(Question(placement={"log": "nvme-dc"}, emulated=True))
+    emulated = answered(Scenario(placement={"log": "nvme-dc"}, emulated=True))
     assert "devices as new: ssd-nvme-dc" in emulated.notes
 
 
@@ -213,7 +213,7 @@ def test_a_rate_is_kept_or_saturated() -> None:
             done = super()._outcome(scenario, profiles, factor)
             return done | {"waiting": 5000 if (scenario.get("rate_per_s") or 0) > 600 else 0}
 
-    kept, lost = predictor(Busy(error=0.2)).predict([Question(rate_per_s=500), Question(rate_per_s=700)])
+    kept, lost = predictor(Busy(error=0.2)).predict([Scenario(rate_per_s=500), Scenario(rate_per_s=700)])
     assert (kept.saturated, lost.saturated) == (False, True)
     assert kept.rate_per_s and lost.rate_per_s
     assert kept.rate_per_s.high < 1.01 * kept.rate_per_s.low
@@ -226,10 +226,10 @@ def test_devices_are_worn_in_unless_asked_otherwise() -> None:
     asked: list[str] = []
 
     class Seen(FakeReplay):
-        def predict(self, questions: str, profiles: Any, threads: int) -> str:
-            asked.append(questions)
-            return super().predict(questions, profiles, threads)
+        def predict(self, scenarios: str, profiles: Any, threads: int) -> str:
+            asked.append(scenarios)
+            return super().predict(scenarios, profiles, threads)
 
-    questions = [Question(placement={"log": "nvme-dc"}, emulated=emulated) for emulated in (False, True)]
-    predictor(Seen()).predict(questions)
+    scenarios = [Scenario(placement={"log": "nvme-dc"}, emulated=emulated) for emulated in (False, True)]
+    predictor(Seen()).predict(scenarios)
     assert asked[0].count('"worn": true') == asked[0].count('"worn": false')

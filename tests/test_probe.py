@@ -14,14 +14,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tierwise import _core, profiles
+from tierwise import _core
 from tierwise.cli import app
-from tierwise.errors import TierwiseError
+from tierwise.device_models import profiles
 from tierwise.host import ledger
 from tierwise.host.clean import clean
+from tierwise.model.errors import TierwiseError
 from tierwise.probe import Options, ProbeReport, probe
-from tierwise.probing.place import choose_size_bytes, look
-from tierwise.probing.samples import CRYSTALDISKMARK, interleaved
+from tierwise.probe.place import choose_size_bytes, look
+from tierwise.probe.samples import CRYSTALDISKMARK, interleaved
 from tierwise.results import PatternResult
 
 MIB = 1 << 20
@@ -71,7 +72,7 @@ def test_profile_is_accepted_and_names_its_measurements(report: ProbeReport, tmp
         "of the file system, not of the test file"
     )
     for key, source in profile.sources.items():
-        assert source.startswith(("measured: tierwise probe", "estimated: ")), key
+        assert source.startswith(("measured: tierwise device probe", "estimated: ")), key
     assert any("95 % interval" in source for source in profile.sources.values())
 
 
@@ -103,19 +104,19 @@ def test_reads_come_before_writes_in_every_repeat() -> None:
         (["/proc/self/nothing"], "No such file"),
         (["/proc"], "no room"),
         (["/dev/null"], "not a directory"),
-        ([".", "--time", "1"], "--time 1 is too short"),
+        ([".", "--duration", "1s"], "1 s is too short"),
         ([".", "--size", "4096T"], "no room for"),
         ([".", "--size", "1M"], "no room for 1 MiB"),
         ([".", "--size", "much"], "--size"),
         ([".", "--engine", "magic", "--size", "16M"], "--engine: 'magic'"),
-        ([".", "--pattern", "randread-5q", "--size", "16M", "--time", "5"], "randread-5q"),
+        ([".", "--pattern", "randread-5q", "--size", "16M", "--duration", "5s"], "randread-5q"),
     ],
 )
 def test_bad_input_is_one_line(
     arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["probe", *arguments])
+    result = CliRunner().invoke(app, ["device", "probe", *arguments])
     assert isinstance(result.exception, TierwiseError)
     assert message in str(result.exception) and "\n" not in str(result.exception)
     assert list(tmp_path.iterdir()) == []
@@ -137,7 +138,18 @@ def test_default_size_leaves_room(tmp_path: Path) -> None:
 
 
 def start_probe(directory: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tierwise", "probe", str(directory), "--size", "32M", "--time", "60"]
+    command = [
+        sys.executable,
+        "-m",
+        "tierwise",
+        "device",
+        "probe",
+        str(directory),
+        "--size",
+        "32M",
+        "--duration",
+        "60s",
+    ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while not list(directory.glob("*/probe")):

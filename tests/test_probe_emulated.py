@@ -16,14 +16,16 @@ from typing import Any
 import pytest
 from witness import Witness
 
-from tierwise import _core, profiles
-from tierwise.errors import TierwiseError
+from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.device_models.profiles import Profile
 from tierwise.host import mounts
-from tierwise.host.disk import WHOLE, EmulatedDisk, Partition
-from tierwise.probe import Options, ProbeReport, opened, probe
-from tierwise.probing.disk_fit import fit_disk
-from tierwise.probing.place import look
-from tierwise.profiles import Profile
+from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Partition
+from tierwise.model.errors import TierwiseError
+from tierwise.probe import Options, ProbeReport, probe
+from tierwise.probe.disk_fit import fit_disk
+from tierwise.probe.measure import opened
+from tierwise.probe.place import look
 
 pytestmark = pytest.mark.privileged
 

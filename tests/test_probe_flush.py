@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.probing.flush import check_flush, device_class
-from tierwise.probing.place import Place
+from tierwise.probe.flush import check_flush, device_class
+from tierwise.probe.place import Place
 from tierwise.results.measurements import FlushTimes
 
 

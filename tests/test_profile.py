@@ -11,16 +11,17 @@ from recording_factory import ONE_COMMIT, write_recording
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tierwise.breakdown import Breakdown, break_down
 from tierwise.cli import app
-from tierwise.errors import TierwiseError
+from tierwise.cli.output import print_document
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.predict.replayer import Replayer
+from tierwise.predict.savings import Savings, savings
+from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.report.charts.profile import described_profile, profile_chart
 from tierwise.report.charts.render import to_png
-from tierwise.report.profile import profile_page, profile_parts
+from tierwise.report.profile import profile_document, profile_page
 from tierwise.report.profile_tables import common_directory
-from tierwise.roles import Role
-from tierwise.savings import Savings, savings
 
 RUNNER = CliRunner()
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples" / "recordings").glob("*/about.json"))
@@ -38,8 +39,7 @@ def found(directory: Path) -> Breakdown:
 
 def text_of(found: Breakdown, saved: Savings, *warnings: str) -> str:
     with (console := Console(width=160)).capture() as captured:
-        for part in profile_parts(found, saved, warnings):
-            console.print(part, highlight=False)
+        print_document(profile_document(found, saved, warnings), console)
     return captured.get()
 
 
@@ -112,7 +112,7 @@ def test_the_command_prints_tables_or_json(directory: Path, tmp_path: Path) -> N
     assert shown.exit_code == 0, shown.output
     assert "Sessions spent 80\u00a0% log device, 20\u00a0% on CPU of their time." in shown.output
     assert page.read_text("utf-8").startswith("<!doctype html>")
-    read = RUNNER.invoke(app, ["profile", str(directory), "--no-savings", "--json"])
+    read = RUNNER.invoke(app, ["profile", str(directory), "--no-savings", "--format", "json"])
     answer = json.loads(read.stdout)
     assert answer["breakdown"]["classes"][0]["class"] == "session"
     assert answer["savings"]["rows"] == []

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tierwise import profiles
-from tierwise.errors import TierwiseError
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
 
 NEEDED = [
     "hdd-10k-18g-fc",

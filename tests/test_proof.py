@@ -11,11 +11,11 @@ import pytest
 from tiny_study import tiny_study
 
 from tierwise.engines import Engine
-from tierwise.lab import proof, run
+from tierwise.model.roles import Role
 from tierwise.results import RunResult
 from tierwise.results.counters import RoleProof
-from tierwise.roles import Role
-from tierwise.study.plan import plan_runs
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner import proof, run
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.errors import TierwiseError
 from tierwise.host.real import DiskCounters, open_real_device
+from tierwise.model.errors import TierwiseError
 
 BEFORE = "100 5 800 40 200 9 1600 90 0 120 130 7 0 0 0 11 3"
 AFTER = "110 5 960 45 230 9 2112 190 0 320 330 8 0 0 0 15 4"

@@ -16,11 +16,11 @@ import duckdb
 import pytest
 
 from tierwise import _core
-from tierwise.errors import TierwiseError
+from tierwise.capture import Schedule, Session, Target, of_pid, record_command, record_running
+from tierwise.capture import rules as rule_files
+from tierwise.capture.running import Enough
 from tierwise.host import clean, ledger, mounts, tracing
-from tierwise.record import Schedule, Session, Target, of_pid, record_command, record_running
-from tierwise.record import rules as rule_files
-from tierwise.record.running import Enough
+from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
 
 SQLITE = "sqlite"

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tierwise.cli import app
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger, tracing
+from tierwise.model.errors import TierwiseError
 
 _ME = str(os.getpid())
 
@@ -37,9 +37,9 @@ def refused(*arguments: str) -> str:
         (["--pid", _ME, "--rules", "none.toml"], "none.toml: No such file"),
         (["--pid", _ME, "--rules", "sqlite", "--duty", "2"], "--duty"),
         (["--pid", _ME, "--rules", "sqlite", "--duty", "often"], "--duty"),
-        (["--pid", _ME, "--rules", "sqlite", "--for", "0"], "--for"),
+        (["--pid", _ME, "--rules", "sqlite", "--duration", "0"], "--duration"),
         (["--pid", _ME, "--rules", "sqlite", "--burst", "1000"], "--burst"),
-        (["--pid", _ME, "--rules", "sqlite", "--for", "10m"], "--for"),
+        (["--pid", _ME, "--rules", "sqlite", "--duration", "10m"], "--duration"),
         (["--pid", _ME, "--rules", "sqlite", "--until-usable", "soon"], "--until-usable"),
         (["--until-usable", "10min", "--", "true"], "--until-usable"),
         (["--pid", _ME, "--rules", "sqlite", "--dsn", "mysql://me:secret@db"], "TIERWISE_DSN"),

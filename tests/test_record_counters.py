@@ -12,13 +12,7 @@ from engine_cases.mariadb import CASES
 from engine_contract import open_directory, places_in
 from engine_sessions import root_of, superuser_dsn
 
-from tierwise.engines.mariadb.binaries import installed
-from tierwise.engines.mariadb.engine import MariadbEngine
-from tierwise.engines.postgres.binaries import embedded
-from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.errors import TierwiseError
-from tierwise.host import tracing
-from tierwise.record import (
+from tierwise.capture import (
     EngineCounters,
     Schedule,
     Target,
@@ -27,10 +21,16 @@ from tierwise.record import (
     mysql_counters,
     record_running,
 )
-from tierwise.record import rules as rule_files
-from tierwise.record.counter_reading import DENIED, LOST, Reading, UnreadableError
+from tierwise.capture import rules as rule_files
+from tierwise.capture.counter_reading import DENIED, LOST, Reading, UnreadableError
+from tierwise.engines.mariadb.binaries import installed
+from tierwise.engines.mariadb.engine import MariadbEngine
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.host import tracing
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.recording import Recording
-from tierwise.roles import Role
 
 SECRET = "planted-9f3a"
 TRANSACTIONS = 300

@@ -13,11 +13,11 @@ from typing import cast
 import pytest
 
 from tierwise import _core
-from tierwise.record import decoder
-from tierwise.record.decoder import Burst, Decoder
-from tierwise.record.devices import Devices
-from tierwise.record.facts import FileFacts
-from tierwise.roles import Role
+from tierwise.capture import decoder
+from tierwise.capture.decoder import Burst, Decoder
+from tierwise.capture.devices import Devices
+from tierwise.capture.facts import FileFacts
+from tierwise.model.roles import Role
 
 
 class Recorder:
@@ -99,7 +99,7 @@ def test_a_file_that_grew_is_asked_again_where_it_lies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    monkeypatch.setattr("tierwise.record.extents.extents_of", lambda path: asked.append(path) or [])
+    monkeypatch.setattr("tierwise.capture.extents.extents_of", lambda path: asked.append(path) or [])
     file = tmp_path / "old"
     file.write_bytes(b"x")
     os.utime(file, (1, 1))

@@ -13,10 +13,10 @@ from pathlib import Path
 import namespaces
 import pytest
 
-from tierwise.errors import TierwiseError
+from tierwise.capture import Schedule, of_engine, of_pid, record_running
+from tierwise.capture.target import first_processes
 from tierwise.host import mounts, tracing
-from tierwise.record import Schedule, of_engine, of_pid, record_running
-from tierwise.record.target import first_processes
+from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
 
 MIB = 1 << 20

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.errors import TierwiseError
-from tierwise.record import about, target
-from tierwise.record.data_directory import tree_bytes
-from tierwise.record.devices import Devices
-from tierwise.record.extents import extents_of
-from tierwise.record.facts import FileFacts, within
-from tierwise.record.rates import Span, cost_of, waits_of
-from tierwise.record.schedule import Schedule, parse_duty
-from tierwise.roles import Role
-from tierwise.units import parse_duration_s
+from tierwise.capture import about, target
+from tierwise.capture.data_directory import tree_bytes
+from tierwise.capture.devices import Devices
+from tierwise.capture.extents import extents_of
+from tierwise.capture.facts import FileFacts, within
+from tierwise.capture.rates import Span, cost_of, waits_of
+from tierwise.capture.schedule import Schedule, parse_duty
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.model.units import parse_duration_s
 
 
 @pytest.mark.parametrize(("text", "duty"), [("1/10", 0.1), ("0.25", 0.25), ("10%", 0.1), ("1", 1.0)])
@@ -47,13 +47,13 @@ def test_no_schedule(options: dict[str, float]) -> None:
     ("text", "seconds"), [("30", 30), ("30s", 30), ("10min", 600), ("1.5h", 5400), ("500ms", 0.5)]
 )
 def test_durations_as_people_write_them(text: str, seconds: float) -> None:
-    assert parse_duration_s(text, "--for") == pytest.approx(seconds)
+    assert parse_duration_s(text, "--duration") == pytest.approx(seconds)
 
 
 @pytest.mark.parametrize("text", ["0", "-1s", "10m", "s", "", "ten"])
 def test_no_duration(text: str) -> None:
     with pytest.raises(TierwiseError, match="--for: "):
-        parse_duration_s(text, "--for")
+        parse_duration_s(text, "--duration")
 
 
 def test_a_data_directory_is_measured_with_what_its_links_lead_to(tmp_path: Path) -> None:

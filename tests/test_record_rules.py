@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.errors import TierwiseError
-from tierwise.record import rules
+from tierwise.capture import rules
+from tierwise.model.errors import TierwiseError
 
 _FILES = {
     "postgres": {

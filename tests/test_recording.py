@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from recording_factory import COLUMNS, ONE_COMMIT, write_recording
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.recording import TABLES, Recording
 
 PAGE = (Path(__file__).parents[1] / "docs" / "recording.md").read_text("utf-8")

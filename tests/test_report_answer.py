@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from results_factory import INFO, PLACEMENTS, Make, run, study_runs
 from syrupy.assertion import SnapshotAssertion
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.statistics import Verdict
 from tierwise.report.answer import Answer, build_answer
 from tierwise.results import PaperValue, RunResult
-from tierwise.statistics import Verdict
 
 
 def only(answer: Answer) -> Any:
@@ -41,7 +41,7 @@ OUTCOMES: dict[str, list[RunResult]] = {
     "the log is not tried": study_runs(placements=["all-hdd", "data-ssd"], elapsed_s={"data-ssd": 35.0}),
     "four placements": study_runs(placements=list(PLACEMENTS)),
     "all failed": study_runs(status="failed", problems=["no space left on device"]),
-    "all invalid": study_runs(status="invalid", problems=["ssd: lateness p99 300 µs > 200 µs"]),
+    "all invalid": study_runs(status="invalid", problems=["ssd: deadline overrun p99 300 µs > 200 µs"]),
     "one placement failed": with_status(study_runs(), "all-ssd", "failed", "the device died"),
     "the baseline failed": with_status(study_runs(), "all-hdd", "failed", "the device died"),
     "the baseline has not run": study_runs(placements=["log-ssd", "all-ssd"]),
@@ -117,7 +117,7 @@ def test_engines_and_settings_are_compared_apart() -> None:
 
 def test_same_real_directory_is_the_same_device() -> None:
     def on_own_storage(one: RunResult) -> RunResult:
-        real = {"kind": "real", "profile": None, "path": "/srv/own", "lateness": None}
+        real = {"kind": "real", "profile": None, "path": "/srv/own", "deadline_overrun": None}
         return one.model_copy(update={"devices": [d.model_copy(update=real) for d in one.devices]})
 
     comparison = only(build_answer([on_own_storage(one) for one in study_runs()], INFO))

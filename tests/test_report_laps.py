@@ -14,15 +14,16 @@ from syrupy.assertion import SnapshotAssertion
 from test_report_page import Page
 
 from tierwise.cli import report
+from tierwise.cli.output import print_document
+from tierwise.model.statistics import Bound, Verdict
 from tierwise.report.answer import Answer, build_answer
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, figures_of_sweep, to_svg
 from tierwise.report.combined import Chapter, render_combined
 from tierwise.report.page import render_page
 from tierwise.report.paper import swept_rows
-from tierwise.report.tables import answer_tables
+from tierwise.report.tables import answer_document
 from tierwise.results import PaperValue, RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info
-from tierwise.statistics import Bound, Verdict
 
 QUERIES = {f"q{n}": 0.05 * n for n in range(1, 23)}
 
@@ -32,9 +33,8 @@ def answer_of(runs: list[RunResult], info: StudyInfo = LAP_INFO) -> Answer:
 
 
 def shown(answer: Answer) -> str:
-    console = Console(width=80, file=io.StringIO())
-    for part in answer_tables(answer):
-        console.print(part)
+    console = Console(width=80, file=io.StringIO(), force_terminal=True, color_system=None)
+    print_document(answer_document(answer), console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
 

@@ -13,9 +13,10 @@ from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
 from tierwise.cli import report
-from tierwise.errors import TierwiseError
+from tierwise.cli.output import print_document
+from tierwise.model.errors import TierwiseError
 from tierwise.report.answer import build_answer
-from tierwise.report.tables import answer_tables
+from tierwise.report.tables import answer_document
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info
 
@@ -23,9 +24,8 @@ PNG_MAGIC = b"\x89PNG\r\n\x1a\n"
 
 
 def shown(runs: list[RunResult], info: StudyInfo = INFO, columns: int = 80) -> str:
-    console = Console(width=columns, file=io.StringIO())
-    for part in answer_tables(build_answer(runs, info)):
-        console.print(part)
+    console = Console(width=columns, file=io.StringIO(), force_terminal=True, color_system=None)
+    print_document(answer_document(build_answer(runs, info)), console)
     text: str = console.file.getvalue()  # type: ignore[attr-defined]
     return "\n".join(line.rstrip() for line in text.splitlines())
 

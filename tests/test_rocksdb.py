@@ -21,8 +21,8 @@ from tierwise.engines.objects.operations import Value, parse_kind
 from tierwise.engines.rocksdb.adapter import RocksAdapter
 from tierwise.engines.rocksdb.files import role_of
 from tierwise.engines.rocksdb.group_commit import GroupCommit
-from tierwise.errors import StatementError, TierwiseError
-from tierwise.roles import Role
+from tierwise.model.errors import StatementError, TierwiseError
+from tierwise.model.roles import Role
 
 PILOT = "OBJECT pilot KEY id FIELDS (id integer, name text, points integer) INDEXES (name, points)"
 INSERT = "INSERT pilot (id, name, points) VALUES (:id, :name, :points)"
@@ -212,7 +212,7 @@ def test_what_was_committed_survives_a_kill(tmp_path: Path) -> None:
 import os, pathlib, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from test_rocksdb import INSERT, PILOT, opened
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 adapter = opened(pathlib.Path({str(tmp_path)!r}))
 adapter.execute(Role.DATA, PILOT)
 client = adapter.connect()

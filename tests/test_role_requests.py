@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from tiny_study import Watcher
 
-from tierwise import lab, study
-from tierwise.errors import TierwiseError
+from tierwise import studies as study
 from tierwise.host import ledger
-from tierwise.lab.role_requests import RoleRequests
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.report.summary import summarise
 from tierwise.results import RunResult
-from tierwise.roles import Role
+from tierwise.studies import runner as lab
+from tierwise.studies.runner.role_requests import RoleRequests
 
 pytestmark = [pytest.mark.privileged, pytest.mark.usefixtures("run_dir")]
 
@@ -138,7 +139,7 @@ def test_a_kernel_that_traces_nothing_leaves_the_whole_device(
     def refused() -> None:
         raise TierwiseError("cannot record here: no tracefs", "use a kernel that has it")
 
-    monkeypatch.setattr("tierwise.lab.role_requests.Tracing.open", refused)
+    monkeypatch.setattr("tierwise.studies.runner.role_requests.Tracing.open", refused)
     result = measured(device, tmp_path / "results")
     assert not result.io
     assert all(one.io is not None for one in result.devices)

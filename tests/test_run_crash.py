@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tierwise import lab
 from tierwise.host import clean
-from tierwise.host.disk import DiskStats, EmulatedDisk, all_disks
+from tierwise.host.disk.disk import DiskStats, EmulatedDisk, all_disks
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
+from tierwise.studies import runner as lab
 
 pytestmark = pytest.mark.privileged
 
@@ -45,7 +45,16 @@ default = "data"
 def start(tmp_path: Path, seconds: float, repeats: int, *options: str) -> subprocess.Popen[bytes]:
     file = tmp_path / "crash.toml"
     file.write_text(STUDY.format(seconds=seconds, repeats=repeats), "utf-8")
-    command = [sys.executable, "-m", "tierwise", "run", str(file), "--out", str(tmp_path / "results")]
+    command = [
+        sys.executable,
+        "-m",
+        "tierwise",
+        "study",
+        "run",
+        str(file),
+        "--output",
+        str(tmp_path / "results"),
+    ]
     command += options
     return subprocess.Popen(command, stdout=(tmp_path / "said").open("wb"), stderr=subprocess.STDOUT)
 
@@ -119,7 +128,7 @@ def await_measuring(tmp_path: Path) -> DiskStats:
     while time.monotonic() < deadline:
         for disk in all_disks()[0]:
             # Only what is answered at the model's pace can be late; tables are loaded without.
-            if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.lateness:
+            if disk.name.endswith("-log") and disk.partitions["log"].flushes and disk.deadline_overrun:
                 return disk
         time.sleep(0.1)
     raise AssertionError(f"the study never got to its measured phase: {(tmp_path / 'said').read_text()}")

@@ -19,20 +19,21 @@ import pytest
 from engine_contract import open_directory, places_in
 from engine_sessions import client_of
 
-from tierwise import engines, profiles
+from tierwise import engines
+from tierwise.device_models import profiles
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.errors import TierwiseError
-from tierwise.file_names import file_below, path_in
 from tierwise.host import ledger, tracing, users
 from tierwise.host.clean import clean
 from tierwise.host.home import Home, open_log
+from tierwise.model.errors import TierwiseError
+from tierwise.model.file_names import file_below, path_in
+from tierwise.model.roles import Role
 from tierwise.recording import redact, remove_recording
-from tierwise.roles import Role
-from tierwise.study import study
-from tierwise.workload import Workload
+from tierwise.studies import study
+from tierwise.workloads import Workload
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has another user to be attacked as")
 EXAMPLE = Path(__file__).parents[1] / "examples" / "recordings" / "keyed-update"
@@ -370,7 +371,7 @@ def test_a_recording_holds_no_statement_and_is_its_owners(postgres: PostgresEngi
         out = tmp_path / "out"
         command = [sys.executable, "-m", "tierwise", "record", "--pid", str(postgres.server_pid)]
         done = subprocess.run(
-            [*command, "-o", str(out), "--for", "3"], capture_output=True, text=True, check=False
+            [*command, "-o", str(out), "--duration", "3s"], capture_output=True, text=True, check=False
         )
         client.kill()
     assert done.returncode == 0, done.stderr
@@ -383,7 +384,7 @@ def test_a_recording_holds_no_statement_and_is_its_owners(postgres: PostgresEngi
 
 
 def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) -> None:
-    from tierwise.predict import Question, predict
+    from tierwise.predict import Scenario, predict
 
     source = EXAMPLE
     redact(source, tmp_path / "shared")
@@ -392,7 +393,7 @@ def test_a_redacted_recording_names_nothing_and_says_the_same(tmp_path: Path) ->
     names = {part for path in paths for part in path.split("/") if re.fullmatch(r"[a-z]+-[a-z]+-\w+", part)}
     assert paths and names
     assert not [name for name in paths | names if name in after]
-    told = [predict(path, [Question()])[0] for path in (source, tmp_path / "shared")]
+    told = [predict(path, [Scenario()])[0] for path in (source, tmp_path / "shared")]
     assert told[0].rate_per_s == told[1].rate_per_s
 
 

@@ -18,8 +18,8 @@ from engine_contract import Load, files_under, open_directory, places_in, rows_o
 from tierwise import engines
 from tierwise.engines.base import Engine, Limits
 from tierwise.engines.sqlite.settings import pragmas
-from tierwise.errors import TierwiseError
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 CASE = CASES[0]
 ROWS = 3000

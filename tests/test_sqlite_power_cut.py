@@ -20,9 +20,10 @@ from typing import Any
 import pytest
 from test_disk import traces
 
-from tierwise import _core, profiles
-from tierwise.errors import StatementError
-from tierwise.host.disk import CutReport, EmulatedDisk, Partition
+from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.host.disk.disk import CutReport, EmulatedDisk, Partition
+from tierwise.model.errors import StatementError
 
 pytestmark = pytest.mark.privileged
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tierwise import statistics
-from tierwise.statistics import Interval, Verdict, median_interval, ratio_interval
+from tierwise.model import statistics
+from tierwise.model.statistics import Interval, Verdict, median_interval, ratio_interval
 
 positive = st.floats(0.01, 1e6)
 samples = st.lists(positive, min_size=2, max_size=30)

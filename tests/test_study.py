@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tierwise import study
-from tierwise.errors import TierwiseError
-from tierwise.roles import Role
-from tierwise.study.plan import plan_runs
-from tierwise.units import parse_size_bytes
+from tierwise import studies as study
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.model.units import parse_size_bytes
+from tierwise.studies.plan import plan_runs
 
 MINIMAL = """
 name = "s"

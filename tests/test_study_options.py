@@ -1,4 +1,4 @@
-"""``tierwise run`` and ``tierwise studies``: what their options choose, and what they refuse."""
+"""``tierwise study run`` and ``list``: what their options choose, and what they refuse."""
 
 from __future__ import annotations
 
@@ -7,39 +7,78 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tierwise import lab, study
+from tierwise import studies as study
 from tierwise.cli import app
-from tierwise.cli.study import _Wanted
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results import RunResult
 from tierwise.results.files import read_results, read_study_info
+from tierwise.studies import runner
+from tierwise.studies.options import StudyOptions
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
 
+CRUD = study.load("crud")
+
+
 def test_options_change_the_study() -> None:
-    quick = _Wanted(quick=True, repeats=2, engine="sqlite").load("crud")
-    assert (quick.repeats, quick.engines) == (2, ["sqlite"])
-    assert quick.scale == study.load("crud").quick.scale
-    assert _Wanted(scale="7").load("crud").scale == 7
-    assert _Wanted(scale="paper").load("crud").scale == study.load("crud").paper_scale.scale
-    chosen = _Wanted(quick=True, placements=["doublewrite-ssd"]).load("crud")
-    assert list(chosen.placements) == ["doublewrite-ssd"] and chosen.baseline == "doublewrite-ssd"
+    quick = StudyOptions(quick=True, repeats=2, engine="sqlite").applied_to(CRUD)
+    assert (quick.repeats, quick.engines, quick.scale) == (2, ["sqlite"], CRUD.quick.scale)
+    assert StudyOptions(scale="7").applied_to(CRUD).scale == 7
+    assert StudyOptions(scale="paper").applied_to(CRUD).scale == CRUD.paper_scale.scale
+    load = StudyOptions(clients=32, duration_s=5.0, set=["memory=256M", "constants.size=9"]).applied_to(CRUD)
+    assert (load.clients, load.seconds, load.transactions, load.memory) == (32, 5.0, None, 256 << 20)
+    assert load.constants["size"] == 9
+
+
+def test_the_baseline_is_run_too_unless_it_is_left_out() -> None:
+    chosen = StudyOptions(quick=True, placements=["doublewrite-ssd"]).applied_to(CRUD)
+    assert list(chosen.placements) == ["all-hdd", "doublewrite-ssd"] and chosen.baseline == "all-hdd"
+    alone = StudyOptions(placements=["doublewrite-ssd"], only=True).applied_to(CRUD)
+    assert list(alone.placements) == ["doublewrite-ssd"] and alone.baseline == "doublewrite-ssd"
+
+
+def test_a_place_is_one_more_placement(tmp_path: Path) -> None:
+    base = CRUD.placements[CRUD.baseline]
+    moved = StudyOptions(place=["log=gp3"], placements=["all-ssd"]).applied_to(CRUD)
+    assert list(moved.placements) == ["all-hdd", "all-ssd", "log-gp3"]
+    added = moved.placements["log-gp3"]
+    assert added.device_of(Role.LOG) == "gp3" and added.default == base.default
+    assert moved.devices["gp3"].profile == "gp3"
+    own = StudyOptions(devices=[f"ssd={tmp_path}", "hdd=7k2"]).applied_to(CRUD)
+    assert own.devices["ssd"].path == str(tmp_path) and own.devices["hdd"].profile == "7k2"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (StudyOptions(set=["memory"]), "--set"),
+        (StudyOptions(set=["colour=red"]), "--set colour=red"),
+        (StudyOptions(devices=["ssd"]), "--device"),
+        (StudyOptions(devices=["sdd=/tmp"]), "did you mean ssd"),
+        (StudyOptions(place=["log"]), "--place"),
+        (StudyOptions(placements=["all-sdd"]), "no placement"),
+    ],
+)
+def test_what_makes_no_sense_is_named(options: StudyOptions, says: str) -> None:
+    with pytest.raises(TierwiseError, match=says):
+        options.applied_to(CRUD)
 
 
 @pytest.mark.parametrize("scale", ["0", "-1", "inf", "nan", "huge"])
 def test_an_impossible_scale_names_the_option(scale: str) -> None:
     with pytest.raises(TierwiseError, match=r"--scale: .* is no scale"):
-        _Wanted(scale=scale).load("crud")
+        StudyOptions(scale=scale).applied_to(CRUD)
 
 
 def test_fresh_and_resume_exclude_each_other() -> None:
-    result = CliRunner().invoke(app, ["run", "crud", "--fresh", "--resume"])
+    result = CliRunner().invoke(app, ["study", "run", "crud", "--fresh", "--resume"])
     assert str(result.exception).startswith("--fresh and --resume")
 
 
 def test_studies_lists_every_study_with_its_time() -> None:
-    result = CliRunner().invoke(app, ["studies"], env={"COLUMNS": "200"})
+    result = CliRunner().invoke(app, ["study", "list"], env={"COLUMNS": "200"})
     assert result.exit_code == 0
     assert all(name in result.output for name in study.names())
     assert "min" in result.output
@@ -55,13 +94,13 @@ def test_all_goes_on_after_a_study_that_cannot_run(
     shipped = study.load
     monkeypatch.setattr(study, "load", load)
     monkeypatch.setattr(study, "names", lambda: ["crud", "melbourne"])
-    options = ["--quick", "--placement", "all-hdd", "--own-storage", str(own), "--out", str(tmp_path)]
-    result = CliRunner().invoke(app, ["run", "all", *options])
+    options = ["--quick", "--placements", "all-hdd", "--own-storage", str(own), "--output", str(tmp_path)]
+    result = CliRunner().invoke(app, ["study", "run", "all", *options])
     assert result.exit_code == 1, result.output
     assert "study crud: " in result.output and "shared_bufers" in result.output
-    melbourne = tmp_path / "melbourne" / lab.LATEST
-    assert read_study_info(melbourne / lab.STUDY_FILE).placements == ["all-hdd"]
-    runs: list[RunResult] = read_results(melbourne / lab.RESULTS_FILE)
+    melbourne = tmp_path / "melbourne" / runner.LATEST
+    assert read_study_info(melbourne / runner.STUDY_FILE).placements == ["all-hdd"]
+    runs: list[RunResult] = read_results(melbourne / runner.RESULTS_FILE)
     assert {one.status for one in runs} == {"ok"}
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "melbourne" in page and "shared_bufers" in page

@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
-from tierwise import study
-from tierwise.errors import TierwiseError
-from tierwise.lab.gaps import without_gaps
-from tierwise.roles import Role
-from tierwise.study import sweep
-from tierwise.study.plan import plan_runs
-from tierwise.study.spec import Overrides, Study, Sweep
+from tierwise import studies as study
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.studies import sweep
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.compatibility import restrict_to_supported
+from tierwise.studies.spec import Overrides, Study, Sweep
 
 TEXT = """
 name = "s"
@@ -149,8 +149,8 @@ def test_a_variant_that_is_another_engines_is_left_out(chosen: Study) -> None:
     variants = {"plain": Overrides(), "members": members, "larger": larger}
     update = {"variants": variants, "sweep": Sweep(variant=list(variants))}
     both = chosen.model_copy(update=update)
-    assert without_gaps(both) == (both, {})
-    left, skipped = without_gaps(both.on_engine("sqlite"))
+    assert restrict_to_supported(both) == (both, {})
+    left, skipped = restrict_to_supported(both.on_engine("sqlite"))
     assert skipped == {"variant members": "the same as plain on engine sqlite"}
     assert left.sweep.variant == ["plain", "larger"]
 
@@ -161,7 +161,7 @@ def test_the_only_variant_left_is_the_study(chosen: Study) -> None:
         "two": Overrides(constants={"size": 9}, settings={"postgres": {"log_members": "2"}}),
     }
     both = chosen.model_copy(update={"variants": twins, "sweep": Sweep(variant=list(twins))})
-    left, skipped = without_gaps(both.on_engine("sqlite"))
+    left, skipped = restrict_to_supported(both.on_engine("sqlite"))
     assert list(skipped) == ["variant two"]
     assert (left.sweep.variant, left.constants["size"]) == ([], 9)
     assert all(plan.setting == {} for plan in plan_runs(left, 1))

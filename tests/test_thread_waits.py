@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tierwise.engines.thread_waits import ThreadWaitProbe
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 
 pytestmark = pytest.mark.timed
 

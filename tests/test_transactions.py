@@ -19,16 +19,16 @@ from engine_cases.mariadb import CASES
 from engine_contract import open_directory, places_in
 from engine_sessions import client_of
 
+from tierwise.capture import Schedule, Session, Target
+from tierwise.capture import rules as rule_files
 from tierwise.engines.base import Engine
 from tierwise.engines.mariadb.binaries import installed
 from tierwise.engines.mariadb.engine import MariadbEngine
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
 from tierwise.host import tracing
+from tierwise.model.roles import Role
 from tierwise.predict.replayer import Replayer
-from tierwise.record import Schedule, Session, Target
-from tierwise.record import rules as rule_files
-from tierwise.roles import Role
 
 pytestmark = [pytest.mark.privileged, pytest.mark.usefixtures("run_dir")]
 

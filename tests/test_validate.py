@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from validation_factory import TOML, row
 
-from tierwise import validate
-from tierwise.errors import TierwiseError
-from tierwise.validate import Row, clients, control
-from tierwise.validate.control import Reading
-from tierwise.validate.order import Session
-from tierwise.validate.rows import append_row, read_rows
-from tierwise.validate.spec import Control, ValidationSpec
+from tierwise import validation as validate
+from tierwise.model.errors import TierwiseError
+from tierwise.validation import Row, clients, control
+from tierwise.validation.control import Reading
+from tierwise.validation.order import Session
+from tierwise.validation.rows import append_row, read_rows
+from tierwise.validation.spec import Control, ValidationSpec
 
 STEADY = Reading(cpu_per_s=600, sync_per_s=2000)
 
@@ -27,7 +27,7 @@ def spec(tmp_path: Path) -> ValidationSpec:
 
 @pytest.fixture
 def everything_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validate.case._missing", lambda _: None)
+    monkeypatch.setattr("tierwise.validation.case._missing", lambda _: None)
 
 
 def _file(directory: Path, text: str) -> Path:
@@ -58,7 +58,7 @@ class Watcher:
         self.rows.append(row)
 
 
-def _runs(session: Session, spec: ValidationSpec, place: Any, base: Row, say: Any) -> Iterator[Row]:
+def _runs(session: Session, spec: ValidationSpec, place: Any, base: Row, progress: Any) -> Iterator[Row]:
     """In place of real runs."""
     for kind in session.kinds:
         yield base.model_copy(update={"kind": kind, "control": [STEADY] * 2, "rate_per_s": 100.0})
@@ -66,10 +66,10 @@ def _runs(session: Session, spec: ValidationSpec, place: Any, base: Row, say: An
 
 @pytest.fixture
 def faked(monkeypatch: pytest.MonkeyPatch, everything_installed: None) -> None:
-    monkeypatch.setattr("tierwise.validate.session.run_session", _runs)
-    monkeypatch.setattr("tierwise.validate.control.read", lambda *_: STEADY)
-    monkeypatch.setattr("tierwise.validate.runner._own_profile", lambda *_: None)
-    monkeypatch.setattr("tierwise.validate.runner.model_name", lambda: "abc")
+    monkeypatch.setattr("tierwise.validation.session.run_session", _runs)
+    monkeypatch.setattr("tierwise.validation.control.read", lambda *_: STEADY)
+    monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
+    monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "abc")
 
 
 def test_shipped_cases_cover_what_was_promised(everything_installed: None) -> None:
@@ -131,8 +131,8 @@ def test_unknown_clients_and_options_are_refused() -> None:
 
 
 def test_a_missing_client_leaves_its_cases_out(spec: ValidationSpec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validate.clients.base.find_program", lambda _: None)
-    monkeypatch.setattr("tierwise.validate.servers.missing", lambda _: None)
+    monkeypatch.setattr("tierwise.validation.clients.base.find_program", lambda _: None)
+    monkeypatch.setattr("tierwise.validation.servers.missing", lambda _: None)
     cases, left_out = validate.cases_of(spec)
     assert not cases
     assert left_out["accounts-4"] == "pgbench is not installed (Debian: postgresql-15)"
@@ -178,11 +178,11 @@ def test_a_stopped_round_goes_on(
             raise KeyboardInterrupt
         yield from _runs(session, *rest)
 
-    monkeypatch.setattr("tierwise.validate.session.run_session", stops)
+    monkeypatch.setattr("tierwise.validation.session.run_session", stops)
     with pytest.raises(KeyboardInterrupt):
         validate.run(spec, cases, tmp_path / "v", Watcher(), seed=1)
     before = [one.slot for one in read_rows(tmp_path / "v")]
-    monkeypatch.setattr("tierwise.validate.session.run_session", _runs)
+    monkeypatch.setattr("tierwise.validation.session.run_session", _runs)
     watcher = Watcher()
     validate.run(spec, cases, tmp_path / "v", watcher)
     after = [one.slot for one in watcher.rows]
@@ -217,7 +217,7 @@ def test_a_disturbed_run_is_repeated_at_most_twice(
                 }
             )
 
-    monkeypatch.setattr("tierwise.validate.session.run_session", disturbed)
+    monkeypatch.setattr("tierwise.validation.session.run_session", disturbed)
     validate.run(spec, cases, tmp_path / "v", Watcher(), seed=1)
     rows = read_rows(tmp_path / "v")
     bad = [one for one in rows if one.slot == ("restore", "all-7k2", "measured", 0)]
@@ -238,10 +238,10 @@ def test_other_cases_or_another_model_need_another_folder(
         validate.run(other, cases, tmp_path / "v", Watcher(), round="prospective")
     with pytest.raises(TierwiseError, match="prospective round"):
         validate.run(spec, cases, tmp_path / "v", Watcher())
-    monkeypatch.setattr("tierwise.validate.runner.model_name", lambda: "abc-dirty")
+    monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "abc-dirty")
     with pytest.raises(TierwiseError, match="differ from their commit"):
         validate.run(spec, cases, tmp_path / "w", Watcher(), round="prospective")
-    monkeypatch.setattr("tierwise.validate.runner.model_name", lambda: "another")
+    monkeypatch.setattr("tierwise.validation.runner.model_name", lambda: "another")
     with pytest.raises(TierwiseError, match="is of model"):
         validate.run(spec, cases, tmp_path / "v", Watcher(), round="prospective")
     validate.run(other, cases, tmp_path / "v", Watcher(), fresh=True)

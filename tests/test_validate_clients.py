@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from test_validate import Watcher
 
-from tierwise import validate
-from tierwise.errors import TierwiseError
+from tierwise import validation as validate
+from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
-from tierwise.validate import clients
-from tierwise.validate.clients import percentiles
-from tierwise.validate.servers import Server
-from tierwise.validate.session import Place
+from tierwise.validation import clients
+from tierwise.validation.clients import percentiles
+from tierwise.validation.servers import Server
+from tierwise.validation.session import Place
 
 pytestmark = pytest.mark.privileged
 
@@ -60,7 +60,7 @@ CASES = {
 
 @pytest.fixture(autouse=True)
 def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tierwise.validate.runner._own_profile", lambda *_: None)
+    monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
 
 
 def _spec(directory: Path, client: str) -> validate.ValidationSpec:

@@ -1,4 +1,4 @@
-"""What is learnt from errors, how they are scored, and what is said of them."""
+"""What is calibrated from errors, how they are scored, and what is said of them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pytest
 from fake_replay import FakeReplay, about, service_us
 from validation_factory import TOML, pair, row
 
-from tierwise import validate
+from tierwise import validation as validate
 from tierwise.predict import Estimate, ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.accuracy import accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
-from tierwise.validate.answers import ANSWERS_FILE
-from tierwise.validate.rows import append_row
-from tierwise.validate.scores import crps, interval_score
-from tierwise.validate.session import Place
-from tierwise.validate.truth import truth_of
+from tierwise.validation.answers import ANSWERS_FILE
+from tierwise.validation.rows import append_row
+from tierwise.validation.scores import crps, interval_score
+from tierwise.validation.session import Place
+from tierwise.validation.truth import truth_of
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "recordings" / "keyed-update"
 
@@ -40,7 +40,7 @@ ERRORS = {"pgbench": 1.04, "sysbench": 0.9}
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A round of two families with a fake recording in every block."""
     monkeypatch.setattr(Replayer, "open", lambda *_, **__: Replayer(FakeReplay()))
-    monkeypatch.setattr("tierwise.validate.answers.Recording.open", lambda _: _Recording())
+    monkeypatch.setattr("tierwise.validation.answers.Recording.open", lambda _: _Recording())
     spec_file = tmp_path / "cases.toml"
     spec_file.write_text(TOML, "utf-8")
     folder = tmp_path / "round"
@@ -79,14 +79,14 @@ def _judged(folder: Path) -> tuple[validate.Accuracy, ModelError]:
 
 
 def test_intervals_know_the_errors_of_other_families(folder: Path) -> None:
-    accuracy, learnt = _judged(folder)
+    accuracy, calibrated = _judged(folder)
     assert len(accuracy.predictions) == 2 * 3 * 2
     assert len(accuracy.controls) == 2 * 3
     for one in accuracy.predictions:
         assert one.error == pytest.approx(1 / ERRORS[one.family] - 1, abs=0.005)
         # Fewer than ten errors of another family teach nothing: a guess of 20 % covers both.
         assert one.covered
-    found = learnt.find("postgres", "emulated→emulated", "rate")
+    found = calibrated.find("postgres", "emulated→emulated", "rate")
     assert found is not None
     assert (found.cases, found.families) == (12, 2)
     assert found.half_width == pytest.approx(-math.log(0.9), abs=0.005)
@@ -98,9 +98,9 @@ def test_intervals_know_the_errors_of_other_families(folder: Path) -> None:
 
 
 def test_what_is_learnt_is_what_predictions_read(folder: Path, tmp_path: Path) -> None:
-    _, learnt = _judged(folder)
+    _, calibrated = _judged(folder)
     file = tmp_path / "model_error.toml"
-    file.write_text(validate.to_toml(learnt), "utf-8")
+    file.write_text(validate.to_toml(calibrated), "utf-8")
     read = ModelError.read(file)
     assert [(one.path, one.what, one.cases) for one in read.errors] == [
         ("any", "rate", 12), ("any", "p50", 12),
@@ -143,9 +143,9 @@ def test_two_rounds_stand_side_by_side_and_the_second_teaches_nothing(folder: Pa
     (second / "spec.json").write_text((folder / "spec.json").read_text("utf-8"), "utf-8")
     _plan(second, "prospective")
     _rows(second, round="prospective")
-    accuracy, learnt = _judged(published)
+    accuracy, calibrated = _judged(published)
     assert {one.round for one in accuracy.pairs} == {"building", "prospective"}
-    found = learnt.find("postgres", "emulated→emulated", "rate")
+    found = calibrated.find("postgres", "emulated→emulated", "rate")
     assert found is not None
     assert found.cases == 12
     page = accuracy_page(accuracy, [], None)
@@ -215,38 +215,38 @@ def test_errors_that_grow_with_the_distance_are_learnt_so() -> None:
         for error in (0.02 + 0.2 * max(far, 0.0), -0.02 - 0.2 * max(far, 0.0))
         for _ in range(4)
     ]
-    learnt = validate.learn(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
-    assert learnt is not None
-    assert [learnt.at(math.exp(far)) for far in (-3, 0, 2)] == pytest.approx([0.02, 0.02, 0.42], rel=0.02)
+    calibrated = validate.calibrate(pairs, "2026-11-21").find("postgres", "emulated→emulated", "rate")
+    assert calibrated is not None
+    assert [calibrated.at(math.exp(far)) for far in (-3, 0, 2)] == pytest.approx([0.02, 0.02, 0.42], rel=0.02)
 
 
 def test_a_family_of_many_predictions_does_not_decide_alone() -> None:
     many = [pair("p", 1.01, [1.0]) for _ in range(95)]
     few = [pair("p", 1.3, [1.0], family="sysbench") for _ in range(5)]
-    learnt = validate.learn([*many, *few], "2026-11-21").find("postgres", "emulated→emulated", "rate")
-    assert learnt is not None
-    assert learnt.half_width == pytest.approx(math.log(1.3), rel=0.01)
+    calibrated = validate.calibrate([*many, *few], "2026-11-21").find("postgres", "emulated→emulated", "rate")
+    assert calibrated is not None
+    assert calibrated.half_width == pytest.approx(math.log(1.3), rel=0.01)
 
 
 def test_paths_and_engines_are_learnt_apart_and_controls_not_at_all() -> None:
     pairs = [pair("p", 1.1, [1.0], path="real→emulated") for _ in range(10)]
     pairs += [pair("p", 1.2, [1.0], engine="mariadb") for _ in range(9)]
     pairs += [pair("r", 3.0, [1.0]) for _ in range(30)]
-    learnt = validate.learn(pairs, "2026-11-21")
-    assert [(one.engine, one.path) for one in learnt.errors] == [
+    calibrated = validate.calibrate(pairs, "2026-11-21")
+    assert [(one.engine, one.path) for one in calibrated.errors] == [
         ("any", "any"),
         ("any", "real→emulated"),
         ("postgres", "real→emulated"),
     ]
-    everywhere = learnt.nearest("sqlite", "emulated→real", "rate")
+    everywhere = calibrated.nearest("sqlite", "emulated→real", "rate")
     assert everywhere is not None and (everywhere.cases, everywhere.path) == (19, "any")
 
 
 def test_few_errors_are_taken_to_be_alike() -> None:
     """A slope from a handful of distant predictions would make intervals of distant ones useless."""
     few = [pair(f"p{number}", 1.0 + number / 100, [1.0]) for number in range(15)]
-    (learnt,) = [one for one in validate.learn(few, "2026-11-21").errors if one.engine == "postgres"]
-    assert (learnt.per_faster, learnt.per_slower) == (0.0, 0.0)
+    (calibrated,) = [one for one in validate.calibrate(few, "2026-11-21").errors if one.engine == "postgres"]
+    assert (calibrated.per_faster, calibrated.per_slower) == (0.0, 0.0)
 
 
 def test_the_control_workload_explains_what_it_can() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tierwise.results import WaitClass
-from tierwise.wait_sampling import CLASSES, WaitSampler, profile_of
+from tierwise.results.wait_sampling import CLASSES, WaitSampler, profile_of
 
 ON = CLASSES.index("log_sync")
 OFF = CLASSES.index("client")

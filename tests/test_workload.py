@@ -14,14 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from tierwise import _core, workload
-from tierwise.errors import TierwiseError
-from tierwise.expression import evaluate
-from tierwise.roles import Role
-from tierwise.workload import Workload
-from tierwise.workload.generators import Generator
-from tierwise.workload.object_operations import ObjectKind, ObjectOperation
-from tierwise.workload.spec import LapSpec, Step, Transaction, WorkloadSpec
+from tierwise import _core
+from tierwise import workloads as workload
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.workloads import Workload
+from tierwise.workloads.expression import evaluate
+from tierwise.workloads.generators import Generator
+from tierwise.workloads.object_operations import ObjectKind, ObjectOperation
+from tierwise.workloads.spec import LapSpec, Step, Transaction, WorkloadSpec
 
 MINIMAL = """
 summary = "test"

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 from tierwise import engines
 from tierwise.cli import app
 from tierwise.engines.base import Engine
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger
-from tierwise.lab import workload_check
-from tierwise.roles import Role
-from tierwise.workload import Workload, names
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.studies.runner import workload_check
+from tierwise.workloads import Workload, names
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 

@@ -7,10 +7,11 @@ import json
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tierwise import _core, dialect, workload
-from tierwise.errors import TierwiseError
-from tierwise.roles import Role
-from tierwise.workload import Workload
+from tierwise import _core
+from tierwise import workloads as workload
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.workloads import Workload, dialect
 
 OTHERS = [name for name in dialect.NAMES if name != "postgres"]
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tierwise.errors import TierwiseError
-from tierwise.program import Lap
-from tierwise.roles import Role
-from tierwise.workload import Workload
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.workloads import Workload
+from tierwise.workloads.program import Lap
 
 OBJECTS = """
 summary = "test"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tierwise import study
+from tierwise import studies as study
 from tierwise.results import RunResult
-from tierwise.study.plan import RunPlan
-from tierwise.study.spec import Study
+from tierwise.studies.plan import RunPlan
+from tierwise.studies.spec import Study
 
 _HEAD = """
 name = "tiny"

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tierwise.predict import Estimate
-from tierwise.validate import Pair, Row
-from tierwise.validate.control import Reading
+from tierwise.validation import Pair, Row
+from tierwise.validation.control import Reading
 
 TOML = """
 repeats = 2

@@ -16,7 +16,7 @@ def killed_study() -> None:
     folder = work_folder("killed")
     file = folder / "study.toml"
     file.write_text(STUDY.format(engine="postgres", memory="256M", workload="single_commit"), "utf-8")
-    study = ["run", file, "--out", folder / "results"]
+    study = ["study", "run", file, "--output", folder / "results"]
     found = [_killed(study, "disk", wait_s) for wait_s in (0, 20)]
     print(f"{found} things left by kill -9; clean left none")
 
@@ -24,7 +24,15 @@ def killed_study() -> None:
 def killed_recording() -> None:
     """A recording that was killed leaves no tracing."""
     sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
-    recording = ["record", "-o", work_folder("killed-recording") / "of", "--rules", "sqlite", "--for", "60"]
+    recording = [
+        "record",
+        "-o",
+        work_folder("killed-recording") / "of",
+        "--rules",
+        "sqlite",
+        "--duration",
+        "60s",
+    ]
     print(f"{_killed([*recording, '--', *sleeper], 'tracing', 3)} things left by kill -9; clean left none")
 
 

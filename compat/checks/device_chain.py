@@ -162,7 +162,7 @@ def _examine(folder: Path, log: Path, data: Path) -> Found:
     for role in ("log", "data"):
         for link in devices[role]["chain"]:
             assert link["kind"] in shown and (link["name"] or "") in shown, f"{link} is not in: {shown}"
-    tierwise("recording", "redact", recording, redacted)
+    tierwise("recording", "redact", recording, "-o", redacted)
     text = (redacted / "about.json").read_text("utf-8")
     for name in ("compat-", '"dm-0', '"loop0', '"md127', folder.name):
         assert name not in text, f"{name} is in: {text}"
@@ -177,7 +177,7 @@ def _require_requests(found: Found) -> None:
 
 
 def _probed(mount: Path) -> str:
-    return tierwise("probe", mount, "--time", "5", "--repeats", "1", "--size", "16M")
+    return tierwise("device", "probe", mount, "--duration", "5s", "--repeats", "1", "--size", "16M")
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ def _use(file_system: str, size: str) -> None:
         kept, lost = mount / "kept", mount / "lost"
         _write(kept, flush=True)
         _write(lost, flush=False)
-        writes = json.loads(tierwise("disk", "stats", "compat", "--json"))
+        writes = json.loads(tierwise("disk", "stats", "compat", "--format", "json"))
         assert "compat" in tierwise("disk", "list")
         assert list(GROUPS.glob("tierwise/*/")), "no group"
         tierwise("disk", "cut", "compat")

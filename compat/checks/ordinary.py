@@ -9,7 +9,10 @@ from checks.tools import RECORDINGS, tierwise
 
 def doctor_as_root() -> None:
     """Everything is there, with control groups of version 2."""
-    found = {check["name"]: check for check in json.loads(tierwise("doctor", "--json"))}
+    found = {
+        check["name"]: check
+        for check in json.loads(tierwise("doctor", "--format", "json", status=None))["checks"]
+    }
     missing = [name for name, check in found.items() if not check["ok"]]
     assert not missing, missing
     for name in ("memory cgroup", "block I/O cgroup"):
@@ -19,24 +22,21 @@ def doctor_as_root() -> None:
 
 def doctor_as_user() -> None:
     """An ordinary user gets the list, too."""
-    found = {check["name"]: check for check in json.loads(tierwise("doctor", "--json", user="dba"))}
+    found = {
+        check["name"]: check
+        for check in json.loads(tierwise("doctor", "--format", "json", user="dba", status=None))["checks"]
+    }
     assert not found["root"]["ok"] and found["root"]["fix"], found["root"]
     print(f"{len(found)} lines")
 
 
 def commands_of_a_user() -> None:
     """What needs no root works without it."""
-    said = [tierwise(*words, user="dba") for words in (["studies"], ["devices"], ["workload", "list"])]
-    simulate = [
-        "device",
-        "simulate",
-        "--profile",
-        "hdd-7k2",
-        "--preset",
-        "randread-4k",
-        "--count",
-        "200",
+    said = [
+        tierwise(*words, user="dba")
+        for words in (["study", "list"], ["device", "list"], ["workload", "list"])
     ]
+    simulate = ["device", "simulate", "hdd-7k2", "--preset", "randread-4k", "--count", "200"]
     said.append(tierwise(*simulate, user="dba"))
     print(f"{sum(len(text.splitlines()) for text in said)} lines")
 
@@ -45,7 +45,7 @@ def recording_of_a_user() -> None:
     """A recording is judged, predicted and advised on."""
     recording = RECORDINGS / "order-entry"
     tierwise("profile", recording, user="dba")
-    predicted = tierwise("predict", recording, "--placement", "log=nvme-dc", user="dba")
+    predicted = tierwise("predict", recording, "--place", "log=nvme-dc", user="dba")
     advised = tierwise("advise", recording, "--devices", "nvme-dc,hdd-7k2", user="dba")
     assert "log" in predicted and "log" in advised, predicted + advised
     print(advised.strip().splitlines()[0])
@@ -64,7 +64,7 @@ def root_is_asked_for() -> None:
         "--mount",
         "/tmp/d",
         user="dba",
-        status=2,
+        status=3,
     )
     assert "root" in said, said
     print(said.strip().splitlines()[-1])

@@ -54,7 +54,7 @@ def on_an_emulated_disk() -> None:
 
 def _record(unit: str, recording: Path) -> None:
     """Start a unit, put it under load, record it, and stop it."""
-    options = ["--engine", "postgres", "--for", "30s", "--duty", "1/3"]
+    options = ["--engine", "postgres", "--duration", "30s", "--duty", "1/3"]
     run("systemctl", "start", unit)
     try:
         until(lambda: subprocess.run(["pg_isready", "-q"], check=False).returncode == 0)
@@ -74,7 +74,7 @@ def _use(recording: Path, below: str) -> str:
     assert found["losses"]["lost_events"] == 0, found["losses"]
     questions = (
         ["profile"],
-        ["predict", "--placement", "log=nvme-dc"],
+        ["predict", "--place", "log=nvme-dc"],
         ["advise", "--devices", "nvme-dc,hdd-7k2"],
     )
     said = [tierwise(command, recording, *rest, status=None) for command, *rest in questions]

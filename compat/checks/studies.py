@@ -32,7 +32,7 @@ def _study(engine: str, memory: str) -> str:
     file = folder / "study.toml"
     workload = "simple_objects" if engine == "rocksdb" else "single_commit"
     file.write_text(STUDY.format(engine=engine, memory=memory, workload=workload), "utf-8")
-    said = tierwise("run", file, "--out", folder / "results", status=None)
+    said = tierwise("study", "run", file, "--output", folder / "results", status=None)
     assert not left_behind(), left_behind()
     for found in folder.glob("results/**/results.jsonl"):
         (line,) = found.read_text("utf-8").splitlines()

@@ -38,7 +38,7 @@ def _recorded(place: Path, properties: list[str], *, by_engine: bool) -> None:
     folder = work_folder(f"unit-{properties[-1].partition('=')[0]}")
     with _server(place, properties) as pid, _load(pid):
         who = ["--engine", "postgres"] if by_engine else ["--pid", str(pid)]
-        tierwise("record", "-o", folder / "of", *who, "--for", "20s", "--duty", "1/2", status=None)
+        tierwise("record", "-o", folder / "of", *who, "--duration", "20s", "--duty", "1/2", status=None)
     assert not left_behind(), left_behind()
     told = about(folder / "of")
     files = query(folder / "of", _FILES)

@@ -6,26 +6,48 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tierwise.errors import TierwiseError
-    from tierwise.placement import DeviceSpec, Placement
-    from tierwise.results import RunResult
-    from tierwise.results.files import read_results
-    from tierwise.roles import Role
+    from tierwise.api.devices import device, devices
+    from tierwise.api.record import record
+    from tierwise.api.recordings import open_recording
+    from tierwise.api.studies import load_study, open_results
+    from tierwise.model.errors import HostError, TierwiseError
+    from tierwise.model.roles import Role
+    from tierwise.predict.scenario import Scenario
 
-__all__ = ["DeviceSpec", "Placement", "Role", "RunResult", "TierwiseError", "read_results"]
+__all__ = [
+    "HostError",
+    "Role",
+    "Scenario",
+    "TierwiseError",
+    "device",
+    "devices",
+    "load_study",
+    "open_recording",
+    "open_results",
+    "record",
+]
 
 _MODULES = {
-    "DeviceSpec": "placement",
-    "Placement": "placement",
-    "Role": "roles",
-    "RunResult": "results",
-    "TierwiseError": "errors",
-    "read_results": "results.files",
+    "HostError": "model.errors",
+    "Role": "model.roles",
+    "Scenario": "predict.scenario",
+    "TierwiseError": "model.errors",
+    "device": "api.devices",
+    "devices": "api.devices",
+    "load_study": "api.studies",
+    "open_recording": "api.recordings",
+    "open_results": "api.studies",
+    "record": "api.record",
 }
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for: a command does not wait for what it does not use."""
+    """Import a public name when it is used, so that importing tierwise takes no time."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Public names, for completion."""
+    return __all__

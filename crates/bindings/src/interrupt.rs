@@ -56,7 +56,7 @@ pub fn watched<T: Send>(
 
 /// The exception that a user sees.
 pub fn user_error(py: Python<'_>, message: &dyn Display, fix: &str) -> PyErr {
-    let raised = py.import("tierwise.errors").and_then(|module| {
+    let raised = py.import("tierwise.model.errors").and_then(|module| {
         module
             .getattr("TierwiseError")?
             .call1((message.to_string(), fix))

@@ -182,7 +182,9 @@ fn to_tuple<'py, 'a>(
 fn failure(py: Python<'_>, error: &PyErr) -> Failure {
     let value = error.value(py);
     let said = || -> PyResult<Failure> {
-        let kind = py.import("tierwise.errors")?.getattr("StatementError")?;
+        let kind = py
+            .import("tierwise.model.errors")?
+            .getattr("StatementError")?;
         if !value.is_instance(&kind)? {
             return Ok(Failure::new(error.to_string()));
         }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_device::{Library, Profile};
 use tierwise_recording::Recording;
-use tierwise_replay::{Answer, Program, Question, ReproductionRequest};
+use tierwise_replay::{Answer, Program, ReproductionRequest, SimulationRequest};
 use tierwise_work::{Disabled, Mechanism, Work, WorkError};
 
 use crate::defect::told;
@@ -64,22 +64,22 @@ impl PyReplay {
         })
     }
 
-    /// Answers to questions, in their order, as JSON; see docs/replay.md.
+    /// Answers to requests, in their order, as JSON; see docs/replay.md.
     fn predict(
         &self,
         py: Python<'_>,
-        questions: &str,
+        requests: &str,
         profiles: Vec<Py<PyProfile>>,
         threads: usize,
     ) -> PyResult<String> {
-        let questions: Vec<Question> = parsed(questions)?;
+        let requests: Vec<SimulationRequest> = parsed(requests)?;
         let profiles: Vec<Profile> = profiles
             .iter()
             .map(|profile| profile.get().profile().clone())
             .collect();
         told(py, || {
             json(&stoppable(py, |stop| {
-                Answer::all(&self.program, &questions, &profiles, threads, stop)
+                Answer::all(&self.program, &requests, &profiles, threads, stop)
             })?)
         })
     }

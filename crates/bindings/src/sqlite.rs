@@ -79,7 +79,7 @@ fn json(value: Value) -> Json {
 }
 
 fn refused(py: Python<'_>, failure: Failure) -> PyErr {
-    let raised = py.import("tierwise.errors").and_then(|module| {
+    let raised = py.import("tierwise.model.errors").and_then(|module| {
         let kind = module.getattr("StatementError")?;
         kind.call1((failure.message, failure.retry, failure.capped))
     });

@@ -48,7 +48,7 @@ conformance_of! {
 #[test]
 fn small_caches_and_first_come_first_served_conform() {
     let text = std::fs::read_to_string(format!(
-        "{}/../../python/tierwise/profiles/hdd-7k2-sata-2009.toml",
+        "{}/../../python/tierwise/data/devices/hdd-7k2-sata-2009.toml",
         env!("CARGO_MANIFEST_DIR")
     ))
     .expect("a shipped profile")

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tierwise_device::{Profile, ProfileError};
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/profiles")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/data/devices")
 }
 
 fn text_of(name: &str) -> String {

@@ -1,6 +1,6 @@
 //! What keeps the server on time: memory that is never swapped or waited for, and threads that come first.
 //!
-//! None of it is needed to be correct. What the system refuses becomes a warning, and shows in the lateness.
+//! None of it is needed to be correct. What the system refuses becomes a warning, and shows in the deadline overrun.
 
 use std::io;
 

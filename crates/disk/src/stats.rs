@@ -52,7 +52,7 @@ pub struct DeviceStats {
     /// Most requests inside at once.
     pub queue_depth_max: u64,
     /// How long after its time each paced request was answered.
-    pub lateness: Option<Latency>,
+    pub deadline_overrun: Option<Latency>,
     /// Requests that failed.
     pub errors: u64,
     /// Bytes of completed writes that a power cut would put at risk, at present.
@@ -153,7 +153,7 @@ pub(crate) struct Counters {
     cpu_s: f64,
     pub path: Nanos,
     depth: Depth,
-    lateness: Times,
+    deadline_overrun: Times,
     errors: u64,
     partitions: Vec<PartitionCounters>,
 }
@@ -170,7 +170,7 @@ impl Counters {
             cpu_s: clock::cpu_s(),
             path,
             depth: depth(),
-            lateness: Times::new(),
+            deadline_overrun: Times::new(),
             errors: 0,
             partitions: names
                 .into_iter()
@@ -185,7 +185,7 @@ impl Counters {
         self.since = now;
         self.cpu_s = clock::cpu_s();
         self.depth = self.depth.restarted(now);
-        self.lateness = Times::new();
+        self.deadline_overrun = Times::new();
         self.errors = 0;
         for partition in &mut self.partitions {
             let depth = partition.depth.restarted(now);
@@ -213,7 +213,7 @@ impl Counters {
             times.record(now.saturating_sub(served.arrived) + self.path);
         }
         if let Some(due) = served.due {
-            self.lateness.record(now.saturating_sub(due));
+            self.deadline_overrun.record(now.saturating_sub(due));
         }
     }
 
@@ -228,7 +228,7 @@ impl Counters {
             path_us: self.path as f64 / 1e3,
             queue_depth_mean: self.depth.mean(elapsed),
             queue_depth_max: self.depth.most,
-            lateness: self.lateness.summary(),
+            deadline_overrun: self.deadline_overrun.summary(),
             errors: self.errors,
             unflushed_bytes,
             write_amplification: written.amplification(),

@@ -50,7 +50,7 @@ fn partitions_must_fit_the_device() {
 fn a_device_without_a_volatile_cache_cannot_lie() {
     let mut config = config(r#"{"name": "log", "size_bytes": 8192}"#).expect("valid");
     let profile = |cache: &str| {
-        let text = include_str!("../../../python/tierwise/profiles/hdd-7k2.toml");
+        let text = include_str!("../../../python/tierwise/data/devices/hdd-7k2.toml");
         let text = text.replace("write_cache = false", cache);
         tierwise_device::Profile::parse(&text, "disk.toml").expect("a valid profile")
     };

@@ -16,8 +16,10 @@ pub use api::demands::{Demands, WaitSummary};
 pub use api::error::ReplayError;
 pub use api::outcome::{Latency, Outcome, RoleIo};
 pub use api::parallel::{Answer, replay, replay_all};
-pub use api::question::{EmulationOptions, PlacementTarget, Question, RunLength};
 pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_mode};
 pub use api::scenario::{EmulatedPath, MissAssumption, Mode, Scenario};
+pub use api::simulation_request::{
+    EmulationOptions, PlacementTarget, RunLength, SimulationRequest,
+};
 pub use api::summary::{DeviceSummary, LockSummary, ObservedSummary, Summary};
 pub use program::prepared::Program;

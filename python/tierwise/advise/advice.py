@@ -8,10 +8,10 @@ from tierwise.advise.costs import Costs
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.search import Option, Search
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.predict import Prediction, Predictor, RecordedRun, resolve
 from tierwise.results.measurements import Record
-from tierwise.roles import Role
 
 
 class Advice(Record):
@@ -50,7 +50,7 @@ def advise(
 
     Args:
         predictor: of the recording.
-        devices: names, as in a question.
+        devices: names, as in a scenario.
         budget_usd: US dollars a month for all of them.
         goal: what to reach.
 

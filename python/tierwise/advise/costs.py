@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
-from tierwise.roles import Role
 
 
 class Costs:

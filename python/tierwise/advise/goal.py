@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.predict import Estimate, Prediction
 from tierwise.predict.ranking import Ranked
 from tierwise.results.measurements import Record
@@ -14,6 +14,7 @@ What = Literal["tps", "p50", "p95", "p99"]
 _UNITS_US = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 _PATTERN = re.compile(r"(tps|p50|p95|p99)=(\d+(?:\.\d+)?)(us|µs|ms|s)?")
 _NEAR = 0.9
+_MONEY = re.compile(r"\$?(\d+(?:\.\d+)?)\$?(?:/(?:month|mo|m))?")
 _FIX = "write for example tps=2000 or p99=5ms"
 
 
@@ -64,3 +65,15 @@ class Goal(Record):
         if self.what == "tps":
             return (figure.low if surely else figure.value) >= self.bound
         return (figure.high if surely else figure.value) <= self.bound
+
+
+def parse_budget_usd(text: str) -> float:
+    """US dollars a month in ``50/month`` or ``$50``.
+
+    Raises:
+        TierwiseError: anything else.
+    """
+    match = _MONEY.fullmatch(text.strip())
+    if not match:
+        raise TierwiseError(f"--budget: {text!r} is no amount of money", "write for example 50/month")
+    return float(match[1])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tierwise.advise.costs import Costs
-from tierwise.predict import Estimate, Prediction, Predictor, Question, estimates
+from tierwise.model.roles import Role
+from tierwise.predict import Estimate, Prediction, Predictor, Scenario, estimates
 from tierwise.results.measurements import Record
-from tierwise.roles import Role
 
 _LEAST_STEP = 1.03
 """A further move that gains less than this is not worth a sentence, whatever its interval."""
@@ -45,8 +45,8 @@ class Move(Record):
 
 
 def placement_of(prediction: Prediction) -> dict[Role, str]:
-    """The roles that its question moved."""
-    return {Role(role): device for role, device in prediction.question.placement.items()}
+    """The roles that its scenario moved."""
+    return {Role(role): device for role, device in prediction.scenario.placement.items()}
 
 
 def single_moves(
@@ -76,7 +76,7 @@ def single_moves(
     ]
     if budget_usd is not None:
         tried = [one for one in tried if costs.usd_per_month(one[2]) <= budget_usd]
-    answers = predictor.predict([_asking(before.question, placement) for *_, placement in tried])
+    answers = predictor.predict([_asking(before.scenario, placement) for *_, placement in tried])
     sizes = predictor.work.footprints
     moves = [
         _move((role, device, sizes.get(role, 0)), before, answer, costs)
@@ -136,7 +136,7 @@ def _worth(move: Move) -> tuple[bool, float]:
     return move.worthwhile, float("inf") if per_usd is None and move.gain_per_s > 0 else per_usd or 0.0
 
 
-def _asking(question: Question, placement: dict[Role, str]) -> Question:
-    return question.model_copy(
+def _asking(scenario: Scenario, placement: dict[Role, str]) -> Scenario:
+    return scenario.model_copy(
         update={"placement": {role.value: device for role, device in placement.items()}}
     )

@@ -8,10 +8,10 @@ from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import Wear, wear
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import placement_of
-from tierwise.predict import RECORDED, Prediction, Predictor, Question, Ranking, rank
+from tierwise.model.roles import Role
+from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked
 from tierwise.results.measurements import Record
-from tierwise.roles import Role
 
 _AS_GOOD = 1.03
 """Placements within this factor of the best count as equal, and the cheapest of them is taken."""
@@ -76,8 +76,8 @@ class Search:
 
     def _option(self, ranked: Ranked) -> Option:
         moved = {role: device for role, device in ranked.placement.items() if device != RECORDED}
-        question = Question(placement={role.value: device for role, device in moved.items()})
-        (prediction,) = self._predictor.predict([question])
+        scenario = Scenario(placement={role.value: device for role, device in moved.items()})
+        (prediction,) = self._predictor.predict([scenario])
         return Option(
             placement=placement_of(prediction),
             prediction=prediction,

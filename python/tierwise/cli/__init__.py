@@ -1,33 +1,86 @@
-"""The command line: parses, calls the API, prints; nothing else."""
+"""The command line: parses arguments, calls the API, prints.
+
+Not here: logic that a caller of the API would miss.
+"""
 
 from __future__ import annotations
 
 import signal
 import sys
+from typing import Annotated
 
 import typer
 
 from tierwise.cli.commands import Commands
-from tierwise.errors import TierwiseError
+from tierwise.cli.settings import SETTINGS, defaults, without_color
+from tierwise.model.errors import TierwiseError
 
-_BAD_INPUT = 2
+_DEFECT = 70
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, add_completion=False)
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "TIERWISE"},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tierwise {_version()}")
+        raise typer.Exit()
 
 
 @app.callback()
-def _tierwise() -> None:
+def _tierwise(
+    context: typer.Context,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="show the cause of errors")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="show no progress")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="print no colours")] = False,
+    version: Annotated[  # noqa: ARG001  (its callback prints it)
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
+    ] = False,
+) -> None:
     """Which of my database's files deserve the fast device?"""
+    SETTINGS.verbose, SETTINGS.quiet = verbose, quiet
+    if no_color:
+        without_color()
+    context.default_map = defaults()
 
 
 def main() -> None:
-    """Run a command; a :class:`TierwiseError` becomes one line on standard error and exit status 2.
+    """Run a command.
 
-    SIGTERM undoes as Ctrl-C does.
+    A :class:`TierwiseError` becomes one line on standard error and its exit status. Any other exception is a
+    defect of tierwise: exit status 70, and a line that names the file with the details. SIGTERM undoes as
+    Ctrl-C does.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except TierwiseError as error:
+        if SETTINGS.verbose:
+            sys.excepthook(*sys.exc_info())
         sys.stderr.write(f"tierwise: {error}\n")
-        sys.exit(_BAD_INPUT)
+        sys.exit(error.exit_status)
+    except Exception as error:
+        sys.stderr.write(f"tierwise: defect: {type(error).__name__}: {error}; details are in {_details()}\n")
+        sys.exit(_DEFECT)
+
+
+def _version() -> str:
+    from importlib.metadata import version  # slow to import
+
+    return version("tierwise")
+
+
+def _details() -> str:
+    import tempfile
+    import traceback
+
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="tierwise-defect-", suffix=".txt", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(f"{' '.join(sys.argv)}\ntierwise {_version()}, Python {sys.version}\n")
+        traceback.print_exc(file=file)
+    return file.name

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tierwise.advise import Goal
+from tierwise.advise import Goal, parse_budget_usd
 from tierwise.advise import advise as find_advice
-from tierwise.cli.output import print_json, print_parts
-from tierwise.errors import TierwiseError
+from tierwise.cli.output import Format, FormatOption, show
+from tierwise.model.suggestions import names_in
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
-from tierwise.report.advice import advice_parts
-from tierwise.spelling import names_in
-
-_MONEY = re.compile(r"\$?(\d+(?:\.\d+)?)\$?(?:/(?:month|mo|m))?")
+from tierwise.report.advice import advice_document
 
 
 def advise(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
     *,
-    devices: Annotated[str, typer.Option(metavar="DEVICE,DEVICE", help="what files could be moved to")],
+    devices: Annotated[str, typer.Option(metavar="DEVICE,DEVICE", help="candidates for the files")],
     budget: Annotated[
         str | None, typer.Option(metavar="MONEY/month", help="US dollars for all of them, as 50/month")
     ] = None,
@@ -32,26 +28,12 @@ def advise(
         bool, typer.Option("--fresh", help="new devices as on their first day, not after long use")
     ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="runs of the simulator for each")] = SEEDS,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    format: FormatOption = Format.TEXT,
 ) -> None:
-    """Say which files to move first, the best placement for the money, and how long its devices last."""
-    budget_usd = _usd(budget) if budget is not None else None
+    """Advise which files to move first, the best placement for the money, and how long its devices last."""
+    budget_usd = parse_budget_usd(budget) if budget is not None else None
     wanted = Goal.parse(goal) if goal is not None else None
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh)
     advice = find_advice(predictor, names_in(devices), budget_usd, wanted)
-    if as_json:
-        print_json(predictor.run, advice=advice.model_dump(mode="json"))
-    else:
-        print_parts(advice_parts(advice))
-
-
-def _usd(text: str) -> float:
-    """US dollars a month.
-
-    Raises:
-        TierwiseError: if it is no amount of money.
-    """
-    match = _MONEY.fullmatch(text.strip())
-    if not match:
-        raise TierwiseError(f"--budget: {text!r} is no amount of money", "write for example 50/month")
-    return float(match[1])
+    found = {"recorded": predictor.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
+    show(advice_document(advice), found, "advice", format)

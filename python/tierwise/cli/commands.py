@@ -1,4 +1,4 @@
-"""Commands by their names, each imported when it is asked for.
+"""Commands by their names, each imported when it is used.
 
 Engines and charts take longer to import than an answer from a recording takes to find.
 """
@@ -9,49 +9,55 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-_PLACES = {
-    "demo": "study:demo",
-    "run": "study:run",
-    "studies": "study:studies",
-    "report": "report:report",
-    "compare": "compare:compare",
-    "probe": "probe:probe",
-    "record": "record:record",
-    "recording": "recording:app",
-    "validate": "validate:run",
-    "profile": "profile:profile",
-    "predict": "predict:predict",
-    "advise": "advise:advise",
-    "devices": "devices:devices",
-    "doctor": "doctor:doctor",
-    "clean": "disk:clean",
-    "disk": "disk:app",
-    "device": "devices:app",
-    "workload": "workload:app",
+_COMMANDS = {
+    "demo": ("study:demo", "Answer here and now: does the log deserve the fast device?"),
+    "record": ("record:record", "Record what a running database does."),
+    "profile": ("profile:profile", "Show where the time of a recording went."),
+    "predict": ("predict:predict", "Predict the recorded work on another machine."),
+    "advise": ("advise:advise", "Advise which files to move first."),
+    "report": ("report:report", "Print the answer of a study and write its HTML report."),
+    "compare": ("compare:compare", "Compare two sets of results."),
+    "doctor": ("doctor:doctor", "Check what this machine can do."),
+    "clean": ("disk:clean", "Undo what a killed tierwise left behind."),
+    "device": ("device:app", "List, show, simulate, import and probe devices."),
+    "study": ("study:app", "List, show and run studies."),
+    "workload": ("workload:app", "List, start and check workloads."),
+    "recording": ("recording:app", "List, show and redact recordings."),
+    "disk": ("disk:app", "Make emulated disks: real block devices at the pace of a model."),
+    "validate": ("validate:run", "Measure how far predictions are from measurements."),
 }
-"""Name -> module of this package, and the function or group of commands in it."""
+"""Name -> module of this package with the function or group of commands in it, and its line in the help."""
 
 
 class Commands(TyperGroup):
-    """All commands; of those that are not asked for, nothing is imported."""
+    """All commands; one that is not used is not imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (typer's)
         """Names, in the order of the help."""
-        return list(_PLACES)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """A command, or ``None``; then all are there, for one of them may be meant."""
-        for name in [cmd_name] if cmd_name in _PLACES else _PLACES:
-            if name not in self.commands:
-                self.commands[name] = _imported(name)
-        return self.commands.get(cmd_name)
+        """What the help needs of a command, or ``None``."""
+        if cmd_name in self.commands or cmd_name not in _COMMANDS:
+            return self.commands.get(cmd_name)
+        return TyperCommand(cmd_name, help=_COMMANDS[cmd_name][1])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is used, imported."""
+        if args and args[0] in _COMMANDS and args[0] not in self.commands:
+            self.commands[args[0]] = _imported(args[0])
+        return super().resolve_command(ctx, args)
+
+    def get_params(self, ctx: Any) -> Any:
+        """Options before the command."""
+        return _without_variables(super().get_params(ctx))
 
 
 def _imported(name: str) -> Any:
-    module, _, attribute = _PLACES[name].partition(":")
+    module, _, attribute = _COMMANDS[name][0].partition(":")
     found = getattr(import_module(f"tierwise.cli.{module}"), attribute)
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False)
@@ -59,4 +65,13 @@ def _imported(name: str) -> Any:
         found = alone
     command = get_command(found)
     command.name = name
+    for one in (command, *getattr(command, "commands", {}).values()):
+        _without_variables(one.params)
     return command
+
+
+def _without_variables(options: Any) -> Any:
+    """The help does not name a variable for each option: docs/cli.md has their rule."""
+    for option in options:
+        option.show_envvar = False
+    return options

@@ -7,15 +7,16 @@ from typing import Annotated, Literal, get_args
 
 import typer
 
+from tierwise.cli.options import OutputFile
 from tierwise.cli.output import write_file
 from tierwise.cli.report import LATEST_FILES
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.report.compare import compare_sets
 from tierwise.report.compare_text import FORMATS
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 
-Format = Literal["md", "csv", "json", "html"]
+Format = Literal["text", "md", "csv", "json", "html"]
 _SET = "directory of results, or results.jsonl; PATH:ENGINE takes the runs of one engine"
 
 
@@ -23,17 +24,17 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=_SET)],
     b: Annotated[str, typer.Argument(metavar="B", help=_SET)],
     format: Annotated[
-        Format | None, typer.Option(help="by the name of the file, or md, when not given")
+        Format | None, typer.Option("--format", help="of what is written; by the file's name if not given")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="file to write; else it is printed")] = None,
+    output: OutputFile = None,
 ) -> None:
     """Compare two sets of results: ratios with intervals, by run, lap and role, and what else differed."""
-    chosen = format or _format_of(out)
+    chosen = format or _format_of(output)
     text = FORMATS[chosen](compare_sets(read_set(a), read_set(b), (a, b)))
-    if out is None:
+    if output is None:
         typer.echo(text, nl=False)
     else:
-        typer.echo(f"comparison: {write_file(out, text.encode())}")
+        typer.echo(f"comparison: {write_file(output, text.encode())}")
 
 
 def read_set(name: str) -> list[RunResult]:

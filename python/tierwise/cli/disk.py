@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from tierwise import profiles
-from tierwise.cli.output import warn, wide_console
-from tierwise.errors import TierwiseError
+from tierwise.cli.options import DryRun, FixedSeed, duration_s
+from tierwise.cli.output import Format, FormatOption, show, warn
+from tierwise.device_models import profiles
 from tierwise.host import clean as host_clean
-from tierwise.host.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
-from tierwise.host.disk_stats import DiskStats
-from tierwise.units import parse_size_bytes
+from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
+from tierwise.host.disk.stats import DiskStats
+from tierwise.model.errors import TierwiseError
+from tierwise.model.units import parse_size_bytes
+from tierwise.report import numbers
+from tierwise.report.document import Cell, Text, Tone, figure, table
 
 _MIB = 1 << 20
-_TABLE_COLUMNS = 160
 
 app = typer.Typer(no_args_is_help=True, help="Emulated disks: real block devices at the pace of a model.")
 
 Name = Annotated[str, typer.Argument(help="name of the disk")]
-AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
 
 @app.command()
@@ -36,14 +35,14 @@ def up(
     mount: Annotated[Path, typer.Option(help="directory to mount it at: empty, or one to be made")],
     *,
     fs: Annotated[str, typer.Option(help="ext4 or xfs")] = "ext4",
-    seed: Annotated[int, typer.Option(min=0, help="of everything random in the model")] = 0,
+    seed: FixedSeed = 0,
     precondition: Annotated[
         str, typer.Option(help="what it went through: fresh, sequential or random writes to every sector")
     ] = "fresh",
     lies: Annotated[bool, typer.Option("--lies", help="acknowledge flushes without doing them")] = False,
     fail_after: Annotated[str, typer.Option(help="die after '30s' or '1000 requests'")] = "",
     slow_factor: Annotated[float, typer.Option(help="be this much slower at first")] = 1,
-    slow_for: Annotated[float, typer.Option(help="seconds of being slower")] = 0,
+    slow_for: Annotated[str | None, typer.Option(metavar="TIME", help="how long it is slower")] = None,
     unreadable: Annotated[str, typer.Option(help="sectors that cannot be read, FROM-TO")] = "",
 ) -> None:
     """Make an emulated disk with a file system on it and mount it; it stays until it is taken down."""
@@ -52,7 +51,7 @@ def up(
     faults = Faults(
         **{f"fail_{key}": value for key, value in times.items()},
         slow_factor=slow_factor,
-        slow_for_s=slow_for,
+        slow_for_s=duration_s(slow_for, "--slow-for") or 0.0,
         unreadable=[_sectors(unreadable, "--unreadable")] if unreadable else [],
     )
     disk = EmulatedDisk.up(
@@ -73,9 +72,13 @@ def up(
 
 
 @app.command()
-def down(name: Name) -> None:
+def down(name: Name, dry_run: DryRun = False) -> None:
     """Unmount a disk and forget what is on it."""
-    EmulatedDisk.find(name).down()
+    disk = EmulatedDisk.find(name)
+    if dry_run:
+        typer.echo(f"would remove the disk {name} with all files on it")
+    else:
+        disk.down()
 
 
 @app.command()
@@ -84,20 +87,18 @@ def cut(
     keep_random: Annotated[
         bool, typer.Option("--keep-random", help="keep a random subset of the sectors that were not flushed")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="decides the subset")] = 0,
-    as_json: AsJson = False,
+    seed: FixedSeed = 0,
+    format: FormatOption = Format.TEXT,
 ) -> None:
     """Cut the power: what was not flushed is lost, users get errors; then mount the disk again."""
     disk = EmulatedDisk.find(name)
     report = disk.cut(keep_random=keep_random, seed=seed, remount=False)
-    if as_json:
-        typer.echo(report.model_dump_json(indent=2))
-    else:
-        typer.echo(
-            f"{name}: {report.unflushed_writes} unflushed writes on {report.unflushed_sectors} sectors: "
-            f"{report.kept_sectors} kept, {report.lost_sectors} lost, {report.torn_writes} writes torn; "
-            f"{report.failed_requests} requests failed"
-        )
+    lost = (
+        f"{name}: {report.unflushed_writes} unflushed writes on {report.unflushed_sectors} sectors: "
+        f"{report.kept_sectors} kept, {report.lost_sectors} lost, {report.torn_writes} writes torn; "
+        f"{report.failed_requests} requests failed"
+    )
+    show([Text(lost)], report.model_dump(mode="json"), "power_cut", format)
     disk.remount()
 
 
@@ -115,10 +116,10 @@ def fail(
 def slow(
     name: Name,
     factor: Annotated[float, typer.Option(help="how many times as long everything takes")],
-    for_s: Annotated[float, typer.Option("--for", help="seconds")],
+    duration: Annotated[str, typer.Option(metavar="TIME", help="as 30s")],
 ) -> None:
     """Let the device be slow, or stall, for a while."""
-    EmulatedDisk.find(name).slow(factor, for_s)
+    EmulatedDisk.find(name).slow(factor, duration_s(duration, "--duration") or 0.0)
 
 
 @app.command()
@@ -148,50 +149,52 @@ def _sectors(text: str, option: str) -> range:
 
 
 @app.command("list")
-def list_(as_json: AsJson = False) -> None:
-    """List the disks that are up, with what each partition did and how late its answers were."""
+def list_(format: FormatOption = Format.TEXT) -> None:
+    """List the disks that are up, with what each partition did and its deadline overrun."""
     disks, dead = all_disks()
-    if as_json:
-        gone = [{"name": name, "dead": True, "mounts": list(map(str, dead[name]))} for name in dead]
-        typer.echo(json.dumps([*(stats.model_dump() for stats in disks), *gone], indent=2))
-        return
-    table = Table("disk", "profile", "partition", "loop", "mount", "reads", "writes", "flushes", box=None)
-    for heading in ("read MiB", "written MiB", "depth", "late µs p50/p99/max"):
-        table.add_column(heading, justify="right")
-    for stats in disks:
-        for row in _rows(stats):
-            table.add_row(*row)
-    console = wide_console(_TABLE_COLUMNS)
-    console.print(table)
+    gone = [{"name": name, "dead": True, "mounts": list(map(str, dead[name]))} for name in dead]
+    found = table(
+        ["mount"],
+        ["reads\nMiB", "writes\nMiB", "flushes", "depth", "overrun µs\np50/p99/max"],
+        names=["disk", "loop"],
+    )
+    for one in disks:
+        for row in _rows(one):
+            found.add(*row)
+    every = [*(one.model_dump(mode="json") for one in disks), *gone]
+    show([found], {"disks": every}, "disks", format)
     for name, mounts in dead.items():
         where = ", ".join(map(str, mounts)) or "nowhere"
         warn(f"{name} is dead, mounted at {where}: end what uses it, then tierwise disk down {name}")
 
 
-def _rows(stats: DiskStats) -> list[list[str]]:
-    late = f"{stats.lateness_p50_us:.1f}/{stats.lateness_p99_us:.1f}/{stats.lateness_max_us:.0f}"
-    return [
-        [
-            *(stats.name, stats.profile, part.name, part.loop, part.mount),
-            *(f"{count:,}" for count in (part.reads, part.writes, part.flushes)),
-            *(f"{size / _MIB:,.1f}" for size in (part.read_bytes, part.write_bytes)),
-            *(f"{part.queue_depth_mean:.2f}", late),
+def _rows(of: DiskStats) -> Iterator[list[Cell | str]]:
+    late = f"{of.overrun_p50_us:.1f}/{of.overrun_p99_us:.1f}/{of.overrun_max_us:.0f}"
+    for part in of.partitions.values():
+        yield [
+            Cell(of.name, below=(Text(of.profile, Tone.QUIET), Text(part.name, Tone.QUIET))),
+            part.loop,
+            part.mount,
+            _requests(part.reads, part.read_bytes),
+            _requests(part.writes, part.write_bytes),
+            figure(part.flushes, numbers.count),
+            figure(part.queue_depth_mean, lambda depth: f"{depth:.2f}"),
+            late,
         ]
-        for part in stats.partitions.values()
-    ]
+
+
+def _requests(count: int, size_bytes: int) -> Cell:
+    return Cell(numbers.count(count), below=(Text(f"{size_bytes / _MIB:,.1f}"),), value=count)
 
 
 @app.command()
-def stats(name: Name, as_json: AsJson = False) -> None:
+def stats(name: Name, format: FormatOption = Format.TEXT) -> None:
     """Print everything that a disk counted since it came up."""
     counted = EmulatedDisk.find(name).stats()
-    if as_json:
-        typer.echo(counted.model_dump_json(indent=2))
-        return
-    table = Table("counter", "value", box=None)
+    found = table(["counter", "value"], [])
     for path, value in _flat("", counted.model_dump()):
-        table.add_row(path, value)
-    Console().print(table)
+        found.add(path, value)
+    show([found], counted.model_dump(mode="json"), "disk", format)
 
 
 def _flat(path: str, value: object) -> list[tuple[str, str]]:
@@ -201,7 +204,11 @@ def _flat(path: str, value: object) -> list[tuple[str, str]]:
     return [(path, f"{value:,.3f}" if isinstance(value, float) else str(value))]
 
 
-def clean() -> None:
+def clean(dry_run: DryRun = False) -> None:
     """Undo what tierwise left behind when it was killed: processes, disks, mounts, directories."""
+    if dry_run:
+        for line in host_clean.pending():
+            typer.echo(f"would clean up: {line}")
+        return
     for line in host_clean.clean():
         typer.echo(f"cleaned up: {line}")

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
-from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from tierwise.cli.output import Format, FormatOption, show
 from tierwise.host.doctor import examine, missing_for_emulation
+from tierwise.report.document import Block, Cell, Text, Tone, table
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False) -> None:
-    """Say what this machine can do, and how to mend what it cannot."""
+def doctor(format: FormatOption = Format.TEXT) -> None:
+    """Check what this machine can do, and tell how to mend what it cannot.
+
+    Exit status 1 if devices cannot be emulated here.
+    """
     checks = examine()
-    if as_json:
-        typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
-        return
-    table = Table("check", "state", "found", "fix", box=None)
+    found = table(["check", "state", "found", "fix"], [])
     for check in checks:
-        state = "[green]ok[/]" if check.ok else "[red]missing[/]"
-        table.add_row(check.name, state, check.detail, "" if check.ok else check.fix)
-    Console().print(table)
+        state = Cell("ok", Tone.BETTER) if check.ok else Cell("missing", Tone.WORSE)
+        found.add(check.name, state, check.detail, "" if check.ok else check.fix)
+    blocks: list[Block] = [found]
     if missing := missing_for_emulation(checks):
-        typer.echo(f"Devices cannot be emulated here (missing: {', '.join(c.name for c in missing)}).")
+        blocks.append(
+            Text(f"Devices cannot be emulated here (missing: {', '.join(c.name for c in missing)}).")
+        )
+    show(blocks, {"checks": [asdict(check) for check in checks]}, "doctor", format)
+    if missing:
+        raise typer.Exit(1)

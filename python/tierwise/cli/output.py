@@ -1,65 +1,84 @@
-"""What commands print and write alike: tables, JSON, files."""
+"""How commands show and write what they found: text, JSON, CSV, Markdown, files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
+from enum import StrEnum
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
 
-from tierwise.errors import TierwiseError
-from tierwise.predict import RecordedRun
-from tierwise.verdict import Verdict
+from tierwise.model.errors import TierwiseError
+from tierwise.predict.usability import Usability
+from tierwise.report.document import Document
+from tierwise.report.render import to_csv, to_markdown, to_rich
 
-_COLUMNS = 110
-"""What the tables of predictions, advice and profiles need."""
-
-
-def wide_console(columns: int) -> Console:
-    """Standard output, at least so wide: a narrower terminal had better wrap lines than lose digits."""
-    console = Console()
-    console.width = max(console.width, columns)
-    return console
+_WIDEST = 1000
+SCHEMA_VERSION = 1
+"""Of the JSON that commands print; rises with every change of a name, a unit or a meaning."""
 
 
-def print_parts(parts: Sequence[RenderableType]) -> None:
-    """Print renderables, as wide as their tables need."""
-    console = wide_console(_COLUMNS)
-    for part in parts:
-        console.print(part, highlight=False)
+class Format(StrEnum):
+    """Of what a command prints."""
+
+    TEXT = "text"
+    JSON = "json"
+    CSV = "csv"
+    MD = "md"
 
 
-def print_verdict(verdict: Verdict) -> None:
+FormatOption = Annotated[Format, typer.Option("--format", help="of what is printed")]
+
+
+def show(document: Document, found: Mapping[str, Any], schema: str, format: Format) -> None:
+    """Print what was found.
+
+    Args:
+        document: for people, and with its tables for spreadsheets.
+        found: for programs: values of JSON, by name.
+        schema: name of their schema, as ``tierwise schema`` knows it.
+        format: which of both, and how.
+    """
+    if format is Format.JSON:
+        typer.echo(as_json(found, schema))
+    elif format is Format.CSV:
+        typer.echo(to_csv(document), nl=False)
+    elif format is Format.MD:
+        typer.echo(to_markdown(document), nl=False)
+    else:
+        print_document(document)
+
+
+def print_document(document: Document, console: Console | None = None) -> None:
+    """Print a document as text; a table that is wider than the terminal keeps its figures whole."""
+    console = console or Console()
+    for part in to_rich(document):
+        widest = console.options.update(max_width=_WIDEST)
+        needed = Measurement.get(console, widest, part).minimum if isinstance(part, Table) else 0
+        is_line = isinstance(part, Text) and not console.is_terminal  # lines in a pipe are whole
+        console.print(part, highlight=False, width=max(console.width, needed), crop=False, soft_wrap=is_line)
+
+
+def as_json(found: Mapping[str, Any], schema: str) -> str:
+    """Values with the name and version of their schema before them."""
+    return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **found}, indent=2)
+
+
+def print_usability(usability: Usability) -> None:
     """Print what a recording is good for."""
-    for sentence in verdict.sentences:
+    for sentence in usability.sentences:
         typer.echo(sentence)
-
-
-def print_json(recorded: RecordedRun, **answer: object) -> None:
-    """Print an answer with the recorded run that it is from."""
-    typer.echo(json.dumps({"recorded": recorded.model_dump(mode="json"), **answer}, indent=2))
 
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
     typer.echo(f"warning: {text}", err=True)
-
-
-def seconds(text: str) -> float:
-    """Read a number of seconds above 0.
-
-    Raises:
-        typer.BadParameter: if it is none.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise typer.BadParameter(f"{text!r} is no number of seconds above 0")
-    return number
 
 
 def write_file(path: Path, content: bytes) -> Path:

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tierwise.cli.output import print_json, print_parts, print_verdict, write_file
-from tierwise.errors import TierwiseError
-from tierwise.predict import Prediction, Predictor, Question, Ranking, parse_placement, rank
+from tierwise.cli.options import Png
+from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import parse_place
+from tierwise.model.suggestions import names_in
+from tierwise.model.units import parse_size_bytes
+from tierwise.predict import Prediction, Predictor, Scenario, rank
 from tierwise.predict.counting import parse_unit
 from tierwise.predict.predictor import SEEDS
-from tierwise.predict.question import LEAST_MEMORY_BYTES
-from tierwise.report.prediction import prediction_parts, ranking_parts
-from tierwise.spelling import names_in
-from tierwise.units import parse_size_bytes
-from tierwise.verdict import verdict
+from tierwise.predict.scenario import LEAST_MEMORY_BYTES
+from tierwise.predict.usability import usability
+from tierwise.report.document import Document
+from tierwise.report.prediction import prediction_document, ranking_document
+from tierwise.report.usability import usability_texts
 
 
 def predict(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
     *,
-    placement: Annotated[
+    place: Annotated[
         list[str] | None,
         typer.Option(
-            help="role=device,… as log=nvme-dc,data=hdd-7k2; all=DEVICE for the rest; may be repeated"
+            metavar="ROLE=DEVICE,…",
+            help="as log=nvme-dc,data=hdd-7k2; all=DEVICE for the rest; each --place is a scenario",
         ),
     ] = None,
-    all_: Annotated[
-        str | None, typer.Option("--all", metavar="DEVICE,DEVICE", help="rank every placement over these")
+    devices: Annotated[
+        str | None, typer.Option(metavar="DEVICE,DEVICE", help="rank every placement over these")
     ] = None,
     memory: Annotated[
         str | None, typer.Option(help="of the machine, as 48G; the engine keeps its own buffer")
@@ -58,11 +63,11 @@ def predict(
         bool, typer.Option("--fresh", help="new devices as on their first day, not after long use")
     ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="runs of the simulator for each")] = SEEDS,
-    png: Annotated[Path | None, typer.Option(help="file to draw the answers into")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+    png: Png = None,
+    format: FormatOption = Format.TEXT,
 ) -> None:
-    """Say how the recorded work would go on another machine, how sure that is, and what cannot be said."""
-    machine = Question(
+    """Predict the recorded work on another machine, with intervals and warnings."""
+    machine = Scenario(
         memory_bytes=parse_size_bytes(memory, "--memory", LEAST_MEMORY_BYTES) if memory else None,
         cores=cores,
         cpu_speed=cpu_speed,
@@ -71,21 +76,26 @@ def predict(
         growth=growth,
         emulated=emulated,
     )
-    if all_ is not None and (rate is not None or growth is not None):
+    if devices is not None and (rate is not None or growth is not None):
         option = "--rate" if rate is not None else "--growth"
         raise TierwiseError(
-            f"{option}: placements are ranked by the highest rate", f"leave out --all or {option}"
+            f"{option}: placements are ranked by the highest rate", f"leave out --devices or {option}"
         )
-    placements = [parse_placement(one) for one in placement or []]
+    placements = [parse_place(one) for one in place or []]
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None)
-    if all_ is not None:
-        ranking = rank(predictor, names_in(all_), machine)
-        _show_ranking(predictor, ranking, as_json)
+    if devices is not None:
+        ranking = rank(predictor, names_in(devices), machine)
         answers = ranking.closer
+        document: Document = ranking_document(predictor.run, predictor.as_recorded, ranking)
+        found: dict[str, Any] = {"ranking": ranking.model_dump(mode="json")}
     else:
-        questions = [machine.model_copy(update={"placement": one}) for one in placements or [{}]]
-        answers = predictor.predict(questions)
-        _show(predictor, answers, as_json)
+        scenarios = [machine.model_copy(update={"placement": one}) for one in placements or [{}]]
+        answers = predictor.predict(scenarios)
+        document = prediction_document(predictor.run, predictor.as_recorded, answers)
+        found = {"predictions": [answer.model_dump(mode="json") for answer in answers]}
+    judged = usability(predictor)
+    found |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.described}
+    show([*document, *usability_texts(judged)], found, "prediction", format)
     if png is not None:
         _draw(predictor, answers, png)
     if any(answer.refused for answer in answers):
@@ -98,21 +108,3 @@ def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
 
     chart = to_png(answers_chart(predictor.as_recorded, answers))
     typer.echo(f"chart: {write_file(png, chart)}", err=True)
-
-
-def _show(predictor: Predictor, answers: list[Prediction], as_json: bool) -> None:
-    if as_json:
-        shown = [answer.model_dump(mode="json") for answer in answers]
-        print_json(predictor.run, predictions=shown, verdict=verdict(predictor).described)
-    else:
-        print_parts(prediction_parts(predictor.run, predictor.as_recorded, answers))
-        print_verdict(verdict(predictor))
-
-
-def _show_ranking(predictor: Predictor, ranking: Ranking, as_json: bool) -> None:
-    if as_json:
-        shown = ranking.model_dump(mode="json")
-        print_json(predictor.run, ranking=shown, verdict=verdict(predictor).described)
-    else:
-        print_parts(ranking_parts(predictor.run, predictor.as_recorded, ranking))
-        print_verdict(verdict(predictor))

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 from tierwise.results import LapResult, RunResult
-from tierwise.study.plan import RunPlan
+from tierwise.studies.plan import RunPlan
 
 
 class LabProgress:

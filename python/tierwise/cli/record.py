@@ -8,23 +8,26 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tierwise import record as recorder
-from tierwise.cli.output import print_verdict, warn
-from tierwise.errors import TierwiseError
+from tierwise import capture as recorder
+from tierwise.capture import dsn as data_sources
+from tierwise.capture import rules as rule_files
+from tierwise.cli.output import print_usability, warn
 from tierwise.host import clean
-from tierwise.record import dsn as data_sources
-from tierwise.record import rules as rule_files
+from tierwise.model.errors import TierwiseError
+from tierwise.model.units import parse_duration_s
+from tierwise.predict.usability import usability_of
 from tierwise.recording import Recording
-from tierwise.units import parse_duration_s
-from tierwise.verdict import verdict_of
 
-Out = Annotated[Path, typer.Option("--out", "-o", help="directory of the recording, to be made")]
+Out = Annotated[Path, typer.Option("-o", "--output", help="directory of the recording, to be made")]
 Pid = Annotated[int | None, typer.Option(help="first process of a running database, also a container's")]
 Engine = Annotated[str | None, typer.Option(help="the one server of this engine that runs here")]
 RulesName = Annotated[
     str | None, typer.Option("--rules", help="what files are for: an engine's name, or a TOML file")
 ]
-Time = Annotated[str | None, typer.Option("--for", help="30s, 10min; 60s, or until the command ends")]
+Time = Annotated[
+    str | None,
+    typer.Option("--duration", metavar="TIME", help="as 30s or 10min; 60s, or until the command ends"),
+]
 UntilUsable = Annotated[
     str | None, typer.Option(help="go on until the recording is usable, for 10min or so at most")
 ]
@@ -48,11 +51,11 @@ def record(
         list[str] | None, typer.Argument(metavar="[-- COMMAND…]", help="record this command")
     ] = None,
     *,
-    out: Out,
+    output: Out,
     pid: Pid = None,
     engine: Engine = None,
     rules: RulesName = None,
-    time: Time = None,
+    duration: Time = None,
     until_usable: UntilUsable = None,
     duty: Duty = None,
     burst: Burst = "500ms",
@@ -70,7 +73,7 @@ def record(
         raise TierwiseError("--until-usable: a command ends when it ends", "leave the option out")
     clean.clean_before(warn)
     chosen = None if rules is None else rule_files.load(rules)
-    schedule = _schedule(time, duty, burst, two_speed, whole=command is not None)
+    schedule = _schedule(duration, duty, burst, two_speed, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
     source = data_sources.find(dsn, dsn_file)
     console = Console(stderr=True)
@@ -78,7 +81,7 @@ def record(
         if command is not None:
             of_command = _rules_of(command, chosen)
             told = recorder.record_command(
-                command, of_command, out, schedule, status.update, _counters(source, of_command)
+                command, of_command, output, schedule, status.update, _counters(source, of_command)
             )
         else:
             target = (
@@ -88,19 +91,19 @@ def record(
             )
             enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
             counters = _counters(source, target.rules)
-            told = recorder.record_running(target, out, schedule, status.update, counters, enough)
-    _print(Console(), out, told)
+            told = recorder.record_running(target, output, schedule, status.update, counters, enough)
+    _print(Console(), output, told)
     with console.status("replaying", spinner="line"):
-        judged = verdict_of(out)
-    print_verdict(judged)
+        judged = usability_of(output)
+    print_usability(judged)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
 
 
 def _schedule(
-    time: str | None, duty: str | None, burst: str, two_speed: bool, *, whole: bool
+    duration: str | None, duty: str | None, burst: str, two_speed: bool, *, whole: bool
 ) -> recorder.Schedule:
-    seconds = None if time is None else parse_duration_s(time, "--for")
+    seconds = None if duration is None else parse_duration_s(duration, "--duration")
     return recorder.Schedule(
         seconds=_DEFAULT_S if seconds is None and not whole else seconds,
         duty=recorder.parse_duty(duty or ("1" if whole else recorder.DEFAULT_DUTY)),
@@ -114,7 +117,7 @@ def _counters(source: data_sources.Dsn | None, rules: rule_files.Rules) -> recor
 
 
 def _is_usable(recording: Path) -> bool:
-    return verdict_of(recording).usable
+    return usability_of(recording).usable
 
 
 def _rules_of(command: list[str], chosen: rule_files.Rules | None) -> rule_files.Rules:

@@ -1,4 +1,4 @@
-"""``tierwise recording``: what is done with a recording besides asking it."""
+"""``tierwise recording``: recordings listed, shown, and made fit to be given to others."""
 
 from __future__ import annotations
 
@@ -8,22 +8,82 @@ from typing import Annotated
 import typer
 
 from tierwise import recording
+from tierwise.cli.output import Format, FormatOption, show
+from tierwise.model.errors import TierwiseError
+from tierwise.recording import ABOUT_FILE, Recording
+from tierwise.report import numbers
+from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.report.profile import device_lines
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer(no_args_is_help=True, help="List, show and redact recordings.")
 
 
-@app.callback()
-def _recording() -> None:
-    """Recordings, to be given to others."""
+@app.command("list")
+def list_(
+    directory: Annotated[Path, typer.Argument(help="directory that recordings lie in")] = Path(),
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """List the recordings in a directory."""
+    opened = [Recording.open(file.parent) for file in sorted(directory.glob(f"*/{ABOUT_FILE}"))]
+    found = table(["engine", "started"], ["duration", "bursts", "size"], names=["recording"])
+    for one in opened:
+        found.add(
+            Cell(one.path.name),
+            f"{one.about.engine} {one.about.engine_version or ''}".strip(),
+            one.about.started_at,
+            figure(one.about.duration_s, numbers.seconds),
+            figure(len(one.about.bursts), numbers.count),
+            figure(_size_bytes(one.path), numbers.size),
+        )
+    every = [{"path": str(one.path), **one.about.model_dump(mode="json")} for one in opened]
+    show([found], {"recordings": every}, "recordings", format)
+
+
+@app.command("show")
+def show_(
+    source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Print what a recording says of itself: engine, machine, bursts, devices, checks, warnings."""
+    opened = Recording.open(source)
+    about = opened.about
+    engine = f"{about.engine} {about.engine_version or ''}".strip()
+    blocks: list[Block] = [
+        Text(
+            f"{engine}, recorded for {numbers.seconds(about.duration_s)} from {about.started_at}",
+            Tone.HEADLINE,
+        ),
+        Text(
+            f"{len(about.bursts)} bursts, {numbers.count(about.losses.recorded_events)} events, "
+            f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(_size_bytes(source))}."
+        ),
+        Text(
+            f"{about.machine.processor}, {about.machine.cores} cores, "
+            f"{numbers.size(about.machine.memory_bytes)} of memory, {about.machine.kernel}."
+        ),
+        *(Text(line) for line in device_lines(about.devices)),
+    ]
+    checks = table(["check", "state", "detail"], [])
+    for check in about.checks:
+        checks.add(check.name, Cell("passed" if check.passed else "failed"), check.detail)
+    warnings = [Text(f"Warning: {warning}.", Tone.WARNING) for warning in opened.warnings]
+    show([*blocks, checks, *warnings], about.model_dump(mode="json"), "recording", format)
 
 
 @app.command()
 def redact(
-    source: Annotated[
-        Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record has written")
+    source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="folder of the new recording: empty, or to be made")
     ],
-    out: Annotated[Path, typer.Argument(help="folder of the new recording: empty, or to be made")],
 ) -> None:
     """Write a recording without paths and names, which gives the same predictions."""
-    recording.redact(source, out)
-    typer.echo(f"{out}: no paths, mounts or names of programs; docs/privacy.md tells what is left")
+    recording.redact(source, output)
+    typer.echo(f"{output}: no paths, mounts or names of programs; docs/privacy.md tells what is left")
+
+
+def _size_bytes(folder: Path) -> int:
+    try:
+        return sum(path.stat().st_size for path in folder.iterdir())
+    except OSError as error:
+        raise TierwiseError(f"{folder}: {error.strerror}", "name the folder of a recording") from error

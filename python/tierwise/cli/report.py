@@ -7,32 +7,34 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from tierwise.cli.output import write_file
-from tierwise.errors import TierwiseError
-from tierwise.lab import LATEST, RESULTS_FILE, STUDY_FILE
+from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
+from tierwise.model.errors import TierwiseError
 from tierwise.report.answer import Answer, build_answer
 from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
 from tierwise.report.combined import Chapter, render_combined
 from tierwise.report.page import render_page
-from tierwise.report.tables import answer_tables
+from tierwise.report.tables import answer_document
 from tierwise.results.files import read_results, read_study_info
+from tierwise.studies.runner import LATEST, RESULTS_FILE, STUDY_FILE
 
 REPORT_FILE = "report.html"
 LATEST_FILES = [RESULTS_FILE, f"{LATEST}/{RESULTS_FILE}"]
 """Where the results of a study lie, seen from its own directory or from the one above."""
 
 Out = Annotated[
-    Path | None, typer.Option("--out", "-o", help="file of the page; beside the results if not given")
+    Path | None, typer.Option("-o", "--output", help="file of the page; beside the results if not given")
 ]
-Png = Annotated[Path | None, typer.Option(help="also write every chart as a PNG into this directory")]
+Png = Annotated[
+    Path | None, typer.Option("--png", help="also write every chart as a PNG into this directory")
+]
 
 
 def report(
     results_dir: Annotated[Path, typer.Argument(help="directory of a study's results, or of many studies")],
-    out: Out = None,
+    output: Out = None,
     png: Png = None,
+    format: FormatOption = Format.TEXT,
 ) -> None:
     """Print the answer of a study and write its report, one HTML file that opens offline.
 
@@ -40,14 +42,16 @@ def report(
     """
     studies = studies_in(results_dir)
     if studies:
-        typer.echo(f"report: {write_combined_report(studies, out or results_dir / REPORT_FILE)}")
+        page = write_combined_report(studies, output or results_dir / REPORT_FILE)
+        typer.echo(f"report: {page}", err=format is not Format.TEXT)
         return
     answer = read_answer(results_dir)
-    _print(Console(), answer)
-    typer.echo(f"report: {write_file(out or results_dir / REPORT_FILE, render_page(answer).encode())}")
+    show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
+    page = write_file(output or results_dir / REPORT_FILE, render_page(answer).encode())
+    typer.echo(f"report: {page}", err=format is not Format.TEXT)
     if png is not None:
         for file in write_pngs(answer, png):
-            typer.echo(f"chart: {file}")
+            typer.echo(f"chart: {file}", err=format is not Format.TEXT)
 
 
 def studies_in(directory: Path) -> list[Path]:
@@ -75,9 +79,9 @@ def write_combined_report(
     return write_file(file, render_combined(chapters).encode())
 
 
-def print_answer(console: Console, results_dir: Path) -> None:
+def print_answer(results_dir: Path) -> None:
     """Print the answer of the study whose results are in ``results_dir``."""
-    _print(console, read_answer(results_dir))
+    print_document(answer_document(read_answer(results_dir)))
 
 
 def write_report(results_dir: Path) -> Path:
@@ -117,8 +121,3 @@ def _chapter(directory: Path) -> Chapter:
         return Chapter(name, info.question, read_answer(directory), "")
     except TierwiseError as error:
         return Chapter(name, "", None, str(error))
-
-
-def _print(console: Console, answer: Answer) -> None:
-    for part in answer_tables(answer):
-        console.print(part)

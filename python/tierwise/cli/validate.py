@@ -8,26 +8,26 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from tierwise import validate
-from tierwise.cli.output import warn, wide_console, write_file
+from tierwise import validation as validate
+from tierwise.cli.options import Seed
+from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.validate_progress import RoundProgress
-from tierwise.errors import TierwiseError
 from tierwise.host import clean
+from tierwise.model.errors import TierwiseError
+from tierwise.model.units import parse_size_bytes
 from tierwise.predict import ModelError
 from tierwise.predict.model_error import FILE as MODEL_ERROR
 from tierwise.report.accuracy import COLUMNS, accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
-from tierwise.units import parse_size_bytes
+from tierwise.report.document import Block, table
 
 RESULTS = Path("results/validate")
 ACCURACY_FILE = "accuracy.json"
 PAGE_FILE = "accuracy.md"
 CHART_FILE = "accuracy.svg"
 _BARS_NOT_KEPT = 1
-_TABLE_COLUMNS = 150
 
 CaseNames = Annotated[list[str] | None, typer.Option("--case", help="run this one, or those that begin so")]
 RoundName = Literal["building", "prospective"]
@@ -47,8 +47,8 @@ def run(
         int, typer.Option(min=0, help="number of the round: which placements each case takes")
     ] = 0,
     repeats: Annotated[int | None, typer.Option(min=1, help="blocks, in place of the cases' own")] = None,
-    out: Annotated[Path, typer.Option(help="folder for rows and recordings")] = RESULTS,
-    seed: Annotated[int | None, typer.Option(help="order of runs; random when not given")] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="folder for rows and recordings")] = RESULTS,
+    seed: Seed = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="throw away what is there")] = False,
     estimate: Annotated[bool, typer.Option("--estimate", help="print how long it will take")] = False,
     judge_only: Annotated[
@@ -59,9 +59,11 @@ def run(
     recordings: Annotated[
         str | None, typer.Option(help="publish the smallest recordings, too, redacted: as many as fit in 20M")
     ] = None,
-    learn: Annotated[
-        bool, typer.Option("--learn", help="let predictions know the errors that were found while building")
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate", help="let predictions know the errors that were found while building"),
     ] = False,
+    format: FormatOption = Format.TEXT,
 ) -> None:
     """Measure how far predictions are from the truth: record, predict, measure, compare.
 
@@ -75,22 +77,22 @@ def run(
             console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True, markup=False)
         if estimate:
             seconds = validate.estimate_s(
-                validate.plan(cases, spec.repeats, 0), spec, validate.read_rows(out)
+                validate.plan(cases, spec.repeats, 0), spec, validate.read_rows(output)
             )
             console.print(f"{len(cases)} cases: about {seconds / 60:.0f} min", highlight=False)
             return
         begun: dict[str, Any] = {"round": round, "rotation": rotation, "seed": seed, "fresh": fresh}
-        _run(console, spec, cases, out, left_out=left_out, **begun)
-    rounds = validate.rounds_in(out)
+        _run(console, spec, cases, output, left_out=left_out, **begun)
+    rounds = validate.rounds_in(output)
     with console.status("predicting") as status:
-        accuracy, learnt = validate.judge(rounds, status.update)
-    _print(accuracy)
-    _write(page or out, out, accuracy, [row for one in rounds for row in one.rows])
+        accuracy, calibrated = validate.judge(rounds, status.update)
+    show(_document(accuracy), {"accuracy": accuracy.model_dump(mode="json")}, "accuracy", format)
+    _write(page or output, output, accuracy, [row for one in rounds for row in one.rows])
     kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0
     for folder in validate.publish(rounds, publish, kept_bytes) if publish else []:
         typer.echo(f"published: {folder}")
-    if learn:
-        _learn(learnt)
+    if calibrate:
+        _calibrate(calibrated)
     if not validate.summary(accuracy.predictions, accuracy.controls).passed:
         raise typer.Exit(_BARS_NOT_KEPT)
 
@@ -110,13 +112,14 @@ def _run(
         validate.run(spec, cases, out.absolute(), progress, **begun)
 
 
-def _print(accuracy: validate.Accuracy) -> None:
-    console = wide_console(_TABLE_COLUMNS)
+def _document(accuracy: validate.Accuracy) -> list[Block]:
+    blocks: list[Block] = []
     for name in dict.fromkeys(pair.round for pair in accuracy.pairs):
-        table = Table(*COLUMNS, box=None, title=f"{name} round", title_justify="left")
+        found = table(COLUMNS[:1], COLUMNS[1:], f"{name} round")
         for row in summary_rows(accuracy, name):
-            table.add_row(*row)
-        console.print(table)
+            found.add(*row)
+        blocks.append(found)
+    return blocks
 
 
 def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequence[validate.Row]) -> None:
@@ -130,8 +133,8 @@ def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequen
     typer.echo(f"written: {page}")
 
 
-def _learn(learnt: ModelError) -> None:
-    if not learnt.errors:
-        raise TierwiseError("--learn: nothing was compared while building", "run a building round first")
-    MODEL_ERROR.write_text(validate.to_toml(learnt), "utf-8")
-    typer.echo(f"learnt: {MODEL_ERROR}")
+def _calibrate(calibrated: ModelError) -> None:
+    if not calibrated.errors:
+        raise TierwiseError("--calibrate: nothing was compared while building", "run a building round first")
+    MODEL_ERROR.write_text(validate.to_toml(calibrated), "utf-8")
+    typer.echo(f"calibrated: {MODEL_ERROR}")

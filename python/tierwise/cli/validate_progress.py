@@ -9,8 +9,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tierwise.validate import Row
-from tierwise.validate.order import Session
+from tierwise.validation import Row
+from tierwise.validation.order import Session
 
 
 class RoundProgress:

@@ -6,27 +6,28 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from tierwise.errors import TierwiseError
-from tierwise.lab import workload_check
-from tierwise.workload import Workload, names
-from tierwise.workload import template as workload_template
+from tierwise.cli.output import Format, FormatOption, show
+from tierwise.model.errors import FailedCheckError
+from tierwise.report.document import table
+from tierwise.studies.runner import workload_check
+from tierwise.workloads import Workload, names
+from tierwise.workloads import template as workload_template
 
-app = typer.Typer(no_args_is_help=True, help="what is run: list, start and check workloads")
+app = typer.Typer(no_args_is_help=True, help="List, start and check workloads.")
 
 
 @app.command("list")
-def list_workloads() -> None:
+def list_(format: FormatOption = Format.TEXT) -> None:
     """List the workloads that ship with tierwise."""
-    table = Table("workload", "summary", "runs", box=None)
+    found = table(["summary", "runs"], [], names=["workload"])
     for name in names():
         one = Workload.load(name)
         laps = [lap.name for stage in one.resolve(1).stages for stream in stage.streams for lap in stream]
         runs = f"laps {_listed(laps)}" if laps else f"mix of {_listed(list(one.spec.transactions))}"
-        table.add_row(name, one.summary, runs)
-    Console().print(table)
+        found.add(name, one.summary, runs)
+    workloads = [one.spec.model_dump(mode="json") for one in map(Workload.load, names())]
+    show([found], {"workloads": workloads}, "workloads", format)
 
 
 @app.command()
@@ -58,7 +59,7 @@ def check(
         failed += tried.problem is not None
         typer.echo(f"{'FAILED' if tried.problem else 'ok':<8}{tried.name}: {tried.problem or tried.note}")
     if failed:
-        raise TierwiseError(f"{chosen.file}: {failed} of the above failed", "mend what they name")
+        raise FailedCheckError(f"{chosen.file}: {failed} of the above failed", "mend what they name")
 
 
 def _listed(names: list[str]) -> str:

@@ -1,12 +1,15 @@
-"""Database engines: lifecycle, placement, counters, waits."""
+"""Database engines: start, placement of files, counters, waits.
+
+Not here: workloads; an engine knows none.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
 from tierwise.engines.base import Clients, Engine, Limits
-from tierwise.errors import TierwiseError
-from tierwise.spelling import one_of
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import one_of
 
 __all__ = ["Clients", "Engine", "Limits", "create", "names"]
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
 
 if TYPE_CHECKING:
-    from tierwise.wait_sampling import WaitSampler
+    from tierwise.results.wait_sampling import WaitSampler
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Engine(ABC):
     dialect: ClassVar[str]
     """The language of its statements: one that sqlglot knows, or ``objects``."""
 
-    gaps: ClassVar[Mapping[str, str]] = {}
+    unsupported: ClassVar[Mapping[str, str]] = {}
     """What the engine cannot do, each with the reason."""
 
     inside: ClassVar[Mapping[Role, Role]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tierwise.host import ledger, users
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 
 
 class ServerDirectories:

@@ -10,9 +10,9 @@ from typing import Generic, TypeVar
 from tierwise.engines.base import Engine
 from tierwise.engines.directories import ServerDirectories
 from tierwise.engines.server_process import ServerProcess
-from tierwise.errors import TierwiseError
 from tierwise.host import page_cache, users
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 ServerT = TypeVar("ServerT", bound=ServerProcess)
 

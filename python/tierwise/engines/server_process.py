@@ -13,11 +13,11 @@ from typing import Any
 
 import psutil
 
-from tierwise.errors import TierwiseError
 from tierwise.host import processes
 from tierwise.host.cpu import tree_cpu_s
 from tierwise.host.home import Home
 from tierwise.host.users import ServerUser
+from tierwise.model.errors import TierwiseError
 
 _CRASH_TIMEOUT_S = 10
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.engines.system_calls import Call, call_of
+from tierwise.model.roles import Role
 from tierwise.results.counters import WaitClass
-from tierwise.roles import Role
 
 CLIENT_THREAD = "tierwise-client"
 """Name of the threads that run clients, by which they are found among a library's own."""

@@ -1,1 +1,4 @@
-"""Everything that needs root, and its undoing."""
+"""Changes to the host and their undoing: ledger, processes, mounts, disks, caches.
+
+Not here: engines and measurements.
+"""

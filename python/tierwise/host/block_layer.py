@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.device_chain import ChainLink
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger
 from tierwise.host.mounts import Mount, mount_of, run
-from tierwise.units import SECTOR_BYTES
+from tierwise.model.device_chain import ChainLink
+from tierwise.model.errors import TierwiseError
+from tierwise.model.units import SECTOR_BYTES
 
 _DM_KINDS = {"LVM-": "LVM volume", "CRYPT-": "dm-crypt", "mpath-": "multipath", "part": "partition"}
 """By the beginning of ``dm/uuid``."""

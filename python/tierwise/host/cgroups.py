@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 
 ROOT = Path("/sys/fs/cgroup")
 PARENT = "tierwise"

@@ -6,9 +6,17 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger, memory_limit, mounts, processes, tracing
-from tierwise.host.disk_teardown import take_down
+from tierwise.host.disk.teardown import take_down
+from tierwise.model.errors import TierwiseError
+from tierwise.model.progress import ProgressCallback
+
+
+def pending() -> list[str]:
+    """What :func:`clean` would undo, a line each."""
+    with ledger.locked():
+        entries = [entry for kind in _UNDO for entry in ledger.entries(kind) if not entry.owner.alive]
+    return [f"{entry.kind} {entry.name}" for entry in entries]
 
 
 def clean() -> list[str]:
@@ -38,7 +46,7 @@ def clean() -> list[str]:
     return done
 
 
-def clean_before(warn: Callable[[str], None]) -> list[str]:
+def clean_before(warn: ProgressCallback) -> list[str]:
     """As :func:`clean`, before something else: what cannot be undone is told and does not stop it."""
     try:
         return clean()

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 
 Kind = Literal["tracing", "disk", "process", "limit", "directory"]
 

@@ -8,8 +8,8 @@ import os
 import time
 from pathlib import Path
 
-from tierwise.errors import TierwiseError
 from tierwise.host.mounts import in_use_by, run, users_of_device
+from tierwise.model.errors import HostError, TierwiseError
 
 MAJOR = 7
 _LOOP_CLR_FD = 0x4C01
@@ -25,7 +25,7 @@ def attach(file: Path) -> Path:
     device = Path(run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip())
     if _attribute(device, "loop/dio").read_text().strip() != "1":
         detach(device)
-        raise TierwiseError(f"{device}: no direct I/O on {file}", "use Linux 5.10 or later")
+        raise HostError(f"{device}: no direct I/O on {file}", "use Linux 5.10 or later")
     return device
 
 

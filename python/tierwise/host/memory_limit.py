@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, cpu, ledger
+from tierwise.model.errors import TierwiseError
 
 _SMALLEST_BYTES = 16 << 20
 _LIMIT = "memory.limit_in_bytes"

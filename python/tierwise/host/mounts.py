@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import HostError, TierwiseError
 
 FileSystem = Literal["ext4", "xfs"]
 
@@ -105,7 +105,7 @@ def require_tools(file_system: str, size_bytes: int, where: str) -> None:
         raise TierwiseError(f"{where}: unknown file system {file_system!r}", "use ext4 or xfs")
     if shutil.which(f"mkfs.{file_system}", path=_SEARCH_PATH) is None:
         package = _PACKAGES[file_system]
-        raise TierwiseError(f"{where}: mkfs.{file_system} is not installed", f"apt-get install {package}")
+        raise HostError(f"{where}: mkfs.{file_system} is not installed", f"apt-get install {package}")
     if size_bytes < _SMALLEST_MIB[file_system] << 20:
         raise TierwiseError(
             f"{where}: {size_bytes} bytes are too few for {file_system}",
@@ -210,7 +210,7 @@ def run(*command: str) -> str:
             command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": _SEARCH_PATH}
         )
     except FileNotFoundError:
-        raise TierwiseError(f"{command[0]} is not installed", "apt-get install util-linux mount") from None
+        raise HostError(f"{command[0]} is not installed", "apt-get install util-linux mount") from None
     if result.returncode != 0:
         detail = " ".join((result.stderr or result.stdout).split()) or f"exit status {result.returncode}"
         raise TierwiseError(f"{' '.join(command)}: {detail}", "see the kernel's log with dmesg")

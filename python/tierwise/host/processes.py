@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from tierwise.errors import TierwiseError
 from tierwise.host import cgroups, ledger, shared_memory
 from tierwise.host.home import open_log
 from tierwise.host.users import ServerUser
+from tierwise.model.errors import TierwiseError
 
 TOKEN = "TIERWISE_PROCESS"
 """Environment variable that marks a process as that of one ledger entry."""

@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.units import SECTOR_BYTES
 from tierwise.results import RoleIo
-from tierwise.units import SECTOR_BYTES
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger, mounts
+from tierwise.model.errors import HostError, TierwiseError
 
 _GONE_WITHIN_S = 30
 
@@ -42,7 +42,7 @@ class Tracing:
             TierwiseError: if this user or this kernel cannot trace.
         """
         if (reason := impossible()) is not None:
-            raise TierwiseError(f"cannot record here: {reason}", "run it as root, on a kernel with tracefs")
+            raise HostError(f"cannot record here: {reason}", "run it as root, on a kernel with tracefs")
         name = _new_name()
         point = _point(name)
         entry = ledger.add("tracing", name, mount=str(point))

@@ -13,7 +13,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import HostError, TierwiseError
 
 ACCOUNT = "tierwise"
 _NO_LOGIN = ("nologin", "false")
@@ -67,7 +67,7 @@ def _made() -> pwd.struct_passwd:
         problem = [f"useradd: {error.strerror}"]
     account = _found()  # also where another process has made it meanwhile
     if account is None:
-        raise TierwiseError(f"root has no account to run a server as: {problem[0]}", _BY_HAND)
+        raise HostError(f"root has no account to run a server as: {problem[0]}", _BY_HAND)
     return account
 
 

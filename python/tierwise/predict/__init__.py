@@ -1,27 +1,29 @@
-"""The recorded work on another machine: rate, latency and waits, each with an interval, or a refusal."""
+"""Predictions from a recording: rate, latency and waits, each with an interval or a refusal.
+
+Not here: running a database, text and charts.
+"""
 
 from tierwise.predict.devices import RECORDED, NamedDevice, resolve
-from tierwise.predict.model_error import LearntError, ModelError
+from tierwise.predict.model_error import CalibratedError, ModelError
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, Refusal, RoleLoad
 from tierwise.predict.predictor import Predictor, predict
-from tierwise.predict.question import Question, parse_placement
 from tierwise.predict.ranking import Ranking, rank
+from tierwise.predict.scenario import Scenario
 
 __all__ = [
     "RECORDED",
     "Bound",
+    "CalibratedError",
     "Estimate",
-    "LearntError",
     "ModelError",
     "NamedDevice",
     "Prediction",
     "Predictor",
-    "Question",
     "Ranking",
     "RecordedRun",
     "Refusal",
     "RoleLoad",
-    "parse_placement",
+    "Scenario",
     "predict",
     "rank",
     "resolve",

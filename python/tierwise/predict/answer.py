@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from tierwise.model.roles import Role
 from tierwise.predict import bounds, estimates, mean_value, state
-from tierwise.predict.doubts import Doubts
 from tierwise.predict.model_error import ModelError, Storage, What, path_between
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, RoleLoad
-from tierwise.predict.question import Question
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.predict.residue import CHANCE, Residue, carried_us
-from tierwise.roles import Role
+from tierwise.predict.scenario import Scenario
+from tierwise.predict.uncertainty import Uncertainty
 
 UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.4, "p99": 0.4}
 """Half widths of the logarithm for a model that was never measured: of rates, what published replay gets at
@@ -38,7 +38,7 @@ class Answers:
         run: what was recorded.
         work: what the run asked of its machine.
         reproduced: the run as it was replayed.
-        model_error: what validation has learnt.
+        model_error: what validation has calibrated.
         warnings: for every answer.
         fresh: whether new devices are as they leave the factory.
     """
@@ -69,58 +69,60 @@ class Answers:
         done = outcome.transactions if self._run.unit == "transactions" else outcome.turns
         return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
 
-    def rates(self, question: Question, outcome: Outcome) -> list[float]:
+    def rates(self, scenario: Scenario, outcome: Outcome) -> list[float]:
         """The same with the residue: as is believed, then under each other assumption."""
-        if question.rate_per_s and not _is_saturated(question, outcome):
-            return [self.rate_of(outcome)] * len(self._scales(question, outcome))
-        clients = question.clients or self._run.clients
-        replayed_us = self._response_us(question, outcome)
+        if scenario.rate_per_s and not _is_saturated(scenario, outcome):
+            return [self.rate_of(outcome)] * len(self._scales(scenario, outcome))
+        clients = scenario.clients or self._run.clients
+        replayed_us = self._response_us(scenario, outcome)
         residue_us = self._residue.error * self._base_us
         return [
             clients * 1e6 / carried_us(replayed_us, scale * residue_us) if replayed_us else 0.0
-            for scale in self._scales(question, outcome)
+            for scale in self._scales(scenario, outcome)
         ]
 
-    def percentiles_us(self, question: Question, outcome: Outcome) -> list[list[float]]:
+    def percentiles_us(self, scenario: Scenario, outcome: Outcome) -> list[list[float]]:
         """The median, 95th and 99th percentile of latencies, with the same share of each as residue."""
-        scales = self._scales(question, outcome)
+        scales = self._scales(scenario, outcome)
         pairs = zip(outcome.latency.percentiles_us, self._base_percentiles_us, strict=True)
         error = self._residue.error
         return [
             [carried_us(now_us, scale * error * base_us) for scale in scales] for now_us, base_us in pairs
         ]
 
-    def bound(self, question: Question) -> Bound | None:
-        """The highest rate that a question's answer can have, if anything changes."""
-        return bounds.bound(question, self._work, self._run.rate_per_s) if question.changes else None
+    def bound(self, scenario: Scenario) -> Bound | None:
+        """The highest rate that a scenario's answer can have, if anything changes."""
+        return bounds.bound(scenario, self._work, self._run.rate_per_s) if scenario.changes else None
 
-    def prediction(self, question: Question, outcomes: Sequence[Outcome], found: Doubts) -> Prediction:
-        """The answer to a question.
+    def prediction(
+        self, scenario: Scenario, outcomes: Sequence[Outcome], uncertainty: Uncertainty
+    ) -> Prediction:
+        """The answer to a scenario.
 
         Args:
-            question: what was asked.
+            scenario: what was asked.
             outcomes: one for each seed, the same seeds as those of the recorded run.
             found: what is known against it.
         """
-        series = _by_assumption([self.rates(question, one) for one in outcomes])
-        recorded = [self.rates(Question(), one)[0] for one in self._base][: len(outcomes)]
+        series = _by_assumption([self.rates(scenario, one) for one in outcomes])
+        recorded = [self.rates(Scenario(), one)[0] for one in self._base][: len(outcomes)]
         ratios = [[now / before for now, before in zip(one, recorded, strict=True)] for one in series]
         plain = estimates.spanning(ratios)
         speedup = plain.value if plain else 1.0
-        saturated = any(_is_saturated(question, outcome) for outcome in outcomes)
-        widths = [*found.half_widths, self._half_width(question, "rate", speedup)]
-        if question.rate_per_s and not saturated:
+        saturated = any(_is_saturated(scenario, outcome) for outcome in outcomes)
+        widths = [*uncertainty.half_widths, self._half_width(scenario, "rate", speedup)]
+        if scenario.rate_per_s and not saturated:
             widths = []
-        bound = self.bound(question)
+        bound = self.bound(scenario)
         rate = estimates.spanning(series, widths)
-        times = estimates.spanning(ratios, widths) if question.changes else _ONE
+        times = estimates.spanning(ratios, widths) if scenario.changes else _ONE
         if bound:
             rate, times = estimates.below(rate, bound.rate_per_s), estimates.below(times, bound.speedup)
-        p50_us, p95_us, p99_us = self._latencies(question, outcomes, found, speedup)
+        p50_us, p95_us, p99_us = self._latencies(scenario, outcomes, uncertainty, speedup)
         simulated = sum(map(self.rate_of, outcomes)) / len(outcomes)
-        analysed = mean_value.rate_per_s(question, self._work, outcomes[0], simulated)
+        analysed = mean_value.rate_per_s(scenario, self._work, outcomes[0], simulated)
         return Prediction(
-            question=question,
+            scenario=scenario,
             once=self._work.once,
             unit=self._run.unit,
             rate_per_s=rate,
@@ -137,57 +139,58 @@ class Answers:
             shares=_shares(outcomes),
             commits_per_flush=sum(outcome.commits_per_flush for outcome in outcomes) / len(outcomes),
             cpu_busy_share=sum(outcome.busy_share for outcome in outcomes) / len(outcomes),
-            io=self._io(question, outcomes[0]),
+            io=self._io(scenario, outcomes[0]),
             seeds=len(outcomes),
-            validated=self._error.find(self._run.engine, self._path(question), "rate") is not None,
-            notes=state.notes(question, self._run, self._work, (self._base[0], outcomes[0]), self._fresh),
+            validated=self._error.find(self._run.engine, self._path(scenario), "rate") is not None,
+            notes=state.notes(scenario, self._run, self._work, (self._base[0], outcomes[0]), self._fresh),
             warnings=self._said(
-                question, [*found.warnings, *outcomes[0].warnings, mean_value.difference(analysed, simulated)]
+                scenario,
+                [*uncertainty.warnings, *outcomes[0].warnings, mean_value.difference(analysed, simulated)],
             ),
         )
 
     def _latencies(
-        self, question: Question, outcomes: Sequence[Outcome], found: Doubts, speedup: float
+        self, scenario: Scenario, outcomes: Sequence[Outcome], uncertainty: Uncertainty, speedup: float
     ) -> list[Estimate | None]:
-        """The percentiles, each with its own learnt error."""
-        each = [self.percentiles_us(question, outcome) for outcome in outcomes]
+        """The percentiles, each with its own calibrated error."""
+        each = [self.percentiles_us(scenario, outcome) for outcome in outcomes]
         whats: tuple[What, ...] = ("p50", "p95", "p99")
         return [
             estimates.spanning(
                 _by_assumption([one[number] for one in each]),
-                [*found.half_widths, self._half_width(question, what, speedup)],
+                [*uncertainty.half_widths, self._half_width(scenario, what, speedup)],
             )
             for number, what in enumerate(whats)
         ]
 
-    def _response_us(self, question: Question, outcome: Outcome) -> float:
+    def _response_us(self, scenario: Scenario, outcome: Outcome) -> float:
         """Time of a transaction, its client's own included; 0 where none was done."""
         rate = self.rate_of(outcome)
-        return (question.clients or self._run.clients) * 1e6 / rate if rate else 0.0
+        return (scenario.clients or self._run.clients) * 1e6 / rate if rate else 0.0
 
-    def _scales(self, question: Question, outcome: Outcome) -> list[float]:
+    def _scales(self, scenario: Scenario, outcome: Outcome) -> list[float]:
         """As it was recorded, what is left over is what it was."""
-        if not question.changes:
+        if not scenario.changes:
             return [1.0]
-        return self._residue.scales(self._response_us(question, outcome), outcome.shares)
+        return self._residue.scales(self._response_us(scenario, outcome), outcome.shares)
 
-    def _path(self, question: Question) -> str:
+    def _path(self, scenario: Scenario) -> str:
         recorded: Storage = "emulated" if any(device.profile for device in self._work.devices) else "real"
-        if "placement" not in question.changes:
+        if "placement" not in scenario.changes:
             return path_between(recorded, recorded)
-        return path_between(recorded, "emulated" if question.emulated else "real")
+        return path_between(recorded, "emulated" if scenario.emulated else "real")
 
-    def _half_width(self, question: Question, what: What, speedup: float) -> float:
-        """What was learnt of the model's error; of a percentile no less than that in the recorded run."""
+    def _half_width(self, scenario: Scenario, what: What, speedup: float) -> float:
+        """What was calibrated of the model's error; of a percentile no less than that in the recorded run."""
         own = self._percentile_errors.get(what)
         reproduced = abs(math.log(max(1 + own, 0.1))) if own else 0.0
-        if not question.changes:
+        if not scenario.changes:
             return reproduced
-        learnt = self._error.nearest(self._run.engine, self._path(question), what)
-        return max(learnt.at(speedup) if learnt else UNVALIDATED_HALF_WIDTHS[what], reproduced)
+        calibrated = self._error.nearest(self._run.engine, self._path(scenario), what)
+        return max(calibrated.at(speedup) if calibrated else UNVALIDATED_HALF_WIDTHS[what], reproduced)
 
-    def _said(self, question: Question, own: Sequence[str | None]) -> list[str]:
-        """Warnings of the recording, of the question and of the error that was learnt, each once."""
+    def _said(self, scenario: Scenario, own: Sequence[str | None]) -> list[str]:
+        """Warnings of the recording, of the scenario and of the error that was calibrated, each once."""
         warnings = [*self._warnings, *(sentence for sentence in own if sentence)]
         if abs(self._run.error) > CHANCE:
             warnings.append(
@@ -195,19 +198,21 @@ class Answers:
                 f"{self._run.unit}/s where {self._run.rate_per_s:,.4g} were recorded "
                 f"({self._run.error:+.0%}): the interval is wider for it"
             )
-        if not question.changes:
+        if not scenario.changes:
             return list(dict.fromkeys(warnings))
-        if question.rate_per_s:
+        if scenario.rate_per_s:
             warnings.append(
                 "transactions arrive at random, at an even rate: real ones that come in bursts wait longer"
             )
-        engine, path = self._run.engine, self._path(question)
+        engine, path = self._run.engine, self._path(scenario)
         if self._error.find(engine, path, "rate") is None:
             elsewhere = self._error.nearest(engine, path, "rate") is not None
             warnings.append(VALIDATED_ELSEWHERE if elsewhere else NOT_VALIDATED)
-        elif untried := self._error.unlearnt(engine, path, question.changes):
+        elif untried := self._error.uncalibrated(engine, path, scenario.changes):
             names = " and ".join(name.replace("_", " ") for name in untried)
-            warnings.append(f"no validation has tried another {names}: the error may be greater than learnt")
+            warnings.append(
+                f"no validation has tried another {names}: the error may be greater than calibrated"
+            )
         return list(dict.fromkeys(warnings))
 
     @property
@@ -218,8 +223,8 @@ class Answers:
             return float(self._work.transactions if counted else self._work.turns)
         return self._run.rate_per_s * self._run.duration_s
 
-    def _io(self, question: Question, outcome: Outcome) -> dict[Role, RoleLoad]:
-        devices = question.devices_of([one.role for one in outcome.io])
+    def _io(self, scenario: Scenario, outcome: Outcome) -> dict[Role, RoleLoad]:
+        devices = scenario.devices_of([one.role for one in outcome.io])
         elapsed_s = outcome.elapsed_s or 1.0
         return {
             one.role: RoleLoad(
@@ -236,9 +241,9 @@ class Answers:
         }
 
 
-def _is_saturated(question: Question, outcome: Outcome) -> bool:
+def _is_saturated(scenario: Scenario, outcome: Outcome) -> bool:
     """Whether more transactions wait for a session than chance explains."""
-    arrived = (question.rate_per_s or 0.0) * outcome.elapsed_s
+    arrived = (scenario.rate_per_s or 0.0) * outcome.elapsed_s
     return outcome.waiting > _LEAST_WAITING + _MOST_WAITING_SHARE * arrived
 
 

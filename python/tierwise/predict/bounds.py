@@ -2,7 +2,7 @@
 
 Operational analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978; asymptotic bounds: Lazowska,
 Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 5). A client's cycle is never
-shorter than its own time, its transaction's processor time and the waits that the question leaves as they
+shorter than its own time, its transaction's processor time and the waits that the scenario leaves as they
 are; and the cores give no more processor time than they have. With more clients than were recorded the latter
 is no bound: a transaction then takes less processor time, as flushes are shared and cores stay warm (pgbench
 -N on PostgreSQL, 2 cores: less by at least 30 % with 4 clients than with 1). More memory has no bound where
@@ -14,68 +14,68 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tierwise.model.roles import Role
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.prediction import Bound
-from tierwise.predict.question import Question
 from tierwise.predict.replayed import Wait, WorkSummary
 from tierwise.predict.residue import DEVICES
-from tierwise.roles import Role
+from tierwise.predict.scenario import Scenario
 
 
-def bound(question: Question, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
+def bound(scenario: Scenario, work: WorkSummary, recorded_rate_per_s: float) -> Bound | None:
     """The highest rate of an answer; ``None`` where the recording does not tell the processor time.
 
     Args:
-        question: what changes.
+        scenario: what changes.
         work: what was recorded.
         recorded_rate_per_s: of transactions, or of requests where the recording shows no transaction.
     """
     demands = work.demands
-    if demands.warm_cpu_us <= 0 or recorded_rate_per_s <= 0 or _answers_reads(question, work):
+    if demands.warm_cpu_us <= 0 or recorded_rate_per_s <= 0 or _answers_reads(scenario, work):
         return None
-    freed = _freed(question, work)
-    stay_us = sum(wait.time_us for wait in demands.waits if _stays(wait, question, work, freed))
-    path_us = max(demands.warm_cpu_us - demands.overlap_us, 0.0) / question.cpu_speed
-    think_us = 0.0 if question.rate_per_s else demands.think_us
+    freed = _freed(scenario, work)
+    stay_us = sum(wait.time_us for wait in demands.waits if _stays(wait, scenario, work, freed))
+    path_us = max(demands.warm_cpu_us - demands.overlap_us, 0.0) / scenario.cpu_speed
+    think_us = 0.0 if scenario.rate_per_s else demands.think_us
     cycle_us = max(think_us + path_us + stay_us, 1e-3)
-    by_waits = (question.clients or work.sessions) * 1e6 / cycle_us
-    cores = question.cores or work.cores
+    by_waits = (scenario.clients or work.sessions) * 1e6 / cycle_us
+    cores = scenario.cores or work.cores
     found = [(by_waits, _gone(freed))]
-    if (question.clients or work.sessions) <= work.sessions:
-        by_cores = cores * question.cpu_speed * 1e6 / demands.warm_cpu_us
+    if (scenario.clients or work.sessions) <= work.sessions:
+        by_cores = cores * scenario.cpu_speed * 1e6 / demands.warm_cpu_us
         found.append((by_cores, f"{cores} cores give no more processor time"))
     rate, because = min(found)
-    if not _has_less(question, work) and rate < recorded_rate_per_s:
+    if not _has_less(scenario, work) and rate < recorded_rate_per_s:
         rate, because = recorded_rate_per_s, "nothing that it changes was waited for"
     return Bound(rate_per_s=rate, speedup=rate / recorded_rate_per_s, because=because)
 
 
-def _freed(question: Question, work: WorkSummary) -> list[Role]:
+def _freed(scenario: Scenario, work: WorkSummary) -> list[Role]:
     """Roles whose waits may end: those that move, and those whose device they leave."""
-    placed = question.devices_of(work.footprints)
+    placed = scenario.devices_of(work.footprints)
     moved = {role for role, device in placed.items() if device != RECORDED}
     left = [device for device in work.devices if moved & set(device.roles)]
     beside = {role for device in left for role in device.roles}
     return [role for role in Role if role in moved | beside]
 
 
-def _stays(wait: Wait, question: Question, work: WorkSummary, freed: Sequence[Role]) -> bool:
+def _stays(wait: Wait, scenario: Scenario, work: WorkSummary, freed: Sequence[Role]) -> bool:
     """Whether a wait is no shorter than recorded: for a device that nothing leaves, with no fewer clients."""
-    if wait.category not in DEVICES or (question.clients or work.sessions) < work.sessions:
+    if wait.category not in DEVICES or (scenario.clients or work.sessions) < work.sessions:
         return False
     return wait.role not in freed if wait.role else not freed
 
 
-def _answers_reads(question: Question, work: WorkSummary) -> bool:
+def _answers_reads(scenario: Scenario, work: WorkSummary) -> bool:
     """Whether more memory may answer what devices were read for."""
-    return (question.memory_bytes or 0) > work.memory_bytes and sum(work.demands.reads.values()) > 0
+    return (scenario.memory_bytes or 0) > work.memory_bytes and sum(work.demands.reads.values()) > 0
 
 
-def _has_less(question: Question, work: WorkSummary) -> bool:
+def _has_less(scenario: Scenario, work: WorkSummary) -> bool:
     return (
-        question.cpu_speed < 1
-        or (question.cores or work.cores) < work.cores
-        or (question.clients or work.sessions) < work.sessions
+        scenario.cpu_speed < 1
+        or (scenario.cores or work.cores) < work.cores
+        or (scenario.clients or work.sessions) < work.sessions
     )
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import one_of
 from tierwise.predict.replayed import WorkSummary
 from tierwise.recording import About
-from tierwise.spelling import one_of
 
 Unit = Literal["transactions", "requests"]
 

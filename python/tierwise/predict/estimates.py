@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 from statistics import fmean
 
+from tierwise.model.statistics import mean_half_width
 from tierwise.predict.prediction import Estimate
-from tierwise.statistics import mean_half_width
 
 
-def estimate(values: Sequence[float], doubts: Sequence[float] = ()) -> Estimate | None:
+def estimate(values: Sequence[float], half_widths: Sequence[float] = ()) -> Estimate | None:
     """The geometric mean of a figure under several seeds, with its 95 % interval; ``None`` for figures of 0.
 
     Args:
@@ -24,26 +24,26 @@ def estimate(values: Sequence[float], doubts: Sequence[float] = ()) -> Estimate 
     if not values or min(values) <= 0:
         return None
     logarithms = [math.log(value) for value in values]
-    half = math.sqrt(mean_half_width(logarithms) ** 2 + sum(doubt**2 for doubt in doubts))
+    half = math.sqrt(mean_half_width(logarithms) ** 2 + sum(one**2 for one in half_widths))
     middle = fmean(logarithms)
     low, value, high = (math.exp(middle + way * half) for way in (-1, 0, 1))
     return Estimate(value=value, low=low, high=high)
 
 
-def spanning(series: Sequence[Sequence[float]], doubts: Sequence[float] = ()) -> Estimate | None:
+def spanning(series: Sequence[Sequence[float]], half_widths: Sequence[float] = ()) -> Estimate | None:
     """The estimate of the first of several series of values, as wide as holds those of all.
 
     Args:
         series: of each assumption, a figure for each seed; what is believed first.
         doubts: as :func:`estimate`.
     """
-    found = [one for values in series if (one := estimate(values, doubts))]
-    if not found or len(found) < len(series):
+    uncertainty = [one for values in series if (one := estimate(values, half_widths))]
+    if not uncertainty or len(uncertainty) < len(series):
         return None
     return Estimate(
-        value=found[0].value,
-        low=min(one.low for one in found),
-        high=max(one.high for one in found),
+        value=uncertainty[0].value,
+        low=min(one.low for one in uncertainty),
+        high=max(one.high for one in uncertainty),
     )
 
 
@@ -55,11 +55,13 @@ def below(figure: Estimate | None, most: float) -> Estimate | None:
     return Estimate(value=figure.value * factor, low=figure.low * factor, high=most)
 
 
-def ratio(above: Sequence[float], below: Sequence[float], doubts: Sequence[float] = ()) -> Estimate | None:
+def ratio(
+    above: Sequence[float], below: Sequence[float], half_widths: Sequence[float] = ()
+) -> Estimate | None:
     """A ratio, seed by seed, as :func:`estimate`."""
     if not below or min(below) <= 0:
         return None
-    return estimate([high / low for high, low in zip(above, below, strict=True)], doubts)
+    return estimate([high / low for high, low in zip(above, below, strict=True)], half_widths)
 
 
 def inverse(figure: Estimate, of: float = 1.0) -> Estimate:

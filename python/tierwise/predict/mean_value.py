@@ -1,4 +1,4 @@
-"""A second opinion: mean-value analysis of the same question.
+"""A second opinion: mean-value analysis of the same scenario.
 
 Exact mean-value analysis of one class of clients (Reiser and Lavenberg, JACM 27(2), 1980). The cores are one
 queue of ``c`` servers: a queue of 1/c of the demand and a delay of the rest (Seidmann, Schweitzer and
@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 
-from tierwise.predict.question import Question
+from tierwise.model.roles import Role
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.residue import DEVICES, time_share
-from tierwise.roles import Role
+from tierwise.predict.scenario import Scenario
 
 _OTHER_WAITS = ("read", "write", "lock", "sleep", "other")
 _UNLIKE = math.log(1.15)
@@ -24,21 +24,21 @@ _UNLIKE = math.log(1.15)
 
 
 def rate_per_s(
-    question: Question, work: WorkSummary, outcome: Outcome, simulated_per_s: float
+    scenario: Scenario, work: WorkSummary, outcome: Outcome, simulated_per_s: float
 ) -> float | None:
     """The rate by mean-value analysis; ``None`` for work done once, at a rate, or without processor time.
 
     Args:
-        question: what changes.
+        scenario: what changes.
         work: what was recorded.
         outcome: of the simulation.
         simulated_per_s: its rate, of transactions or requests.
     """
     demands = work.demands
-    clients = question.clients or work.sessions
+    clients = scenario.clients or work.sessions
     if (
         work.once
-        or question.rate_per_s
+        or scenario.rate_per_s
         or demands.warm_cpu_us <= 0
         or simulated_per_s <= 0
         or outcome.transactions == 0
@@ -46,9 +46,9 @@ def rate_per_s(
         return None
     response_us = clients * 1e6 / simulated_per_s
     delay_us = demands.think_us + response_us * time_share(outcome.shares, _OTHER_WAITS)
-    cpu_us = _cpu_us(work, response_us * time_share(outcome.shares, DEVICES)) / question.cpu_speed
+    cpu_us = _cpu_us(work, response_us * time_share(outcome.shares, DEVICES)) / scenario.cpu_speed
     commits, flush_us = _flushes(outcome, simulated_per_s)
-    cores = question.cores or work.cores
+    cores = scenario.cores or work.cores
     queue_us, rate, waiting = cpu_us / cores, 0.0, 0.0
     for number in range(1, clients + 1):
         at_cores_us = queue_us * (1 + waiting)

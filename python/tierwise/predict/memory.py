@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tierwise.predict.doubts import Doubts
-from tierwise.predict.question import Question
 from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.scenario import Scenario
+from tierwise.predict.uncertainty import Uncertainty
 
 LIKELY = "likely"
 """How the simulator takes reads of which the recording does not tell whether another memory answers them."""
@@ -22,48 +22,48 @@ _OTHERWISE = 0.1
 _MIB = 1 << 20
 
 
-def bounds(question: Question, work: WorkSummary) -> Sequence[str]:
-    """How else a question is to be answered, to learn what hangs on what the recording does not tell."""
-    return _BOUNDS if _is_other(question, work) else ()
+def bounds(scenario: Scenario, work: WorkSummary) -> Sequence[str]:
+    """How else a scenario is to be answered, to learn what hangs on what the recording does not tell."""
+    return _BOUNDS if _is_other(scenario, work) else ()
 
 
-def doubt(
-    question: Question, work: WorkSummary, rates: Sequence[float], likely: float, found: Doubts
+def widen(
+    scenario: Scenario, work: WorkSummary, rates: Sequence[float], likely: float, uncertainty: Uncertainty
 ) -> None:
     """Say what an answer takes for granted of memory, and widen it by what the bounds are apart."""
-    if not _is_other(question, work) or question.memory_bytes is None:
+    if not _is_other(scenario, work) or scenario.memory_bytes is None:
         return
     cache = work.page_cache
     if cache.engine_bytes:
         kept = f"the engine's own buffer stays at {cache.engine_bytes / _MIB:,.0f} MiB"
         if cache.passed:
-            found.warnings.append(
+            uncertainty.warnings.append(
                 f"{kept} and its files are read past the page cache: other memory changes little"
             )
         else:
-            found.warnings.append(f"{kept}: the page cache alone is of another size")
+            uncertainty.warnings.append(f"{kept}: the page cache alone is of another size")
     if cache.unexplained > _UNEXPLAINED:
-        found.widen(
+        uncertainty.widen(
             _OTHERWISE,
             f"{cache.unexplained:.0%} of the reads were answered otherwise than by a cache that drops "
             "what was unused for longest",
         )
-    if question.memory_bytes > work.memory_bytes and work.demands.reads:
-        found.warnings.append(
+    if scenario.memory_bytes > work.memory_bytes and work.demands.reads:
+        uncertainty.warnings.append(
             "a read that memory answers also takes less processor time, and the recording does not tell how "
             "much: where memory comes to hold all that is read, the rate can be several times higher"
         )
     apart = _apart(rates, likely)
     if apart > _LEAST_UNSURE:
-        found.half_widths.append(apart)
-        found.warnings.append(
-            f"of some reads the recording does not tell whether {question.memory_bytes / _MIB:,.0f} MiB of "
+        uncertainty.half_widths.append(apart)
+        uncertainty.warnings.append(
+            f"of some reads the recording does not tell whether {scenario.memory_bytes / _MIB:,.0f} MiB of "
             "memory answer them: the interval holds that all or none are answered"
         )
 
 
-def _is_other(question: Question, work: WorkSummary) -> bool:
-    return question.memory_bytes not in (None, work.memory_bytes)
+def _is_other(scenario: Scenario, work: WorkSummary) -> bool:
+    return scenario.memory_bytes not in (None, work.memory_bytes)
 
 
 def _apart(rates: Sequence[float], likely: float) -> float:

@@ -1,4 +1,4 @@
-"""How far predictions were from measurements, as ``tierwise validate`` has learnt it."""
+"""How far predictions were from measurements, as ``tierwise validate`` has calibrated it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.shipped import DATA
 from tierwise.results.measurements import Record
 
-FILE = Path(__file__).parents[1] / "data" / "model_error.toml"
+FILE = DATA / "model_error.toml"
 
 ANY = "any"
 """In place of an engine or a path: all of them together, where too few predictions of one are known."""
@@ -27,15 +28,15 @@ def path_between(recorded: Storage, target: Storage) -> str:
     return f"{recorded}→{target}"
 
 
-class LearntError(Record):
-    """The error of one figure on one engine, for questions as fast as what was recorded, and for others."""
+class CalibratedError(Record):
+    """The error of one figure on one engine, for scenarios as fast as what was recorded, and for others."""
 
     engine: str
     path: str
     """As :func:`path_between`."""
     what: What
     changes: list[str]
-    """What the questions changed: ``placement``, ``clients``, …"""
+    """What the scenarios changed: ``placement``, ``clients``, …"""
     cases: int = Field(ge=1)
     families: int = Field(default=1, ge=1)
     """Client programs that the cases are of."""
@@ -47,7 +48,7 @@ class LearntError(Record):
     """The same for each factor e below it."""
     bias: float = 0.0
     """Median of ln(predicted / measured); told, not corrected for."""
-    learnt: str
+    calibrated: str
     """Day, as 2026-11-21."""
 
     def at(self, speedup: float) -> float:
@@ -57,13 +58,13 @@ class LearntError(Record):
 
 
 class ModelError(Record):
-    """All errors that were learnt; none before the first validation."""
+    """All errors that were calibrated; none before the first validation."""
 
-    errors: list[LearntError] = []  # noqa: RUF012  (pydantic copies defaults)
+    errors: list[CalibratedError] = []  # noqa: RUF012  (pydantic copies defaults)
 
     @classmethod
     def read(cls, file: Path = FILE) -> ModelError:
-        """Read what was learnt; nothing if there is no file.
+        """Read what was calibrated; nothing if there is no file.
 
         Raises:
             TierwiseError: a file that is not as it should be.
@@ -78,16 +79,16 @@ class ModelError(Record):
                 f"{file}: {first}", "run tierwise validate again, or remove the file"
             ) from None
 
-    def find(self, engine: str, path: str, what: What) -> LearntError | None:
-        """The error that was learnt of an engine on a path, if any was; that of another says nothing."""
+    def find(self, engine: str, path: str, what: What) -> CalibratedError | None:
+        """The error that was calibrated of an engine on a path, if any was; that of another says nothing."""
         known = (one for one in self.errors if (one.engine, one.path, one.what) == (engine, path, what))
         return next(known, None)
 
-    def nearest(self, engine: str, path: str, what: What) -> LearntError | None:
-        """The same, else what was learnt of all engines on that path, else of all engines on all paths."""
+    def nearest(self, engine: str, path: str, what: What) -> CalibratedError | None:
+        """The same, else the error of all engines on that path, else of all engines on all paths."""
         return self.find(engine, path, what) or self.find(ANY, path, what) or self.find(ANY, ANY, what)
 
-    def unlearnt(self, engine: str, path: str, changes: Iterable[str]) -> list[str]:
+    def uncalibrated(self, engine: str, path: str, changes: Iterable[str]) -> list[str]:
         """Which of these changes no validation has tried."""
         known = self.find(engine, path, "rate")
         return [change for change in changes if known is None or change not in known.changes]

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from tierwise.predict.question import Question
+from tierwise.model.roles import Role
+from tierwise.predict.scenario import Scenario
 from tierwise.results.measurements import Record
-from tierwise.roles import Role
 
 
 class Estimate(Record):
@@ -15,6 +15,11 @@ class Estimate(Record):
     value: float
     low: float
     high: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Its ends."""
+        return self.low, self.high
 
 
 class Refusal(Record):
@@ -51,9 +56,9 @@ class RoleLoad(Record):
 
 
 class Prediction(Record):
-    """The answer to one question; without a figure where ``refused``."""
+    """The answer to one scenario; without a figure where ``refused``."""
 
-    question: Question
+    scenario: Scenario
     refused: Refusal | None = None
     once: bool = False
     """Whether the work was done once and timed, rather than repeated and counted."""
@@ -85,7 +90,7 @@ class Prediction(Record):
     io: dict[Role, RoleLoad] = {}
     seeds: int = 0
     validated: bool = False
-    """Whether the intervals hold an error of the model that was learnt by measuring."""
+    """Whether the intervals hold an error of the model that was calibrated by measuring."""
     notes: list[str] = []
     """The state of caches, checkpoints and devices that the answer holds for, as sentences."""
     warnings: list[str] = []

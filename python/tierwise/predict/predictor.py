@@ -1,4 +1,4 @@
-"""A recording that answers questions: reproduced first, then replayed on other machines."""
+"""A recording that answers scenarios: reproduced first, then replayed on other machines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from tierwise.predict import counting, growth, memory
 from tierwise.predict.answer import Answers
 from tierwise.predict.devices import RECORDED
-from tierwise.predict.doubts import Doubts, doubts, refusal
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
-from tierwise.predict.question import Question
 from tierwise.predict.replayed import Outcome
-from tierwise.predict.replayer import SPAN_S, Asked, Replayer
+from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
+from tierwise.predict.scenario import Scenario
+from tierwise.predict.uncertainty import Uncertainty, refusal, uncertainty_of
 from tierwise.recording import About, Recording
 
 SEEDS = 5
@@ -21,23 +21,23 @@ SEEDS = 5
 
 
 def predict(
-    path: Path, questions: Sequence[Question], *, seeds: int = SEEDS, model_error: ModelError | None = None
+    path: Path, scenarios: Sequence[Scenario], *, seeds: int = SEEDS, model_error: ModelError | None = None
 ) -> list[Prediction]:
-    """Answer questions from a recording.
+    """Answer scenarios from a recording.
 
     Args:
         path: folder of the recording.
-        questions: what to change.
-        seeds: runs of the simulator for each question.
-        model_error: what validation has learnt; what ships with tierwise if not given.
+        scenarios: what to change.
+        seeds: runs of the simulator for each scenario.
+        model_error: what validation has calibrated; what ships with tierwise if not given.
 
     Returns:
-        One answer for each question, in order; a refused one has its reason and no figures.
+        One answer for each scenario, in order; a refused one has its reason and no figures.
 
     Raises:
         TierwiseError: no recording, a damaged or newer one, or one without work in it.
     """
-    return Predictor.open(path, seeds=seeds, model_error=model_error).predict(questions)
+    return Predictor.open(path, seeds=seeds, model_error=model_error).predict(scenarios)
 
 
 class Predictor:
@@ -105,8 +105,8 @@ class Predictor:
 
         Args:
             path: folder of the recording.
-            seeds: runs of the simulator for each question.
-            model_error: what validation has learnt; what ships with tierwise if not given.
+            seeds: runs of the simulator for each scenario.
+            model_error: what validation has calibrated; what ships with tierwise if not given.
             fresh: whether new devices are as they leave the factory, rather than as long use leaves them.
 
         Raises:
@@ -121,54 +121,54 @@ class Predictor:
     @property
     def as_recorded(self) -> Prediction:
         """The recorded run with what replaying it leaves over: what every speed-up is against."""
-        return self.answers.prediction(Question(), self._base, Doubts())
+        return self.answers.prediction(Scenario(), self._base, Uncertainty())
 
-    def predict(self, questions: Sequence[Question], *, seeds: int | None = None) -> list[Prediction]:
-        """Answer each question, in order.
+    def predict(self, scenarios: Sequence[Scenario], *, seeds: int | None = None) -> list[Prediction]:
+        """Answer each scenario, in order.
 
         Args:
-            questions: what to change.
+            scenarios: what to change.
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
 
         Raises:
             TierwiseError: growth of what the recording does not show.
         """
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
-        questions = [growth.grown(question, self.run, self.work) for question in questions]
-        refused = [refusal(question, self.work) for question in questions]
-        open_ = [question for question, why in zip(questions, refused, strict=True) if why is None]
-        asked = [self._asked(question, numbers) for question in open_]
+        scenarios = [growth.grown(scenario, self.run, self.work) for scenario in scenarios]
+        refused = [refusal(scenario, self.work) for scenario in scenarios]
+        open_ = [scenario for scenario, why in zip(scenarios, refused, strict=True) if why is None]
+        asked = [self._asked(scenario, numbers) for scenario in open_]
         answers = iter(self.replayer.ask([one for each in asked for one in each]) if asked else [])
         answered = iter(
-            self._answered(question, each, [next(answers) for _ in each])
-            for question, each in zip(open_, asked, strict=True)
+            self._answered(scenario, each, [next(answers) for _ in each])
+            for scenario, each in zip(open_, asked, strict=True)
         )
         return [
-            self._refused(question, why) if why else next(answered)
-            for question, why in zip(questions, refused, strict=True)
+            self._refused(scenario, why) if why else next(answered)
+            for scenario, why in zip(scenarios, refused, strict=True)
         ]
 
-    def _asked(self, question: Question, seeds: Sequence[int]) -> list[Asked]:
-        """A question under each seed, then what shows how much hangs on what the recording does not tell."""
-        bounds = memory.bounds(question, self.work)
+    def _asked(self, scenario: Scenario, seeds: Sequence[int]) -> list[SimulationRequest]:
+        """A scenario under each seed, then what shows how much hangs on what the recording does not tell."""
+        bounds = memory.bounds(scenario, self.work)
         return [
-            *(Asked(question, seed, SPAN_S) for seed in seeds),
-            *(Asked(question, seeds[0], SPAN_S, misses) for misses in bounds),
+            *(SimulationRequest(scenario, seed, SPAN_S) for seed in seeds),
+            *(SimulationRequest(scenario, seeds[0], SPAN_S, misses) for misses in bounds),
         ]
 
     def _answered(
-        self, question: Question, asked: Sequence[Asked], answers: Sequence[Outcome | Refusal]
+        self, scenario: Scenario, asked: Sequence[SimulationRequest], answers: Sequence[Outcome | Refusal]
     ) -> Prediction:
         why = next((answer for answer in answers if isinstance(answer, Refusal)), None)
         if why:
-            return self._refused(question, why)
+            return self._refused(scenario, why)
         outcomes = [answer for answer in answers if isinstance(answer, Outcome)]
         pairs = list(zip(asked, outcomes, strict=True))
         likely = [outcome for one, outcome in pairs if one.misses == memory.LIKELY]
         bounds = [self.answers.rate_of(outcome) for one, outcome in pairs if one.misses != memory.LIKELY]
-        found = doubts(question, self.work, self.about.stolen_cpu_share)
-        memory.doubt(question, self.work, bounds, self.answers.rate_of(likely[0]), found)
-        return self.answers.prediction(question, likely, found)
+        uncertainty = uncertainty_of(scenario, self.work, self.about.stolen_cpu_share)
+        memory.widen(scenario, self.work, bounds, self.answers.rate_of(likely[0]), uncertainty)
+        return self.answers.prediction(scenario, likely, uncertainty)
 
-    def _refused(self, question: Question, why: Refusal) -> Prediction:
-        return Prediction(question=question, refused=why, warnings=self._warnings, unit=self.run.unit)
+    def _refused(self, scenario: Scenario, why: Refusal) -> Prediction:
+        return Prediction(scenario=scenario, refused=why, warnings=self._warnings, unit=self.run.unit)

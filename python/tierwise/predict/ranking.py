@@ -10,16 +10,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.predict.devices import RECORDED, resolve
-from tierwise.predict.doubts import refusal
 from tierwise.predict.prediction import Prediction, Refusal
 from tierwise.predict.predictor import Predictor
-from tierwise.predict.question import Question
 from tierwise.predict.replayed import Outcome
-from tierwise.predict.replayer import Asked
+from tierwise.predict.replayer import SimulationRequest
+from tierwise.predict.scenario import Scenario
+from tierwise.predict.uncertainty import refusal
 from tierwise.results.measurements import Record
-from tierwise.roles import Role
 
 MOST_PLACEMENTS = 4096
 """What is replayed, at most; two processors take less than a minute for it."""
@@ -71,7 +71,7 @@ class Ranking(Record):
 def rank(
     predictor: Predictor,
     devices: Sequence[str],
-    other: Question | None = None,
+    other: Scenario | None = None,
     *,
     keep: Keep = lambda _: True,
     closer: int = CLOSER,
@@ -80,7 +80,7 @@ def rank(
 
     Args:
         predictor: of the recording.
-        devices: names, as in a question; ``recorded`` leaves a role where it was.
+        devices: names, as in a scenario; ``recorded`` leaves a role where it was.
         other: what else to change.
         keep: which placements to consider.
         closer: how many of the best to predict with intervals.
@@ -93,7 +93,7 @@ def rank(
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
     idle, loaded = _by_load(predictor)
     placed = _fitting(loaded, len(names))
-    base = other or Question()
+    base = other or Scenario()
     placements = [
         one
         for one in _placements(placed, names)
@@ -146,15 +146,17 @@ def _placements(roles: Sequence[Role], devices: Sequence[str]) -> Iterable[dict[
         yield dict(zip(roles, choice, strict=True))
 
 
-def _asking(base: Question, placement: dict[Role, str]) -> Question:
+def _asking(base: Scenario, placement: dict[Role, str]) -> Scenario:
     return base.model_copy(update={"placement": {role.value: device for role, device in placement.items()}})
 
 
-def _ranked(predictor: Predictor, base: Question, placements: Sequence[dict[Role, str]]) -> list[Ranked]:
-    asked = [Asked(_asking(base, placement), 0, SPAN_S, enough=ENOUGH) for placement in placements]
+def _ranked(predictor: Predictor, base: Scenario, placements: Sequence[dict[Role, str]]) -> list[Ranked]:
+    asked = [
+        SimulationRequest(_asking(base, placement), 0, SPAN_S, enough=ENOUGH) for placement in placements
+    ]
     answers = predictor.replayer.ask(asked) if asked else []
     ranked = [
-        _first_look(predictor, one.question, placement, answer)
+        _first_look(predictor, one.scenario, placement, answer)
         for one, placement, answer in zip(asked, placements, answers, strict=True)
         if not isinstance(answer, Refusal)
     ]
@@ -162,12 +164,12 @@ def _ranked(predictor: Predictor, base: Question, placements: Sequence[dict[Role
 
 
 def _first_look(
-    predictor: Predictor, question: Question, placement: dict[Role, str], outcome: Outcome
+    predictor: Predictor, scenario: Scenario, placement: dict[Role, str], outcome: Outcome
 ) -> Ranked:
     """What is believed of the residue, no faster than the bound."""
-    rate, *_ = predictor.answers.rates(question, outcome)
-    bound = predictor.answers.bound(question)
-    p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(question, outcome))
+    rate, *_ = predictor.answers.rates(scenario, outcome)
+    bound = predictor.answers.bound(scenario)
+    p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(scenario, outcome))
     return Ranked(
         placement=placement,
         rate_per_s=min(rate, bound.rate_per_s) if bound else rate,

@@ -1,4 +1,4 @@
-"""A replay that is asked the same more than once, as with and without a learnt error, and works once."""
+"""A replay that is asked the same more than once, as with and without a calibrated error, and works once."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Remembered:
             self._answers[key] = self._core.reproduce(options, threads)
         return self._answers[key]
 
-    def predict(self, questions: str, profiles: Sequence[_core.Profile], threads: int) -> str:
-        """As the core's, once for each list of questions on the same profiles."""
-        key = ("predict", questions, *(profile.name for profile in profiles))
+    def predict(self, scenarios: str, profiles: Sequence[_core.Profile], threads: int) -> str:
+        """As the core's, once for each list of scenarios on the same profiles."""
+        key = ("predict", scenarios, *(profile.name for profile in profiles))
         if key not in self._answers:
-            self._answers[key] = self._core.predict(questions, profiles, threads)
+            self._answers[key] = self._core.predict(scenarios, profiles, threads)
         return self._answers[key]

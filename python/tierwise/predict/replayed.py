@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict
 
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 
 
 class _Said(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Latency(_Said):
+class SimulatedLatency(_Said):
     """Percentiles of the latency of transactions, in µs."""
 
     p50_us: float
@@ -25,7 +25,7 @@ class Latency(_Said):
         return self.p50_us, self.p95_us, self.p99_us
 
 
-class RoleIo(_Said):
+class SimulatedRoleIo(_Said):
     """What one role asked of its device in the time that was counted."""
 
     role: Role
@@ -44,12 +44,12 @@ class Outcome(_Said):
     """Virtual time that was counted."""
     turns: int
     transactions: int
-    latency: Latency
+    latency: SimulatedLatency
     shares: dict[str, float]
     """Share of the sessions' time by what it went to; they sum to 1."""
     commits_per_flush: float
     busy_share: float
-    io: list[RoleIo]
+    io: list[SimulatedRoleIo]
     waiting: int = 0
     """Transactions that had arrived and waited for a session at the end."""
     warnings: list[str]

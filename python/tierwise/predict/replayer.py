@@ -1,4 +1,4 @@
-"""Questions to scenarios of the simulator, outcomes back."""
+"""Scenarios to scenarios of the simulator, outcomes back."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from tierwise import _core, profiles
-from tierwise.errors import TierwiseError
+from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.device_models.profiles import Profile
+from tierwise.model.errors import TierwiseError
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.memory import LIKELY
 from tierwise.predict.prediction import Refusal
-from tierwise.predict.question import Question
 from tierwise.predict.remembered import Remembered
 from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
-from tierwise.profiles import Profile
+from tierwise.predict.scenario import Scenario
 
 SPAN_S = 20.0
 """Virtual time that is counted where work is repeated."""
@@ -32,15 +33,15 @@ class Core(Protocol):
     def reproduce(self, options: str, threads: int) -> str:
         """JSON of :class:`Reproduced`."""
 
-    def predict(self, questions: str, profiles: Sequence[_core.Profile], threads: int) -> str:
+    def predict(self, scenarios: str, profiles: Sequence[_core.Profile], threads: int) -> str:
         """JSON list of ``{"outcome": …}`` or ``{"refused": {"message", "fix"}}``."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question under one seed."""
+class SimulationRequest:
+    """A scenario under one seed."""
 
-    question: Question
+    scenario: Scenario
     seed: int
     span_s: float = SPAN_S
     misses: str = LIKELY
@@ -79,8 +80,8 @@ class Replayer:
         said = _said(lambda: self._core.reproduce(options, _threads()))
         return Reproduced.model_validate(_listed(said))
 
-    def ask(self, asked: Sequence[Asked]) -> list[Outcome | Refusal]:
-        """The outcome of each question under its seed, in order, on all processors."""
+    def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
+        """The outcome of each scenario under its seed, in order, on all processors."""
         shelf: dict[str, tuple[int, Profile]] = {}
         scenarios = [self._scenario(one, shelf) for one in asked]
         cores = [profile.core for _, profile in shelf.values()]
@@ -88,25 +89,25 @@ class Replayer:
         answers = _said(lambda: self._core.predict(text, cores, _threads()))
         return [_answer(answer) for answer in answers]
 
-    def _scenario(self, asked: Asked, shelf: dict[str, tuple[int, Profile]]) -> dict[str, Any]:
-        question = asked.question
+    def _scenario(self, asked: SimulationRequest, shelf: dict[str, tuple[int, Profile]]) -> dict[str, Any]:
+        scenario = asked.scenario
         return {
             "placement": {
                 role.value: {"profile": self._shelved(device, shelf)}
-                for role, device in question.devices_of(self.work.footprints).items()
+                for role, device in scenario.devices_of(self.work.footprints).items()
                 if device != RECORDED
             },
-            "cores": question.cores,
-            "cpu_speed": question.cpu_speed,
-            "memory_bytes": question.memory_bytes,
+            "cores": scenario.cores,
+            "cpu_speed": scenario.cpu_speed,
+            "memory_bytes": scenario.memory_bytes,
             "misses": asked.misses,
-            "clients": question.clients,
-            "rate_per_s": question.rate_per_s,
+            "clients": scenario.clients,
+            "rate_per_s": scenario.rate_per_s,
             "mode": "once" if self.work.once else {"steady_s": asked.span_s},
             "enough": asked.enough,
             "seed": asked.seed,
-            "live": {} if question.emulated else None,
-            "worn": not (self.fresh or question.emulated),
+            "live": {} if scenario.emulated else None,
+            "worn": not (self.fresh or scenario.emulated),
         }
 
     def _shelved(self, device: str, shelf: dict[str, tuple[int, Profile]]) -> int:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from tierwise.model.roles import Role
 from tierwise.predict import growth
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
-from tierwise.predict.question import Question
 from tierwise.predict.replayed import Outcome, WorkSummary
 from tierwise.predict.residue import time_share
-from tierwise.roles import Role
+from tierwise.predict.scenario import Scenario
 
 _PAGES = (Role.DATA, Role.INDEX, Role.UNDO, Role.SYSTEM)
 """Roles whose pages a checkpoint writes."""
@@ -20,27 +20,27 @@ _GB = 1e9
 
 
 def notes(
-    question: Question, run: RecordedRun, work: WorkSummary, outcomes: tuple[Outcome, Outcome], fresh: bool
+    scenario: Scenario, run: RecordedRun, work: WorkSummary, outcomes: tuple[Outcome, Outcome], fresh: bool
 ) -> list[str]:
     """What an answer takes for granted of caches, checkpoints and devices.
 
     Args:
-        question: what was asked.
+        scenario: what was asked.
         run: the recorded run.
         work: what was recorded.
         outcomes: of the recorded run as reproduced, and of the answer.
         fresh: whether new devices are as they leave the factory.
     """
     recorded, answer = outcomes
-    run = run.model_copy(update={"clients": question.clients or run.clients})
+    run = run.model_copy(update={"clients": scenario.clients or run.clients})
     said = [
-        growth.assumed(question, run, work),
+        growth.assumed(scenario, run, work),
         _cache(run, work, answer),
         _checkpoints(run, recorded, answer),
         _size(run, work),
     ]
-    if devices := _devices(question, work):
-        state = "as new" if fresh or question.emulated else "after long use"
+    if devices := _devices(scenario, work):
+        state = "as new" if fresh or scenario.emulated else "after long use"
         said.append(f"devices {state}: {', '.join(devices)}")
     return [sentence for sentence in said if sentence]
 
@@ -112,9 +112,9 @@ def _count(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.2g}"
 
 
-def _devices(question: Question, work: WorkSummary) -> list[str]:
-    """Those of the question that long use makes slower."""
-    placed = dict.fromkeys(question.devices_of(work.footprints).values())
+def _devices(scenario: Scenario, work: WorkSummary) -> list[str]:
+    """Those of the scenario that long use makes slower."""
+    placed = dict.fromkeys(scenario.devices_of(work.footprints).values())
     return [
         name
         for name in placed

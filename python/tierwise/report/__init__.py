@@ -1,1 +1,4 @@
-"""Results to HTML, pictures and tables; knows no engine."""
+"""Turns results, predictions and advice into text, tables, charts and HTML.
+
+Not here: measuring, and names of engines.
+"""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tierwise.report.accuracy_how import HOW
-from tierwise.validate import Accuracy, Pair, Reproduction, Row, Summary, by, summary
+from tierwise.validation import Accuracy, Pair, Reproduction, Row, Summary, by, summary
 
 COLUMNS = [
     "", "cases", "predictions", "median", "90 %", "worst", "bias", "interval", "covered", "score", "CRPS",
@@ -224,7 +224,7 @@ def _conditions(rows: Sequence[Row]) -> Mapping[str, list[str]]:
         "Operating system": distinct([f"{one.operating_system}, Linux {one.kernel}" for one in machines]),
         "tierwise": distinct([row.model for row in rows]),
         "Runs repeated because the machine was disturbed": [f"{spoilt} of {len(rows)}"],
-        "Lateness of emulated disks, as a share of the run": [
+        "Deadline overrun of emulated disks, as a share of the run": [
             f"{_share(float(np.median(late)))} in the median, {_share(max(late))} at most" if late else "–"
         ],
     }

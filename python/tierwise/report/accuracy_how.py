@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tierwise.validate.accuracy import (
+from tierwise.validation.accuracy import (
     ANSWERED_BAR,
     COVERAGE_BAR,
     LEAST_APART,
@@ -13,7 +13,7 @@ from tierwise.validate.accuracy import (
     WIDTH_BAR,
     WORST_BAR,
 )
-from tierwise.validate.truth import MEDIAN_SPREAD_BAR, NINETIETH_SPREAD_BAR
+from tierwise.validation.truth import MEDIAN_SPREAD_BAR, NINETIETH_SPREAD_BAR
 
 HOW = f"""\
 Written by `tierwise validate`; [validation.md](validation.md) has the protocol. Each case was recorded in
@@ -25,7 +25,7 @@ random order.
   the median of the runs. **Bias** is the median error of the rate with its sign: above 0, predictions are
   too fast.
 - **Interval**: how far above the prediction the 95 % interval reaches, in the median. It contains the errors
-  learnt from all *other* families of clients, never from its own. **Covered**: share of the predictions
+  calibrated from all *other* families of clients, never from its own. **Covered**: share of the predictions
   whose interval contains the measurement.
 - **Score** and **CRPS** judge interval and error together, on the logarithm; lower is better. Score is the
   mean interval score (width, and 40 times the distance of what lies outside); CRPS is that of a lognormal

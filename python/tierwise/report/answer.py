@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 from tierwise.report.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.conditions import Conditions, conditions_of
 from tierwise.report.lap_words import lap_sentences
 from tierwise.report.laps import LapRow, lap_rows
-from tierwise.report.moves import Speaker
+from tierwise.report.moves import PlacementPhraser
 from tierwise.report.paper import Figures, PaperRow, paper_rows
 from tierwise.report.rows import Measure, Row, build_rows, first_move, measure_of
 from tierwise.report.sentences import Facts, Words, put_into_words
-from tierwise.report.sweeps import Sweep, setting_words, sweeps_of
+from tierwise.report.sweeps import SweepResult, setting_words, sweeps_of
 from tierwise.report.validity import Validity, validity_of
 from tierwise.results import Record, RunResult, StudyInfo
 
@@ -55,7 +55,7 @@ class Answer(Record):
 
     study: StudyInfo
     comparisons: list[Comparison]
-    sweeps: list[Sweep] = []
+    sweeps: list[SweepResult] = []
     """Settings that the study sweeps, across comparisons."""
     conditions: Conditions
 
@@ -66,7 +66,7 @@ class Answer(Record):
             return self.comparisons[0].words.headline
         return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
 
-    def figures_along(self, sweep: Sweep) -> dict[str, Figures]:
+    def figures_along(self, sweep: SweepResult) -> dict[str, Figures]:
         """Our figures at each value of a swept setting."""
         return {
             one.setting[sweep.name]: Figures(one.rows, one.laps)
@@ -84,7 +84,9 @@ def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
         TierwiseError: if there is no run at all.
     """
     if not results:
-        raise TierwiseError(f"study {info.name} has no finished run", f"run it: tierwise run {info.name}")
+        raise TierwiseError(
+            f"study {info.name} has no finished run", f"run it: tierwise study run {info.name}"
+        )
     groups: dict[GroupKey, list[RunResult]] = {}
     for result in sorted(results, key=lambda result: result.order):
         key = (result.engine.name, tuple(sorted(result.setting.items())))
@@ -118,7 +120,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
     measure, workload = measure_of(runs), runs[0].workload.name.replace("_", " ")
     rows = build_rows(by_placement, info.baseline, measure, info.seed)
     first = first_move(rows)
-    speaker = Speaker(
+    phraser = PlacementPhraser(
         {name: kind for row in rows for name, kind in row.summary.device_kinds.items()},
         {role for run in runs for role in run.role_devices},
     )
@@ -127,7 +129,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
     words = (
         benchmark_words(benchmark, runs)
         if benchmark
-        else put_into_words(Facts(rows, first, workload, info.baseline, measure), speaker)
+        else put_into_words(Facts(rows, first, workload, info.baseline, measure), phraser)
     ).model_copy(update={"laps": lap_sentences(laps, list(by_placement), info.baseline)})
     return Comparison(
         engine=runs[0].engine.name,

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from tierwise.model.statistics import ENOUGH_REPEATS, Interval, median_interval
 from tierwise.report import numbers
 from tierwise.report.sentences import Words
 from tierwise.results import Latency, PatternResult, Record, RunResult
-from tierwise.statistics import ENOUGH_REPEATS, Interval, median_interval
 
 _KINDS = ("read", "write")
 _IN_SENTENCE = {

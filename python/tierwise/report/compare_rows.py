@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tierwise.model.roles import Role
+from tierwise.model.statistics import FEWEST_REPEATS, Interval, Verdict, median_interval, ratio_interval
 from tierwise.report.laps import LapKey, labels_of
 from tierwise.report.measures import MEASURES, Kind, Part, kind_of, lap_part, run_part, title_of
 from tierwise.results import LapResult, Record, RoleIo, RunResult
-from tierwise.roles import Role
-from tierwise.statistics import FEWEST_REPEATS, Interval, Verdict, median_interval, ratio_interval
 
 Level = Literal["run", "score", "lap", "role"]
 _LAP_MEASURES = [

@@ -6,12 +6,12 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
 
+from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.charts.pairs import described_pairs, pairs_chart
 from tierwise.report.compare import Pair, SetComparison
 from tierwise.report.compare_rows import Level, SetRow
 from tierwise.report.page import drawing, environment
-from tierwise.statistics import Interval
 
 LEVELS: dict[Level, str] = {"run": "Whole run", "score": "Scores", "lap": "Laps", "role": "I/O by role"}
 _CSV_COLUMNS = (
@@ -63,6 +63,7 @@ def to_html(found: SetComparison) -> str:
 
 
 FORMATS: dict[str, Callable[[SetComparison], str]] = {
+    "text": to_markdown,
     "md": to_markdown,
     "csv": to_csv,
     "json": to_json,

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Literal
 
+from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
+from tierwise.model.units import parse_size_bytes
 from tierwise.report import numbers
 from tierwise.report.laps import times_of
 from tierwise.report.predicted_papers import PredictedPaper, cell_of
 from tierwise.report.rows import Times, costs_of
 from tierwise.results import Record, RunResult
-from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
-from tierwise.units import parse_size_bytes
 
 Runs = Mapping[str, Sequence[RunResult]]
 """Study -> its runs."""

@@ -1,20 +1,19 @@
-"""Laps and sweeps for a terminal, as renderables of rich."""
+"""Tables of laps, scores and sweeps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
-from rich.table import Table
-from rich.text import Text
-
+from tierwise.model.statistics import Interval, Verdict
 from tierwise.report import numbers
+from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, table
 from tierwise.report.laps import LapCell, LapRow, chief_laps
 from tierwise.report.measures import title_of
 from tierwise.report.summary import Summary
-from tierwise.report.sweeps import Sweep, SweepLine, SweepPoint
-from tierwise.statistics import Interval, Verdict
+from tierwise.report.sweeps import SweepLine, SweepPoint, SweepResult
 
-_STYLES = {Verdict.FASTER: "green", Verdict.SLOWER: "red"}
+_TONES = {Verdict.FASTER: Tone.BETTER, Verdict.SLOWER: Tone.WORSE}
 _SLOWER = " ▲"
 """Behind a figure that got significantly worse with more resources."""
 _MOST_LINES = 60
@@ -22,22 +21,18 @@ _MOST_LINES = 60
 
 def lap_table(laps: Sequence[LapRow]) -> Table:
     """One row for each of the chief laps under each placement."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name in ("lap", "placement"):
-        table.add_column(name, overflow="fold")
-    for name in ("elapsed", "times faster", "checksum", "repeats"):
-        table.add_column(name, justify="right", no_wrap=True, vertical="top")
+    found = table(["lap", "placement"], ["elapsed", "times faster", "checksum", "repeats"])
     for lap in chief_laps(laps):
         for number, cell in enumerate(lap.cells):
-            table.add_row(
-                Text("" if number else lap.label),
-                Text(cell.placement),
-                estimate(cell.elapsed, numbers.seconds, numbers.seconds_span),
-                speedup_text(cell.speedup, cell.verdict),
-                Text(checksum(cell)),
-                Text(repeats(cell)),
+            found.add(
+                "" if number else lap.label,
+                cell.placement,
+                estimate(cell.elapsed, numbers.seconds),
+                speedup(cell.speedup, cell.verdict),
+                checksum(cell),
+                repeats(cell),
             )
-    return table
+    return found
 
 
 def score_table(summaries: Sequence[Summary]) -> Table | None:
@@ -45,16 +40,10 @@ def score_table(summaries: Sequence[Summary]) -> Table | None:
     names = list(dict.fromkeys(name for one in summaries for name in one.scores))
     if not names:
         return None
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("placement", overflow="fold")
-    for name in names:
-        table.add_column(
-            title_of(name).lower().replace(" ", "\n"), justify="right", no_wrap=True, vertical="top"
-        )
+    found = table(["placement"], [title_of(name).lower().replace(" ", "\n") for name in names])
     for one in summaries:
-        cells = [estimate(one.scores.get(name), numbers.significant, numbers.number_span) for name in names]
-        table.add_row(Text(one.placement), *cells)
-    return table
+        found.add(one.placement, *(estimate(one.scores.get(name), numbers.significant) for name in names))
+    return found
 
 
 def checksum(cell: LapCell) -> str:
@@ -70,22 +59,18 @@ def repeats(cell: LapCell) -> str:
     return ", ".join(f"{number} {how}" for number, how in counts if number)
 
 
-def sweep_parts(sweep: Sweep) -> list[Table | Text]:
+def sweep_blocks(sweep: SweepResult) -> list[Block]:
     """Every line over the values of the setting, then what got slower with more.
 
     Of very many laps, only those that did.
     """
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(sweep.plain_name, overflow="fold")
-    for value in sweep.values:
-        table.add_column(value, justify="right", no_wrap=True)
+    found = table([sweep.plain_name], sweep.values, sweep.label)
     many = len(sweep.lines) > _MOST_LINES
     for line in sweep.lines:
         if many and line.lap and not line.anomalies:
             continue
-        table.add_row(line.label, *(_point(line, point) for point in line.points))
-    title = Text(f"\n{sweep.label}", style="bold")
-    return [title, table, *(Text(f"Anomaly: {one}", style="yellow") for one in sweep.anomalies)]
+        found.add(line.label, *(_point(line, point) for point in line.points))
+    return [found, *(Text(f"Anomaly: {one}", Tone.WARNING) for one in sweep.anomalies)]
 
 
 def level_text(line: SweepLine, point: SweepPoint) -> str:
@@ -96,28 +81,18 @@ def level_text(line: SweepLine, point: SweepPoint) -> str:
     return numbers.signed(point.level, figure(point.level.estimate))
 
 
-def estimate(
-    interval: Interval | None, value: Callable[[float], str], span: Callable[[Interval], str]
-) -> Text:
-    """An estimate with its interval below it."""
-    if interval is None:
-        return Text(numbers.NONE)
-    ends = span(interval)
-    shown = numbers.signed(interval, value(interval.estimate))
-    return Text.assemble(shown, (f"\n{ends}" if ends else "", "dim"))
+def speedup(found: Interval | None, verdict: Verdict) -> Cell:
+    """A ratio to the baseline with its interval, in the tone of what it proves."""
+    if found is None:
+        return Cell(numbers.NONE)
+    cell = replace(estimate(found, numbers.ratio), tone=_TONES.get(verdict, Tone.PLAIN))
+    if verdict is not Verdict.NO_DIFFERENCE:
+        return cell
+    return replace(cell, below=(*cell.below, Text("no difference", Tone.WARNING)))
 
 
-def speedup_text(speedup: Interval | None, verdict: Verdict) -> Text:
-    """A ratio to the baseline with its interval, in the colour of what it proves."""
-    if speedup is None:
-        return Text(numbers.NONE)
-    text = estimate(speedup, numbers.ratio, numbers.ratio_span)
-    if verdict is Verdict.NO_DIFFERENCE:
-        text.append("\nno difference", style="yellow")
-    text.stylize(_STYLES.get(verdict, ""))
-    return text
-
-
-def _point(line: SweepLine, point: SweepPoint) -> Text:
-    style = "yellow" if point.slower_than else ""
-    return Text(level_text(line, point) + (_SLOWER if point.slower_than else ""), style=style)
+def _point(line: SweepLine, point: SweepPoint) -> Cell:
+    slower = point.slower_than is not None
+    value = point.level.estimate if point.level else None
+    tone = Tone.WARNING if slower else Tone.PLAIN
+    return Cell(level_text(line, point) + _SLOWER * slower, tone, value=value)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
 from tierwise.report.laps import LapCell, LapRow
 from tierwise.report.moves import join
-from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 
 _MOST_NAMED = 4
 Said = tuple[LapRow, LapCell]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
+from tierwise.model.roles import Role
 from tierwise.results import (
     Counters,
     LapResult,
@@ -17,7 +18,6 @@ from tierwise.results import (
     WaitClass,
     WaitProfile,
 )
-from tierwise.roles import Role
 
 LOG_WAITS: tuple[WaitClass, ...] = ("log_sync", "log_lock")
 _NO_WAITS = frozenset[WaitClass]({"cpu", "client"})

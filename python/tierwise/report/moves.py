@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tierwise.model.roles import Role
 from tierwise.results import RunResult
-from tierwise.roles import Role
 
 ROLE_NAMES = {
     Role.LOG: "the log",
@@ -53,7 +53,7 @@ def join(parts: Sequence[str]) -> str:
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-class Speaker:
+class PlacementPhraser:
     """Puts placements of one comparison into words.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tierwise.statistics import Bound, Interval
+from tierwise.model.statistics import Bound, Interval
 
 NONE = "–"
 _EN_DASH = "–"

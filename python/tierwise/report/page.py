@@ -18,7 +18,7 @@ from tierwise.report.measures import COUNTER_NAMES, kind_of, title_of
 from tierwise.report.palette import DARK, LIGHT, css_declarations, placement_names
 from tierwise.report.paper import PaperRow, swept_rows
 from tierwise.report.summary import PERCENTILES, Summary
-from tierwise.report.sweeps import Sweep
+from tierwise.report.sweeps import SweepResult
 
 _HERE = Path(__file__).parent
 _OF_RUNS_ONLY = {"rows", "reserved bytes", "data bytes", "index bytes", "unused bytes"}
@@ -65,7 +65,7 @@ class Section:
     @property
     def all_within(self) -> bool:
         """Whether every emulated device kept its bound in every run."""
-        return all(late.within for late in self.comparison.validity.lateness)
+        return all(late.within for late in self.comparison.validity.deadline_overrun)
 
     @property
     def sampling_error(self) -> float | None:
@@ -79,7 +79,7 @@ class SweepSection:
     """A sweep and its drawings."""
 
     id: str
-    sweep: Sweep
+    sweep: SweepResult
     figures: dict[str, Drawing]
     paper: list[PaperRow]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tierwise.model.statistics import Bound, Interval
 from tierwise.report.laps import LapRow
 from tierwise.report.measures import MEASURES, Kind, kind_of
 from tierwise.report.rows import Row
-from tierwise.report.sweeps import Sweep, plain
+from tierwise.report.sweeps import SweepResult, plain
 from tierwise.results import PaperValue, Record, StudyInfo
-from tierwise.statistics import Bound, Interval
 
 SPEEDUP = "speedup"
 """A paper's figure that is itself a ratio: how many times faster than the baseline."""
@@ -111,7 +111,7 @@ def paper_rows(
     ]
 
 
-def swept_rows(sweep: Sweep, at: Mapping[str, Figures], info: StudyInfo) -> list[PaperRow]:
+def swept_rows(sweep: SweepResult, at: Mapping[str, Figures], info: StudyInfo) -> list[PaperRow]:
     """The paper's figures along a sweep, each with its ratio to the same at the least value.
 
     ``at`` has our figures by value of the setting.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tierwise.predict import RECORDED, Estimate, Prediction, Question, RecordedRun, resolve
-from tierwise.predict.question import EVERYTHING
+from tierwise.model.placement import EVERYTHING
+from tierwise.model.roles import Role
+from tierwise.predict import RECORDED, Estimate, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers
 from tierwise.report.moves import ROLE_NAMES, join
-from tierwise.roles import Role
 
 TIME_NAMES = {
     "cpu": "on CPU",
@@ -62,19 +62,19 @@ def signed_percent(error: float) -> str:
     return f"{'+' if error >= 0 else '−'}{numbers.percent(abs(error))}"
 
 
-def question_parts(question: Question) -> list[str]:
-    """What a question changes, a line each."""
-    parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(question.placement).items()]
-    if question.memory_bytes is not None:
-        parts.append(f"{numbers.size(question.memory_bytes)} of memory")
-    if question.cores is not None:
-        parts.append(f"{question.cores} core{'s' if question.cores != 1 else ''}")
-    if question.cpu_speed != 1:
-        parts.append(f"cores {question.cpu_speed:g} times as fast")
-    if question.clients is not None:
-        parts.append(f"{question.clients} client{'s' if question.clients != 1 else ''}")
-    if question.rate_per_s is not None:
-        parts.append(f"{numbers.significant(question.rate_per_s)} transactions a second arriving")
+def scenario_parts(scenario: Scenario) -> list[str]:
+    """What a scenario changes, a line each."""
+    parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(scenario.placement).items()]
+    if scenario.memory_bytes is not None:
+        parts.append(f"{numbers.size(scenario.memory_bytes)} of memory")
+    if scenario.cores is not None:
+        parts.append(f"{scenario.cores} core{'s' if scenario.cores != 1 else ''}")
+    if scenario.cpu_speed != 1:
+        parts.append(f"cores {scenario.cpu_speed:g} times as fast")
+    if scenario.clients is not None:
+        parts.append(f"{scenario.clients} client{'s' if scenario.clients != 1 else ''}")
+    if scenario.rate_per_s is not None:
+        parts.append(f"{numbers.significant(scenario.rate_per_s)} transactions a second arriving")
     return parts or ["as recorded"]
 
 
@@ -87,12 +87,12 @@ def moving(placement: Mapping[Role, str] | Mapping[str, str]) -> str:
 
 def answer_sentence(answer: Prediction) -> str:
     """One prediction as a sentence: how many times the throughput, or why there is no answer."""
-    what = _subject(answer.question)
+    what = _subject(answer.scenario)
     if answer.refused:
         return f"{what}: no answer. {answer.refused.message}: {answer.refused.fix}."
     if answer.speedup is None:
         return f"{what}: nothing was done in the time that was simulated."
-    if not answer.question.changes:
+    if not answer.scenario.changes:
         return f"{what}: {time_sentence(answer)}."
     if answer.bounds_only:
         return f"{what}: {_gain(answer)}; the replay cannot tell more."
@@ -113,7 +113,7 @@ def ranking_sentence(ranking: Ranking) -> str:
     tried = f"Best of {ranking.tried:,} placements".replace(",", "\u202f")
     alike = [one for one in ranking.closer[1:] if ranking.alike(one)]
     known = f"; the next {len(alike)} cannot be told from it" if alike else ""
-    where = ", ".join(f"{role} on {device}" for role, device in best.question.placement.items())
+    where = ", ".join(f"{role} on {device}" for role, device in best.scenario.placement.items())
     return f"{tried}: {where}: {_gain(best)}{known}."
 
 
@@ -128,7 +128,7 @@ def _gain(answer: Prediction) -> str:
     speedup = answer.speedup
     if speedup is None:
         return "no figure"
-    if answer.question.rate_per_s:
+    if answer.scenario.rate_per_s:
         return _at_rate(answer)
     if answer.bounds_only:
         return (
@@ -152,9 +152,9 @@ def _at_rate(answer: Prediction) -> str:
     return f"all are done, half of them within {p50} and 99\u00a0% within {p99}"
 
 
-def _subject(question: Question) -> str:
-    moved = moving(question.placement)
-    others = question_parts(question.model_copy(update={"placement": {}}))
+def _subject(scenario: Scenario) -> str:
+    moved = moving(scenario.placement)
+    others = scenario_parts(scenario.model_copy(update={"placement": {}}))
     with_ = "" if others == ["as recorded"] else join(others)
     if moved:
         return f"Move {moved}" + (f", with {with_}" if with_ else "")

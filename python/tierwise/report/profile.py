@@ -1,32 +1,34 @@
-"""Profiles of recordings, for a terminal as renderables of rich and as one HTML page."""
+"""Profiles of recordings, as a document and as one HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
-from rich.text import Text
-
-from tierwise.breakdown import Breakdown
-from tierwise.device_chain import in_words
+from tierwise.model.device_chain import in_words
+from tierwise.predict.savings import Savings
 from tierwise.recording import Device
+from tierwise.recording.breakdown import Breakdown
 from tierwise.report import numbers
 from tierwise.report.charts.profile import described_profile, profile_chart
+from tierwise.report.document import Block, Text, Tone
 from tierwise.report.page import drawing, environment
-from tierwise.report.prediction import plain_table, warnings_text
-from tierwise.report.profile_tables import ProfileTable, profile_tables
+from tierwise.report.prediction import warning_texts
+from tierwise.report.profile_tables import profile_tables
 from tierwise.report.profile_words import finding
-from tierwise.savings import Savings
+from tierwise.report.render.html import to_html
 
 
-def profile_parts(found: Breakdown, saved: Savings, warnings: Sequence[str]) -> Iterator[Table | Text | str]:
+def profile_document(
+    found: Breakdown, saved: Savings, warnings: Sequence[str], devices: Sequence[Device] = ()
+) -> list[Block]:
     """Everything, in the order in which it is printed."""
-    yield Text(finding(found, saved), style="bold")
-    yield Text(recorded_text(found))
-    for table in profile_tables(found, saved):
-        yield from ("", _rich(table))
-    yield ""
-    yield from warnings_text(_all_warnings(saved, warnings))
+    return [
+        Text(finding(found, saved), Tone.HEADLINE),
+        Text(recorded_text(found)),
+        *profile_tables(found, saved),
+        *warning_texts(_all_warnings(saved, warnings)),
+        *(Text(line) for line in device_lines(devices)),
+    ]
 
 
 def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence[str]) -> str:
@@ -40,7 +42,7 @@ def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence
             finding=finding(found, saved),
             recorded=f"{name}: {recorded_text(found)}",
             warnings=_all_warnings(saved, warnings),
-            tables=profile_tables(found, saved),
+            tables=[to_html([table]) for table in profile_tables(found, saved)],
             figure=drawing(
                 "profile", "time", described_profile(found), lambda look: profile_chart(found, look)
             ),
@@ -71,15 +73,3 @@ def device_lines(devices: Sequence[Device]) -> Iterator[str]:
 def _all_warnings(saved: Savings, warnings: Sequence[str]) -> list[str]:
     refused = [f"what removal would save cannot be said: {saved.refused}"] if saved.refused else []
     return list(dict.fromkeys([*warnings, *refused, *saved.warnings]))
-
-
-def _rich(found: ProfileTable) -> Table:
-    table = plain_table()
-    for number, heading in enumerate(found.headings):
-        if number < found.words:
-            table.add_column(heading, overflow="fold")
-        else:
-            table.add_column(heading, justify="right", no_wrap=True)
-    for row in found.rows:
-        table.add_row(*row)
-    return table

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from tierwise.breakdown import Breakdown, ClassTime, Part, ThreadClass
+from tierwise.model.roles import Role
+from tierwise.predict.savings import EVERYTHING, Savings
+from tierwise.recording.breakdown import Breakdown, ClassTime, Part, ThreadClass
 from tierwise.report import numbers
 from tierwise.report.moves import ROLE_NAMES
-from tierwise.roles import Role
-from tierwise.savings import EVERYTHING, Savings
 
 PART_NAMES: dict[Part, str] = {
     "cpu": "on CPU",

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tierwise.model.statistics import Interval, Verdict, ratio_interval
 from tierwise.report.measures import run_part
 from tierwise.report.moves import Moved, moved_roles, roles_of
 from tierwise.report.summary import Summary, summarise
 from tierwise.results import Record, RunResult
-from tierwise.statistics import Interval, Verdict, ratio_interval
 
 Measure = Literal["elapsed", "rate"]
 """What placements are compared by: elapsed time where every run did the same work, or else rate."""

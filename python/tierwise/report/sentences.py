@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tierwise.model.roles import Role
+from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
-from tierwise.report.moves import Speaker, join, roles_of
+from tierwise.report.moves import PlacementPhraser, join, roles_of
 from tierwise.report.rows import Measure, Row
 from tierwise.results import Record, WaitClass
-from tierwise.roles import Role
-from tierwise.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 
 _MOST_CLAUSES = 3
 _WAITS: list[tuple[str, tuple[WaitClass, ...]]] = [
@@ -63,14 +63,14 @@ class Facts:
         return [row for row in self.rows if not row.is_baseline]
 
 
-def put_into_words(facts: Facts, speaker: Speaker) -> Words:
+def put_into_words(facts: Facts, phraser: PlacementPhraser) -> Words:
     """Say what the rows show: a gain, a loss, no difference, or why nothing can be said."""
     if facts.base is None or not facts.movers:
         finding, others, advice = _without_comparison(facts)
     elif facts.first is None:
-        finding, others, advice = _without_gain(facts, speaker)
+        finding, others, advice = _without_gain(facts, phraser)
     else:
-        finding, others, advice = _with_gain(facts, facts.first, speaker)
+        finding, others, advice = _with_gain(facts, facts.first, phraser)
     return Words(
         finding=_sentence(finding),
         others=_sentence(others),
@@ -80,52 +80,52 @@ def put_into_words(facts: Facts, speaker: Speaker) -> Words:
     )
 
 
-def _with_gain(facts: Facts, first: Row, speaker: Speaker) -> tuple[str, str, str]:
-    finding = f"{speaker.moving(first.placement, first.moved)} makes {facts.workload} {_gain(first.speedup)}"
+def _with_gain(facts: Facts, first: Row, phraser: PlacementPhraser) -> tuple[str, str, str]:
+    finding = f"{phraser.moving(first.placement, first.moved)} makes {facts.workload} {_gain(first.speedup)}"
     rest = [row for row in facts.movers if row.placement != first.placement]
-    advice = _advice(facts, first, rest, speaker) if first.moved else f"choose placement {first.placement}"
-    return finding, _clauses(rest, speaker), advice
+    advice = _advice(facts, first, rest, phraser) if first.moved else f"choose placement {first.placement}"
+    return finding, _clauses(rest, phraser), advice
 
 
-def _advice(facts: Facts, first: Row, rest: Sequence[Row], speaker: Speaker) -> str:
-    what = speaker.what(first.moved)
+def _advice(facts: Facts, first: Row, rest: Sequence[Row], phraser: PlacementPhraser) -> str:
+    what = phraser.what(first.moved)
     if _log_is_untried(facts):
         return f"move {what}, and measure a placement that moves the log: most time goes there"
     steps = [row for row in rest if row.further and row.further.verdict is Verdict.FASTER]
     if steps:
         step = min(steps, key=lambda row: len(roles_of(row.moved)))
         more = roles_of(step.moved) - roles_of(first.moved)
-        return f"move {what} first, then {speaker.rest(step.moved, more)}"
+        return f"move {what} first, then {phraser.rest(step.moved, more)}"
     if any(row.further and row.further.verdict is Verdict.SLOWER for row in rest):
         return f"move {what} and leave the rest"
     return f"move {what}" if what == "everything" else f"move {what} first"
 
 
-def _without_gain(facts: Facts, speaker: Speaker) -> tuple[str, str, str]:
+def _without_gain(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, str]:
     judged = [row for row in facts.movers if row.verdict is not Verdict.UNKNOWN]
     ran = [row for row in facts.movers if row.summary.ok]
     if ran and all(_left_open(row) for row in ran):
         return (
             "whole runs cannot be compared, for laps were stopped at the cap",
-            _clauses(facts.movers, speaker),
+            _clauses(facts.movers, phraser),
             "look at the single laps, or raise the cap",
         )
     if not judged:
         return (
             "nothing can be decided yet",
-            _clauses(facts.movers, speaker),
+            _clauses(facts.movers, phraser),
             "repeat each placement at least 5 times",
         )
     if len(facts.movers) == 1:
         row = facts.movers[0]
         return (
-            f"{speaker.moving(row.placement, row.moved)} {_effect(row, facts.workload)}",
+            f"{phraser.moving(row.placement, row.moved)} {_effect(row, facts.workload)}",
             "",
             _no_gain_advice(facts),
         )
     return (
         f"no placement makes {facts.workload} significantly faster than {facts.baseline}",
-        _clauses(facts.movers, speaker),
+        _clauses(facts.movers, phraser),
         _no_gain_advice(facts),
     )
 
@@ -157,8 +157,8 @@ def _without_comparison(facts: Facts) -> tuple[str, str, str]:
     )
 
 
-def _clauses(rows: Sequence[Row], speaker: Speaker) -> str:
-    moves = [speaker.moving(row.placement, row.moved, targets=False) for row in rows]
+def _clauses(rows: Sequence[Row], phraser: PlacementPhraser) -> str:
+    moves = [phraser.moving(row.placement, row.moved, targets=False) for row in rows]
     named = [
         f"{move} ({row.placement})" if moves.count(move) > 1 else move
         for move, row in zip(moves, rows, strict=True)

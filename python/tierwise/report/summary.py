@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, median
 
+from tierwise.model.roles import Role
+from tierwise.model.statistics import Interval, median_interval
 from tierwise.report.io_notes import UNATTRIBUTED, io_notes
 from tierwise.report.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
 from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
-from tierwise.roles import Role
-from tierwise.statistics import Interval, median_interval
 
 WAIT_CLASSES: tuple[WaitClass, ...] = (
     "log_sync", "log_lock", "data_read", "data_write", "lock", "cpu", "client", "other",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from tierwise.model.statistics import Interval, Verdict, median_interval
 from tierwise.report import numbers
 from tierwise.report.laps import LapKey, labels_of, times_of
 from tierwise.report.rows import Times, costs_of, measure_of, speedup_of
 from tierwise.results import Record, RunResult, StudyInfo
-from tierwise.statistics import Interval, Verdict, median_interval
 
 _NO_RESOURCES = ("clients", "constants.", "variant")
 """Sweeps of load, of work and of kind, not of resources: more of these may well take longer."""
@@ -47,7 +47,7 @@ class SweepLine(Record):
         return [point for point in self.points if point.slower_than is not None]
 
 
-class Sweep(Record):
+class SweepResult(Record):
     """One setting of one engine swept, all else alike."""
 
     engine: str
@@ -99,14 +99,14 @@ def setting_words(setting: Mapping[str, str]) -> list[str]:
     return [f"{plain(name)} {value}" for name, value in setting.items()]
 
 
-def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[Sweep]:
+def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[SweepResult]:
     """Every setting that has runs at two values or more, for each engine and each set of other settings."""
     valid = [run for run in runs if run.status == "ok"]
     names = list(dict.fromkeys([*info.sweep, *(name for run in valid for name in run.setting)]))
     return [sweep for name in names for sweep in _sweeps(name, valid, info)]
 
 
-def _sweeps(name: str, runs: Sequence[RunResult], info: StudyInfo) -> Iterator[Sweep]:
+def _sweeps(name: str, runs: Sequence[RunResult], info: StudyInfo) -> Iterator[SweepResult]:
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[RunResult]] = {}
     for run in runs:
         if name in run.setting:
@@ -127,7 +127,7 @@ def _sweep(
     values: list[str],
     runs: Sequence[RunResult],
     info: StudyInfo,
-) -> Sweep:
+) -> SweepResult:
     judged = not name.startswith(_NO_RESOURCES)
     order = [*info.placements, *sorted({run.placement for run in runs})]
     lines: list[SweepLine] = []
@@ -138,7 +138,7 @@ def _sweep(
         }
         for series, levels in _series(placement, by_value, info.seed):
             lines.append(_line(series, levels, judged, info.seed))
-    return Sweep(
+    return SweepResult(
         engine=engine,
         name=name,
         others=others,

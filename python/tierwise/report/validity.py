@@ -1,4 +1,4 @@
-"""May these results be believed: noise, lateness of emulated devices, foreign CPU, errors, runs left out."""
+"""Validity of results: noise, deadline overrun of emulated disks, foreign CPU, errors, runs left out."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Literal
 
+from tierwise.model.roles import Role
+from tierwise.model.statistics import coefficient_of_variation, median_absolute_deviation
 from tierwise.results import Record, RunResult
-from tierwise.roles import Role
-from tierwise.statistics import coefficient_of_variation, median_absolute_deviation
 
 
 class Point(Record):
@@ -34,7 +34,7 @@ class Noise(Record):
     errors: int | None
 
 
-class DeviceLateness(Record):
+class DeviceOverrun(Record):
     """How late one emulated device was in its worst run, in µs; each figure is the greatest over all runs."""
 
     placement: str
@@ -43,7 +43,7 @@ class DeviceLateness(Record):
     p99_us: float
     max_us: float
     share: float
-    """All lateness summed, over the elapsed time."""
+    """All deadline overrun summed, over the elapsed time."""
     bound_share: float
 
     @property
@@ -88,7 +88,7 @@ class Validity(Record):
     runs: int
     valid: int
     noise: list[Noise]
-    lateness: list[DeviceLateness]
+    deadline_overrun: list[DeviceOverrun]
     placed: list[Placed]
     left_out: list[LeftOut]
     points: dict[str, list[Point]]
@@ -103,7 +103,7 @@ def validity_of(by_placement: Mapping[str, Sequence[RunResult]]) -> Validity:
         runs=len(runs),
         valid=sum(run.status == "ok" for run in runs),
         noise=[_noise(name, group) for name, group in by_placement.items()],
-        lateness=[late for name, group in by_placement.items() for late in _lateness(name, group)],
+        deadline_overrun=[late for name, group in by_placement.items() for late in _overruns(name, group)],
         placed=[one for name, group in by_placement.items() for one in _placed(name, group)],
         left_out=[
             LeftOut(
@@ -167,17 +167,19 @@ def _foreign_cpu(run: RunResult) -> float | None:
     return run.cpu.other_s / (run.elapsed_s * run.machine.cores)
 
 
-def _lateness(placement: str, runs: Sequence[RunResult]) -> list[DeviceLateness]:
-    found: dict[str, list[DeviceLateness]] = {}
+def _overruns(placement: str, runs: Sequence[RunResult]) -> list[DeviceOverrun]:
+    found: dict[str, list[DeviceOverrun]] = {}
     for run in runs:
         for device in run.devices:
-            if device.lateness is not None:
-                late = DeviceLateness(placement=placement, device=device.name, **device.lateness.model_dump())
+            if device.deadline_overrun is not None:
+                late = DeviceOverrun(
+                    placement=placement, device=device.name, **device.deadline_overrun.model_dump()
+                )
                 found.setdefault(device.name, []).append(late)
     return [_worst(several) for several in found.values()]
 
 
-def _worst(several: Sequence[DeviceLateness]) -> DeviceLateness:
+def _worst(several: Sequence[DeviceOverrun]) -> DeviceOverrun:
     figures = ("p50_us", "p99_us", "max_us", "share")
     return several[0].model_copy(
         update={name: max(getattr(one, name) for one in several) for name in figures}

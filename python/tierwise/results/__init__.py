@@ -1,16 +1,19 @@
-"""The versioned result schema, and the files that hold results."""
+"""The versioned schema of one run's results, and their files.
+
+Not here: conclusions from results; see ``report``.
+"""
 
 from tierwise.results.records import (
     SCHEMA_VERSION,
     Counters,
     CpuUse,
+    DeadlineOverrun,
     DeviceInfo,
     EngineInfo,
     FlushCheck,
     FlushTimes,
     LapResult,
     Latency,
-    Lateness,
     Machine,
     PaperValue,
     PatternResult,
@@ -30,13 +33,13 @@ __all__ = [
     "SCHEMA_VERSION",
     "Counters",
     "CpuUse",
+    "DeadlineOverrun",
     "DeviceInfo",
     "EngineInfo",
     "FlushCheck",
     "FlushTimes",
     "LapResult",
     "Latency",
-    "Lateness",
     "Machine",
     "PaperValue",
     "PatternResult",

@@ -6,20 +6,20 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tierwise.model.roles import Role
 from tierwise.results.counters import RoleIo
 from tierwise.results.measurements import Record
-from tierwise.roles import Role
 
 
-class Lateness(Record):
+class DeadlineOverrun(Record):
     """How late an emulated device completed requests; a run above ``bound_share`` is invalid."""
 
     p50_us: float
     p99_us: float
     max_us: float
     share: float
-    """Lateness of all requests over the elapsed time, of those side by side the mean: how much longer it can
-    have made the run."""
+    """Deadline overrun of all requests over the elapsed time; of concurrent requests, the mean. The run
+    can have taken longer by this share."""
     bound_share: float
 
 
@@ -31,7 +31,7 @@ class DeviceInfo(Record):
     profile: str | None = None
     path: str | None = None
     roles: list[Role]
-    lateness: Lateness | None = None
+    deadline_overrun: DeadlineOverrun | None = None
     write_amplification: float | None = None
     """Of a flash model: what it wrote to its medium over what it was told to write, since it came up."""
     io: RoleIo | None = None

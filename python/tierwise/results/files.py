@@ -10,8 +10,8 @@ from typing import IO, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from tierwise.errors import TierwiseError
-from tierwise.input_files import read_text
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from tierwise.results.conditions import DeviceInfo, EngineInfo, Lateness, Machine, WorkloadInfo
+from tierwise.model.roles import Role
+from tierwise.results.conditions import DeadlineOverrun, DeviceInfo, EngineInfo, Machine, WorkloadInfo
 from tierwise.results.counters import (
     Counters,
     CpuUse,
@@ -23,16 +24,34 @@ from tierwise.results.counters import (
     WaitShare,
 )
 from tierwise.results.measurements import FlushCheck, FlushTimes, Latency, PatternResult, Record
-from tierwise.roles import Role
 
 __all__ = [
-    "SCHEMA_VERSION", "Counters", "CpuUse", "DeviceInfo", "EngineInfo", "FlushCheck", "FlushTimes",
-    "LapResult", "Latency", "Lateness", "Machine", "PaperValue", "PatternResult", "Record", "RoleIo",
-    "RoleProof", "RunResult", "SpaceUse", "StudyInfo", "WaitClass", "WaitProfile", "WaitShare",
+    "SCHEMA_VERSION",
+    "Counters",
+    "CpuUse",
+    "DeadlineOverrun",
+    "DeviceInfo",
+    "EngineInfo",
+    "FlushCheck",
+    "FlushTimes",
+    "LapResult",
+    "Latency",
+    "Machine",
+    "PaperValue",
+    "PatternResult",
+    "Record",
+    "RoleIo",
+    "RoleProof",
+    "RunResult",
+    "SpaceUse",
+    "StudyInfo",
+    "WaitClass",
+    "WaitProfile",
+    "WaitShare",
     "WorkloadInfo",
 ]  # fmt: skip
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised by one whenever a field changes its name, its unit or its meaning."""
 
 

@@ -46,7 +46,7 @@ fn by_cylinder(first_cylinder: u32) -> ZoneParams {
 
 /// A disk of four small zones with a gap between the first two.
 fn params(serpentine: bool) -> HddParams {
-    let text = include_str!("../../../../python/tierwise/profiles/hdd-7k2.toml");
+    let text = include_str!("../../../../python/tierwise/data/devices/hdd-7k2.toml");
     let profile = Profile::parse(text, "hdd-7k2.toml").expect("a valid profile");
     let Params::Hdd(params) = profile.params() else {
         panic!("a disk")

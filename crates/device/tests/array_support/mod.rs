@@ -75,7 +75,7 @@ pub fn parse(text: &str) -> Result<Profile, ProfileError> {
 fn shipped_text(name: &str) -> String {
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),
-        "/../../python/tierwise/profiles"
+        "/../../python/tierwise/data/devices"
     );
     std::fs::read_to_string(format!("{folder}/{name}.toml")).expect("a shipped profile")
 }

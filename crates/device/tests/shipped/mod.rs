@@ -27,5 +27,5 @@ pub fn library() -> Library {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/profiles")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/data/devices")
 }

@@ -12,7 +12,7 @@ use tierwise_device::{Op, Profile, Request};
 
 use witness::Witness;
 
-const PROFILE: &str = include_str!("../../../../python/tierwise/profiles/hdd-7k2.toml");
+const PROFILE: &str = include_str!("../../../../python/tierwise/data/devices/hdd-7k2.toml");
 const REQUESTS: usize = 250;
 const BLOCK: usize = 4096;
 const SIZE: u64 = 64 << 30;

@@ -1,6 +1,6 @@
-//! Errors: why a question cannot be answered.
+//! Errors: why a request cannot be answered.
 
-/// Why a question cannot be answered, in one line, and how to correct it.
+/// Why a request cannot be answered, in one line, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ReplayError {

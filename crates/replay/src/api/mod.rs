@@ -1,10 +1,10 @@
-//! Questions to a replay and its answers: scenarios, outcomes, refusals. Nothing here simulates anything.
+//! Requests to a replay and its answers: scenarios, outcomes, refusals. Nothing here simulates anything.
 
 pub(crate) mod demands;
 pub(crate) mod error;
 pub(crate) mod outcome;
 pub(crate) mod parallel;
-pub(crate) mod question;
 pub(crate) mod reproduction;
 pub(crate) mod scenario;
+pub(crate) mod simulation_request;
 pub(crate) mod summary;

@@ -11,8 +11,8 @@ use tierwise_work::Work;
 
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
-use crate::api::question::Question;
 use crate::api::scenario::Scenario;
+use crate::api::simulation_request::SimulationRequest;
 use crate::kernel::run::run;
 use crate::program::prepared::Program;
 
@@ -25,13 +25,13 @@ pub fn replay(work: &Work, scenario: &Scenario) -> Result<Outcome, ReplayError> 
     run(&Program::new(work.clone(), &Library::default())?, scenario)
 }
 
-/// The answer to a question, or why there is none.
+/// The answer to a request, or why there is none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {
     /// The outcome.
     Outcome(Box<Outcome>),
-    /// The question was refused.
+    /// The request was refused.
     Refused {
         /// What is wrong.
         message: String,
@@ -41,23 +41,23 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// Answers questions on `threads` threads, in their order. A refused question does not affect the others.
-    /// Questions not yet started when `stop` was set are missing at the end.
+    /// Answers requests on `threads` threads, in their order. A refused request does not affect the others.
+    /// Requests not yet started when `stop` was set are missing at the end.
     #[must_use]
     pub fn all(
         program: &Program,
-        questions: &[Question],
+        requests: &[SimulationRequest],
         profiles: &[Profile],
         threads: usize,
         stop: &AtomicBool,
     ) -> Vec<Self> {
-        let answer = |question: &Question| {
-            let answer = question
+        let answer = |request: &SimulationRequest| {
+            let answer = request
                 .scenario(program, profiles)
                 .and_then(|scenario| run(program, &scenario));
             answer.map_or_else(Self::refused, |outcome| Self::Outcome(Box::new(outcome)))
         };
-        on_threads(questions, threads, stop, answer)
+        on_threads(requests, threads, stop, answer)
     }
 
     fn refused(error: ReplayError) -> Self {

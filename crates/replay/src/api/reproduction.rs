@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::parallel::replay_all;
-use crate::api::question::RunLength;
 use crate::api::scenario::{Mode, Scenario};
+use crate::api::simulation_request::RunLength;
 use crate::program::prepared::Program;
 
 /// From this many transactions on, work counts as steady rather than as done once.

@@ -51,7 +51,7 @@ fn shipped(path: &str) -> PathBuf {
 
 /// The profiles that those of recorded devices may refer to.
 fn library() -> Library {
-    let files = fs::read_dir(shipped("python/tierwise/profiles")).expect("shipped profiles");
+    let files = fs::read_dir(shipped("python/tierwise/data/devices")).expect("shipped profiles");
     let paths = files.map(|file| file.expect("a file").path());
     let texts = paths.filter(|path| path.extension().is_some_and(|kind| kind == "toml"));
     let named = |path: PathBuf| {

@@ -1,4 +1,4 @@
-//! Questions that cannot be answered.
+//! Requests that cannot be answered.
 
 use tierwise_device::Library;
 use tierwise_recording::Role;

@@ -16,7 +16,7 @@ pub const SECOND: u64 = 1_000_000_000;
 
 /// A shipped profile that refers to no other.
 pub fn shipped(name: &str) -> Profile {
-    let file = format!("../../python/tierwise/profiles/{name}.toml");
+    let file = format!("../../python/tierwise/data/devices/{name}.toml");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     let text = fs::read_to_string(path).expect("a shipped profile");
     Profile::parse_with(&text, name, &Library::default()).expect("a valid profile")

@@ -10,10 +10,10 @@ import duckdb
 
 from tierwise.engines.duckdb.client import DuckSession, Tally
 from tierwise.engines.embedded.adapter import Opening
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.model.suggestions import did_you_mean
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
-from tierwise.spelling import did_you_mean
 
 FILE = "database.duckdb"
 

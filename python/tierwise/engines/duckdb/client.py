@@ -9,7 +9,7 @@ from typing import Any
 
 import duckdb
 
-from tierwise.errors import StatementError
+from tierwise.model.errors import StatementError
 
 _FETCH_ROWS = 10_000
 _INSERT_ROWS = 2_000

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from tierwise import _core
-from tierwise.dss.files import written
 from tierwise.engines.base import Clients
+from tierwise.engines.duckdb.table_files import written
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.host.users import give
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 
 _ROLES = (
     (re.compile(r"database\.duckdb(\.wal.*|\.tmp)?"), Role.DATA),
@@ -53,7 +53,7 @@ class DuckEngine(EmbeddedEngine):
     inside: ClassVar = {Role.LOG: Role.DATA, Role.INDEX: Role.DATA, Role.SYSTEM: Role.DATA}
     helped: ClassVar = True
     least_memory_bytes: ClassVar = 96 << 20
-    gaps: ClassVar = {
+    unsupported: ClassVar = {
         "log": "the log is made beside the database's file, and no setting moves it",
         "index": _ONE_FILE,
         "undo": "old versions of rows are kept in memory",

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise.engines.base import Limits
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,9 @@ class Opening:
 class Adapter(Protocol):
     """One database in the worker's process. Made without arguments, then opened once.
 
-    Methods may be called on several threads at once. They raise :class:`tierwise.errors.StatementError` or
-    :class:`tierwise.errors.TierwiseError`; anything else is reported with its first line.
+    Methods may be called on several threads at once. They raise
+    :class:`~tierwise.model.errors.StatementError`
+    or :class:`~tierwise.model.errors.TierwiseError`; anything else is reported with its first line.
     """
 
     special: Mapping[str, Callable[..., object]]

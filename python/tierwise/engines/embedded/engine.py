@@ -19,12 +19,12 @@ from tierwise.engines.embedded.clients import EmbeddedClients
 from tierwise.engines.embedded.link import WorkerLink
 from tierwise.engines.embedded.process import WorkerProcess
 from tierwise.engines.thread_waits import ThreadWaitProbe
-from tierwise.errors import TierwiseError
 from tierwise.host import page_cache, users
 from tierwise.host.cpu import process_cpu_s
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
-from tierwise.wait_sampling import WaitSampler
+from tierwise.results.wait_sampling import WaitSampler
 
 _END_TIMEOUT_S = 10
 

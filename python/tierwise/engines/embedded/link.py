@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 
 
 class WorkerLink:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tierwise.engines.embedded.link import WorkerLink
-from tierwise.errors import TierwiseError
 from tierwise.host import processes
 from tierwise.host.home import Home
 from tierwise.host.users import ServerUser
+from tierwise.model.errors import TierwiseError
 
 _POLL_S = 0.05
 

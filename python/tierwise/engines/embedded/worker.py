@@ -27,8 +27,8 @@ from typing import Any
 from tierwise import _core
 from tierwise.engines.base import Limits
 from tierwise.engines.embedded.adapter import Adapter, Opening
-from tierwise.errors import TierwiseError
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev/urandom")
 """What a library may read besides its own code: other libraries, time zones, the machine's size."""

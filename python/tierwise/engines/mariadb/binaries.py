@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.errors import TierwiseError
-from tierwise.spelling import did_you_mean
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import did_you_mean
 
 _ALSO_IN = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
 

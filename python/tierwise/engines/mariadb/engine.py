@@ -15,11 +15,11 @@ from tierwise.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.engines.mariadb.server import MariadbServer
 from tierwise.engines.mariadb.waits import MariadbWaitProbe
 from tierwise.engines.server_engine import ServerEngine
-from tierwise.errors import TierwiseError
 from tierwise.host import page_cache
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
-from tierwise.wait_sampling import WaitSampler
+from tierwise.results.wait_sampling import WaitSampler
 
 _DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
 """While the system's tables are made: whoever needs them has them written out afterwards."""
@@ -30,7 +30,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
 
     roles: ClassVar = frozenset({Role.LOG, Role.UNDO, Role.SYSTEM, Role.DATA, Role.TEMP, Role.ARCHIVE})
     dialect: ClassVar = "mysql"
-    gaps: ClassVar = {
+    unsupported: ClassVar = {
         Role.INDEX: "index pages lie in the file of their table",
         Role.DOUBLEWRITE: "the doublewrite buffer lies in the system's tablespace, ibdata1",
         "parallelism": "one thread works on a statement: InnoDB has no parallel query",

@@ -15,8 +15,8 @@ import pymysql
 from tierwise.engines.mariadb.binaries import MariadbBinaries
 from tierwise.engines.mariadb.files import DATABASE
 from tierwise.engines.server_process import ServerProcess
-from tierwise.errors import TierwiseError
 from tierwise.host.users import ServerUser
+from tierwise.model.errors import TierwiseError
 
 CLIENT = "tierwise_client"
 """Account of the load's sessions, by which they are told from others."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tierwise.engines.base import Limits
-from tierwise.errors import TierwiseError
-from tierwise.roles import Role
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 
 BINLOG = "binlog"
 """Begins the names of the files of the binary log."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from tierwise.engines.objects.operations import Kind, Operation, Value, parse_operation
 from tierwise.engines.objects.transaction import Locks, Store, Transaction
 from tierwise.engines.objects.verbs import VERBS, arranged, put
-from tierwise.errors import StatementError, TierwiseError
+from tierwise.model.errors import StatementError, TierwiseError
 
 _LOOK_AT_CLOCK_EVERY = 256
 _BATCH_ROWS = 5_000

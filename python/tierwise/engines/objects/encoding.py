@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgpack
 
 from tierwise.engines.objects.operations import Kind, Value
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 
 _OBJECTS, _INDEX, _KINDS = b"o", b"i", b"k"
 _SIGN = 1 << 63

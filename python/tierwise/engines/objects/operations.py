@@ -17,8 +17,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tierwise.errors import TierwiseError
-from tierwise.spelling import names_in, one_of
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import names_in, one_of
 
 Value = int | float | str | None
 """What a field may hold."""

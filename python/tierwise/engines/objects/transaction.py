@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from tierwise.errors import StatementError
+from tierwise.model.errors import StatementError
 
 Pair = tuple[bytes, bytes]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tierwise.engines.objects import encoding
 from tierwise.engines.objects.operations import Kind, Operation, Value
 from tierwise.engines.objects.transaction import Transaction
-from tierwise.errors import StatementError
+from tierwise.model.errors import StatementError
 
 Found = Iterator[list[Value]]
 """The fields of each object that was found or changed."""

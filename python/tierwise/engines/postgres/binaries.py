@@ -9,8 +9,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.errors import TierwiseError
 from tierwise.host.users import ServerUser, unreachable_part
+from tierwise.model.errors import TierwiseError
 
 _SYSTEM_ROOT = Path("/usr/lib/postgresql")
 

@@ -11,16 +11,16 @@ from tierwise.engines.base import Clients
 from tierwise.engines.postgres.binaries import Binaries, major_of
 from tierwise.engines.postgres.counters import read_counters, read_space
 from tierwise.engines.postgres.files import PostgresFiles
-from tierwise.engines.postgres.member import MEMBER_SETTINGS, LogMember
 from tierwise.engines.postgres.server import CLIENT, PostgresServer
 from tierwise.engines.postgres.settings import PostgresSettings, for_archive, for_limits
 from tierwise.engines.postgres.waits import PostgresWaitProbe
+from tierwise.engines.postgres.wal_receiver import MEMBER_SETTINGS, SynchronousWalReceiver
 from tierwise.engines.server_engine import ServerEngine
-from tierwise.errors import TierwiseError
 from tierwise.host import page_cache
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
-from tierwise.wait_sampling import WaitSampler
+from tierwise.results.wait_sampling import WaitSampler
 
 _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
 
@@ -30,7 +30,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
     dialect: ClassVar = "postgres"
-    gaps: ClassVar = {
+    unsupported: ClassVar = {
         Role.UNDO: "old versions of a row stay in its table: there is no undo",
         Role.DOUBLEWRITE: "whole pages are saved in the log itself, as full-page images",
     }
@@ -62,7 +62,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         self._version = binaries.version
         self._settings = PostgresSettings.split(name, settings or {})
         self._socket = (socket_dir, port)
-        self._member: LogMember | None = None
+        self._member: SynchronousWalReceiver | None = None
         self._files = PostgresFiles(lambda sql: self._known_server().query(sql))
 
     def start(self) -> None:
@@ -171,7 +171,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         self._initdb(server)
         self._make_client_and_tablespaces()
         if self._settings.log_members == 2:
-            self._member = LogMember(server, self._made.make_beside(Role.LOG, "log-member"))
+            self._member = SynchronousWalReceiver(server, self._made.make_beside(Role.LOG, "log-member"))
 
     def _initdb(self, server: PostgresServer) -> None:
         directories = self.directories

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from tierwise.errors import TierwiseError
-from tierwise.spelling import did_you_mean
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import did_you_mean
 
 _GRAVE = re.compile(
     r"(?:PANIC|FATAL):\s+(.*)|(?:initdb: error: |LOG:\s+(?=.* was terminated by signal))(.*)"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 
 ARCHIVED = ".archived"
 """Follows the name of a segment that was archived, which is otherwise that of the segment in the log."""

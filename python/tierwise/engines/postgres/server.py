@@ -15,9 +15,9 @@ import psycopg
 from tierwise.engines.postgres.binaries import Binaries
 from tierwise.engines.postgres.errors import explain, fix_for, grave_lines
 from tierwise.engines.server_process import ServerProcess
-from tierwise.errors import TierwiseError
 from tierwise.host import ledger
 from tierwise.host.users import ServerUser, give
+from tierwise.model.errors import TierwiseError
 
 SUPERUSER = "tierwise"
 CLIENT = "tierwise_client"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tierwise.engines.base import Limits
 from tierwise.engines.postgres.files import ARCHIVED
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
 
 _OURS = {
     "archive_command",

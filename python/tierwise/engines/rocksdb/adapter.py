@@ -17,9 +17,9 @@ from tierwise.engines.objects.transaction import Locks, Pair
 from tierwise.engines.rocksdb.files import read_options
 from tierwise.engines.rocksdb.group_commit import GroupCommit
 from tierwise.engines.rocksdb.options import CACHE, NamedOptions
-from tierwise.errors import TierwiseError
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
 
 _NO_LIMIT = 1 << 50
 _TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")

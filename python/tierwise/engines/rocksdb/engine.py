@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.engines.rocksdb import files as rocksdb_files
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 
 
 class RocksEngine(EmbeddedEngine):
@@ -31,7 +31,7 @@ class RocksEngine(EmbeddedEngine):
     )
     inside: ClassVar = {Role.INDEX: Role.DATA}
     least_memory_bytes: ClassVar = 48 << 20
-    gaps: ClassVar = {
+    unsupported: ClassVar = {
         "index": "entries of indexes are keys among the objects, in the same table files",
         "undo": "a transaction is kept in memory until it commits, so there is nothing to undo",
         "temp": "nothing is sorted or joined on disk",

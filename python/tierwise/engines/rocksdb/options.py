@@ -10,8 +10,8 @@ from pathlib import Path
 from rocksdict import Cache, Options
 
 from tierwise.engines.rocksdb.files import newest_options, read_options
-from tierwise.errors import TierwiseError
-from tierwise.spelling import did_you_mean
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import did_you_mean
 
 CACHE = "block_cache"
 """Size of the block cache in bytes: the one option that RocksDB's file leaves out."""

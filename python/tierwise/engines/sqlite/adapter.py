@@ -9,9 +9,9 @@ from typing import Any
 from tierwise import _core
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.sqlite import settings as sqlite_settings
-from tierwise.errors import StatementError
+from tierwise.model.errors import StatementError
+from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
-from tierwise.roles import Role
 
 _PLACED = (Role.DATA, Role.LOG, Role.DOUBLEWRITE, Role.TEMP, Role.SYSTEM)
 _WALK_S = 10

@@ -10,7 +10,7 @@ from typing import ClassVar
 from tierwise import _core
 from tierwise.engines.embedded.engine import EmbeddedEngine
 from tierwise.engines.sqlite.settings import check
-from tierwise.roles import Role
+from tierwise.model.roles import Role
 
 _ROLES = {
     "tierwise.db": Role.DATA,
@@ -29,7 +29,7 @@ class SqliteEngine(EmbeddedEngine):
     adapter: ClassVar = "tierwise.engines.sqlite.adapter:SqliteAdapter"
     package: ClassVar = "tierwise"
     inside: ClassVar = {Role.INDEX: Role.DATA}
-    gaps: ClassVar = {
+    unsupported: ClassVar = {
         "index": "tables and indexes are in one file",
         "undo": "a rollback journal, which has the role doublewrite, is all the undo there is",
         "archive": "the log is written over once it has been written to the database's file",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tierwise.engines.base import Limits
-from tierwise.errors import TierwiseError
-from tierwise.spelling import one_of
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import one_of
 
 _CACHE_SHARE = 4
 """One part of so many of the memory is for pages; the kernel's page cache takes the rest."""

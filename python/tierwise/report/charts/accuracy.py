@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import altair as alt
 
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, shape_legend
-from tierwise.validate import Pair, by
+from tierwise.validation import Pair, by
 
 _HEIGHT_PX = 560
 _FIGURES = ("measured", "predicted", "low", "high")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
+from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.comparison import TIMES, ratio_domain
@@ -19,7 +20,6 @@ from tierwise.report.charts.look import (
     shape_legend,
 )
 from tierwise.report.palette import placement_names
-from tierwise.statistics import Interval
 
 _WIDE_RANGE = 4
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, line_at_one, plot, row_axis
 from tierwise.report.palette import placement_names
 from tierwise.report.rows import Row
-from tierwise.statistics import Bound, Interval
 
 Datum = dict[str, object]
 TIMES = "format(datum.value, '~g') + '×'"

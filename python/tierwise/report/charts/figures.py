@@ -36,7 +36,7 @@ from tierwise.report.charts.volume import (
     requests_chart,
 )
 from tierwise.report.charts.waits import described_waits, waits_chart
-from tierwise.report.sweeps import Sweep
+from tierwise.report.sweeps import SweepResult
 
 Draw = Callable[[Comparison, Look], alt.LayerChart | None]
 Describe = Callable[[Comparison], str]
@@ -95,7 +95,7 @@ def figures_of(comparison: Comparison, chief_only: bool = False) -> dict[str, Fi
     }
 
 
-def figures_of_sweep(sweep: Sweep, baseline: str) -> dict[str, Figure]:
+def figures_of_sweep(sweep: SweepResult, baseline: str) -> dict[str, Figure]:
     """Whole runs over the setting, then the ratios of each placement's laps."""
     figures = [Figure("levels", described_levels(sweep), lambda look: levels_chart(sweep, baseline, look))]
     for number, placement in enumerate(dict.fromkeys(line.placement for line in sweep.lines), start=1):

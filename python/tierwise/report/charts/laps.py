@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import altair as alt
 
+from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.comparison import TIMES, Datum, ratio_domain
@@ -23,7 +24,6 @@ from tierwise.report.charts.look import (
 )
 from tierwise.report.laps import LapCell, LapRow, chief_laps
 from tierwise.report.palette import placement_names
-from tierwise.statistics import Bound, Interval
 
 _MOST_NORMALISED = 12
 

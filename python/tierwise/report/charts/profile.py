@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from tierwise.breakdown import Breakdown, ClassTime, Part
+from tierwise.model.roles import Role
+from tierwise.recording.breakdown import Breakdown, ClassTime, Part
 from tierwise.report import numbers
 from tierwise.report.charts.look import WIDE, Look, axis, finish, legend, plot, row_axis
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.profile_words import CLASS_NAMES, PART_NAMES
-from tierwise.roles import Role
 
 _PART_COLOURS: dict[Part, str] = {
     "cpu": "wait-cpu",

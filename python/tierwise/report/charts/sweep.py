@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import altair as alt
 
+from tierwise.model.statistics import Bound
 from tierwise.report import numbers
 from tierwise.report.charts.comparison import TIMES, Datum, ratio_domain
 from tierwise.report.charts.look import (
@@ -19,14 +20,13 @@ from tierwise.report.charts.look import (
     row_axis,
 )
 from tierwise.report.palette import placement_names
-from tierwise.report.sweeps import Sweep, SweepLine
-from tierwise.statistics import Bound
+from tierwise.report.sweeps import SweepLine, SweepResult
 
 _WIDE_RANGE = 4
 _MOST_ROWS = 40
 
 
-def levels_chart(sweep: Sweep, baseline: str, look: Look) -> alt.LayerChart | None:
+def levels_chart(sweep: SweepResult, baseline: str, look: Look) -> alt.LayerChart | None:
     """Whole runs over the swept values, a line a placement; what is slower with more is marked."""
     lines = [line for line in sweep.lines if line.lap is None and line.score is None]
     data = [datum for line in lines for datum in _points(line)]
@@ -89,7 +89,7 @@ def _level_axis(lines: list[SweepLine], title: str) -> tuple[alt.Y, alt.Axis, al
     return alt.Y("value:Q", scale=scale, axis=y_axis), y_axis, scale
 
 
-def ratios_chart(sweep: Sweep, placement: str, look: Look) -> alt.LayerChart | None:
+def ratios_chart(sweep: SweepResult, placement: str, look: Look) -> alt.LayerChart | None:
     """How many times faster than at the least value each lap and each score is, under one placement."""
     lines = [line for line in sweep.lines if line.placement == placement and (line.lap or line.score)]
     found = [
@@ -130,7 +130,7 @@ def ratios_chart(sweep: Sweep, placement: str, look: Look) -> alt.LayerChart | N
     return finish(layers, look, 84 + len(names) * (14 + 12 * len(values)), title, right_px=24)
 
 
-def described_levels(sweep: Sweep) -> str:
+def described_levels(sweep: SweepResult) -> str:
     """The same chart in words."""
     lines = [line for line in sweep.lines if line.lap is None and line.score is None]
     parts = [
@@ -145,7 +145,7 @@ def described_levels(sweep: Sweep) -> str:
     return f"Whole runs over {sweep.name}. {'; '.join(parts)}."
 
 
-def described_ratios(sweep: Sweep, placement: str) -> str:
+def described_ratios(sweep: SweepResult, placement: str) -> str:
     """The same chart in words."""
     parts = [
         f"{line.lap or line.score}: "

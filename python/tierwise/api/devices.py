@@ -1,0 +1,54 @@
+"""Devices from Python: profiles, their figures, simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tierwise.api.views import Rows
+from tierwise.device_models import profiles
+from tierwise.device_models.profiles import Profile
+from tierwise.device_models.simulation import Job, Simulation, simulate
+from tierwise.device_models.summary import DeviceSummary, summarize
+from tierwise.report.devices import devices_document
+
+
+class Device:
+    """A device on virtual time."""
+
+    def __init__(self, profile: Profile) -> None:
+        """Take a profile."""
+        self.profile = profile
+
+    def simulate(self, preset: str | None = None, **job: Any) -> Simulation:
+        """Put requests to the device's model.
+
+        Args:
+            preset: as ``randread-4k-qd32``.
+            job: further fields of :class:`~tierwise.device_models.simulation.Job`, such as ``count``,
+                ``requests`` (a file), ``precondition``.
+
+        Raises:
+            TierwiseError: an option that makes no sense, or a file that cannot be used.
+        """
+        return simulate(self.profile, Job(preset=preset, **job))
+
+
+def device(name_or_path: str | Path) -> Device:
+    """A device by the name of its profile, also a short one, or by the path of a TOML file."""
+    return Device(profiles.load(str(name_or_path)))
+
+
+def devices() -> Rows[DeviceSummary]:
+    """The device profiles that ship with tierwise, with figures found by simulating each."""
+    found = summarize([profiles.load(name) for name in profiles.names()])
+    rows = [
+        {
+            "device": one.name,
+            "kind": one.kind,
+            "capacity_bytes": one.capacity_bytes,
+            **one.figures.model_dump(),
+        }
+        for one in found
+    ]
+    return Rows(found, devices_document(found), "devices", rows)

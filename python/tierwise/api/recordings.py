@@ -1,0 +1,141 @@
+"""A recording from Python: what it says, where its time went, predictions, ranking, advice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from tierwise.advise import Advice, Goal, parse_budget_usd
+from tierwise.advise import advise as find_advice
+from tierwise.api.views import Rows, TableView, View
+from tierwise.model.placement import EVERYTHING, parse_place
+from tierwise.model.units import parse_size_bytes
+from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
+from tierwise.predict.savings import Savings
+from tierwise.predict.usability import Usability, usability
+from tierwise.recording import TABLES, About, Recording
+from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.report.advice import advice_document
+from tierwise.report.prediction import prediction_document, ranking_document
+from tierwise.report.profile import profile_document
+
+Place = Mapping[str, str] | str
+"""Role, or ``all``, to device; or the same as text: ``log=nvme-dc``."""
+
+
+class RecordedRun:
+    """An opened recording. It is replayed when the first prediction is asked for."""
+
+    def __init__(self, path: Path, *, fresh: bool = False) -> None:
+        """Open a recording.
+
+        Args:
+            path: its folder.
+            fresh: new devices are as on their first day, not in the state of long use.
+
+        Raises:
+            TierwiseError: no recording, or a damaged or newer one.
+        """
+        self._recording = Recording.open(path)
+        self._fresh = fresh
+
+    @property
+    def info(self) -> About:
+        """What the recording says of itself."""
+        return self._recording.about
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is known against every result from it."""
+        return self._recording.warnings
+
+    @cached_property
+    def tables(self) -> Mapping[str, TableView]:
+        """Each table by its name (columns: docs/recording.md). ``requests`` are the block requests."""
+        connection = self._recording.connect()
+        found = {name: TableView(connection.table(name)) for name in TABLES}
+        return {**found, "requests": found["blocks"]}
+
+    @property
+    def usability(self) -> Usability:
+        """Whether predictions from it can be trusted within their intervals, and why not."""
+        return usability(self._predictor)
+
+    def breakdown(self) -> View[Breakdown]:
+        """Where the time went, by class of threads and by role."""
+        found = break_down(self._recording.path)
+        document = profile_document(found, Savings(), self.warnings, self.info.devices)
+        return View(found, document, "profile")
+
+    def predict(self, place: Place | None = None, **machine: Any) -> Prediction:
+        """Predict the recorded work on another machine.
+
+        Args:
+            place: what moves where; nothing if not given.
+            machine: fields of :class:`~tierwise.predict.Scenario`, such as ``cores``, ``clients``,
+                ``memory`` (as ``48G``), ``rate_per_s``, ``growth``.
+
+        Raises:
+            TierwiseError: an unknown role or device, or a recording without work in it.
+        """
+        return self.predict_many([place or {}], **machine)[0]
+
+    def predict_many(self, places: Sequence[Place], **machine: Any) -> Rows[Prediction]:
+        """Predict several placements, as :meth:`predict` does each."""
+        from tierwise.report.charts.prediction import answers_chart  # slow to import
+
+        answers = self._predictor.predict([_scenario(place, machine) for place in places])
+        document = prediction_document(self._predictor.run, self._predictor.as_recorded, answers)
+        chart = answers_chart(self._predictor.as_recorded, answers)
+        return Rows(answers, document, "prediction", [_row(answer) for answer in answers], chart)
+
+    def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
+        """Rank every placement over some devices, as ``tierwise predict --devices``."""
+        ranking = rank(self._predictor, list(devices), _scenario({}, machine))
+        document = ranking_document(self._predictor.run, self._predictor.as_recorded, ranking)
+        return View(ranking, document, "ranking")
+
+    def advise(
+        self, devices: Sequence[str], budget: str | None = None, goal: str | None = None
+    ) -> View[Advice]:
+        """Advise what to move first.
+
+        Args:
+            devices: candidates.
+            budget: US dollars for all of them, as ``50/month``.
+            goal: as ``tps=2000`` or ``p99=5ms``.
+        """
+        budget_usd = None if budget is None else parse_budget_usd(budget)
+        wanted = None if goal is None else Goal.parse(goal)
+        advice = find_advice(self._predictor, list(devices), budget_usd, wanted)
+        return View(advice, advice_document(advice), "advice")
+
+    @cached_property
+    def _predictor(self) -> Predictor:
+        return Predictor.open(self._recording.path, fresh=self._fresh)
+
+
+def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun:
+    """Open the recording in a folder; see :class:`RecordedRun`."""
+    return RecordedRun(Path(path), fresh=fresh)
+
+
+def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
+    fields = dict(machine)
+    if "memory" in fields:
+        fields["memory_bytes"] = parse_size_bytes(fields.pop("memory"), "memory")
+    return Scenario(placement=parse_place(place) if isinstance(place, str) else dict(place), **fields)
+
+
+def _row(answer: Prediction) -> dict[str, Any]:
+    """One prediction in plain values; a role that stays where it was recorded has no column."""
+    row: dict[str, Any] = {name: answer.scenario.placement[name] for name in answer.scenario.placement}
+    row.setdefault(EVERYTHING, "recorded")
+    for name in ("rate_per_s", "speedup", "elapsed_s", "p50_us", "p95_us", "p99_us"):
+        figure = getattr(answer, name)
+        row |= {name: figure and figure.value, f"{name}_low": figure and figure.low}
+        row[f"{name}_high"] = figure and figure.high
+    row["refused"] = answer.refused.message if answer.refused else None
+    return row

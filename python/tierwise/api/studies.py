@@ -1,0 +1,108 @@
+"""Studies from Python: loaded, changed, run, compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tierwise import studies
+from tierwise.api.views import Rows
+from tierwise.model.errors import TierwiseError
+from tierwise.model.progress import ProgressCallback
+from tierwise.report.answer import build_answer
+from tierwise.report.tables import answer_document
+from tierwise.results import RunResult, StudyInfo
+from tierwise.results.files import read_results, read_study_info
+from tierwise.studies import runner
+from tierwise.studies.options import StudyOptions
+
+
+class Study:
+    """A study that can be changed and run."""
+
+    def __init__(self, study: studies.Study) -> None:
+        """Take what was read."""
+        self.study = study
+
+    def override(self, **options: Any) -> Study:
+        """The same study with some options changed.
+
+        Args:
+            options: fields of :class:`~tierwise.studies.options.StudyOptions`, such as ``clients``,
+                ``quick``, ``placements``, ``place``, ``set``.
+        """
+        return Study(StudyOptions(**options).applied_to(self.study))
+
+    def run(
+        self, output: str | Path, *, seed: int | None = None, progress: ProgressCallback | None = None
+    ) -> Results:
+        """Run it; an interrupted run is resumed.
+
+        Args:
+            output: directory for results.
+            seed: of the order of runs; random if not given.
+            progress: told of each run.
+        """
+        observer = _Observer(progress or (lambda _: None))
+        return Results(runner.run_study(self.study, Path(output), observer, seed))
+
+
+class Results:
+    """The results of a study."""
+
+    def __init__(self, directory: Path) -> None:
+        """Read them.
+
+        Raises:
+            TierwiseError: if they are missing or not what a study writes.
+        """
+        self.directory = directory
+        self.info: StudyInfo = read_study_info(directory / runner.STUDY_FILE)
+        self.runs: list[RunResult] = read_results(directory / runner.RESULTS_FILE)
+
+    def compare(self, baseline: str | None = None) -> Rows[RunResult]:
+        """The answer: each placement against a baseline, the study's own if none is given.
+
+        Raises:
+            TierwiseError: no such placement.
+        """
+        if baseline is not None and baseline not in self.info.placements:
+            known = ", ".join(self.info.placements)
+            raise TierwiseError(f"no placement {baseline!r}", f"use one of {known}")
+        info = self.info if baseline is None else self.info.model_copy(update={"baseline": baseline})
+        rows = [
+            {
+                "placement": run.placement,
+                "repeat": run.repeat,
+                "status": run.status,
+                "elapsed_s": run.elapsed_s,
+                **{f"setting_{name}": value for name, value in run.setting.items()},
+            }
+            for run in self.runs
+        ]
+        return Rows(self.runs, answer_document(build_answer(self.runs, info)), self.info.name, rows)
+
+
+def load_study(name_or_path: str | Path) -> Study:
+    """A study by its name, or by the path of a TOML file."""
+    return Study(studies.load(str(name_or_path)))
+
+
+def open_results(directory: str | Path) -> Results:
+    """The results of a study that ran."""
+    found = Path(directory)
+    latest = found / runner.LATEST
+    return Results(latest if latest.is_dir() else found)
+
+
+class _Observer:
+    """Tells a callback what a run of a study tells its observer."""
+
+    def __init__(self, progress: ProgressCallback) -> None:
+        self._progress = progress
+
+    def __getattr__(self, name: str) -> Any:
+        def tell(*what: object) -> None:
+            self._progress(f"{name.replace('_', ' ')}: {', '.join(map(str, what[:1]))}")
+
+        return tell

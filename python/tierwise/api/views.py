@@ -1,0 +1,130 @@
+"""Answers that show themselves: as text, as HTML in a notebook, and as data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tierwise.report.document import Document
+from tierwise.report.render import to_html, to_html_page, to_markdown
+
+if TYPE_CHECKING:
+    import altair
+    import duckdb
+
+T = TypeVar("T")
+
+
+class View(Generic[T]):
+    """An answer: ``data`` has its values, the view shows them."""
+
+    def __init__(self, data: T, document: Document, title: str) -> None:
+        """Nothing is computed.
+
+        Args:
+            data: the values.
+            document: how people read them.
+            title: of a page.
+        """
+        self.data = data
+        self._document = document
+        self._title = title
+
+    def __str__(self) -> str:
+        """The answer as Markdown."""
+        return to_markdown(self._document)
+
+    def _repr_html_(self) -> str:
+        """The answer in a notebook."""
+        return str(to_html(self._document))
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one page that opens offline."""
+        Path(path).write_text(to_html_page(self._document, self._title), "utf-8")
+
+
+class Rows(View[Sequence[T]]):
+    """Several answers, a row each."""
+
+    def __init__(
+        self,
+        data: Sequence[T],
+        document: Document,
+        title: str,
+        rows: Sequence[Mapping[str, Any]],
+        chart: altair.LayerChart | None = None,
+    ) -> None:
+        """As a view, with plain values for data frames and a chart, if there is one."""
+        super().__init__(data, document, title)
+        self._rows, self._chart = rows, chart
+
+    def __len__(self) -> int:
+        """Number of answers."""
+        return len(self.data)
+
+    def __getitem__(self, number: int) -> T:
+        """One answer."""
+        return self.data[number]
+
+    def __iter__(self) -> Iterator[T]:
+        """All answers in order."""
+        return iter(self.data)
+
+    def to_pandas(self) -> Any:
+        """A data frame of pandas, which must be installed."""
+        import pandas
+
+        return pandas.DataFrame([dict(row) for row in self._rows])
+
+    def to_polars(self) -> Any:
+        """A data frame of polars, which must be installed."""
+        import polars
+
+        return polars.DataFrame([dict(row) for row in self._rows])
+
+    def plot(self) -> altair.LayerChart | None:
+        """A chart of the answers, which a notebook draws; ``None`` if these have none."""
+        return self._chart
+
+
+class TableView:
+    """One table of a recording: a DuckDB relation with ``to_pandas`` and ``to_polars``."""
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        """Nothing is read before it is used."""
+        self.relation = relation
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is the relation's (``filter``, ``aggregate``, ``fetchall``); relations are views again."""
+        found = getattr(self.relation, name)
+        return _viewed(found) if callable(found) else found
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self.relation.shape[0])
+
+    def to_pandas(self) -> Any:
+        """A data frame of pandas, which must be installed."""
+        return self.relation.df()
+
+    def to_polars(self) -> Any:
+        """A data frame of polars, which must be installed."""
+        return self.relation.pl()
+
+    def _repr_html_(self) -> str:
+        """The first rows in a notebook."""
+        from tierwise.report.document import table
+
+        found = table(self.relation.columns, [])
+        for row in self.relation.limit(20).fetchall():
+            found.add(*map(str, row))
+        return str(to_html([found]))
+
+
+def _viewed(method: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any, **named: Any) -> Any:
+        found = method(*arguments, **named)
+        return TableView(found) if isinstance(found, type(method.__self__)) else found  # type: ignore[attr-defined]
+
+    return call

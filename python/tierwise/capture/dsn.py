@@ -1,0 +1,96 @@
+"""Where a database is reached for its counters: by a file or the environment if it needs a password."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import parse_qs, urlsplit
+
+from tierwise.model.errors import TierwiseError
+
+VARIABLE = "TIERWISE_DSN"
+"""The environment variable that holds a DSN."""
+Kind = Literal["postgresql", "mysql"]
+"""Which protocol it is spoken to by."""
+_SCHEMES: dict[str, Kind] = {
+    "postgresql": "postgresql",
+    "postgres": "postgresql",
+    "mysql": "mysql",
+    "mariadb": "mysql",
+}
+_KEYWORD = re.compile(r"\s*\w+\s*=")
+_PASSWORD_KEYWORD = re.compile(r"(^|\s)password\s*=", re.IGNORECASE)
+_EXAMPLE = "write for example postgresql://user@host/database or mysql://user@host:3306/database"
+_FOR_OTHERS = 0o077
+
+
+@dataclass(frozen=True)
+class Dsn:
+    """A data source name."""
+
+    kind: Kind
+    text: str = field(repr=False)
+    """May hold a password: never printed, never stored."""
+
+
+def find(argument: str | None, file: Path | None) -> Dsn | None:
+    """The DSN of an option, else of a file, else of the environment; ``None`` if none is given.
+
+    Raises:
+        TierwiseError: one that is none, a password on the command line, or a file that others may read.
+    """
+    if argument is not None and file is not None:
+        raise TierwiseError("both --dsn and --dsn-file are given", "give one of them")
+    if argument is not None:
+        dsn = parse(argument, "--dsn")
+        if _has_password(dsn.text):
+            raise TierwiseError(
+                "--dsn: a password on the command line is seen by every user of the machine",
+                f"put the DSN into {VARIABLE} or into a file for --dsn-file",
+            )
+        return dsn
+    if file is not None:
+        return parse(_content(file), "--dsn-file")
+    text = os.environ.get(VARIABLE, "")
+    return parse(text, VARIABLE) if text else None
+
+
+def parse(text: str, what: str) -> Dsn:
+    """Tell which engine a DSN is for.
+
+    Raises:
+        TierwiseError: naming ``what`` but not the text, if it is neither a URL nor PostgreSQL's keywords.
+    """
+    text = text.strip()
+    scheme, mark, _ = text.partition("://")
+    if mark and scheme in _SCHEMES:
+        return Dsn(_SCHEMES[scheme], text)
+    if not mark and _KEYWORD.match(text):
+        return Dsn("postgresql", text)
+    raise TierwiseError(f"{what}: no DSN that tierwise knows", _EXAMPLE)
+
+
+def _has_password(text: str) -> bool:
+    if "://" not in text:
+        return _PASSWORD_KEYWORD.search(text) is not None
+    try:
+        parts = urlsplit(text)
+        return parts.password is not None or "password" in parse_qs(parts.query)
+    except ValueError:
+        return True
+
+
+def _content(file: Path) -> str:
+    try:
+        with file.open(encoding="utf-8") as opened:
+            mode = os.fstat(opened.fileno()).st_mode
+            content = opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise TierwiseError(f"--dsn-file: cannot read {file}: {reason}", "name a readable file") from None
+    if mode & _FOR_OTHERS:
+        raise TierwiseError(f"--dsn-file: other users may read {file}", f"run chmod 600 {file}")
+    return content

@@ -1,0 +1,112 @@
+"""What the engine itself counted while it was recorded: transactions, log bytes, pages.
+
+Each reading has a connection of its own, so that no session of ours is open while events are taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tierwise.capture import mysql_counters, postgres_counters
+from tierwise.capture.counter_reading import Reading, UnreadableError
+from tierwise.capture.dsn import VARIABLE, Dsn
+from tierwise.capture.rules import Rules
+from tierwise.model.errors import TierwiseError
+
+_READERS: Mapping[str, Callable[[str], Reading]] = {
+    "postgresql": postgres_counters.read,
+    "mysql": mysql_counters.read,
+}
+_TRANSACTIONS: Mapping[str, Callable[[Mapping[str, int]], int]] = {
+    "postgresql": postgres_counters.transactions,
+    "mysql": mysql_counters.transactions,
+}
+_NO_COUNTS = "transactions are counted from the events alone"
+
+
+@dataclass
+class EngineCounters:
+    """Differences of counters, summed over the windows of a recording."""
+
+    dsn: Dsn
+    _before: Reading | None = None
+    _sums: dict[str, int] = field(default_factory=dict)
+    _warning: str | None = None
+
+    @classmethod
+    def connect(cls, dsn: Dsn, rules: Rules) -> EngineCounters:
+        """Try the connection.
+
+        Args:
+            dsn: of the recorded server.
+            rules: of its engine.
+
+        Raises:
+            TierwiseError: if the DSN is for another engine, or the counters cannot be read now.
+        """
+        if dsn.kind != rules.counters:
+            raise TierwiseError(
+                f"a DSN of {dsn.kind} is given, and {rules.engine} is recorded",
+                f"give its own, or none: unset {VARIABLE}",
+            )
+        try:
+            _READERS[dsn.kind](dsn.text)
+        except UnreadableError as error:
+            raise TierwiseError(
+                f"the engine's counters cannot be read: {error.detail}",
+                "check the DSN and the rights of its user",
+            ) from None
+        return cls(dsn)
+
+    def begin(self) -> None:
+        """A window of the recording begins."""
+        self._before = self._read()
+
+    def end(self) -> None:
+        """It ends: what the counters rose by is added. No error if none was begun."""
+        before, self._before = self._before, None
+        if before is None or (after := self._read()) is None:
+            return
+        if before.origin != after.origin or any(
+            after.counts[name] < count for name, count in before.counts.items()
+        ):
+            self._give_up("its statistics were reset, or it was restarted, while it was recorded")
+            return
+        for name, count in after.counts.items():
+            self._sums[name] = self._sums.get(name, 0) + count - before.counts[name]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Name -> what the counter rose by; empty if it could not be read throughout."""
+        return {} if self._warning else dict(self._sums)
+
+    @property
+    def transactions(self) -> int | None:
+        """Transactions that ended, committed or rolled back; ``None`` if they were not counted."""
+        return _TRANSACTIONS[self.dsn.kind](self._sums) if self.counts else None
+
+    @property
+    def warnings(self) -> list[str]:
+        """Why there are no counts, if so: one sentence, which names neither host nor user."""
+        return [self._warning] if self._warning else []
+
+    def _read(self) -> Reading | None:
+        if self._warning is not None:
+            return None
+        try:
+            return _READERS[self.dsn.kind](self.dsn.text)
+        except UnreadableError as error:
+            self._give_up(error.reason)
+            return None
+
+    def _give_up(self, reason: str) -> None:
+        self._warning = f"the engine's counters were not used: {reason}; {_NO_COUNTS}"
+
+
+def described(counters: EngineCounters | None) -> dict[str, Any]:
+    """The parts of ``about.json`` that counters give."""
+    if counters is None:
+        return {}
+    return {"counters": counters.counts, "transactions": counters.transactions}

@@ -1,0 +1,103 @@
+"""What is to be known of a recorded file: its role, its device, its size, and where its blocks lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tierwise.capture.devices import Devices
+from tierwise.capture.extents import KnownExtents
+from tierwise.model.roles import Role
+
+RoleOf = Callable[[str], Role | None]
+Facts = dict[str, Any]
+"""``role, device, size_bytes, extents`` of a file."""
+
+_DELETED = " (deleted)"
+_MOST_LINKS = 40
+
+
+class FileFacts:
+    """Answers the recorder's questions about files, by their paths as the recorded processes see them."""
+
+    def __init__(self, devices: Devices, role_of: RoleOf, root: Path = Path("/")) -> None:
+        """Prepare.
+
+        Args:
+            devices: takes note of each device that is met.
+            role_of: role of a file by its path.
+            root: of the recorded processes' file system, ``/proc/PID/root`` for a container's.
+        """
+        self._devices, self._role_of, self._root = devices, role_of, root
+        self._extents = KnownExtents()
+
+    def resolve(self, paths_json: str, earlier: Mapping[str, Facts]) -> str:
+        """A JSON list of paths answered by a list of :data:`Facts`: those of earlier, or else of now."""
+        return json.dumps([earlier.get(path) or self.of(path) for path in json.loads(paths_json)])
+
+    def snapshot(self, paths: Iterable[str]) -> dict[str, Facts]:
+        """What is true of these files now: later they may be gone, or their names be those of others."""
+        return {path.removesuffix(_DELETED): self.of(path) for path in paths}
+
+    def of(self, path: str) -> Facts:
+        """Facts of one file; of a socket or what is no regular file, that there are none."""
+        nothing: Facts = {"role": None, "device": None, "size_bytes": 0, "extents": []}
+        if not path.startswith("/"):
+            return nothing
+        seen = path.removesuffix(_DELETED)
+        place = within(self._root, seen)
+        status = _status(place)
+        if status is not None and not stat.S_ISREG(status.st_mode):
+            return nothing
+        # A link may lead from a directory whose name says nothing to one that was chosen for a role.
+        role = self._role_of("/" + str(place.relative_to(self._root))) or self._role_of(seen)
+        device = self._device(place, status, role)
+        wanted = device is not None and role is not None and self._devices.known[device].tells_places
+        extents = self._extents.of(place, status) if wanted and status is not None else []
+        return {
+            "role": None if role is None else str(role),
+            "device": device,
+            "size_bytes": 0 if status is None else status.st_size,
+            "extents": [[device, *extent] for extent in extents],
+        }
+
+    def _device(self, place: Path, status: os.stat_result | None, role: Role | None) -> int | None:
+        """That of the file, or, when it is gone, of the nearest directory that is there."""
+        there, found = place, status
+        while found is None and there != self._root:
+            there = there.parent
+            found = _status(there)
+        return None if found is None else self._devices.index_of(found.st_dev, there, role)
+
+
+def within(root: Path, path: str) -> Path:
+    """Where a path leads for a process with that root: the kernel would follow absolute links from ours."""
+    resolved, rest, followed = root, list(reversed(Path(path).parts[1:])), 0
+    while rest:
+        part = rest.pop()
+        if part == "..":
+            resolved = resolved if resolved == root else resolved.parent
+            continue
+        try:
+            link = (resolved / part).readlink()
+        except OSError:
+            resolved /= part
+            continue
+        followed += 1
+        if followed > _MOST_LINKS:
+            return resolved / part
+        if link.is_absolute():
+            resolved, link = root, link.relative_to("/")
+        rest.extend(reversed(link.parts))
+    return resolved
+
+
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,125 @@
+"""The counters of MariaDB and MySQL, of the whole server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pymysql
+from pymysql.constants import ER
+
+from tierwise.capture.counter_reading import DENIED, LOST, MALFORMED, REFUSED, Reading, UnreadableError
+
+_TIMEOUT_S = 5
+_PORT = 3306
+_DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR}
+_DATA_STATEMENTS = (
+    "Com_select",
+    "Com_insert",
+    "Com_insert_select",
+    "Com_update",
+    "Com_update_multi",
+    "Com_delete",
+    "Com_delete_multi",
+    "Com_replace",
+    "Com_replace_select",
+    "Com_load",
+)
+_STATUS = "SHOW GLOBAL STATUS"
+_INNODB_TRANSACTIONS = """
+    SELECT coalesce(sum(count), 0), count(*) FROM information_schema.innodb_metrics
+    WHERE name IN ('trx_rw_commits', 'trx_ro_commits', 'trx_nl_ro_commits', 'trx_rollbacks')
+      AND status = 'enabled'
+"""
+_ALL_ENABLED = 4
+
+
+def read(dsn: str) -> Reading:
+    """One reading.
+
+    Raises:
+        UnreadableError: with the reason.
+    """
+    try:
+        options = _options(dsn)
+    except ValueError:
+        raise UnreadableError(MALFORMED, MALFORMED) from None  # the message would repeat parts of it
+    try:
+        with pymysql.connect(**options) as connection, connection.cursor() as cursor:
+            cursor.execute(_STATUS)
+            status = dict(cursor.fetchall())
+            innodb = _innodb_transactions(cursor)
+    except (pymysql.MySQLError, OSError) as error:
+        raise _unreadable(error) from None
+    requests = _count(status, "Innodb_buffer_pool_read_requests")
+    reads = _count(status, "Innodb_buffer_pool_reads")
+    counts = {
+        "commits": _count(status, "Com_commit"),
+        "rollbacks": _count(status, "Com_rollback"),
+        "data_statements": sum(_count(status, name) for name in _DATA_STATEMENTS),
+        "engine_commits": _count(status, "Handler_commit"),
+        "page_hits": max(0, requests - reads),
+        "page_reads": reads,
+        "log_bytes": _count(status, "Innodb_os_log_written"),
+    }
+    if innodb is not None:
+        counts["innodb_transactions"] = innodb
+    # A restart sets the counters back, and so does FLUSH STATUS: each has a clock of its own.
+    uptime_s = _count(status, "Uptime")
+    flushed_s = uptime_s - int(status.get("Uptime_since_flush_status", uptime_s))
+    return Reading(counts, f"{flushed_s} {innodb is None}")
+
+
+def transactions(counts: Mapping[str, int]) -> int:
+    """Transactions that ended.
+
+    InnoDB's own counters tell, where they are switched on. Else they are the commits and rollbacks that
+    clients ask for; where there are none, every statement commits by itself. ``Handler_commit`` is no count
+    of them: it counts each statement within a transaction, and with a binary log each commit twice.
+    """
+    if "innodb_transactions" in counts:
+        return counts["innodb_transactions"]
+    return counts["commits"] + counts["rollbacks"] or counts["data_statements"]
+
+
+def _innodb_transactions(cursor: Any) -> int | None:
+    """What InnoDB counts itself; ``None`` where it does not, or this user may not see it."""
+    try:
+        cursor.execute(_INNODB_TRANSACTIONS)
+        ((count, enabled),) = cursor.fetchall()
+    except pymysql.MySQLError:
+        return None
+    return int(count) if enabled == _ALL_ENABLED else None
+
+
+def _options(dsn: str) -> dict[str, Any]:
+    """Of ``mysql://user:password@host:port/database?unix_socket=/path``."""
+    parts = urlsplit(dsn)
+    asked = parse_qs(parts.query)
+    (socket,) = asked.get("unix_socket", asked.get("socket", [""]))
+    return {
+        "host": parts.hostname or "localhost",
+        "port": parts.port or _PORT,
+        "user": unquote(parts.username) if parts.username else None,
+        "password": unquote(parts.password or ""),
+        "database": unquote(parts.path.strip("/")) or None,
+        "unix_socket": socket or None,
+        "connect_timeout": _TIMEOUT_S,
+        "read_timeout": _TIMEOUT_S,
+        "autocommit": True,
+    }
+
+
+def _count(status: Mapping[str, str], name: str) -> int:
+    return int(status.get(name, 0))
+
+
+def _unreadable(error: Exception) -> UnreadableError:
+    detail = str(error.args[-1]) if error.args else type(error).__name__
+    code = error.args[0] if error.args else None
+    if code in _DENIED:
+        return UnreadableError(DENIED, detail)
+    if isinstance(error, pymysql.err.ProgrammingError):
+        return UnreadableError(REFUSED, detail)
+    return UnreadableError(LOST, detail)

@@ -1,0 +1,106 @@
+"""Rules that say what an engine's files and threads are for: those that ship, and a user's own."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.roles import Role
+from tierwise.model.shipped import DATA
+from tierwise.model.suggestions import one_of
+
+_SHIPPED = DATA / "rules"
+_SUFFIX = ".toml"
+_WORKING_DIRECTORY = "working directory"
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The rules of one engine, with their text, which the recorder reads too."""
+
+    file: str
+    text: str
+    parsed: _core.Rules
+
+    @property
+    def engine(self) -> str:
+        """Name of the engine."""
+        return self.parsed.engine
+
+    @property
+    def settings(self) -> list[str]:
+        """Names of the engine's settings that matter to prediction."""
+        return list(tomllib.loads(self.text).get("settings", []))
+
+    @property
+    def works_in_data_directory(self) -> bool:
+        """Whether the working directory of a server is its data directory."""
+        return tomllib.loads(self.text).get("data_directory") == _WORKING_DIRECTORY
+
+    @property
+    def counters(self) -> str | None:
+        """Kind of DSN by which the engine's counters are read; ``None`` if tierwise reads none of it."""
+        kind = tomllib.loads(self.text).get("counters")
+        return None if kind is None else str(kind)
+
+    @property
+    def warning(self) -> str | None:
+        """What a recording must say of rules that nobody has tried; ``None`` if somebody has."""
+        if self.parsed.tested is not None:
+            return None
+        return f"the rules for {self.engine} follow documented file names and were not tried with a server"
+
+    def role_of(self, path: str) -> Role | None:
+        """Role of a file by its path; ``None`` for what is no part of the database."""
+        role = self.parsed.role_of(path)
+        return None if role is None else Role(role)
+
+
+def names() -> list[str]:
+    """Engines that have rules here."""
+    return sorted(entry.name.removesuffix(_SUFFIX) for entry in _SHIPPED.iterdir() if _is_rules(entry.name))
+
+
+def load(name: str) -> Rules:
+    """The rules of an engine by its name, or those in a file of one's own.
+
+    Raises:
+        TierwiseError: if there are none of that name, or the file cannot be read or used.
+    """
+    if name.endswith(_SUFFIX):
+        return _read(Path(name))
+    if name not in names():
+        raise TierwiseError(
+            f"there are no rules for engine {name!r}", f"{one_of(name, names())}, or a TOML file"
+        )
+    return _shipped(name)
+
+
+def of_program(program: str) -> Rules | None:
+    """The rules of the engine whose processes have that name, if there are any."""
+    return next((rules for rules in map(_shipped, names()) if program in rules.parsed.programs), None)
+
+
+@cache
+def _shipped(name: str) -> Rules:
+    return _parse(_SHIPPED.joinpath(name + _SUFFIX).read_text("utf-8"), name + _SUFFIX)
+
+
+def _read(path: Path) -> Rules:
+    return _parse(read_text(path, "name a readable file of rules"), str(path))
+
+
+def _parse(text: str, file: str) -> Rules:
+    try:
+        return Rules(file, text, _core.Rules(text, file))
+    except ValueError as error:
+        raise TierwiseError(*error.args) from None
+
+
+def _is_rules(name: str) -> bool:
+    return name.endswith(_SUFFIX)

@@ -1,0 +1,76 @@
+"""A database that runs already is recorded for a time and left as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tierwise.capture.engine_counters import EngineCounters
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.session import Session
+from tierwise.capture.target import Target
+from tierwise.host import ledger, priority
+from tierwise.model.progress import ProgressCallback
+
+
+@dataclass(frozen=True)
+class Enough:
+    """When a recording may end before its longest time.
+
+    Attributes:
+        is_usable: judges what was recorded by now, a directory.
+        longest_s: the recording ends after this time in any case.
+    """
+
+    is_usable: Callable[[Path], bool]
+    longest_s: float
+
+
+def record_running(
+    target: Target,
+    out: Path,
+    schedule: Schedule,
+    progress: ProgressCallback,
+    counters: EngineCounters | None = None,
+    enough: Enough | None = None,
+) -> dict[str, Any]:
+    """Record by the schedule; Ctrl-C ends the recording early, and what was taken by then is kept.
+
+    Args:
+        target: what is recorded.
+        out: directory of the recording, to be made or empty.
+        schedule: when events are taken.
+        say: told of what happens.
+        counters: of the engine itself.
+        enough: records for the schedule's time again and again until this says so.
+
+    Returns:
+        What the recording says of itself.
+
+    Raises:
+        TierwiseError: if nothing can be recorded, or the directory has something in it.
+    """
+    with Session(target, out, schedule, progress, counters) as session:
+        try:
+            session.run()
+            while enough is not None and not _is_enough(session, enough, out.parent, progress):
+                session.run(seconds=min(schedule.seconds or _WINDOW_S, enough.longest_s - session.elapsed_s))
+        except KeyboardInterrupt:
+            session.stop()
+        return session.finish()
+
+
+_WINDOW_S = 60.0
+_LEAST_WINDOW_S = 1.0
+
+
+def _is_enough(session: Session, enough: Enough, beside: Path, progress: ProgressCallback) -> bool:
+    """Judge what was taken by now, where more could be taken; in time that others do not want."""
+    if not session.alive or enough.longest_s - session.elapsed_s < _LEAST_WINDOW_S:
+        return True
+    progress(f"judging what {session.elapsed_s:.0f} s gave")
+    with ledger.directory("tierwise-judged", parent=beside) as directory, priority.lowered():
+        session.snapshot(directory / "recording")
+        return enough.is_usable(directory / "recording")

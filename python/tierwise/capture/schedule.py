@@ -1,0 +1,73 @@
+"""When a recording takes events: bursts spread over the run, with time between them that is not recorded."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tierwise.model.errors import TierwiseError
+
+DEFAULT_DUTY = "1/10"
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Bursts of ``burst_s`` seconds, ``duty`` of the time, for ``seconds`` or until told to stop.
+
+    With a duty of 1 there is one burst, all the time.
+    """
+
+    seconds: float | None = 60.0
+    duty: float = 0.1
+    burst_s: float = 0.5
+    two_speed: bool = False
+    """In every other burst flushes of the log take longer."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no schedule.
+
+        Raises:
+            TierwiseError: naming the option.
+        """
+        if not 0 < self.duty <= 1:
+            raise TierwiseError(
+                f"--duty: {self.duty:g} is no share of the time", "use a fraction such as 1/10"
+            )
+        if self.seconds is not None and not 0 < self.seconds <= 7 * 86_400:
+            raise TierwiseError(f"--for: {self.seconds:g} s", "use more than 0 s and at most a week")
+        if not 0.01 <= self.burst_s <= 60:
+            raise TierwiseError(f"--burst: {self.burst_s:g} s", "use 0.01 to 60 s")
+
+    def gaps_s(self) -> Iterator[float]:
+        """Time before each burst, in seconds, without end: by chance, but one burst in each period.
+
+        A burst at the same point of every period could always meet, or miss, what happens as regularly.
+        """
+        chance = random.Random(_SEED)
+        room_s = self.burst_s / self.duty - self.burst_s
+        rest_s = 0.0
+        while True:
+            before_s = room_s * chance.uniform(0.25, 0.75)
+            yield rest_s + before_s
+            rest_s = room_s - before_s
+
+
+def parse_duty(text: str) -> float:
+    """A duty from text such as ``1/10``, ``0.1`` or ``10%``.
+
+    Raises:
+        TierwiseError: if it is none.
+    """
+    try:
+        percent = text.endswith("%")
+        duty = float(Fraction(text.removesuffix("%"))) / (100 if percent else 1)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise TierwiseError(
+            f"--duty: {text!r} is no share of the time", "use a fraction such as 1/10"
+        ) from None
+    if not 0 < duty <= 1:
+        raise TierwiseError(f"--duty: {text} is no share of the time", "use more than 0 and at most 1")
+    return duty

@@ -1,0 +1,286 @@
+"""One recording: attached, taken in bursts, decoded, described, detached."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from tierwise import _core
+from tierwise.capture import about, rates
+from tierwise.capture.data_directory import data_directory_bytes
+from tierwise.capture.decoder import Burst, Decoder
+from tierwise.capture.devices import Devices
+from tierwise.capture.engine_counters import EngineCounters, described
+from tierwise.capture.event_cost import measure_event_cpu_ns
+from tierwise.capture.facts import FileFacts
+from tierwise.capture.schedule import Schedule
+from tierwise.capture.target import Target
+from tierwise.capture.two_speed import SlowLog
+from tierwise.host import ledger
+from tierwise.host.files import open_files
+from tierwise.host.tracing import Tracing
+from tierwise.model.errors import TierwiseError
+from tierwise.model.progress import ProgressCallback
+from tierwise.recording import close_to_others, make_folder
+
+_BUFFER_MB = 32
+_BURST_BUFFER_MB = 16
+"""Bursts are kept in memory and read without delay; and the kernel takes 10 µs for each 4 KB it gives."""
+_LONGEST_S = 7 * 86_400.0
+_CLIENTS_SHOW_WITHIN_S = 0.1
+_LOOKS_EACH_S = 0.2
+"""How often it is seen whether the target still runs."""
+
+_NO_COMPARISON = {"rate_ratio": 1.0, "rate_ratio_low": 0.0, "rate_ratio_high": 2.0}
+
+
+class Session:
+    """A target under recording, until :meth:`finish`; as a context manager it always detaches."""
+
+    def __init__(
+        self,
+        target: Target,
+        out: Path,
+        schedule: Schedule,
+        progress: ProgressCallback,
+        counters: EngineCounters | None = None,
+    ) -> None:
+        """Attach; nothing is traced yet.
+
+        Args:
+            target: what is recorded.
+            out: directory of the recording, to be made or empty.
+            schedule: when events are taken.
+            say: told of what happens.
+            counters: of the engine itself, read as each window begins and ends.
+
+        Raises:
+            TierwiseError: if the directory has something in it, or nothing can be traced here.
+        """
+        self._target, self._schedule, self._say, self._out = target, schedule, progress, out
+        self._stopping = threading.Event()
+        self._delay_us = 0.0
+        self._processes_bytes = 0
+        self._finished = False
+        self._counters = counters
+        self._elapsed_s = 0.0
+        self._ends_s = 0.0
+        self._gaps_s = schedule.gaps_s()
+        self._bursts = 0
+        with ExitStack() as undo:
+            tracing = undo.enter_context(Tracing.open())
+            make_folder(out)
+            undo.callback(self._discard_unfinished)
+            host = _core.measure_host()
+            self._event_cpu_ns = measure_event_cpu_ns(tracing)
+            self._devices = Devices(target.mounts_of)
+            self._devices.meet_all()
+            self._facts = FileFacts(self._devices, target.role_of, target.root)
+            for file in open_files(target.processes()):
+                self._facts.of(str(file.path))
+            self._about = about.prepared(target) | {"host": host and json.loads(host)}
+            self._seen = [ledger.Identity.of(pid) for pid in target.processes()]
+            spool = undo.enter_context(ledger.directory("tierwise-spool", parent=out.parent))
+            self._recorder = _core.Recorder(json.dumps(self._options(tracing, spool)))
+            undo.callback(self._recorder.close)
+            self._decoder = Decoder(self._recorder, self._facts)
+            undo.callback(self._abandon_decoding)
+            undo.callback(self._recorder.close)  # first of all, tracing ends
+            self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
+            self._pids = target.processes()
+            self._meter = rates.RateMeter(lambda: rates.waits_of(self._pids))
+            self._undo = undo.pop_all()
+
+    def run(self, begun: Callable[[], None] = lambda: None, seconds: float | None = None) -> None:
+        """Take bursts by the schedule until its time is over, :meth:`stop` is called, or the target ends.
+
+        May be called again, for a further window of the same recording.
+
+        Args:
+            begun: called when time begins to count: with a duty of 1, when events are taken.
+            seconds: length of the window, in place of the schedule's.
+        """
+        if self._counters is not None:
+            self._counters.begin()
+        began_s = time.monotonic()
+        length_s = self._schedule.seconds if seconds is None else seconds
+        self._ends_s = began_s + (_LONGEST_S if length_s is None else length_s)
+        self._meter.restart()
+        try:
+            self._take_bursts(begun)
+        finally:
+            self._elapsed_s += time.monotonic() - began_s
+            if self.alive:
+                self._meter.end(recorded=False)
+            if self._counters is not None:
+                self._counters.end()
+
+    def _take_bursts(self, begun: Callable[[], None]) -> None:
+        if self._schedule.duty < 1:
+            begun()
+            if self._target.clients is None and self.alive:
+                self._recorder.find_clients(_CLIENTS_SHOW_WITHIN_S)
+        while not self._wait(next(self._gaps_s)):
+            try:
+                self.begin_burst(slow_s=self._burst_s if self._bursts % 2 == 1 else None)
+            except TierwiseError:
+                if self.alive:
+                    raise
+                return  # The target ended just now.
+            try:
+                if self._bursts == 1 and self._schedule.duty == 1:
+                    begun()
+                self._wait(self._burst_s)
+            finally:
+                self.end_burst()
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait, less if the recording is over by then; gives whether it is."""
+        until_s = min(time.monotonic() + seconds, self._ends_s)
+        while not self._stopping.is_set() and self.alive:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                return until_s >= self._ends_s
+            self._stopping.wait(min(left_s, _LOOKS_EACH_S))
+        return True
+
+    def begin_burst(self, slow_s: float | None = None) -> None:
+        """Take events from now on, of whatever processes the target has now.
+
+        Args:
+            slow_s: for how long the log is to be slow, if the schedule has two speeds.
+        """
+        self._bursts += 1
+        self._pids = self._target.processes()
+        self._recorder.set_processes(self._pids)
+        if self._target.clients is not None:
+            self._recorder.set_clients(self._target.clients())
+        self._delay_us = 0.0
+        if self._slow_log is not None and slow_s is not None:
+            self._delay_us = self._slow_log.begin(slow_s)
+        self._meter.end(recorded=False)
+        self._recorder.begin()
+
+    def end_burst(self) -> None:
+        """Take no more events until the next."""
+        told = json.loads(self._recorder.end(self._delay_us))
+        self._pids = self._target.processes()
+        held = about.processes_bytes(self._pids)
+        self._processes_bytes = max(self._processes_bytes, held)
+        self._meter.end(recorded=True)
+        if self._slow_log is not None:
+            self._slow_log.end()
+        self._decoder.burst_ended(Burst(told["bytes"], told["paths"]))
+        self._say(f"recording: {told['events']:,} events in the last burst")
+
+    def stop(self) -> None:
+        """End a burst under way and take no more; may be called from any thread."""
+        self._stopping.set()
+
+    def finish(self, transactions: int | None = None, elapsed_s: float | None = None) -> dict[str, Any]:
+        """Detach, decode what is left, write the recording; gives what it says of itself.
+
+        Args:
+            transactions: done in the time of the recording, if known.
+            elapsed_s: that time; that of all windows when left out.
+        """
+        self._say("decoding")
+        self._decoder.finish()
+        told = self._told(transactions, self._elapsed_s if elapsed_s is None else elapsed_s)
+        self._say("writing")
+        made: dict[str, Any] = json.loads(self._recorder.finish(json.dumps(told)))
+        close_to_others(self._out)
+        self._finished = True
+        return made
+
+    def snapshot(self, directory: Path) -> None:
+        """Write what was taken by now as a recording of its own; between two windows."""
+        self._decoder.finish()
+        told = self._told(None, self._elapsed_s)
+        self._recorder.snapshot(json.dumps(told), directory)
+        self._decoder = Decoder(self._recorder, self._facts)
+
+    def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
+        """What the recording says of itself, but for what the bursts tell."""
+        told = {
+            **self._about,
+            "machine": {**self._about["machine"], "processes_bytes": self._processes_bytes},
+            "duration_s": elapsed_s,
+            "transactions": transactions,
+            "cost": self._cost(),
+            "devices": about.devices_json(self._devices),
+            "data_directory_bytes": self._data_directory_bytes(),
+        }
+        warnings = [*told["warnings"], *about.warnings_of(self._devices)]
+        if self._counters is None:
+            return told | {"warnings": warnings}
+        return told | described(self._counters) | {"warnings": [*warnings, *self._counters.warnings]}
+
+    def _data_directory_bytes(self) -> int | None:
+        pids = self._target.processes()
+        if not pids or not self._target.rules.works_in_data_directory:
+            return None
+        return data_directory_bytes(pids[0], self._target.root)
+
+    def __enter__(self) -> Self:
+        """Give the session."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Detach, and leave nothing behind but the recording."""
+        self._undo.close()
+
+    def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
+        return {
+            "directory": str(self._out),
+            "tracefs": str(tracing.mount),
+            "instance": tracing.instance,
+            "spool_dir": str(spool),
+            "pids": self._target.processes(),
+            "disk_server_pids": self._target.disk_servers(),
+            "root": "" if self._target.root == Path("/") else str(self._target.root),
+            "engine": self._target.rules.engine,
+            "rules": self._target.rules.text,
+            "rules_file": self._target.rules.file,
+            "buffer_mb": _BURST_BUFFER_MB if self._schedule.duty < 1 else _BUFFER_MB,
+            "clients": True,
+            "devices": [{"stretches": list(map(vars, one.stretches))} for one in self._devices.known],
+        }
+
+    def _cost(self) -> dict[str, Any]:
+        """What recording cost; where there is nothing to compare with, what one event takes all the same.
+
+        With a duty of 1 there is no time beside a burst in which the same work went on.
+        """
+        spans = self._meter.spans if self._schedule.duty < 1 else []
+        known = rates.cost_of(spans, self._event_cpu_ns)
+        return known or {**_NO_COMPARISON, "event_cpu_ns": self._event_cpu_ns}
+
+    def _abandon_decoding(self) -> None:
+        """A snapshot has put another decoder in the place of the first."""
+        self._decoder.abandon()
+
+    def _discard_unfinished(self) -> None:
+        """What has no ``about.json`` is no recording, and would stand in the way of the next."""
+        if not self._finished:
+            shutil.rmtree(self._out, ignore_errors=True)
+
+    @property
+    def alive(self) -> bool:
+        """Whether one of the processes that were there at the begin still runs."""
+        return any(process is not None and process.alive for process in self._seen)
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time that was recorded in all windows, bursts and what is between them."""
+        return self._elapsed_s
+
+    @property
+    def _burst_s(self) -> float:
+        return self._schedule.burst_s if self._schedule.duty < 1 else _LONGEST_S

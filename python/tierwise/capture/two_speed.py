@@ -1,0 +1,57 @@
+"""A log that is slowed for the time of a burst, so that a recording shows the work at two speeds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Self
+
+from tierwise.capture.devices import Devices
+from tierwise.host import ledger
+from tierwise.host.disk.disk import EmulatedDisk
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+
+_ADDED_US = 4000.0
+"""What a flush is to take longer: about half a turn of a disk."""
+_MOST_FACTOR = 1e5
+_AT_MOST_LATE_S = 30.0
+"""A burst may begin so late, on a busy machine; its end ends the slow phase anyway."""
+_SETTLES_S = 0.2
+"""What was under way at the old speed is over by then."""
+
+
+@dataclass
+class SlowLog:
+    """The emulated disk that the log is on; whatever else is on it is slowed with it."""
+
+    disk: EmulatedDisk
+    partition: str
+
+    @classmethod
+    def of(cls, devices: Devices) -> Self:
+        """Find it.
+
+        Raises:
+            TierwiseError: if the log is on no emulated disk.
+        """
+        logs = {f"/dev/{device.name}" for device in devices.known if Role.LOG in device.roles}
+        for entry in ledger.entries("disk"):
+            for part in entry.facts["partitions"]:
+                if part["loop"] in logs:
+                    return cls(EmulatedDisk.find(entry.name), part["name"])
+        raise TierwiseError("--two-speed: the log is on no emulated disk", "leave the option out")
+
+    def begin(self, seconds: float) -> float:
+        """Slow the disk for a time; gives by how much a flush takes longer, in µs; 0 before the first."""
+        flush = self.disk.stats().partitions[self.partition].flush_latency
+        if flush is None or flush.mean_us <= 0:
+            return 0.0
+        factor = min(1 + _ADDED_US / flush.mean_us, _MOST_FACTOR)
+        self.disk.slow(factor, seconds + _AT_MOST_LATE_S)
+        time.sleep(_SETTLES_S)
+        return (factor - 1) * flush.mean_us
+
+    def end(self) -> None:
+        """Back to the disk's own speed."""
+        self.disk.slow(1, 0)

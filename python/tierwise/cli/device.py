@@ -1,0 +1,45 @@
+"""``tierwise device``: profiles, what their models do, and real devices measured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tierwise.cli import device_import, probe, simulate
+from tierwise.cli.output import Format, FormatOption, show
+from tierwise.device_models import profiles
+from tierwise.device_models import summary as device_summary
+from tierwise.report.devices import devices_document
+from tierwise.report.document import Block, Text
+
+app = typer.Typer(no_args_is_help=True, help="List, show, simulate, import and probe devices.")
+
+
+@app.command("list")
+def list_(format: FormatOption = Format.TEXT) -> None:
+    """List the device profiles that ship with tierwise, with figures found by simulating each."""
+    summaries = device_summary.summarize([profiles.load(name) for name in profiles.names()])
+    found = [summary.model_dump(mode="json") for summary in summaries]
+    show(devices_document(summaries), {"devices": found}, "devices", format)
+
+
+@app.command("show")
+def show_(
+    device: Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")],
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Print a profile whole, with the source of every number, the profiles it builds on, and its figures."""
+    profile = profiles.load(device)
+    summaries = device_summary.summarize([profile])
+    texts = {profile.name: profile.text, **profile.library}
+    blocks: list[Block] = [Text(profile.text.rstrip())]
+    for name, text in profile.library.items():
+        blocks.append(Text(f"# ---- {name}, which the profile refers to ----\n{text.rstrip()}"))
+    found = {"devices": [summary.model_dump(mode="json") for summary in summaries], "texts": texts}
+    show([*blocks, *devices_document(summaries)], found, "devices", format)
+
+
+app.command()(simulate.simulate)
+app.command("import")(device_import.import_)
+app.command("probe")(probe.probe)

@@ -1,0 +1,108 @@
+"""``tierwise device simulate``: what a device would do, on virtual time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tierwise.cli.options import Duration, FixedSeed, duration_s
+from tierwise.cli.output import Format, FormatOption, show
+from tierwise.device_models import profiles
+from tierwise.device_models.profiles import Profile
+from tierwise.device_models.simulation import Job, Simulation
+from tierwise.device_models.simulation import simulate as run_simulation
+from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.results.measurements import Latency
+
+_MISSING = "–"
+
+
+def simulate(
+    device: Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")],
+    *,
+    requests: Annotated[
+        Path | None,
+        typer.Option(help="CSV file with op (R, W, F or D), lbn, sectors, and maybe think_ms or arrival_us"),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="instead: randread-4k, randwrite-8k-qd32, log-append-8k, mixed70-4k, …")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option(min=1, max=10**9, help="requests of the preset", show_default="100000")
+    ] = None,
+    duration: Duration = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, max=65_536, help="requests outstanding at a time")
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open", help="requests arrive at arrival_us")] = False,
+    precondition: Annotated[
+        str, typer.Option(help="what it went through: fresh, sequential, random or random:SHARE")
+    ] = "fresh",
+    seed: FixedSeed = 0,
+    times: Annotated[Path | None, typer.Option(help="CSV file to write the time of each request to")] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Simulate a device with the requests of a file or of a preset, and say how long they take."""
+    profile = profiles.load(device)
+    job = Job(
+        requests=requests,
+        preset=preset,
+        count=count,
+        virtual_s=duration_s(duration, "--duration"),
+        depth=depth,
+        open=open_,
+        precondition=precondition,
+        seed=seed,
+        times=times,
+    )
+    found = run_simulation(profile, job)
+    show(_document(profile, found), found.model_dump(mode="json"), "simulation", format)
+
+
+def _document(device: Profile, found: Simulation) -> list[Block]:
+    """Number and service times by kind of request, then the figures of the whole."""
+    ops = table([""], ["count", "mean ms", "p50", "p95", "p99", "p99.9", "max", "per s", "MB/s"])
+    for name, op in found.ops.items():
+        ops.add(name, *_times(op), figure(op.per_second, _whole), figure(op.mb_per_s, _tenths))
+    if len(found.ops) > 1:
+        ops.add("all", *_times(found), _MISSING, figure(found.mb_per_s, _tenths))
+    totals = table(["figure", "value"], [])
+    for label, value in _figures(found):
+        totals.add(label, value)
+    return [Text(f"{device.name}: {device.summary}", Tone.HEADLINE), ops, totals]
+
+
+def _times(of: Latency) -> list[Cell]:
+    times_us = (of.mean_us, of.p50_us, of.p95_us, of.p99_us, of.p999_us, of.max_us)
+    return [figure(of.count, _whole), *(figure(time_us / 1e3, _milliseconds) for time_us in times_us)]
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _tenths(value: float) -> str:
+    return f"{value:,.1f}"
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:,.3f}"
+
+
+def _figures(found: Simulation) -> list[tuple[str, str]]:
+    amplification = found.write_amplification
+    figures = [
+        ("virtual time", f"{found.virtual_s:,.3f} s, {found.busy_share:.1%} of it busy"),
+        ("reads and writes", f"{found.iops:,.0f} per s"),
+        ("write amplification", _MISSING if amplification is None else f"{amplification:.3f}"),
+        ("erases", f"{found.erases:,}"),
+        ("simulated", f"{found.requests_per_cpu_s:,.0f} requests per CPU-second"),
+    ]
+    if found.compared is not None:
+        compared = found.compared
+        means = f"mean {compared.model_mean_us / 1e3:,.3f} ms for {compared.measured_mean_us / 1e3:,.3f} ms"
+        error = f"demerit {compared.demerit:.2%}, request by request {compared.each:.1%}"
+        figures.append(("against measured times", f"{means}, {error}"))
+    return figures

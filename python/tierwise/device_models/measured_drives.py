@@ -1,0 +1,36 @@
+"""Drives as others measured them: geometry (JSON) and seek times (CSV), made into a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+
+_FIX = "give a file of the form that docs/models.md describes"
+
+
+def import_drive(geometry: Path, seek: Path) -> str:
+    """Return the text of the profile for a drive.
+
+    Args:
+        geometry: JSON with the surfaces, zones, mechanics, cache and overheads of a drive.
+        seek: CSV with the columns ``distance_cylinders,seek_ms``.
+
+    Raises:
+        TierwiseError: a file that cannot be read, or whose line or field is not as it should be.
+    """
+    texts = {"geometry": _read(geometry), "seek": _read(seek)}
+    try:
+        text = _core.import_drive(texts["geometry"], texts["seek"])
+    except ValueError as error:
+        which, problem = error.args
+        raise TierwiseError(f"{geometry if which == 'geometry' else seek}: {problem}", _FIX) from None
+    profiles.parse(text, geometry)
+    return text
+
+
+def _read(file: Path) -> str:
+    return read_text(file, "give a readable text file")

@@ -1,0 +1,144 @@
+"""Device profiles: the parameters of one device, each with its source, from a TOML file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.device_models.profile_names import full_name
+from tierwise.model.errors import TierwiseError
+from tierwise.model.file_names import path_in
+from tierwise.model.input_files import read_text
+from tierwise.model.shipped import DATA
+
+FOLDER = DATA / "devices"
+
+_REFERRING_KEYS = ("like", "member")
+"""Keys of a profile whose values are names of other profiles."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A validated profile.
+
+    Attributes:
+        name: stem of its file.
+        kind: ``hdd``, ``ssd``, ``ram``, ``array`` or ``volume``.
+        summary: one line for people.
+        capacity_bytes: addressable size.
+        write_cache: whether a completed write may be lost with the power until a flush.
+        usd_per_gb_month: of 10^9 bytes for a month, a purchase spread over five years; ``None``: not known.
+        endurance_tb_written: what its maker lets the host write, in 10^12 bytes; ``None``: not known.
+        sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
+        text: the file's text.
+        file: the file.
+        library: texts of the profiles that it refers to, by name.
+        core: the compiled profile.
+    """
+
+    name: str
+    kind: str
+    summary: str
+    capacity_bytes: int
+    write_cache: bool
+    usd_per_gb_month: float | None
+    endurance_tb_written: float | None
+    sources: dict[str, str]
+    text: str
+    file: Path
+    library: Mapping[str, str]
+    core: _core.Profile = field(repr=False, compare=False)
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """Keys whose numbers are estimates."""
+        return tuple(key for key, text in self.sources.items() if text.startswith("estimated:"))
+
+    def usd_per_month(self, size_bytes: int) -> float | None:
+        """Price of a month with ``size_bytes`` in use: what is rented by size, what is bought whole."""
+        return self.core.usd_per_month(size_bytes)
+
+
+def names() -> list[str]:
+    """Names of the profiles that ship, in alphabetical order."""
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def texts() -> dict[str, str]:
+    """Texts of the profiles that ship, by name: what a profile from elsewhere may refer to."""
+    return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
+
+
+def is_path(name_or_path: str) -> bool:
+    """Whether it is the path of a profile's file, not the name of a profile that ships."""
+    path = Path(name_or_path)
+    return path.suffix == ".toml" or len(path.parts) > 1
+
+
+def load(name_or_path: str) -> Profile:
+    """Load a profile that ships by its name, also a short one, or any by the path of its TOML file.
+
+    Raises:
+        TierwiseError: unknown name, unreadable file or a profile that is not valid.
+    """
+    file = _file_of(name_or_path)
+    return parse(read_text(file, "give a readable TOML file"), file)
+
+
+def parse(text: str, file: Path) -> Profile:
+    """Check the text of a profile; ``file`` gives its name and stands in errors.
+
+    Raises:
+        TierwiseError: naming the file, the key and what is allowed.
+    """
+    library: dict[str, str] = {}
+    _collect_references(text, file.parent, library)
+    try:
+        core = _core.parse_profile(text, str(file), library)
+    except ValueError as error:
+        message, fix = error.args
+        raise TierwiseError(message, fix) from None
+    return Profile(
+        name=core.name,
+        kind=core.kind,
+        summary=core.summary,
+        capacity_bytes=core.capacity_bytes,
+        write_cache=core.write_cache,
+        usd_per_gb_month=core.usd_per_gb_month,
+        endurance_tb_written=core.endurance_tb_written,
+        sources=dict(core.sources),
+        text=text,
+        file=file,
+        library=library,
+        core=core,
+    )
+
+
+def _collect_references(text: str, folder: Path, library: dict[str, str]) -> None:
+    """Add the profiles that a text refers to, and those they refer to; what cannot be read is left out.
+
+    A name is first looked for beside the file that refers to it, then among those that ship.
+    """
+    for name in _references(text) - library.keys():
+        for file in (path_in(folder, f"{name}.toml"), path_in(FOLDER, f"{name}.toml")):
+            if file.is_file():
+                library[name] = read_text(file, "give a readable TOML file")
+                _collect_references(library[name], file.parent, library)
+                break
+
+
+def _references(text: str) -> set[str]:
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return set()
+    return {name for key in _REFERRING_KEYS if isinstance(name := table.get(key), str)}
+
+
+def _file_of(name_or_path: str) -> Path:
+    if is_path(name_or_path):
+        return Path(name_or_path)
+    return FOLDER / f"{full_name(name_or_path, names())}.toml"

@@ -1,0 +1,1 @@
+"""The live emulated disk: its server, partitions, counters and faults."""

@@ -1,0 +1,287 @@
+"""Emulated disks: a device model as a real block device, with real file systems on it.
+
+A disk is cut into partitions. Each has its own loop device, file system, mount and counters; all of them
+share one model: one head, one queue, one cache.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from tierwise.device_models.profiles import Profile
+from tierwise.host import ledger
+from tierwise.host.clean import clean_before
+from tierwise.host.disk import config as disk_config
+from tierwise.host.disk import control as disk_control
+from tierwise.host.disk import faults as disk_faults
+from tierwise.host.disk import place as disk_place
+from tierwise.host.disk import server as disk_server
+from tierwise.host.disk import stats as disk_stats
+from tierwise.host.disk import teardown as disk_teardown
+from tierwise.host.disk.faults import CutReport, Faults, Precondition
+from tierwise.host.disk.path import measure_path_us
+from tierwise.host.disk.request import WHOLE, Partition, checked_partitions, mount_points, require_unused
+from tierwise.host.disk.stats import DiskStats
+from tierwise.model.errors import TierwiseError
+
+__all__ = [
+    "WHOLE",
+    "CutReport",
+    "DiskStats",
+    "EmulatedDisk",
+    "Faults",
+    "Partition",
+    "all_disks",
+]
+
+
+@dataclass
+class EmulatedDisk:
+    """An emulated disk that is up; as a context manager it takes itself down."""
+
+    entry: ledger.Entry
+    mounts: Mapping[str, Path]
+    """Mount point of each partition."""
+    _server: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @classmethod
+    def up(
+        cls,
+        name: str,
+        profile: Profile,
+        partitions: Sequence[Partition],
+        mount_dir: Path,
+        seed: int = 0,
+        owner: Literal["caller", "server"] = "caller",
+        *,
+        path_us: float | None = None,
+        precondition: Precondition = "fresh",
+        lies_about_flush: bool = False,
+        faults: Faults | None = None,
+    ) -> Self:
+        """Make a disk, its file systems and its mounts: all of them, or nothing.
+
+        Each partition is mounted at ``mount_dir/NAME``; a single one called ``WHOLE``, at ``mount_dir``.
+
+        Args:
+            name: unique on this machine.
+            profile: the model and its parameters.
+            partitions: in order of their sectors; on a hard disk the first are the outermost.
+            mount_dir: a directory that is empty or not there yet.
+            seed: of everything random in the model.
+            owner: whose death lets :func:`tierwise.host.clean.clean` take the disk down.
+            path_us: latency of loop and FUSE to make good; measured when left out.
+            precondition: what the device went through before: nothing, or every sector written once, or
+                overwritten at random until nothing changes any more.
+            lies_about_flush: acknowledge flushes at once and keep the data volatile.
+            faults: what goes wrong, from the moment that the disk is up.
+
+        Raises:
+            TierwiseError: naming what is wrong or missing; nothing is left behind.
+        """
+        parts = checked_partitions(name, profile, partitions)
+        disk_faults.require_possible(profile, lies_about_flush, precondition)
+        commands = (faults or Faults()).commands(sum(part.size_bytes for part in parts))
+        points = mount_points(parts, mount_dir.absolute())
+        clean_before(lambda _: None)
+        require_unused(mount_dir.absolute())
+        home = disk_teardown.home_of(name)
+        described = {
+            "profile": profile.name,
+            "model": profile.kind,
+            "rotates": disk_place.rotates(profile),
+            "partitions": [],
+        }
+        entry = ledger.add("disk", name, home=str(home), made=[], **described)
+        disk = cls(entry, points)
+        try:
+            start = {"seed": seed, "precondition": precondition, "lies_about_flush": lies_about_flush}
+            disk._make(profile, parts, start, path_us)
+            for command, arguments in commands:
+                disk._ask(command, **arguments)
+            if owner == "server":
+                disk.entry = disk.entry.update(owner=ledger.Identity(**disk.entry.facts["server"]))
+        except BaseException:
+            disk._undo()
+            raise
+        return disk
+
+    @classmethod
+    def find(cls, name: str) -> Self:
+        """The disk of that name, made by whichever process.
+
+        Raises:
+            TierwiseError: if there is none.
+        """
+        entry = ledger.find("disk", name)
+        if entry is None:
+            known = ", ".join(entry.name for entry in ledger.entries("disk")) or "none is up"
+            raise TierwiseError(f"there is no disk {name!r}", f"tierwise disk list ({known})")
+        return cls(entry, {part["name"]: Path(part["mount"]) for part in entry.facts["partitions"]})
+
+    def set_timing(self, on: bool) -> None:
+        """Answer at the model's pace (``True``), or at once, for instance while tables are loaded."""
+        self._ask("timing", on=on)
+
+    def stats(self) -> DiskStats:
+        """Counters since the last reset.
+
+        Raises:
+            TierwiseError: if the server does not answer, or the disk is still being made.
+        """
+        return disk_stats.from_answer(self._refreshed(), self._ask("stats"))
+
+    def reset_stats(self) -> None:
+        """Start all counters from zero."""
+        self._ask("reset_stats")
+
+    def cut(self, *, keep_random: bool = False, seed: int = 0, remount: bool = True) -> CutReport:
+        """Cut the power, and serve what is left on the medium.
+
+        What was completed and flushed is there; so is what a drive without a volatile write cache had
+        completed. All else is lost, or with ``keep_random`` a random subset of its sectors is kept.
+        Requests inside fail, and whoever has a file open gets errors from now on. Then each partition gets
+        a new loop device and is mounted at the same place, where its file system recovers.
+
+        Args:
+            keep_random: keep a subset of the unflushed sectors, which may tear and reorder writes.
+            seed: decides the subset.
+            remount: whether to call :meth:`remount`.
+
+        Raises:
+            TierwiseError: if a file system cannot be mounted again.
+        """
+        report = CutReport.model_validate(self._ask("cut", keep_random=seed if keep_random else None)["cut"])
+        if remount:
+            self.remount()
+        return report
+
+    def remount(self) -> None:
+        """Take all partitions from their users and mount them anew.
+
+        Raises:
+            TierwiseError: if a file system cannot be mounted; the others are.
+        """
+        with ledger.locked():
+            placed = self._refreshed().facts["partitions"]
+            disk_place.let_go(self._home, placed)
+            placed = disk_place.attach_again(self._home, placed, self.entry.facts["rotates"])
+            self.entry = self.entry.update(partitions=placed)
+            disk_place.mount_again(placed)
+
+    def fail(self, *, after_s: float | None = None, after_requests: int | None = None) -> None:
+        """Let the device die, at once or later: every request then gets an error, until it is down."""
+        self._ask("fail", **disk_faults.fail(after_s, after_requests))
+
+    def slow(self, factor: float, for_s: float) -> None:
+        """Let the device take ``factor`` times as long for whatever it does, for ``for_s`` seconds."""
+        self._ask("slow", **disk_faults.slow(factor, for_s))
+
+    def make_unreadable(self, first: int, last: int, partition: str | None = None) -> None:
+        """Let reads of sectors of a partition fail, until something is written there.
+
+        Args:
+            first: in sectors of 512 bytes from the start of the partition.
+            last: is unreadable too.
+            partition: its name; the first when left out.
+        """
+        placed = self._refreshed().facts["partitions"]
+        names = [part["name"] for part in placed]
+        name = names[0] if partition is None else partition
+        if name not in names:
+            raise TierwiseError(
+                f"disk {self.entry.name!r} has no partition {name!r}", f"use {', '.join(names)}"
+            )
+        index = names.index(name)
+        start_bytes = sum(part["size_bytes"] for part in placed[:index])
+        self._ask("unreadable", **disk_faults.unreadable(first, last, placed[index], start_bytes))
+
+    def down(self) -> None:
+        """Unmount and remove everything. It is no error if the server has died or all is gone.
+
+        Raises:
+            TierwiseError: if another process owns the disk, or one still uses it.
+        """
+        owner = self.entry.owner
+        if owner.alive and owner.pid not in (ledger.Identity.mine().pid, self.entry.facts["server"]["pid"]):
+            raise TierwiseError(
+                f"disk {self.entry.name!r} belongs to process {owner.pid}", "end that process"
+            )
+        with ledger.locked():
+            self._undo()
+
+    def __enter__(self) -> Self:
+        """Give the disk."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Take the disk down."""
+        self.down()
+
+    def _ask(self, command: str, **arguments: Any) -> dict[str, Any]:
+        return disk_control.ask(self._control_socket, command, **arguments)
+
+    def _refreshed(self) -> ledger.Entry:
+        """The entry as it is now, for another process may have cut the power."""
+        self.entry = ledger.find("disk", self.entry.name) or self.entry
+        if not self.entry.facts["partitions"]:
+            raise TierwiseError(f"disk {self.entry.name!r} is still being made", "ask again in a second")
+        return self.entry
+
+    @property
+    def _home(self) -> Path:
+        return Path(self.entry.facts["home"])
+
+    @property
+    def _control_socket(self) -> Path:
+        return disk_teardown.control_socket(self._home)
+
+    def _undo(self) -> None:
+        # An interrupt may have come between the ledger's being written and our hearing of it.
+        disk_teardown.take_down(ledger.find("disk", self.entry.name) or self.entry)
+
+    def _make(
+        self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any], path_us: float | None
+    ) -> None:
+        self._start_server(profile, parts, start)
+        self.set_timing(False)
+        self._make_directories()
+        rotates = self.entry.facts["rotates"]
+        placed = [disk_place.place(self._home, part, self.mounts[part.name], rotates) for part in parts]
+        self.entry = self.entry.update(partitions=placed)
+        measured_us = measure_path_us(Path(placed[0]["loop"])) if path_us is None else path_us
+        self._ask("path", us=measured_us)
+        self.set_timing(True)
+        self.reset_stats()
+
+    def _start_server(self, profile: Profile, parts: Sequence[Partition], start: dict[str, Any]) -> None:
+        config = disk_config.write(self._home, self.entry.name, profile, parts, start)
+        log = self._home / "log"
+        self._server = disk_server.spawn(config, log)
+        identity = ledger.Identity.of(self._server.pid)
+        if identity is not None:
+            self.entry = self.entry.update(server=vars(identity))
+        disk_server.await_socket(self._server, self._control_socket, log, f"disk {self.entry.name!r}")
+
+    def _make_directories(self) -> None:
+        wanted = {parent for point in self.mounts.values() for parent in (point, *point.parents)}
+        missing = sorted(path for path in wanted if not path.exists())
+        self.entry = self.entry.update(made=[str(path) for path in missing])
+        for path in missing:
+            path.mkdir(exist_ok=True)
+
+
+def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
+    """Counters of every disk whose server answers, and where the others are mounted, by name."""
+    answering: list[DiskStats] = []
+    dead: dict[str, list[Path]] = {}
+    for entry in ledger.entries("disk"):
+        try:
+            answering.append(EmulatedDisk.find(entry.name).stats())
+        except TierwiseError:
+            dead[entry.name] = [Path(part["mount"]) for part in entry.facts.get("partitions", [])]
+    return answering, dead

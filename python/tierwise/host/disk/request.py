@@ -1,0 +1,74 @@
+"""What is asked of an emulated disk, and what is refused before anything is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.device_models.profiles import Profile
+from tierwise.host import doctor, mounts
+from tierwise.model.errors import HostError, TierwiseError
+
+WHOLE = "disk"
+"""Name of a single partition that is mounted at the directory itself."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
+_ALIGNMENT_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A part of an emulated disk. ``size_bytes`` is rounded down to a multiple of 4096."""
+
+    name: str
+    size_bytes: int
+    fs: str = "ext4"
+
+
+def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
+    """The partitions with whole blocks.
+
+    Raises:
+        TierwiseError: for what cannot be made on this machine, with these names, or from this profile.
+    """
+    lacking = doctor.missing_for_emulation(doctor.examine())
+    if lacking:
+        raise HostError(f"no emulated disk here: {lacking[0].detail}", lacking[0].fix)
+    for label in [name, *(part.name for part in partitions)]:
+        if not _NAME.fullmatch(label):
+            raise TierwiseError(f"{label!r} is no name for a disk", "use a-z, 0-9, '_', '.' and '-'")
+    for part in partitions:
+        mounts.require_tools(part.fs, part.size_bytes, f"disk {name!r}, partition {part.name!r}")
+    asked = sum(part.size_bytes for part in partitions)
+    if not partitions or asked > profile.capacity_bytes:
+        raise TierwiseError(
+            f"disk {name!r}: {asked} bytes do not fit on {profile.name} of {profile.capacity_bytes} bytes",
+            "make the partitions smaller",
+        )
+    return [
+        Partition(part.name, part.size_bytes // _ALIGNMENT_BYTES * _ALIGNMENT_BYTES, part.fs)
+        for part in partitions
+    ]
+
+
+def mount_points(parts: Sequence[Partition], mount_dir: Path) -> dict[str, Path]:
+    """Where each partition is mounted: below a directory, or at it if there is only :data:`WHOLE`."""
+    if [part.name for part in parts] == [WHOLE]:
+        return {WHOLE: mount_dir}
+    return {part.name: mount_dir / part.name for part in parts}
+
+
+def require_unused(mount_dir: Path) -> None:
+    """Refuse a directory that has something in it, or on it.
+
+    Raises:
+        TierwiseError: naming the directory.
+    """
+    if mounts.mount_at(mount_dir) is not None:
+        raise TierwiseError(f"{mount_dir}: something is mounted there", "name another directory")
+    if mount_dir.exists() and not mount_dir.is_dir():
+        raise TierwiseError(f"{mount_dir} is not a directory", "name an empty directory")
+    if mount_dir.exists() and any(mount_dir.iterdir()):
+        raise TierwiseError(f"{mount_dir} is not empty", "name an empty directory, or one to be made")

@@ -1,0 +1,97 @@
+"""The process that serves one emulated disk: ``python -m tierwise.host.disk.server CONFIG``.
+
+The configuration's path on the command line is also how the process is found after a crash.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.host import cgroups, ledger, processes
+from tierwise.model.errors import TierwiseError
+
+_MODULE = "tierwise.host.disk.server"
+_STARTS_WITHIN_S = 60
+"""Long enough for a large device that is to start in a state of long use."""
+
+
+def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
+    """Start the server of a configuration, in a session of its own and with no file of the caller's."""
+    environment = {name: value for name, value in os.environ.items() if name != processes.TOKEN}
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", _MODULE, str(config)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env=environment,
+            cwd="/",
+        )
+
+
+def await_socket(server: subprocess.Popen[bytes], control_socket: Path, log: Path, what: str) -> None:
+    """Wait until a server that was just spawned takes commands.
+
+    Raises:
+        TierwiseError: beginning with ``what``, with the last line of the log, if it ends instead.
+    """
+    deadline = time.monotonic() + _STARTS_WITHIN_S
+    while not _listens(control_socket):
+        if server.poll() is not None:
+            said = log.read_text(encoding="utf-8").strip().splitlines() or ["it said nothing"]
+            raise TierwiseError(f"{what}: {said[-1]}", "see tierwise doctor")
+        if time.monotonic() > deadline:
+            raise TierwiseError(f"{what}: its server does not start", "see tierwise doctor")
+        time.sleep(0.005)
+
+
+def _listens(control_socket: Path) -> bool:
+    """Whether somebody does; the file alone is there a moment earlier."""
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(control_socket))
+    except OSError:
+        return False
+    return True
+
+
+def find(config: Path) -> list[int]:
+    """Pids of the live servers of a configuration: one, none, or one that was started but not entered."""
+    wanted = [b"-m", _MODULE.encode(), os.fsencode(config)]
+    pids = [int(process.name) for process in Path("/proc").glob("[0-9]*")]
+    return [pid for pid in pids if _arguments(pid)[1:4] == wanted and ledger.Identity.of(pid)]
+
+
+def _arguments(pid: int) -> list[bytes]:
+    """The command line of one of the caller's processes; nothing of anybody else's."""
+    process = Path(f"/proc/{pid}")
+    try:
+        if process.stat().st_uid != os.geteuid():
+            return []
+        return (process / "cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def main() -> None:
+    """Serve until the disk is unmounted; an error is the last line of the log."""
+    config = Path(sys.argv[1])
+    # Python's own handler would only run after the disk is unmounted.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    cgroups.enter_server_groups(config.parent.name)
+    try:
+        _core.serve_disk(config.read_text(encoding="utf-8"))
+    except RuntimeError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""What an emulated disk did since its counters were last reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tierwise.host import ledger
+from tierwise.results import Latency, Record
+
+
+class PartitionStats(Record):
+    """Counters of one partition. Bytes and times are totals; depths are numbers of requests inside."""
+
+    name: str
+    loop: str
+    mount: str
+    file_system: str
+    size_bytes: int
+    reads: int
+    writes: int
+    flushes: int
+    discards: int
+    read_bytes: int
+    write_bytes: int
+    busy_s: float
+    queue_depth_mean: float
+    queue_depth_max: int
+    read_latency: Latency | None
+    write_latency: Latency | None
+    flush_latency: Latency | None
+
+
+class DiskStats(Record):
+    """Counters of one emulated disk.
+
+    ``deadline_overrun`` is how long after its deadline the server answered each request; ``None`` before the
+    first. ``path_us`` is the latency of loop and FUSE that the server makes good. ``errors`` counts requests
+    that failed. ``unflushed_bytes`` were completed and would be lost with the power, at present.
+    ``write_amplification`` is that of the model since the disk came up, or ``None`` if it has none.
+    ``warnings`` say what the system refused and a server needs to be on time.
+    """
+
+    name: str
+    profile: str
+    kind: str
+    server_pid: int
+    owner_pid: int
+    elapsed_s: float
+    cpu_s: float
+    path_us: float
+    queue_depth_mean: float
+    queue_depth_max: int
+    deadline_overrun: Latency | None
+    errors: int
+    unflushed_bytes: int
+    write_amplification: float | None
+    warnings: list[str]
+    partitions: dict[str, PartitionStats]
+
+    @property
+    def overrun_p50_us(self) -> float:
+        """Median deadline overrun, or 0 before the first request."""
+        return self.deadline_overrun.p50_us if self.deadline_overrun else 0.0
+
+    @property
+    def overrun_p99_us(self) -> float:
+        """99th percentile of the deadline overrun, or 0 before the first request."""
+        return self.deadline_overrun.p99_us if self.deadline_overrun else 0.0
+
+    @property
+    def overrun_max_us(self) -> float:
+        """Greatest deadline overrun, or 0 before the first request."""
+        return self.deadline_overrun.max_us if self.deadline_overrun else 0.0
+
+
+def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
+    """Join what the server counted with what the ledger knows."""
+    facts, device = entry.facts, answer["stats"]
+    placed = {partition["name"]: partition for partition in facts["partitions"]}
+    partitions = {counted["name"]: {**counted, **placed[counted["name"]]} for counted in device["partitions"]}
+    return DiskStats.model_validate(
+        {
+            **device,
+            "name": entry.name,
+            "profile": facts["profile"],
+            "kind": facts["model"],
+            "server_pid": facts["server"]["pid"],
+            "owner_pid": entry.owner.pid,
+            "warnings": answer["warnings"],
+            "partitions": partitions,
+        }
+    )

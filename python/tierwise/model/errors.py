@@ -1,0 +1,57 @@
+"""The exceptions that a user sees: what was wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class TierwiseError(Exception):
+    """Bad input or a state of the machine that the user can mend.
+
+    The command line prints ``message`` and ``fix`` on one line and exits with ``exit_status``.
+
+    Args:
+        message: what was wrong, naming the file, field or option.
+        fix: what to do about it, in the imperative.
+    """
+
+    exit_status = 2
+
+    def __init__(self, message: str, fix: str) -> None:
+        """Keep both halves apart, so that callers can print or test either."""
+        super().__init__(f"{message}: {fix}")
+        self.message = message
+        self.fix = fix
+
+
+class HostError(TierwiseError):
+    """This machine or this user cannot do it: no root, no FUSE, a program that is not installed.
+
+    The command line exits with status 3.
+    """
+
+    exit_status = 3
+
+
+class FailedCheckError(TierwiseError):
+    """The command did its work and its answer is no: no run is valid, a check failed, a bar was missed.
+
+    The command line exits with status 1.
+    """
+
+    exit_status = 1
+
+
+class StatementError(Exception):
+    """What a client written in Python says when its engine refuses or stops a statement.
+
+    Args:
+        message: in the engine's words.
+        retry: whether the transaction was chosen to give way and may be tried again.
+        capped: whether the statement was stopped because it took longer than its cap.
+    """
+
+    def __init__(self, message: str, retry: bool = False, capped: bool = False) -> None:
+        """Keep the parts, for the clients to read."""
+        super().__init__(message)
+        self.message = message
+        self.retry = retry
+        self.capped = capped

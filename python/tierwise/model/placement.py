@@ -1,0 +1,91 @@
+"""Placements: which role lives on which device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.model.suggestions import names_in, one_of
+
+EVERYTHING = "all"
+"""In place of a role: every role that is not named beside it."""
+
+
+class DeviceSpec(BaseModel):
+    """A device that a study names: an emulated one of a profile, or a real mounted path.
+
+    Two roles mapped to the same device share it, and so disturb each other.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    profile: str | None = Field(default=None, description="profile name or path of an emulated device")
+    path: str | None = Field(default=None, description="directory on a real mounted device")
+
+    @property
+    def emulated(self) -> bool:
+        """Whether tierwise makes the device."""
+        return self.profile is not None
+
+
+class Placement(BaseModel):
+    """A mapping of role to device name; ``default`` takes every role not listed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    roles: Mapping[Role, str] = Field(default_factory=dict)
+    default: str
+
+    def device_of(self, role: Role) -> str:
+        """Name of the device that holds ``role``."""
+        return self.roles.get(role, self.default)
+
+    def require_known(self, devices: Mapping[str, DeviceSpec], where: str) -> None:
+        """Refuse device names that the study does not define.
+
+        Raises:
+            TierwiseError: naming ``where`` (a file), the placement, the role and the known devices.
+        """
+        for role, device in [*self.roles.items(), ("default", self.default)]:
+            if device not in devices:
+                raise TierwiseError(
+                    f"{where}: placements.{self.name}.{role} names the unknown device {device!r}",
+                    f"{one_of(device, sorted(devices))}, or add it under [devices]",
+                )
+
+
+def parse_place(text: str) -> dict[str, str]:
+    """Role, or ``all``, to device, as the option ``--place`` has it: ``log=nvme-dc,data=hdd-7k2``.
+
+    Raises:
+        TierwiseError: a part that is no ``role=device``, a role that is none or comes twice.
+    """
+    placement: dict[str, str] = {}
+    for part in names_in(text):
+        role, equals, device = (piece.strip() for piece in part.partition("="))
+        if not equals or not device:
+            raise TierwiseError(
+                f"--place: {part!r} is not ROLE=DEVICE", "write for example log=nvme-dc,data=hdd-7k2"
+            )
+        require_role(role)
+        if role in placement:
+            raise TierwiseError(f"--place: {role} is given twice", "give each role one device")
+        placement[role] = device
+    if not placement:
+        raise TierwiseError("--place is empty", "write for example log=nvme-dc,data=hdd-7k2")
+    return placement
+
+
+def require_role(role: str) -> None:
+    """Refuse what is neither a role nor ``all``.
+
+    Raises:
+        TierwiseError: naming the roles there are.
+    """
+    known = [EVERYTHING, *(one.value for one in Role)]
+    if role not in known:
+        raise TierwiseError(f"--place: unknown role {role!r}", one_of(role, known))

@@ -1,0 +1,8 @@
+"""Telling a caller what is going on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+ProgressCallback = Callable[[str], None]
+"""Called with one line of text whenever a long task starts its next part."""

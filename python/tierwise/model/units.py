@@ -1,0 +1,50 @@
+"""Sizes and durations as people write them, and sizes as the kernel counts them."""
+
+from __future__ import annotations
+
+import re
+
+from tierwise.model.errors import TierwiseError
+
+SECTOR_BYTES = 512
+"""The kernel counts in these, whatever a device's own sectors are."""
+
+_FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_PATTERN = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
+_SECONDS = {"": 1.0, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)")
+
+
+def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
+    """Bytes in a size such as ``4G``, ``512M`` or ``8192``; K, M, G and T are powers of 1024.
+
+    Args:
+        text: the size.
+        what: the option or field, for errors.
+        least_bytes: less is refused: most likely the unit was left out.
+
+    Raises:
+        TierwiseError: if the size is not positive, too small or not a size.
+    """
+    match = _PATTERN.fullmatch(text.strip())
+    size_bytes = int(match[1]) * _FACTORS[match[2].upper()] if match else 0
+    if not match or size_bytes == 0:
+        raise TierwiseError(f"{what}: {text!r} is not a size above 0", "write for example 4G or 512M")
+    if size_bytes < least_bytes:
+        raise TierwiseError(
+            f"{what}: {text.strip()} is {size_bytes:,} bytes", f"write the unit, for example {match[1]}G"
+        )
+    return size_bytes
+
+
+def parse_duration_s(text: str, what: str) -> float:
+    """Seconds in a duration such as ``30s``, ``10min``, ``1.5h`` or ``500ms``; seconds without a unit.
+
+    Raises:
+        TierwiseError: naming ``what`` (an option or a field), if the duration is not positive or not one.
+    """
+    match = _DURATION.fullmatch(text.strip())
+    seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if seconds <= 0:
+        raise TierwiseError(f"{what}: {text!r} is not a duration above 0", "write for example 30s or 10min")
+    return seconds

@@ -1,0 +1,68 @@
+"""What is asked of a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from tierwise.model.placement import EVERYTHING, require_role
+from tierwise.model.roles import Role
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.results.measurements import Record
+
+LEAST_MEMORY_BYTES = 1 << 20
+"""No machine has less; a size below it lacks its unit."""
+
+
+class Scenario(Record):
+    """The recorded work, on another machine.
+
+    What is not given is as recorded.
+    """
+
+    placement: dict[str, str] = {}  # noqa: RUF012  (pydantic copies defaults)
+    """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
+    Roles on the same name share one device."""
+    memory_bytes: int | None = Field(default=None, gt=0)
+    """Memory for the engine and the page cache."""
+    cores: int | None = Field(default=None, ge=1, le=1024)
+    cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)
+    """Speed of a core, 1 is that of the recorded machine."""
+    clients: int | None = Field(default=None, ge=1, le=100_000)
+    """Client sessions."""
+    rate_per_s: float | None = Field(default=None, gt=0, le=1e7)
+    """Transactions that arrive in a second, whether those before are done or not; the clients' sessions serve
+    them, and their think time between transactions is left out."""
+    growth: float | None = Field(default=None, ge=0.01, le=1000.0)
+    """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""
+    emulated: bool = False
+    """Whether the answer is for disks that tierwise emulates live, which answer no faster than their path."""
+
+    @model_validator(mode="after")
+    def _placement_is_known(self) -> Self:
+        for role, device in self.placement.items():
+            require_role(role)
+            if device != RECORDED:
+                resolve(device)
+        return self
+
+    @property
+    def changes(self) -> list[str]:
+        """What is other than recorded, such as ``placement``, ``memory``, ``cores`` or ``rate``."""
+        asked = {
+            "placement": any(device != RECORDED for device in self.placement.values()),
+            "memory": self.memory_bytes is not None,
+            "cores": self.cores is not None,
+            "cpu_speed": self.cpu_speed != 1.0,
+            "clients": self.clients is not None,
+            "rate": self.rate_per_s is not None,
+        }
+        return [name for name, is_asked in asked.items() if is_asked]
+
+    def devices_of(self, roles: Iterable[Role]) -> dict[Role, str]:
+        """Full name of the device, or ``recorded``, of each of these roles."""
+        rest = self.placement.get(EVERYTHING, RECORDED)
+        names = {role: self.placement.get(role.value, rest) for role in roles}
+        return {role: name if name == RECORDED else resolve(name).name for role, name in names.items()}

@@ -1,0 +1,113 @@
+"""What a recording cannot answer, or not surely: scenarios refused, intervals widened, each with its reason.
+
+Widths where nothing was measured are judgements, and said to be: they are round numbers, not findings.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from tierwise.model.placement import EVERYTHING
+from tierwise.model.roles import Role
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.prediction import Refusal
+from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.residue import CHANCE
+from tierwise.predict.scenario import Scenario
+
+_PER_DOUBLING_OF_CORES = 0.10
+"""Half width for each doubling of the cores beyond those recorded."""
+_PER_DOUBLING_OF_CLIENTS = 0.30
+"""The same for each doubling or halving of the clients. Measured: pgbench -N on PostgreSQL 15, the
+machine's own disk, 2 cores, recorded twice each with 1, 4, 10 and 32 clients (docs/validation.md)."""
+_CPU_SPEED = 0.05
+"""Half width for each doubling or halving of the processor's speed: memory does not scale with it."""
+_MOST_STOLEN = 0.9
+"""Where more was stolen the interval is as wide as here."""
+_GB = 1e9
+
+
+@dataclass
+class Uncertainty:
+    """What is known against an answer.
+
+    Attributes:
+        half_widths: of 95 % intervals of the logarithm of a rate or latency, independent of each other.
+        warnings: their reasons, and others, as sentences.
+    """
+
+    half_widths: list[float] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def widen(self, half_width: float, reason: str, by: str = "judgement rather than measurement") -> None:
+        """Add a doubt with its reason, and what its width is known by."""
+        self.half_widths.append(half_width)
+        self.warnings.append(f"{reason}: the interval is wider for it, by {by}")
+
+
+def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
+    """Why the recording cannot answer a scenario at all, if so."""
+    if scenario.memory_bytes is not None and not work.can_change_memory:
+        return Refusal(
+            message=f"another memory size cannot be predicted from this recording: {work.memory_reason}",
+            fix="leave out --memory, or record with --duty 1 where the files are larger than memory",
+        )
+    return _too_small(scenario, work)
+
+
+def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: float = 0.0) -> Uncertainty:
+    """What makes the answer less sure than usual; the hypervisor took a share of the recorded processors."""
+    uncertainty = Uncertainty()
+    if stolen_cpu_share > CHANCE:
+        uncertainty.widen(
+            -math.log(1.0 - min(stolen_cpu_share, _MOST_STOLEN)),
+            f"the hypervisor gave {stolen_cpu_share:.0%} of the processors to other machines while recording",
+        )
+    _widen_for_clients(scenario, work, uncertainty)
+    if scenario.cores is not None and scenario.cores > work.cores:
+        uncertainty.widen(
+            _PER_DOUBLING_OF_CORES * math.log2(scenario.cores / work.cores),
+            f"{scenario.cores} cores are more than the {work.cores} recorded, and what the engine's own "
+            "latches cost there was not seen",
+        )
+    if scenario.cpu_speed != 1.0:
+        uncertainty.widen(
+            _CPU_SPEED * abs(math.log2(scenario.cpu_speed)),
+            "processor time is taken to scale with the speed of a core alone",
+        )
+    for role in scenario.placement:
+        if role != EVERYTHING and Role(role) not in work.footprints:
+            uncertainty.warnings.append(
+                f"the recording has no file of role {role}: its device changes nothing"
+            )
+    return uncertainty
+
+
+def _widen_for_clients(scenario: Scenario, work: WorkSummary, uncertainty: Uncertainty) -> None:
+    clients = scenario.clients
+    if clients is None or clients == work.sessions:
+        return
+    uncertainty.widen(
+        _PER_DOUBLING_OF_CLIENTS * abs(math.log2(clients / max(work.sessions, 1))),
+        f"{clients} clients are {'more' if clients > work.sessions else 'fewer'} than the {work.sessions} "
+        "recorded, and who runs on which core, shares flushes and waits for locks changes with them",
+        by="what one trial on pgbench showed",
+    )
+
+
+def _too_small(scenario: Scenario, work: WorkSummary) -> Refusal | None:
+    """Refuses a device that cannot hold the files."""
+    needed: dict[str, int] = {}
+    for role, device in scenario.devices_of(work.footprints).items():
+        if device != RECORDED:
+            needed[device] = needed.get(device, 0) + round(work.footprints[role] * (scenario.growth or 1.0))
+    for device, size_bytes in needed.items():
+        capacity_bytes = resolve(device).profile.capacity_bytes
+        if size_bytes > capacity_bytes:
+            return Refusal(
+                message=f"{device} holds {capacity_bytes / _GB:,.1f} GB, the files placed there have "
+                f"{size_bytes / _GB:,.1f} GB",
+                fix="place fewer roles there, or name a larger device",
+            )
+    return None

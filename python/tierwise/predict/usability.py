@@ -1,0 +1,182 @@
+"""Whether a recording can be used to predict, and if not, what to change: the same for every command."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor
+from tierwise.predict.counting import counted_over_shown
+from tierwise.recording import About
+from tierwise.results.measurements import Record
+
+FEWEST_UNITS = 100
+"""Transactions that must be seen: of so many, chance alone moves their rate by 10 % (1/√n)."""
+MOST_LOST_SHARE = 0.01
+"""Share of the events that may be lost."""
+MOST_FOREIGN_CPU_SHARE = 0.10
+"""Share of the processors that other programs may use."""
+MOST_STOLEN_CPU_SHARE = 0.05
+"""Share of the processors that the hypervisor may give to others."""
+MOST_REPRODUCTION_ERROR = 0.10
+"""How far the replay of the recorded run may be from its rate."""
+MOST_COUNTER_DIFFERENCE = 0.05
+"""How far the engine's own counters may be from what the events show, before it is said."""
+MOST_COST = 0.20
+"""Share of the rate that recording may cost, before it is said."""
+_WRITTEN_LOG_BYTES = 1 << 20
+"""The log was written if the engine says that it grew by so much."""
+
+
+class Remark(Record):
+    """One thing that is wrong with a recording."""
+
+    reason: str
+    fix: str
+    blocks: bool
+    """Whether the recording is of no use because of it."""
+
+
+class Usability(Record):
+    """What a recording is good for."""
+
+    remarks: list[Remark] = []  # noqa: RUF012  (pydantic copies defaults)
+
+    @property
+    def usable(self) -> bool:
+        """Whether predictions from it can be trusted within their intervals."""
+        return not any(remark.blocks for remark in self.remarks)
+
+    @property
+    def reasons(self) -> list[str]:
+        """What is wrong with it."""
+        return [remark.reason for remark in self.remarks]
+
+    @property
+    def fixes(self) -> list[str]:
+        """What to change, in the order of the reasons."""
+        return [remark.fix for remark in self.remarks]
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """In terms of JSON."""
+        return {"usable": self.usable, "reasons": self.reasons, "fixes": self.fixes}
+
+    @property
+    def sentences(self) -> list[str]:
+        """The verdict for a terminal, a line each."""
+        first = "This recording is usable." if self.usable else "This recording is not usable."
+        ordered = sorted(self.remarks, key=lambda remark: not remark.blocks)
+        return [first, *(f"{_capital(remark.reason)}: {remark.fix}." for remark in ordered)]
+
+
+def usability_of(recording: Path) -> Usability:
+    """Replay a recording and judge it; one that cannot be replayed is not usable."""
+    try:
+        return usability(Predictor.open(recording))
+    except TierwiseError as error:
+        return not_replayed(error)
+
+
+def not_replayed(error: TierwiseError) -> Usability:
+    """The verdict on a recording that could not be replayed."""
+    return Usability(remarks=[Remark(reason=error.message, fix=error.fix, blocks=True)])
+
+
+def usability(predictor: Predictor) -> Usability:
+    """Judge a recording by what it says of itself and by how its replay comes out."""
+    about = predictor.about
+    remarks = [
+        *_of_size(predictor),
+        *_of_disturbance(about),
+        *_of_contents(predictor),
+        *_of_replay(predictor),
+    ]
+    return Usability(remarks=remarks)
+
+
+def _of_size(predictor: Predictor) -> Iterator[Remark]:
+    work, unit = predictor.work, predictor.run.unit
+    seen = work.turns if unit == "requests" else work.transactions
+    if work.once or seen >= FEWEST_UNITS:
+        return
+    longer = math.ceil(FEWEST_UNITS / max(seen, 1))
+    yield Remark(
+        reason=f"{seen} {unit} were seen, {FEWEST_UNITS} are needed",
+        fix=f"record at least {longer} times as long, or with a greater --duty",
+        blocks=True,
+    )
+
+
+def _of_disturbance(about: About) -> Iterator[Remark]:
+    lost, taken = about.losses.lost_events, about.losses.recorded_events
+    share = lost / max(lost + taken, 1)
+    if share > MOST_LOST_SHARE:
+        yield Remark(
+            reason=f"the kernel dropped {share:.1%} of the events",
+            fix="record with a shorter --burst",
+            blocks=True,
+        )
+    foreign = about.foreign_cpu_share
+    if foreign > MOST_FOREIGN_CPU_SHARE:
+        yield Remark(
+            reason=f"other programs used {foreign:.0%} of the processors",
+            fix="stop them while recording, or run the load from another machine",
+            blocks=True,
+        )
+    stolen = about.stolen_cpu_share
+    if stolen > MOST_STOLEN_CPU_SHARE:
+        yield Remark(
+            reason=f"the hypervisor gave {stolen:.0%} of the processors to other machines",
+            fix="record at another hour, or expect rates and times of a slower machine",
+            blocks=False,
+        )
+    if about.cost is not None and about.cost.rate_ratio_high < 1 - MOST_COST:
+        yield Remark(
+            reason=f"recording cost {1 - about.cost.rate_ratio:.0%} of the rate within bursts",
+            fix="expect wider errors, or record with fewer clients",
+            blocks=False,
+        )
+
+
+def _of_contents(predictor: Predictor) -> Iterator[Remark]:
+    about, work = predictor.about, predictor.work
+    log_bytes = about.counters.get("log_bytes", 0)
+    if log_bytes > _WRITTEN_LOG_BYTES and Role.LOG not in work.footprints:
+        yield Remark(
+            reason=f"the engine wrote {log_bytes / 1e6:,.0f} MB of log, but no file of the log was seen",
+            fix="give --rules that name the log's files",
+            blocks=True,
+        )
+    if work.transactions == 0:
+        yield Remark(
+            reason="the events do not show where transactions end, so rates count requests",
+            fix="record with --dsn, or read the rates as requests",
+            blocks=False,
+        )
+    factor = counted_over_shown(about, work)
+    if factor is not None and abs(factor - 1) > MOST_COUNTER_DIFFERENCE:
+        yield Remark(
+            reason=f"the events show {1 / factor:.2f} times the transactions that were counted",
+            fix="nothing is to be done, rates are corrected by the count",
+            blocks=False,
+        )
+
+
+def _of_replay(predictor: Predictor) -> Iterator[Remark]:
+    run = predictor.run
+    if abs(run.error) > MOST_REPRODUCTION_ERROR:
+        yield Remark(
+            reason=f"replaying the recorded run gives {run.reproduced_rate_per_s:,.4g} {run.unit} a second "
+            f"where {run.rate_per_s:,.4g} were recorded: {run.error:+.0%}",
+            fix="record longer, while nothing else runs and the load is steady",
+            blocks=True,
+        )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,142 @@
+"""A solid-state disk's parameters, or those of memory, from times alone.
+
+- Latency: random reads and writes of 4 KiB, one at a time.
+- A unit's read time: eight readers of one and the same block wait for one unit, so its rate is that of a
+  unit. Where a cache serves them instead (the rate is beyond what one unit would give), four fifths of
+  the latency are taken, an estimate.
+- Units in parallel: random reads at depth 64. Reads fall on ``c`` units at random, which leaves some
+  idle; with ``n`` readers and a constant service time ``s`` the rate is about ``c/s · n/(n + 0.6·c)``
+  (found by simulating closed queues of 4 to 48 units: within 3 %), solved for ``c``, with the highest
+  rate of the repeats, for a busy host only takes away.
+- Link: the highest rate of large requests, either way.
+- Program time: random writes at depth 64 on a file that has been written whole, times the units.
+- Flush: with nothing to write; and whether it waits for more after a write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from tierwise import _core
+from tierwise.model.statistics import Interval, median_interval
+from tierwise.probe.samples import BLOCK_BYTES, sample_patterns, settle
+from tierwise.results.measurements import FlushTimes, Latency, PatternResult
+
+PATTERNS = (
+    "rnd4k-q1t1-read",
+    "rnd4k-q1t1-write",
+    "randread-4k-qd64",
+    "randwrite-4k-qd64",
+    "seq1m-q8t1-read",
+    "seq1m-q8t1-write",
+)
+HOST_US = 3.0
+"""What a request costs in the kernel and the probe, outside the device."""
+
+_READERS = 64
+_IDLE_FACTOR = 0.6
+_SAME_BLOCK_READERS = 8
+_MOST_UNITS = 4096
+
+
+@dataclass(frozen=True)
+class FlashFit:
+    """Parameters; times in µs, rates in 10^6 bytes a second, each with the interval of its repeats.
+
+    Attributes:
+        read_latency_us: random read of 4 KiB at depth 1, less the host's part.
+        write_latency_us: likewise, of a write.
+        unit_read_us: one unit's time for a read.
+        unit_seen: whether that was measured, not taken from the latency.
+        units: that work in parallel.
+        write_iops: random writes at depth 64.
+        read_mb_per_s: large reads in sequence.
+        link_mb_per_s: highest rate seen.
+        flush_us: with nothing to write.
+        flush_waits_us: what a flush takes more right after a write.
+        span_bytes: what was measured.
+    """
+
+    read_latency_us: Interval
+    write_latency_us: Interval
+    unit_read_us: float
+    unit_seen: bool
+    units: int
+    read_iops: Interval
+    write_iops: Interval
+    read_mb_per_s: Interval
+    link_mb_per_s: float
+    flush_us: float
+    flush_waits_us: float
+    span_bytes: int
+
+    @property
+    def stripe_kib(self) -> int:
+        """Power of two such that all units together give the rate of large reads; 4 at least."""
+        kib = self.read_mb_per_s.estimate * self.unit_read_us / self.units / 1024
+        return int(min(max(2 ** round(math.log2(max(kib, 1))), 4), 1024))
+
+    @property
+    def program_us(self) -> float:
+        """Time that a unit is busy with a write of 4 KiB."""
+        return self.units / self.write_iops.estimate * 1e6
+
+
+def fit_flash(
+    target: _core.ProbeTarget,
+    taken: Mapping[str, Sequence[PatternResult]],
+    flush: FlushTimes,
+    seconds: float,
+    repeats: int,
+    random: Random,
+) -> FlashFit:
+    """Fit from patterns that were taken before and those that are missing, in about ``seconds``."""
+    missing = [pattern for pattern in PATTERNS if pattern not in taken]
+    samples = dict(taken)
+    samples |= sample_patterns(target, missing, repeats, 0.8 * seconds, random, lambda _: None)
+    read = median_interval([_latency_us(one.read) for one in samples["rnd4k-q1t1-read"]])
+    write = median_interval([_latency_us(one.write) for one in samples["rnd4k-q1t1-write"]])
+    read_iops = median_interval([one.rate_per_s for one in samples["randread-4k-qd64"]])
+    link = max(one.mb_per_s for name in PATTERNS[-2:] for one in samples[name])
+    settle(target, random)
+    unit_us, seen = _unit_read_us(target, read.estimate, 0.2 * seconds)
+    flush_us = max(flush.flush_us - HOST_US, 0.0)
+    return FlashFit(
+        read_latency_us=read,
+        write_latency_us=write,
+        unit_read_us=unit_us,
+        unit_seen=seen,
+        units=_units(max(one.rate_per_s for one in samples["randread-4k-qd64"]), unit_us),
+        read_iops=read_iops,
+        write_iops=median_interval([one.rate_per_s for one in samples["randwrite-4k-qd64"]]),
+        read_mb_per_s=median_interval([one.mb_per_s for one in samples["seq1m-q8t1-read"]]),
+        link_mb_per_s=link,
+        flush_us=flush_us,
+        flush_waits_us=max(flush.write_flush_4k_us - flush.write_4k_us - flush.flush_us, 0.0),
+        span_bytes=target.size_bytes,
+    )
+
+
+def _latency_us(latency: Latency | None) -> float:
+    assert latency is not None, "the pattern has requests of this kind"
+    return max(latency.p50_us - HOST_US, 0.1)
+
+
+def _unit_read_us(target: _core.ProbeTarget, latency_us: float, seconds: float) -> tuple[float, bool]:
+    """Time of one unit for a read, and whether it was seen."""
+    same = [("R", 0, BLOCK_BYTES)] * 100_000
+    done = target.trace(same, _SAME_BLOCK_READERS, max(seconds, 0.05))
+    ends_us = sorted(end_ns / 1e3 for _, _, end_ns in done)
+    each_us = (ends_us[-1] - ends_us[0]) / (len(ends_us) - 1) if len(ends_us) > 1 else 0.0
+    seen = 0.3 * latency_us < each_us <= latency_us
+    return (each_us, True) if seen else (0.8 * latency_us, False)
+
+
+def _units(read_iops: float, unit_us: float) -> int:
+    """Units in parallel, from the rate of ``_READERS`` readers."""
+    busy = read_iops * unit_us / 1e6
+    idle = min(_IDLE_FACTOR * busy / _READERS, 0.9)
+    return min(max(round(busy / (1 - idle)), 1), _MOST_UNITS)

@@ -1,0 +1,103 @@
+"""Flush honesty: whether a flush that returned can have reached the medium, by the class of the device.
+
+Bounds. A disk cannot write the same sector twice in less than one revolution; no disk ever turned faster
+than 15,000 times a minute (4 ms). Programming a page of NAND flash takes some 200 µs with one bit a cell
+and 400 to 900 µs with three (data sheets of the makers, quoted from memory; not checked against the
+documents); half of the fastest is taken as the bound. Faster media that keep data exist (3D XPoint,
+memory with a battery), so below the bound a device that reports no volatile cache may be right.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tierwise.probe.place import Place
+from tierwise.results.measurements import FlushCheck, FlushTimes, FlushVerdict
+
+SLOWEST_FLASH_READ_US = 1500.0
+"""A random read that takes longer waits for a disk to turn."""
+SLOWEST_MEMORY_READ_US = 15.0
+FASTEST_REVOLUTION_US = 60e6 / 15_000
+FASTEST_PROGRAM_US = 100.0
+_TOLERANCE = 0.9
+
+Class = Literal["disk", "flash", "memory"]
+
+
+def device_class(random_read_us: float) -> Class:
+    """What a device is, by the time of a random read of 4 KiB; the kernel's flag may be wrong."""
+    if random_read_us > SLOWEST_FLASH_READ_US:
+        return "disk"
+    return "memory" if random_read_us < SLOWEST_MEMORY_READ_US else "flash"
+
+
+def check_flush(times: FlushTimes, place: Place) -> FlushCheck:
+    """The verdict on one device, from medians."""
+    kind = device_class(times.random_read_us)
+    verdict, reasons = _judge(kind, times, place)
+    return FlushCheck(
+        verdict=verdict,
+        reasons=[*_flag_reasons(kind, times, place), *reasons, _kernel_reason(place)],
+        times=times,
+        device_class=kind,
+        write_cache=place.write_cache,
+        fua=place.fua,
+    )
+
+
+def _judge(kind: Class, times: FlushTimes, place: Place) -> tuple[FlushVerdict, list[str]]:
+    if place.memory:
+        return "cannot have reached the medium", ["the data lives in memory alone and ends with the power"]
+    if kind == "disk":
+        return _judge_disk(times)
+    return _judge_flash(times, place)
+
+
+def _judge_flash(times: FlushTimes, place: Place) -> tuple[FlushVerdict, list[str]]:
+    took = f"an append of 4 KiB with its flush takes {times.write_flush_4k_us:,.0f} µs"
+    if times.write_flush_4k_us >= FASTEST_PROGRAM_US:
+        if place.virtual:
+            return "cannot tell", [f"{took}, long enough for flash, but a hypervisor answers, not the drive"]
+        return "honest", [f"{took}: long enough to program flash ({FASTEST_PROGRAM_US:.0f} µs at least)"]
+    fast = f"{took}; flash is not programmed in less than {FASTEST_PROGRAM_US:.0f} µs"
+    if place.virtual:
+        return "cannot tell", [f"{fast}, but a hypervisor answers: it may keep a protected cache, or none"]
+    if place.write_cache == "write back":
+        return "cannot have reached the medium", [
+            f"{fast}, and the drive says its cache is volatile; only if that cache is protected after all, "
+            "or the medium is not flash, is the data safe"
+        ]
+    return "cannot tell", [
+        f"{fast}; the drive claims to have no volatile cache: see its data sheet for power-loss protection"
+    ]
+
+
+def _judge_disk(times: FlushTimes) -> tuple[FlushVerdict, list[str]]:
+    took = f"writing the same 4 KiB again with a flush takes {times.rewrite_us / 1e3:.2f} ms"
+    if times.rewrite_us < _TOLERANCE * FASTEST_REVOLUTION_US:
+        return "cannot have reached the medium", [
+            f"{took}; a disk needs a revolution for it, {FASTEST_REVOLUTION_US / 1e3:.0f} ms at 15,000 rpm, "
+            "the fastest ever made; only a controller's cache with a battery would make that safe"
+        ]
+    rpm = 60e6 / times.rewrite_us
+    return "honest", [f"{took}: a revolution at {rpm:,.0f} rpm, or several of a faster disk"]
+
+
+def _flag_reasons(kind: Class, times: FlushTimes, place: Place) -> list[str]:
+    """Where the kernel's flag and the measured times disagree."""
+    read = f"a random read takes {times.random_read_us:,.0f} µs"
+    if place.rotational and kind != "disk":
+        return [f"the kernel's flag says that the device rotates, but {read}: judged as {kind}"]
+    if place.rotational is False and kind == "disk":
+        return [f"the kernel's flag says that the device does not rotate, but {read}: judged as a disk"]
+    return []
+
+
+def _kernel_reason(place: Place) -> str:
+    match place.write_cache:
+        case "write back":
+            return "the kernel reports a volatile write cache and sends every flush to the device"
+        case "write through":
+            return "the kernel reports no volatile write cache, so it sends the device no flush at all"
+        case _:
+            return "the kernel reports nothing on a write cache: no block device is visible here"

@@ -1,0 +1,203 @@
+"""The probe: what a real device gives, whether its flush can be believed, and a profile of it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+from tierwise import _core
+from tierwise.host import ledger, machine, priority
+from tierwise.model.errors import TierwiseError
+from tierwise.model.progress import ProgressCallback
+from tierwise.probe import trouble
+from tierwise.probe.disk_fit import fit_disk
+from tierwise.probe.disk_text import disk_text
+from tierwise.probe.flash_fit import fit_flash
+from tierwise.probe.flash_text import flash_text, memory_text
+from tierwise.probe.flush import check_flush
+from tierwise.probe.place import Place, capacity_bytes, choose_size_bytes, look
+from tierwise.probe.profile_text import Origin
+from tierwise.probe.samples import CRYSTALDISKMARK, medians, sample_flush, sample_patterns
+from tierwise.results.measurements import FlushCheck, FlushTimes, PatternResult, Record
+
+DEFAULT_SIZE_BYTES = 1 << 30
+"""As CrystalDiskMark's own file."""
+SHORTEST_S = 5.0
+FILE = "probe"
+SWEEP = tuple(
+    f"{kind}-{size}" + (f"-qd{depth}" if depth > 1 else "")
+    for kind in ("seqread", "seqwrite", "randread", "randwrite", "mixed70")
+    for size in ("4k", "16k", "64k", "256k", "1m")
+    for depth in (1, 4, 16, 64)
+    if not (kind == "mixed70" and size != "4k")
+)
+"""Sizes and depths beside CrystalDiskMark's."""
+
+_SHARES = {"patterns": 0.5, "flush": 0.15, "fit": 0.35}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to probe.
+
+    Attributes:
+        seconds: of measuring; filling the file comes on top.
+        size_bytes: of the file; by default 1 GiB or what there is room for. A device is taken whole.
+        repeats: of everything, interleaved.
+        extra: patterns besides CrystalDiskMark's.
+        destroy: consent to overwrite a block device.
+        fill: write everything first, which only memory and disks that were written before can do without.
+        fit: whether to take what only a profile needs.
+        engine: ``io_uring`` or ``threads``; ``None`` for the best there is.
+        seed: of places and order.
+    """
+
+    seconds: float = 60.0
+    size_bytes: int | None = None
+    repeats: int = 5
+    extra: tuple[str, ...] = ()
+    destroy: bool = False
+    fill: bool = True
+    fit: bool = True
+    engine: str | None = None
+    seed: int = 0
+
+
+class ProbeReport(Record):
+    """Everything that a probe found. ``patterns`` has the repeats of each pattern, in the order taken."""
+
+    path: str
+    device: str
+    file_system: str | None
+    engine: str
+    size_bytes: int
+    host: str
+    kernel: str
+    measured_at: datetime
+    patterns: dict[str, list[PatternResult]]
+    flush: FlushCheck
+    warnings: list[str]
+    profile: str | None
+    """The text of a fitted profile."""
+
+
+def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: None) -> ProbeReport:
+    """Measure the device under a path and fit a profile to it.
+
+    Args:
+        path: a directory, in which a file is made and removed again; or, with consent, a block device.
+        options: how.
+        say: told of each phase as it begins.
+
+    Raises:
+        TierwiseError: naming what is wrong with the path or an option.
+    """
+    _require_sensible(options)
+    place = look(path)
+    random = Random(options.seed)
+    with opened(place, options, progress) as (target, file):
+        names = [*CRYSTALDISKMARK.values(), *options.extra]
+        patterns_s = _SHARES["patterns"] * options.seconds
+        patterns = sample_patterns(target, names, options.repeats, patterns_s, random, progress)
+        progress("flush")
+        flush = check_flush(flush_times(target, options, random), place)
+        warnings = trouble.warnings(place, file, target.size_bytes, flush)
+        about = machine.describe()
+        now = datetime.now(UTC)
+        size_bytes = max(capacity_bytes(place), target.size_bytes)
+        day = now.strftime("%Y-%m-%d")
+        origin = Origin(day, about.host, about.kernel, str(path), place.label, options.repeats, size_bytes)
+        progress("fit")
+        profile = fitted(target, patterns, flush, origin, options, random) if options.fit else None
+        return ProbeReport(
+            path=str(path),
+            device=place.label,
+            file_system=place.file_system,
+            engine=target.engine,
+            size_bytes=target.size_bytes,
+            host=about.host,
+            kernel=about.kernel,
+            measured_at=now,
+            patterns=patterns,
+            flush=flush,
+            warnings=warnings,
+            profile=profile,
+        )
+
+
+@contextmanager
+def opened(
+    place: Place, options: Options, progress: ProgressCallback
+) -> Iterator[tuple[_core.ProbeTarget, Path | None]]:
+    """What is measured: a filled file of our own, gone afterwards, or the device itself."""
+    with ExitStack() as undo:
+        undo.enter_context(priority.raised())
+        file = None
+        if place.is_device:
+            target = _device(place, options)
+        else:
+            size_bytes = choose_size_bytes(place, options.size_bytes, DEFAULT_SIZE_BYTES)
+            file = undo.enter_context(ledger.directory("tierwise-probe", parent=place.path)) / FILE
+            target = _core.ProbeTarget.create(str(file), size_bytes, options.engine)
+        undo.callback(target.close)
+        if options.fill or file is not None:
+            progress(f"filling {target.size_bytes >> 20} MiB")
+            target.fill()
+        yield target, file
+
+
+def flush_times(target: _core.ProbeTarget, options: Options, random: Random) -> FlushTimes:
+    """Medians over the repeats."""
+    each_s = _SHARES["flush"] * options.seconds / options.repeats
+    return medians([sample_flush(target, each_s, random) for _ in range(options.repeats)])
+
+
+def fitted(
+    target: _core.ProbeTarget,
+    patterns: dict[str, list[PatternResult]],
+    flush: FlushCheck,
+    origin: Origin,
+    options: Options,
+    random: Random,
+) -> str:
+    """The text of a profile of the kind that the device behaves like."""
+    seconds = _SHARES["fit"] * options.seconds
+    if flush.device_class == "disk":
+        return disk_text(fit_disk(target, seconds, options.repeats, random), origin)
+    fit = fit_flash(target, patterns, flush.times, seconds, options.repeats, random)
+    if flush.device_class == "memory":
+        return memory_text(fit, origin)
+    protected = flush.write_cache != "write back" or fit.flush_waits_us < 0.5 * fit.program_us
+    return flash_text(fit, origin, protected)
+
+
+def middle(results: Sequence[PatternResult]) -> PatternResult:
+    """The repeat of median rate, whose latencies stand for all."""
+    rate = statistics.median_low([one.rate_per_s for one in results])
+    return next(one for one in results if one.rate_per_s == rate)
+
+
+def _device(place: Place, options: Options) -> _core.ProbeTarget:
+    if not options.destroy:
+        raise TierwiseError(
+            f"{place.path} is a block device, and probing it destroys what is on it",
+            "give --destroy if that is meant, or name a directory on its file system",
+        )
+    if options.size_bytes is not None:
+        raise TierwiseError("--size: a device is probed whole", "leave --size out")
+    return _core.ProbeTarget.open_device(str(place.path), options.engine)
+
+
+def _require_sensible(options: Options) -> None:
+    if options.engine not in (None, "io_uring", "threads"):
+        raise TierwiseError(f"--engine: {options.engine!r} is not known", "use io_uring or threads")
+    if options.seconds < SHORTEST_S:
+        raise TierwiseError(
+            f"--duration: {options.seconds:g} s is too short to tell anything",
+            f"give {SHORTEST_S:g}s or more",
+        )

@@ -1,0 +1,164 @@
+"""Where a probe measures: the directory or device that was named, and the block device under it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.host import mounts
+from tierwise.host.block_layer import Base, BlockLayer, whole_disk
+from tierwise.model.device_chain import in_words
+from tierwise.model.errors import TierwiseError
+
+_MIB = 1 << 20
+SMALLEST_BYTES = 16 * _MIB
+_KEEP_FREE_SHARE = 0.05
+"""Of a file system; a full one is slow, and its owner needs room."""
+
+_MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs"}
+_VIRTUAL_DRIVERS = {"virtio_blk", "vbd", "xen_blkfront"}
+_VIRTUAL_MODELS = (
+    "virtual",
+    "qemu",
+    "vmware",
+    "vbox",
+    "msft",
+    "google",
+    "amazon",
+    "persistentdisk",
+    "nvme_card",
+)
+
+
+_LAYER = BlockLayer()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A directory to make a file in, or a block device to overwrite.
+
+    Attributes:
+        path: as the user named it.
+        block: name of the block device under it, such as ``sda``; ``None`` for memory and networks.
+        file_system: its type; ``None`` for a block device itself.
+        memory: whether nothing but memory holds the data.
+        virtual: whether a hypervisor stands in for the device.
+        rotational: what the kernel believes.
+        write_cache: ``write back`` or ``write through``, as the kernel reports.
+        fua: whether the kernel sends forced unit access.
+        disks: number of physical devices below it.
+        chain: what the path stands on, down to the disks, in words.
+    """
+
+    path: Path
+    block: str | None
+    file_system: str | None
+    memory: bool
+    virtual: bool
+    rotational: bool | None
+    write_cache: str | None
+    fua: bool | None
+    disks: int
+    chain: str
+
+    @property
+    def is_device(self) -> bool:
+        """Whether the device itself is to be overwritten."""
+        return self.file_system is None
+
+    @property
+    def label(self) -> str:
+        """For people: the path and what it stands on."""
+        what = f"whole {self.chain}" if self.is_device else self.chain
+        return f"{self.path} ({what}{'' if self.block else ', no block device'})"
+
+
+def look(path: Path) -> Place:
+    """What is known of a path before anything is measured.
+
+    Raises:
+        TierwiseError: if neither a directory that can be written nor a block device, or a mounted one.
+    """
+    try:
+        mode = path.stat()
+    except OSError as error:
+        raise TierwiseError(f"{path}: {error.strerror}", "name a directory or a block device") from error
+    if stat.S_ISBLK(mode.st_mode):
+        _require_unmounted(path, mode.st_rdev)
+        return _place(path, _LAYER.under(mode.st_rdev, None))
+    if not path.is_dir() or not os.access(path, os.W_OK):
+        raise TierwiseError(f"{path} is not a directory that you may write", "name one, or a block device")
+    return _place(path, _LAYER.under_path(path))
+
+
+def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int) -> int:
+    """Size of the file: what was asked, or the default as far as there is room; a multiple of 1 MiB.
+
+    Raises:
+        TierwiseError: if there is no room, naming how much there is.
+    """
+    usage = shutil.disk_usage(place.path)
+    room = int(usage.free - _KEEP_FREE_SHARE * usage.total)
+    size = (min(default_bytes, room) if asked_bytes is None else asked_bytes) // _MIB * _MIB
+    if size < SMALLEST_BYTES or size > room:
+        shown = f"{max(room, 0) // _MIB} MiB free beyond a reserve of {_KEEP_FREE_SHARE:.0%}"
+        fix = f"make room, or give --size from {SMALLEST_BYTES // _MIB}M to what is free"
+        raise TierwiseError(f"{place.path}: {shown}, no room for {size // _MIB} MiB", fix)
+    return size
+
+
+def capacity_bytes(place: Place) -> int:
+    """Size of the file system that holds a directory, free or not; of a device, 0: it is probed whole."""
+    return 0 if place.is_device else shutil.disk_usage(place.path).total
+
+
+def _place(path: Path, base: Base) -> Place:
+    block = whole_disk(base.devices[0]) if base.devices else None
+    disks = {disk for device in base.devices for disk in _LAYER.disks(device)}
+    name = block.name if block else None
+    rotational = _read(block, "queue/rotational") if block else None
+    fua = _read(block, "queue/fua") if block else None
+    file_system = base.file_systems[-1] if base.file_systems else None
+    return Place(
+        path=path,
+        block=name,
+        file_system=file_system,
+        memory=file_system in _MEMORY_FILE_SYSTEMS or bool(name and name.startswith(("zram", "ram"))),
+        virtual=any(map(_is_virtual, disks)),
+        rotational=None if rotational is None else rotational == "1",
+        write_cache=_read(block, "queue/write_cache") if block else None,
+        fua=None if fua is None else fua == "1",
+        disks=len(disks),
+        chain=in_words(_LAYER.chain(base)),
+    )
+
+
+def _require_unmounted(path: Path, number: int) -> None:
+    """Refuse a device that is mounted, whole or in part.
+
+    Raises:
+        TierwiseError: naming where.
+    """
+    block = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    parts = [block, *(file.parent for file in block.glob("*/partition"))]
+    numbers = {(part / "dev").read_text("ascii").strip() for part in parts}
+    for mount in mounts.mounts():
+        if f"{mount.device[0]}:{mount.device[1]}" in numbers or mount.source == str(path):
+            raise TierwiseError(f"{path} is mounted at {mount.point}", "unmount it, or name that directory")
+
+
+def _is_virtual(disk: Path) -> bool:
+    driver = disk / "device/driver"
+    known = driver.resolve().name in _VIRTUAL_DRIVERS if driver.exists() else False
+    names = f"{_read(disk, 'device/vendor') or ''} {_read(disk, 'device/model') or ''}".lower()
+    return known or any(word in names for word in _VIRTUAL_MODELS)
+
+
+def _read(block: Path, attribute: str) -> str | None:
+    try:
+        return (block / attribute).read_text("ascii").strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,151 @@
+"""Samples of patterns and of flushes, interleaved so that drift of the machine meets all alike."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tierwise import _core
+from tierwise.model.progress import ProgressCallback
+from tierwise.results.measurements import FlushTimes, PatternResult
+
+Request = tuple[str, int, int]
+"""Operation (R, W or F), first byte, bytes."""
+
+BLOCK_BYTES = 4096
+
+CRYSTALDISKMARK = {
+    f"{title} {direction}": f"{title.lower().replace(' ', '-')}-{direction}"
+    for direction in ("read", "write")
+    for title in ("SEQ1M Q8T1", "SEQ1M Q1T1", "RND4K Q32T1", "RND4K Q1T1")
+}
+"""Lines of CrystalDiskMark 8 as it prints them, with the names of their patterns."""
+
+_FLUSH_CYCLES = 400
+_REST_S = 0.1
+_LONGEST_REST_S = 2.0
+_PATIENCE_S = 60.0
+
+
+def one_pattern(target: _core.ProbeTarget, pattern: str, seconds: float, seed: int) -> PatternResult:
+    """One pattern for a time."""
+    return PatternResult.model_validate_json(target.measure(pattern, seconds, seed))
+
+
+def interleaved(names: Sequence[str], repeats: int, random: Random) -> Iterator[str]:
+    """Each name ``repeats`` times: every one once, in random order, then again; reads always before writes.
+
+    A write leaves the device work that would slow the reads after it.
+    """
+    for _ in range(repeats):
+        yield from sorted(random.sample(list(names), len(names)), key=lambda name: "read" not in name)
+
+
+def sample_patterns(
+    target: _core.ProbeTarget,
+    patterns: Sequence[str],
+    repeats: int,
+    seconds: float,
+    random: Random,
+    progress: ProgressCallback,
+) -> dict[str, list[PatternResult]]:
+    """Repeats of every pattern, ``seconds`` in all."""
+    taken: dict[str, list[PatternResult]] = {pattern: [] for pattern in patterns}
+    each_s = seconds / max(len(patterns) * repeats, 1)
+    wrote = True
+    for pattern in interleaved(patterns, repeats, random):
+        progress(pattern)
+        if wrote and "read" in pattern:
+            settle(target, random)
+        wrote = "read" not in pattern
+        taken[pattern].append(one_pattern(target, pattern, each_s, random.getrandbits(32)))
+    return taken
+
+
+def settle(target: _core.ProbeTarget, random: Random) -> None:
+    """Wait until the device has done what writes left it to do: until reads no longer get faster.
+
+    After two seconds it is taken as it is.
+    """
+    target.trace([("F", 0, 0)], 1, _LONGEST_REST_S)
+    deadline = time.monotonic() + _LONGEST_REST_S
+    before = float("inf")
+    while time.monotonic() < deadline:
+        now = one_median(target, at_random(target, "R", BLOCK_BYTES, random)[:8], _REST_S)
+        if now > 0.9 * before:
+            return
+        before = now
+        time.sleep(_REST_S)
+
+
+def sample_flush(target: _core.ProbeTarget, seconds: float, random: Random) -> FlushTimes:
+    """One look at writes with and without a flush, one request at a time, ``seconds`` in all."""
+    each_s = seconds / 7
+    settle(target, random)
+    return FlushTimes(
+        random_read_us=one_median(target, at_random(target, "R", 4096, random), each_s),
+        write_4k_us=one_median(target, at_random(target, "W", 4096, random), each_s),
+        write_flush_4k_us=cycle_median(target, appends(target, 4096, random), each_s),
+        write_8k_us=one_median(target, at_random(target, "W", 8192, random), each_s),
+        write_flush_8k_us=cycle_median(target, appends(target, 8192, random), each_s),
+        flush_us=one_median(target, [("F", 0, 0)] * _FLUSH_CYCLES, each_s),
+        rewrite_us=cycle_median(target, rewrites(), each_s),
+    )
+
+
+def medians(samples: Sequence[FlushTimes]) -> FlushTimes:
+    """Median of each time over repeats."""
+    names = FlushTimes.model_fields
+    return FlushTimes(**{name: statistics.median(getattr(one, name) for one in samples) for name in names})
+
+
+def at_random(target: _core.ProbeTarget, op: str, size_bytes: int, random: Random) -> list[Request]:
+    """Requests of one kind anywhere in the target."""
+    blocks = target.size_bytes // size_bytes
+    return [(op, random.randrange(blocks) * size_bytes, size_bytes) for _ in range(_FLUSH_CYCLES)]
+
+
+def appends(target: _core.ProbeTarget, size_bytes: int, random: Random) -> list[Request]:
+    """Writes in sequence from somewhere in the target, each with a flush."""
+    length = _FLUSH_CYCLES * size_bytes
+    start = random.randrange(max((target.size_bytes - length) // BLOCK_BYTES, 1)) * BLOCK_BYTES
+    count = min(_FLUSH_CYCLES, (target.size_bytes - start) // size_bytes)
+    return [
+        request
+        for number in range(count)
+        for request in (("W", start + number * size_bytes, size_bytes), ("F", 0, 0))
+    ]
+
+
+def rewrites() -> list[Request]:
+    """The first block written and flushed over and over."""
+    return [("W", 0, BLOCK_BYTES), ("F", 0, 0)] * _FLUSH_CYCLES
+
+
+def times_us(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> list[float]:
+    """Time of each request, one at a time, in their order; as many as there was time for, at least one."""
+    done = target.trace(requests, 1, seconds) or target.trace(requests[:1], 1, _PATIENCE_S)
+    return [(end_ns - start_ns) / 1e3 for _, start_ns, end_ns in done]
+
+
+def one_median(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> float:
+    """Median time of one request, in µs."""
+    return statistics.median(times_us(target, requests, seconds))
+
+
+def cycle_median(target: _core.ProbeTarget, pairs: Sequence[Request], seconds: float) -> float:
+    """Median time from one flush to the next, in µs: a write and its flush, with nothing left out."""
+    return float(np.median(np.diff(flush_ends_us(target, pairs, seconds))))
+
+
+def flush_ends_us(target: _core.ProbeTarget, pairs: Sequence[Request], seconds: float) -> NDArray[np.float64]:
+    """When each flush of alternate writes and flushes ended, two or more, in µs."""
+    done = target.trace(pairs, 1, seconds)
+    if len(done) < 4:
+        done = target.trace(pairs[:4], 1, _PATIENCE_S)
+    return np.array([end_ns for number, _, end_ns in done if number % 2], dtype=np.float64) / 1e3

@@ -1,0 +1,28 @@
+"""Opens a recording: metadata, warnings, tables, breakdown.
+
+Not here: taking one, which needs root; see ``capture``.
+"""
+
+from tierwise.recording.recording import (
+    ABOUT_FILE,
+    TABLES,
+    About,
+    Device,
+    Recording,
+    close_to_others,
+    make_folder,
+    redact,
+    remove_recording,
+)
+
+__all__ = [
+    "ABOUT_FILE",
+    "TABLES",
+    "About",
+    "Device",
+    "Recording",
+    "close_to_others",
+    "make_folder",
+    "redact",
+    "remove_recording",
+]

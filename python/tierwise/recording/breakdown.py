@@ -1,0 +1,111 @@
+"""Where the time of a recording went: by class of threads, by what it ran on or waited for, and by role.
+
+Parts are totals of waits.
+:mod:`tierwise.predict.savings` tells what a faster device would save.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from tierwise import _core
+from tierwise.model.roles import Role
+from tierwise.results.measurements import Record
+
+Part = Literal[
+    "cpu", "runnable", "log_device", "log_queue", "read", "write", "lock", "client", "sleep", "other"
+]
+ThreadClass = Literal["session", "client", "log_writer", "background", "kernel", "other"]
+
+
+class Slice(Record):
+    """Time of one class of threads that went to one thing."""
+
+    part: Part
+    role: Role | None
+    """Of the file, where it was one and has one."""
+    time_s: float
+    """Summed over threads."""
+    share: float
+    """Of the class's time."""
+
+
+class ClassTime(Record):
+    """The time of one class of threads."""
+
+    name: ThreadClass = Field(alias="class")
+    threads: int
+    lived_s: float
+    """Time that they lived in bursts, summed."""
+    slices: list[Slice]
+
+    @property
+    def parts(self) -> dict[Part, float]:
+        """Part -> share of the class's time, all roles together; they sum to 1."""
+        shares: dict[Part, float] = {}
+        for one in self.slices:
+            shares[one.part] = shares.get(one.part, 0.0) + one.share
+        return shares
+
+
+class Requests(Record):
+    """Requests to devices."""
+
+    reads: int
+    writes: int
+    flushes: int
+    read_bytes: int
+    written_bytes: int
+
+
+class RoleTraffic(Requests):
+    """What one role asked of its devices."""
+
+    role: Role | None
+    """``None`` stands for requests of no file: a file system's journal, and other programs."""
+    devices: list[str]
+    size_bytes: int
+    syncs: int
+    """That threads asked for."""
+    busy_s: float
+    """Time in which at least one request was under way."""
+    waited_s: float
+    """Time that threads waited for its files in calls, summed."""
+
+
+class FileTraffic(Requests):
+    """What one file asked of its device."""
+
+    path: str
+    role: Role | None
+    size_bytes: int
+    waited_s: float
+
+
+class Breakdown(Record):
+    """Where the time of a recording went."""
+
+    span_s: float
+    """Time in bursts."""
+    bursts: int
+    cores: int
+    busy_share: float
+    """Share of all cores' time that recorded threads used."""
+    classes: list[ClassTime]
+    roles: list[RoleTraffic]
+    files: list[FileTraffic]
+    """The files with most time waited for."""
+    sum_error: float
+    """How far any thread's parts are from the time that it lived, at most, as a share of that time."""
+
+
+def break_down(path: Path) -> Breakdown:
+    """Say where the time of a recording went.
+
+    Raises:
+        TierwiseError: naming the file, if it is no recording, newer than this program, or damaged.
+    """
+    return Breakdown.model_validate_json(_core.profile_recording(path))

@@ -1,0 +1,216 @@
+"""Recordings: what one run did, as a folder of tables. docs/recording.md tells what is in them."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict
+
+from tierwise import _core
+from tierwise.model.device_chain import ChainLink
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+
+if TYPE_CHECKING:
+    import duckdb
+
+ABOUT_FILE = "about.json"
+"""What a recording says of itself; without it a folder is none."""
+TABLES = ("threads", "files", "states", "calls", "blocks")
+"""Names of the tables; each is a file, ``NAME.parquet``."""
+_FOREIGN_CPU_SHARE = 0.05
+"""Processor time of others beyond which a recording is said to be disturbed."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Machine(_Part):
+    """The machine of the recorded run."""
+
+    cores: int
+    memory_bytes: int
+    processes_bytes: int = 0
+    """What the recorded processes held of it themselves, page cache aside; 0 where that was not seen."""
+    processor: str
+    kernel: str
+
+
+class Burst(_Part):
+    """A stretch of time in which every event was taken."""
+
+    start_ns: int
+    end_ns: int
+    log_delay_us: float
+
+
+class Device(_Part):
+    """A block device that held files of the database."""
+
+    name: str
+    major: int
+    minor: int
+    mount: str | None
+    roles: list[Role]
+    shared: int
+    """Partitions with the same number share one physical device."""
+    first_sector: int
+    sectors: int
+    profile: str | None
+    """TOML, if the device was an emulated one."""
+    write_cache: bool
+    chain: list[ChainLink] = []
+    """The file system and all that it stands on; empty in older recordings."""
+
+
+class Losses(_Part):
+    """Events that were taken, and those that the kernel dropped."""
+
+    recorded_events: int
+    lost_events: int
+
+
+class Cost(_Part):
+    """What recording cost: the rate of work in bursts over that between them, with its 95 % interval."""
+
+    rate_ratio: float
+    rate_ratio_low: float
+    rate_ratio_high: float
+    event_cpu_ns: float
+
+
+class Check(_Part):
+    """One thing that the recording checked of itself."""
+
+    name: str
+    passed: bool
+    detail: str
+
+
+class About(_Part):
+    """What a recording says of itself: ``about.json``."""
+
+    version: int
+    started_at: str
+    tierwise: str
+    engine: str
+    engine_version: str | None
+    settings: dict[str, str]
+    machine: Machine
+    duration_s: float
+    bursts: list[Burst]
+    devices: list[Device]
+    losses: Losses
+    cost: Cost | None
+    transactions: int | None
+    counters: dict[str, int] = {}
+    """What the engine's own counters rose by; empty if they were not read."""
+    data_directory_bytes: int | None = None
+    """All files of the engine's data directory, if that is known."""
+    foreign_cpu_share: float
+    stolen_cpu_share: float = 0.0
+    """Processor time that the hypervisor took during bursts; 0 in older recordings."""
+    checks: list[Check]
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording on disk."""
+
+    path: Path
+    about: About
+
+    @classmethod
+    def open(cls, path: Path, *, whole: bool = False) -> Recording:
+        """Open a recording.
+
+        Args:
+            path: its folder.
+            whole: read and check every table too, which takes seconds for ten million rows.
+
+        Raises:
+            TierwiseError: naming the file, if it is no recording, newer than this program, truncated or
+                damaged.
+        """
+        return cls(path, About.model_validate_json(_core.read_recording(path, whole)))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences that every result from this recording repeats."""
+        about = self.about
+        found = [*about.warnings]
+        if about.losses.lost_events:
+            lost, taken = about.losses.lost_events, about.losses.recorded_events
+            share = lost / (lost + taken)
+            found.append(f"the kernel dropped {lost} of {lost + taken} events ({share:.2%}) while recording")
+        if about.foreign_cpu_share > _FOREIGN_CPU_SHARE:
+            share = about.foreign_cpu_share
+            found.append(f"other programs used {share:.0%} of the processors while recording")
+        found += [f"{check.name}: {check.detail}" for check in about.checks if not check.passed]
+        return list(dict.fromkeys(found))
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection in which each table of the recording is a view."""
+        import duckdb  # slow to import, and only queries need it
+
+        connection = duckdb.connect()
+        for table in TABLES:
+            file = str(self.path / f"{table}.parquet")
+            connection.read_parquet(file).create_view(table)
+        return connection
+
+
+def redact(path: Path, out: Path) -> None:
+    """Write a recording again without paths, names of devices and names of programs, to be given to others.
+
+    Predictions from it are the same. docs/privacy.md says what is left in it.
+
+    Args:
+        path: of the recording.
+        out: of the new one: a directory that is empty or not there yet.
+
+    Raises:
+        TierwiseError: if there is no recording, or one that is damaged, or ``out`` holds something.
+    """
+    make_folder(out)
+    _core.redact_recording(path, out)
+    close_to_others(out)
+
+
+def make_folder(out: Path) -> None:
+    """Make the folder of a new recording, which only its owner may enter; one that is there must be empty.
+
+    Raises:
+        TierwiseError: naming it.
+    """
+    try:
+        out.mkdir(mode=0o700, parents=True, exist_ok=True)
+        used = any(out.iterdir())
+    except OSError as error:
+        raise TierwiseError(f"{out}: {error.strerror}", "name a directory that can be made") from error
+    if used:
+        raise TierwiseError(f"{out} is not empty", "name a new directory")
+
+
+def close_to_others(folder: Path) -> None:
+    """Let only its owner read the files of a recording."""
+    for file in folder.iterdir():
+        file.chmod(0o600)
+
+
+def remove_recording(folder: Path) -> None:
+    """Delete a recording.
+
+    Raises:
+        TierwiseError: if the folder is a link, or is no recording and not empty: it is somebody's.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        raise TierwiseError(f"{folder} is no recording", "name another directory")
+    if not (folder / ABOUT_FILE).is_file() and any(folder.iterdir()):
+        raise TierwiseError(f"{folder} is no recording", "name another directory, or delete it")
+    shutil.rmtree(folder)

@@ -1,0 +1,120 @@
+"""A document: texts and tables in order, which :mod:`tierwise.report.render` shows in several formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tierwise.model.statistics import Interval
+from tierwise.predict import Estimate
+from tierwise.report import numbers
+
+
+class Tone(StrEnum):
+    """Why a text stands out."""
+
+    PLAIN = "plain"
+    HEADLINE = "headline"
+    BETTER = "better"
+    WORSE = "worse"
+    WARNING = "warning"
+    QUIET = "quiet"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph, or a line of a cell."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: what people read, and the figure for programs.
+
+    Attributes:
+        text: the figure or words.
+        tone: of the text.
+        below: further lines, such as an interval.
+        value: the figure in the unit of its column; ``None`` if the text is all there is.
+        low: lower end of its 95 % interval.
+        high: upper end.
+    """
+
+    text: str
+    tone: Tone = Tone.PLAIN
+    below: tuple[Text, ...] = ()
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class ColumnKind(StrEnum):
+    """How a column may be set."""
+
+    FIGURE = "figure"
+    """At the right, never cut."""
+    NAME = "name"
+    """What a user types: never cut or folded."""
+    WORDS = "words"
+    """Folded where there is no room."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    kind: ColumnKind = ColumnKind.FIGURE
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether it holds figures."""
+        return self.kind is ColumnKind.FIGURE
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under columns."""
+
+    columns: Sequence[Column]
+    rows: list[list[Cell]] = field(default_factory=list)
+    title: str = ""
+
+    def add(self, *cells: Cell | str, tone: Tone = Tone.PLAIN) -> None:
+        """Add a row; a text is a cell of that tone."""
+        self.rows.append([Cell(cell, tone) if isinstance(cell, str) else cell for cell in cells])
+
+
+Block = Text | Table
+Document = Sequence[Block]
+
+
+def table(words: Iterable[str], figures: Iterable[str], title: str = "", names: Iterable[str] = ()) -> Table:
+    """An empty table with columns of names, then of words, then of figures."""
+    kinds = ((ColumnKind.NAME, names), (ColumnKind.WORDS, words), (ColumnKind.FIGURE, figures))
+    return Table([Column(name, kind) for kind, headings in kinds for name in headings], title=title)
+
+
+def figure(
+    value: float | None, shown: Callable[[float], str], tone: Tone = Tone.PLAIN, sign: str = ""
+) -> Cell:
+    """A figure without an interval; a dash if it is not known."""
+    return Cell(numbers.NONE) if value is None else Cell(sign + shown(value), tone, value=value)
+
+
+def estimate(found: Estimate | Interval | None, shown: Callable[[float], str]) -> Cell:
+    """A figure with its interval below it; a dash if it is not known."""
+    if found is None:
+        return Cell(numbers.NONE)
+    if isinstance(found, Interval):
+        value, text = found.estimate, numbers.signed(found, shown(found.estimate))
+        has_ends = found.low is not None and found.high is not None and numbers.signed(found, "") == ""
+    else:
+        value, text, has_ends = found.value, shown(found.value), True
+    if not has_ends or found.low is None or found.high is None:
+        return Cell(text, value=value)
+    ends = Text(numbers.span(shown(found.low), shown(found.high)), Tone.QUIET)
+    return Cell(text, below=(ends,), value=value, low=found.low, high=found.high)

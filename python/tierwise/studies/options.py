@@ -1,0 +1,147 @@
+"""What a user changes in a study: on the command line or from Python."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import EVERYTHING, DeviceSpec, Placement, parse_place
+from tierwise.model.roles import Role
+from tierwise.model.suggestions import one_of
+from tierwise.studies.spec import Overrides, Study
+
+PAPER_SCALE = "paper"
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9]+")
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """Changes to a study, applied in the order of the fields.
+
+    Attributes:
+        quick: the study's own smaller size.
+        scale: ``paper`` for the paper's size, or a number above 0.
+        set: ``KEY=VALUE``, such as ``memory=256M``, ``constants.rows=1000`` or
+            ``settings.postgres.work_mem=4MB``.
+        clients: number of clients.
+        duration_s: seconds of the measured phase, in place of a number of transactions.
+        repeats: of every run.
+        devices: name of a device of the study -> directory on a real device, or a device profile.
+        place: ``ROLE=DEVICE,…``; each adds a placement that differs from the baseline in these roles.
+        placements: names of those to run; all if empty. The baseline is run too.
+        only: leave the baseline out.
+        engine: in place of the study's first.
+        own_storage: directory in place of every device.
+    """
+
+    quick: bool = False
+    scale: str | None = None
+    set: list[str] = field(default_factory=list)
+    clients: int | None = None
+    duration_s: float | None = None
+    repeats: int | None = None
+    devices: list[str] = field(default_factory=list)
+    place: list[str] = field(default_factory=list)
+    placements: list[str] = field(default_factory=list)
+    only: bool = False
+    engine: str | None = None
+    own_storage: Path | None = None
+
+    def applied_to(self, study: Study) -> Study:
+        """The study with all of that.
+
+        Raises:
+            TierwiseError: naming the option, and what the study has instead.
+        """
+        for overrides in self._overrides(study):
+            study = study.with_overrides(overrides)
+        for name, spec in (self._device(study, text) for text in self.devices):
+            study = study.model_copy(update={"devices": {**study.devices, name: spec}})
+        for text in self.place:
+            study = _placed(study, parse_place(text))
+        chosen = list(self.placements)
+        if self.place and chosen:
+            chosen += list(study.placements)[-len(self.place) :]
+        if chosen:
+            study = study.with_placements(chosen if self.only else [study.baseline, *chosen])
+        if self.engine is not None:
+            study = study.on_engine(self.engine)
+        return study if self.own_storage is None else study.on_own_storage(self.own_storage)
+
+    def _overrides(self, study: Study) -> list[Overrides]:
+        found = [study.quick] if self.quick else []
+        found += [study.paper_scale] if self.scale == PAPER_SCALE else []
+        if self.placements or self.place:
+            found = [one.model_copy(update={"placements": None}) for one in found]
+        direct: dict[str, Any] = {
+            "clients": self.clients,
+            "seconds": self.duration_s,
+            "repeats": self.repeats,
+        }
+        if self.scale is not None and self.scale != PAPER_SCALE:
+            direct["scale"] = _number(self.scale)
+        direct = {name: value for name, value in direct.items() if value is not None}
+        return [*found, *(_set(text) for text in self.set), Overrides(**direct)]
+
+    @staticmethod
+    def _device(study: Study, text: str) -> tuple[str, DeviceSpec]:
+        name, equals, target = text.partition("=")
+        if not equals or not target:
+            raise TierwiseError(f"--device: {text!r} is not NAME=DIRECTORY", "write for example ssd=/mnt/ssd")
+        if name not in study.devices:
+            raise TierwiseError(
+                f"--device: study {study.name} has no device {name!r}", one_of(name, study.devices)
+            )
+        is_directory = Path(target).is_dir()
+        return name, DeviceSpec(path=target) if is_directory else DeviceSpec(profile=target)
+
+
+def _placed(study: Study, place: dict[str, str]) -> Study:
+    """The study with one more placement; a device that it does not have is a profile."""
+    base = study.placements[study.baseline]
+    names = {device: device if device in study.devices else _short(device) for device in place.values()}
+    new = {names[device]: DeviceSpec(profile=device) for device in names if device not in study.devices}
+    named = {Role(role): names[device] for role, device in place.items() if role != EVERYTHING}
+    everything = place.get(EVERYTHING)
+    placement = Placement(
+        name=_NOT_IN_A_NAME.sub("-", "-".join(f"{role}-{device}" for role, device in place.items())),
+        roles=named if everything else {**base.roles, **named},
+        default=names[everything] if everything else base.default,
+    )
+    placements = {**study.placements, placement.name: placement}
+    return study.model_copy(update={"devices": {**study.devices, **new}, "placements": placements})
+
+
+def _short(device: str) -> str:
+    """Name of a device within a study: part of the name of a disk, so short."""
+    return _NOT_IN_A_NAME.sub("-", Path(device).stem.lower())[-16:].strip("-")
+
+
+def _set(text: str) -> Overrides:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise TierwiseError(f"--set: {text!r} is not KEY=VALUE", "write for example memory=256M")
+    nested: Any = value
+    for part in reversed(key.split(".")):
+        nested = {part: nested}
+    try:
+        return Overrides.model_validate(nested)
+    except ValidationError as error:
+        known = sorted(set(Overrides.model_fields) - {"placements", "sweep", "estimate_s"})
+        problem = error.errors()[0]["msg"]
+        raise TierwiseError(f"--set {text}: {problem}", f"keys are {', '.join(known)}") from None
+
+
+def _number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise TierwiseError(f"--scale: {text!r} is no scale", 'give "paper" or a number above 0')
+    return number

@@ -1,0 +1,33 @@
+"""Runs a study: storage for a placement, the measured phase, proof of placement, one record a run."""
+
+from tierwise.studies.runner.compatibility import restrict_to_supported
+from tierwise.studies.runner.recorded import Recordings
+from tierwise.studies.runner.session import (
+    FAILED_FILE,
+    LATEST,
+    PARQUET_FILE,
+    RESULTS_FILE,
+    STUDY_FILE,
+    Observer,
+    find_latest,
+    find_unfinished,
+    results_in,
+    run_study,
+    set_failed_aside,
+)
+
+__all__ = [
+    "FAILED_FILE",
+    "LATEST",
+    "PARQUET_FILE",
+    "RESULTS_FILE",
+    "STUDY_FILE",
+    "Observer",
+    "Recordings",
+    "find_latest",
+    "find_unfinished",
+    "restrict_to_supported",
+    "results_in",
+    "run_study",
+    "set_failed_aside",
+]

@@ -1,0 +1,90 @@
+"""Which placements and variants make sense on an engine, and why not the others."""
+
+from __future__ import annotations
+
+from tierwise import engines
+from tierwise.engines.base import Engine
+from tierwise.model.errors import TierwiseError
+from tierwise.model.placement import Placement
+from tierwise.model.roles import Role
+from tierwise.studies import FILE_ENGINE, sweep
+from tierwise.studies.spec import Study
+
+_ONLY_IF_LISTED = {Role.ARCHIVE}
+"""Roles that are work of their own, and not merely somewhere to be."""
+
+
+def refusal(engine: Engine, placement: Placement) -> str | None:
+    """Why an engine cannot honour a placement, naming the role; ``None`` if it can.
+
+    A role that has no files of its own is where the placement wants it if the role whose files hold it is.
+    """
+    for role, device in placement.roles.items():
+        if role in engine.roles:
+            continue
+        holder = engine.inside.get(role)
+        if holder is not None and placement.device_of(holder) == device:
+            continue
+        reason = engine.unsupported.get(role) or (f"{role} lies within {holder}" if holder else None)
+        return f"engine {engine.name} cannot place the role {role}" + (f": {reason}" if reason else "")
+    return None
+
+
+def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
+    """The study with what its engine can honour, and the placements and variants left out with the reason.
+
+    Raises:
+        TierwiseError: if the baseline is among the others, as nothing could be compared then.
+    """
+    name = study.engines[0]
+    if name == FILE_ENGINE:
+        return study, {}
+    study, skipped_variants = _without_twins(study, name)
+    engine = engines.create(name, study.settings.get(name, {}))
+    skipped: dict[str, str] = {}
+    alike: dict[tuple[tuple[Role, str], ...], str] = {}
+    for placement in sorted(study.placements.values(), key=lambda one: one.name != study.baseline):
+        reason = refusal(engine, placement)
+        where = tuple(
+            (role, placement.device_of(role)) for role in sorted(engine.roles) if is_placed(role, placement)
+        )
+        if reason is None and where in alike:
+            reason = f"the same as {alike[where]} on engine {name}"
+        if reason is None:
+            alike[where] = placement.name
+        else:
+            skipped[placement.name] = reason
+    if study.baseline in skipped:
+        raise TierwiseError(
+            f"study {study.name}: placements.{study.baseline}: {skipped[study.baseline]}",
+            f"place only {', '.join(sorted(engine.roles))} in the baseline, or choose another engine",
+        )
+    kept = [name for name in study.placements if name not in skipped]
+    return study.with_placements(kept), skipped | skipped_variants
+
+
+def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:
+    """Without variants that come to the same as one before, since all that they change is another engine's.
+
+    Where a single one remains there is nothing to sweep: the study is that variant.
+    """
+    kept: dict[str, str] = {}
+    skipped: dict[str, str] = {}
+    for variant in study.sweep.variant:
+        varied = sweep.at(study, {"variant": variant})
+        own = varied.model_copy(update={"settings": {engine: varied.settings.get(engine, {})}})
+        first = kept.setdefault(own.model_dump_json(), variant)
+        if first != variant:
+            skipped[f"variant {variant}"] = f"the same as {first} on engine {engine}"
+    if not skipped:
+        return study, skipped
+    left = list(kept.values())
+    if len(left) == 1:
+        study, left = study.with_overrides(study.variants[left[0]]), []
+    swept = study.sweep.model_copy(update={"variant": left})
+    return study.model_copy(update={"sweep": swept}), skipped
+
+
+def is_placed(role: Role, placement: Placement) -> bool:
+    """Whether a placement gives a role a place; a log is archived only if that is listed."""
+    return role not in _ONLY_IF_LISTED or role in placement.roles

@@ -1,0 +1,133 @@
+"""Proof of placement: where the files of each role were, and how much of it reached the role's device."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+from tierwise.engines.base import Engine
+from tierwise.host.files import files_below, open_files
+from tierwise.model.roles import Role
+from tierwise.results.counters import Counters, RoleProof
+from tierwise.studies.runner.storage import Storage
+
+_PERIOD_S = 0.5
+_LOG_SHARE_MIN = 0.9
+"""Less than this of a log cannot be explained by what was deleted before it was written out."""
+_MOST_STRAYS = 5
+
+
+class PlacementVerifier:
+    """Looks at the files that the engine has open, twice a second from its making to :meth:`close`.
+
+    A file that is open between two looks alone, such as a short sort's, is not seen.
+    """
+
+    def __init__(self, engine: Engine, storage: Storage) -> None:
+        """Begin to look; all roles must have their places."""
+        self._engine, self._storage = engine, storage
+        self._devices = {role: place.stat().st_dev for role, place in storage.places.items()}
+        self._roles: dict[Path, Role] = {}
+        self._files: dict[Role, set[Path]] = defaultdict(set)
+        self._strays: dict[Role, set[Path]] = defaultdict(set)
+        self._reached_before = storage.written_bytes()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking. No error if it has stopped."""
+        self._stopping.set()
+        self._thread.join()
+
+    def verify(self, counters: Counters | None) -> dict[Role, RoleProof]:
+        """Look at all files on disk as well, and set what the engine wrote against what reached each device.
+
+        Everything must have been written out before.
+
+        Args:
+            counters: the engine's, of the measured phase.
+        """
+        self.close()
+        self._look_at_open_files()
+        for path, status in files_below(set(self._storage.places.values())):
+            self._note(path, status.st_dev)
+        held_bytes = self._held_bytes()
+        counted_bytes = _counted_bytes(counters or Counters())
+        reached = self._storage.written_bytes()
+        return {
+            role: self._proof(role, reached[role], counted_bytes.get(role), held_bytes.get(role))
+            for role in self._storage.places
+        }
+
+    def _proof(self, role: Role, reached: int | None, counted: int | None, held: int | None) -> RoleProof:
+        before = self._reached_before[role]
+        if counted is not None and reached is not None and before is not None:
+            reached -= before
+        written = held if counted is None else counted
+        share = min(1.0, reached / written) if reached is not None and written else None
+        return RoleProof(
+            device=self._storage.role_devices[role],
+            reached_bytes=reached,
+            written_bytes=written,
+            share=share,
+            files=len(self._files[role]),
+            strays=sorted(map(str, self._strays[role]))[:_MOST_STRAYS],
+        )
+
+    def _run(self) -> None:
+        while True:
+            # An engine that is just being restarted on another thread may have anything but an answer.
+            with contextlib.suppress(Exception):
+                self._look_at_open_files()
+            if self._stopping.wait(_PERIOD_S):
+                return
+
+    def _look_at_open_files(self) -> None:
+        for file in open_files(self._engine.processes()):
+            self._note(file.path, file.device)
+
+    def _note(self, path: Path, device: int) -> None:
+        role = self._roles.get(path) or self._engine.role_of(path)
+        if role is None:
+            return
+        self._roles[path] = role
+        placed = role if role in self._devices else self._engine.inside.get(role, Role.SYSTEM)
+        self._files[placed].add(path)
+        if device != self._devices[placed]:
+            self._strays[placed].add(path)
+
+    def _held_bytes(self) -> dict[Role, int]:
+        held: dict[Role, int] = defaultdict(int)
+        for role, paths in self._files.items():
+            for path in paths:
+                try:
+                    held[role] += path.stat().st_blocks * 512
+                except OSError:
+                    continue
+        return held
+
+
+def problems_of(proof: Mapping[Role, RoleProof]) -> list[str]:
+    """Why a run did not honour its placement, each naming role and path; nothing if it did."""
+    strays = [
+        f"role {role} leaked: {path} is not on device {one.device}"
+        for role, one in proof.items()
+        for path in one.strays
+    ]
+    log = proof.get(Role.LOG)
+    if log is None or log.share is None or log.share >= _LOG_SHARE_MIN:
+        return strays
+    missing = f"of {log.written_bytes} bytes of log {log.reached_bytes} reached device {log.device}"
+    return [*strays, f"role log leaked: {missing}"]
+
+
+def _counted_bytes(counters: Counters) -> dict[Role, int | None]:
+    return {
+        Role.LOG: counters.log_bytes,
+        Role.TEMP: counters.temp_bytes,
+        Role.DOUBLEWRITE: counters.doublewrite_bytes,
+    }

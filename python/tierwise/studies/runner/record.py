@@ -1,0 +1,125 @@
+"""The record of a run, from what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from tierwise.host import machine
+from tierwise.results import EngineInfo, Latency, RunResult, WorkloadInfo
+from tierwise.results.counters import WaitProfile
+from tierwise.studies.plan import RunPlan
+from tierwise.studies.runner.lap_run import LapsMeasured
+from tierwise.studies.runner.storage import Storage
+from tierwise.studies.runner.totals import total
+from tierwise.studies.runner.window import Window
+from tierwise.studies.spec import Study
+from tierwise.workloads.dss.metrics import scores
+
+
+def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, storage: Storage) -> RunResult:
+    """The record of a run that is about to be measured: its conditions."""
+    return RunResult(
+        study=study.name,
+        run_id=plan.run_id,
+        placement=plan.placement.name,
+        setting=plan.setting,
+        repeat=plan.repeat,
+        order=plan.order,
+        study_seed=study_seed,
+        started_at=datetime.now(UTC),
+        status="ok",
+        machine=machine.describe(),
+        engine=engine,
+        workload=WorkloadInfo(
+            name=study.workload,
+            scale=study.scale,
+            clients=study.clients,
+            seed=plan.seed,
+            warmup_transactions=study.warmup_transactions,
+            constants=study.constants,
+            memory_bytes=study.memory,
+            parallelism=study.parallelism,
+            caches=study.caches,
+        ),
+        devices=storage.describe(),
+        role_devices=dict(storage.role_devices),
+    )
+
+
+def failed(prepared: RunResult, problems: Sequence[str]) -> RunResult:
+    """The record of a run that broke off; each problem once."""
+    return prepared.model_copy(update={"status": "failed", "problems": list(dict.fromkeys(problems))})
+
+
+def of_mix(load: dict[str, Any], window: Window, *, sampled: bool = True) -> dict[str, Any]:
+    """Fields of the record of a mix of transactions; ``load`` is the clients' report.
+
+    ``sampled`` says whether there should be a wait profile.
+    """
+    problems = list(window.storage.problems)
+    if sampled and window.waits is None:
+        problems.append("the engine stopped answering the wait sampler")
+    return {
+        "status": "invalid" if problems else "ok",
+        "problems": problems,
+        "elapsed_s": window.elapsed_s,
+        "transactions": load["transactions"],
+        "rate_per_s": load["transactions"] / window.elapsed_s,
+        "errors": load["errors"],
+        "latency": {name: Latency.model_validate(one) for name, one in load["latency"].items()},
+        "elapsed_without_log_wait_s": projection_s(window.elapsed_s, window.waits),
+        **_of_window(window),
+    }
+
+
+def of_laps(measured: LapsMeasured, score: Mapping[str, float]) -> dict[str, Any]:
+    """Fields of the record of a run of laps: the sums of its timed ones.
+
+    ``score`` is what the workload's metrics need; empty if it defines none. They are of finished laps only.
+    """
+    laps = {"laps": measured.laps, "problems": measured.problems, "counters": None}
+    if measured.problems or not measured.windows:
+        return {**laps, "status": "failed" if measured.problems else "ok"}
+    whole = total(measured.windows)
+    timed = [lap for lap in measured.laps if lap.timed]
+    transactions = sum(lap.transactions or 0 for lap in timed)
+    capped = measured.capped
+    return {
+        **laps,
+        **_of_window(whole),
+        "status": "invalid" if whole.storage.problems else "ok",
+        "problems": whole.storage.problems,
+        "elapsed_s": None if capped else whole.elapsed_s,
+        "elapsed_at_least_s": whole.elapsed_s if capped else None,
+        "transactions": transactions or None,
+        "rate_per_s": transactions / whole.elapsed_s if transactions and not capped else None,
+        "errors": 0,
+        "scores": scores(score, measured.laps) if score else {},
+        "latency": {lap.name: lap.latency for lap in timed if lap.latency is not None},
+        "elapsed_without_log_wait_s": None if capped else projection_s(whole.elapsed_s, whole.waits),
+    }
+
+
+def _of_window(window: Window) -> dict[str, Any]:
+    return {
+        "devices": window.storage.devices,
+        "cpu": window.cpu,
+        "io": window.storage.io,
+        "counters": window.engine,
+        "waits": window.waits,
+    }
+
+
+def projection_s(elapsed_s: float, waits: WaitProfile | None) -> float | None:
+    """Time that the run would take were the log wait gone and CPU not short, in seconds, if waits are known.
+
+    Every session spends its share of time waiting for the log, so the elapsed time shrinks by that share:
+    ``elapsed * (1 - share)``. This is the bound of Morle, "Solid State Disks in an Oracle Environment",
+    section 5.1 ("The maximum possible would have been 40.5 %, as per the 'log file sync' waits").
+    """
+    if waits is None:
+        return None
+    log_share = sum(waits.shares[kind].share for kind in ("log_sync", "log_lock") if kind in waits.shares)
+    return elapsed_s * (1 - log_share)

@@ -1,0 +1,134 @@
+"""A run of the lab that is recorded while it is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.capture import Schedule, Session, Target
+from tierwise.capture import rules as rule_files
+from tierwise.engines.base import Engine
+from tierwise.model.file_names import path_in
+from tierwise.model.progress import ProgressCallback
+from tierwise.model.roles import Role
+from tierwise.recording import remove_recording
+from tierwise.studies.runner.storage import Storage
+
+_RULES = {"postgres-system": "postgres"}
+"""Rules by the name of an engine, where they have another."""
+
+_CLIENT_THREAD = "tierwise-client"
+"""Name that the clients' driver gives its threads."""
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """Where recordings of runs go, each in a directory with the run's id."""
+
+    directory: Path
+    duty: float = 0.1
+    """Of mixes; the timed laps of a run are recorded whole, a burst each."""
+    burst_s: float = 0.5
+    two_speed: bool = False
+
+
+class RunRecording:
+    """The recording of one run: it goes on in windows, from :meth:`begin` to :meth:`end`."""
+
+    def __init__(self, session: Session, whole: bool) -> None:
+        """Nothing is recorded yet.
+
+        Args:
+            session: attached to the engine.
+            whole: take every event of a window, and not bursts by the schedule.
+        """
+        self._session, self._whole = session, whole
+        self._thread: threading.Thread | None = None
+        self._elapsed_s = 0.0
+        self._active = False
+
+    def begin(self) -> None:
+        """A window begins."""
+        self._active = True
+        if self._whole:
+            self._session.begin_burst()
+            return
+        self._thread = threading.Thread(target=self._session.run, name="recording", daemon=True)
+        self._thread.start()
+
+    def end(self, elapsed_s: float = 0.0) -> None:
+        """The window under way ends; its work took so long. No error if none is."""
+        self._elapsed_s += elapsed_s
+        if not self._active:
+            return
+        self._active = False
+        if self._thread is None:
+            self._session.end_burst()
+        else:
+            self._session.stop()
+            self._thread.join()
+
+    def finish(self, transactions: int | None) -> None:
+        """Write the recording; so many transactions were done in all windows."""
+        self._session.finish(transactions, self._elapsed_s)
+
+
+@contextmanager
+def recording_of(
+    engine: Engine,
+    storage: Storage,
+    recordings: Recordings | None,
+    run_id: str,
+    *,
+    laps: bool,
+    progress: ProgressCallback,
+) -> Iterator[RunRecording | None]:
+    """Record a run, or do not; what is not finished leaves no directory."""
+    if recordings is None:
+        yield None
+        return
+    out = path_in(recordings.directory, *run_id.split("/"))
+    if out.exists():
+        remove_recording(out)
+    schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s, recordings.two_speed)
+    try:
+        with Session(target_of(engine, storage), out, schedule, progress) as session:
+            yield RunRecording(session, laps or recordings.duty >= 1)
+    except BaseException:
+        shutil.rmtree(out, ignore_errors=True)
+        raise
+
+
+def _client_threads() -> list[int]:
+    """The threads of this process that are clients of a server; those of a library are in its worker."""
+    found = []
+    for path in Path("/proc/self/task").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (path / "comm").read_text().strip() == _CLIENT_THREAD:
+                found.append(int(path.name))
+    return found
+
+
+def target_of(engine: Engine, storage: Storage) -> Target:
+    """An engine of the lab: it knows its files itself, an index from a table among them."""
+    rules = rule_files.load(_RULES.get(engine.name, engine.name))
+    settings = engine.settings()
+
+    def role_of(path: str) -> Role | None:
+        return engine.role_of(Path(path)) or rules.role_of(path)
+
+    return Target(
+        engine.processes,
+        rules,
+        role_of,
+        engine=engine.name,
+        version=engine.version(),
+        settings={name: settings[name] for name in rules.settings if name in settings},
+        clients=_client_threads,
+        disk_servers=lambda: [disk.stats().server_pid for disk in storage.emulated.values()],
+    )

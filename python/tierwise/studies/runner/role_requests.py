@@ -1,0 +1,163 @@
+"""Requests to real devices that several roles share, told apart by where each role's files lie.
+
+The kernel's tracepoint of completed requests tells a sector, the file system which file lies there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.capture.devices import Devices
+from tierwise.capture.extents import KnownExtents
+from tierwise.host.tracing import Tracing
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+
+_LOOKS_EACH_S = 0.5
+"""A file that is made, written and removed between two looks has no place that anybody knows."""
+_LOOKING_SHARE = 0.02
+"""Looking takes at most this share of a core's time, however many files there are."""
+
+Counts = dict[str, int]
+"""``reads, writes, flushes, discards, read_bytes, write_bytes``."""
+_FIGURES = ("reads", "writes", "flushes", "discards", "read_bytes", "write_bytes")
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What completed in a window: of each role, and by the number of the device what is no role's."""
+
+    roles: dict[Role, Counts]
+    unattributed: dict[int, Counts]
+
+
+class RoleRequests:
+    """Counts by role from :meth:`begin` to :meth:`end`, any number of times."""
+
+    def __init__(self, places: Mapping[Role, Path], undo: ExitStack) -> None:
+        """Attach; nothing is traced yet.
+
+        Args:
+            places: directory of each role, which no other role's lies in.
+            undo: detaches.
+
+        Raises:
+            TierwiseError: if nothing can be traced here, or a device has no requests of its own.
+        """
+        devices = Devices()
+        self._places = [
+            (role, place, _index(devices, place.stat().st_dev, place)) for role, place in places.items()
+        ]
+        self._numbers = {index: place.stat().st_dev for _, place, index in self._places}
+        ranges = [
+            (index, one.number, one.first_sector, one.sectors, one.offset_sectors)
+            for index, device in enumerate(devices.known)
+            for one in device.stretches
+        ]
+        tracing = undo.enter_context(Tracing.open())
+        self._counter = _core.RequestCounter(str(tracing.mount), f"{tracing.instance}-roles", ranges)
+        undo.callback(self._counter.close)
+        undo.callback(self._stop_looking)
+        self._extents = KnownExtents()
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._failure: TierwiseError | None = None
+
+    def begin(self) -> None:
+        """A window begins; one that was not ended is forgotten."""
+        self._stop_looking()
+        self._failure = None
+        self._look()
+        self._counter.begin()
+        self._stopping.clear()
+        self._thread = threading.Thread(target=self._run, name="role-requests", daemon=True)
+        self._thread.start()
+
+    def end(self) -> Shares:
+        """The window ends.
+
+        Raises:
+            TierwiseError: if the kernel's events could not be read.
+        """
+        self._counter.stop()
+        self._stop_looking()
+        if self._failure is not None:
+            raise self._failure
+        self._look()
+        counted = json.loads(self._counter.end())
+        shares = Shares(
+            {role: dict.fromkeys(_FIGURES, 0) for role, _, _ in self._places},
+            {number: dict.fromkeys(_FIGURES, 0) for number in self._numbers.values()},
+        )
+        for row in counted:
+            device, owner = row.pop("device"), row.pop("owner")
+            if owner is None:
+                shares.unattributed[self._numbers[device]] = row
+            else:
+                shares.roles[self._places[owner][0]] = row
+        return shares
+
+    def _run(self) -> None:
+        wait_s = _LOOKS_EACH_S
+        try:
+            while not self._stopping.wait(wait_s):
+                began_s = time.thread_time()
+                self._look()
+                self._counter.count()
+                wait_s = max(_LOOKS_EACH_S, (time.thread_time() - began_s) / _LOOKING_SHARE)
+        except TierwiseError as error:
+            self._failure = error
+
+    def _look(self) -> None:
+        """Tell where each role's files lie now, before what completed until now is counted."""
+        for owner, (_, place, device) in enumerate(self._places):
+            for path, status in _files(place):
+                self._counter.place(owner, device, self._extents.of(path, status))
+
+    def _stop_looking(self) -> None:
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+
+def _index(devices: Devices, number: int, place: Path) -> int:
+    """Index of the device under a place.
+
+    Raises:
+        TierwiseError: if requests to it are not told of.
+    """
+    index = devices.index_of(number, place)
+    if index is None:
+        raise TierwiseError(f"{place}: no block device is under it", "use a directory on ext4 or xfs")
+    device = devices.known[index]
+    if device.untold is not None:
+        raise TierwiseError(
+            f"{device.name}: the kernel tells no requests to {device.untold}", "use a directory without it"
+        )
+    if not device.tells_places:
+        raise TierwiseError(
+            f"{place}: its file system has addresses of its own", "use a directory on ext4 or xfs"
+        )
+    return index
+
+
+def _files(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Files that lie below a directory; links are not followed, since they lead to other roles' places."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = Path(folder, name)
+            with contextlib.suppress(OSError):
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode):
+                    yield path, status

@@ -1,0 +1,200 @@
+"""One run: one execution of one workload under one placement, from empty devices to a record."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from tierwise import engines
+from tierwise.engines.base import Engine, Limits
+from tierwise.host.memory_limit import MemoryLimit
+from tierwise.model.errors import TierwiseError
+from tierwise.model.progress import ProgressCallback
+from tierwise.model.roles import Role
+from tierwise.results import EngineInfo, RunResult
+from tierwise.studies.plan import RunPlan
+from tierwise.studies.runner import mix_run, pattern_run, proof, record
+from tierwise.studies.runner.lap_run import LapRunner, clients_of_laps, tables_of_laps, with_tables
+from tierwise.studies.runner.proof import PlacementVerifier
+from tierwise.studies.runner.recorded import Recordings, RunRecording, recording_of
+from tierwise.studies.runner.residency import resident_shares
+from tierwise.studies.runner.storage import Storage, open_storage
+from tierwise.studies.spec import Study
+from tierwise.workloads import Workload
+from tierwise.workloads.program import Program
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """What one run works with."""
+
+    study: Study
+    """At the point of its sweep that the run is for."""
+    plan: RunPlan
+    engine: Engine
+    storage: Storage
+    program: Program
+    progress: ProgressCallback
+    recordings: Recordings | None = None
+
+
+def execute(
+    study: Study,
+    plan: RunPlan,
+    study_seed: int,
+    progress: ProgressCallback,
+    recordings: Recordings | None = None,
+) -> RunResult:
+    """Run once and undo everything, whatever happens.
+
+    Devices are made anew and filled at memory speed; then the caches are as the study wants them, and the
+    measured phase begins: laps, or a mix of transactions after a warm-up.
+
+    Args:
+        study: what is asked, at the point of its sweep that the run is for.
+        plan: which of its runs.
+        study_seed: the seed that decided the order of runs.
+        say: told of each phase as it begins.
+        recordings: where a recording of the measured phase goes; none is made without.
+
+    Returns:
+        A record with status ``ok``; ``invalid`` where a device was too late to be believed; or ``failed``,
+        with the cause, where a device broke, the measured phase broke off, a checksum was wrong, or a role's
+        files were not where the placement has them.
+
+    Raises:
+        TierwiseError: if the run cannot be prepared, which is the user's to mend.
+    """
+    if study.patterns:
+        return _execute_patterns(study, plan, study_seed, progress)
+    with ExitStack() as undo:
+        engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
+        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        if program.stages:
+            study = study.model_copy(update={"clients": clients_of_laps(program)})
+        engine.limits = Limits(study.memory, study.parallelism, study.clients)
+        if study.memory is not None:
+            engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
+        progress("making devices")
+        storage = open_storage(study, plan, engine.roles, undo, by_role=True)
+        undo.enter_context(engine)
+        bench = _Bench(study, plan, engine, storage, program, progress, recordings)
+        bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
+        prepared = record.of_run(study, plan, study_seed, bare, storage)
+        try:
+            _load(bench)
+        except TierwiseError as error:
+            if broken := storage.broken():
+                return record.failed(prepared, [f"while loading: {error}", *broken, *_causes(engine)])
+            if out_of_memory := _out_of_memory(engine):
+                raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
+            raise
+        info = bare.model_copy(update={"settings": engine.settings()})
+        prepared = prepared.model_copy(update={"engine": info, "residency": resident_shares(engine, storage)})
+        return _measure(bench, prepared)
+
+
+def _load(bench: _Bench) -> None:
+    engine, storage, program = bench.engine, bench.storage, bench.program
+    bench.progress("loading")
+    storage.set_timing(False)
+    engine.init(storage.places)
+    engine.start()
+    engine.execute_schema(program.schema)
+    engine.on_loaded = lambda rows: bench.progress(f"loading: {rows} rows")
+    left_out = tables_of_laps(program)
+    engine.load_tables(with_tables(program.json, lambda name: name not in left_out), bench.plan.seed)
+    engine.execute_schema(program.after_load)
+    engine.checkpoint()
+    if bench.study.caches == "cold":
+        engine.restart_cold()
+    storage.set_timing(True)
+
+
+def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
+    """The measured phase with its proof; what it gave until then is kept where it fails."""
+    engine, storage, plan = bench.engine, bench.storage, bench.plan
+    bench.progress("measuring")
+    measured: dict[str, Any] = {}
+    verifier = PlacementVerifier(engine, storage)
+    try:
+        laps = bool(bench.program.stages)
+        with recording_of(
+            engine, storage, bench.recordings, plan.run_id, laps=laps, progress=bench.progress
+        ) as recording:
+            measured = _run_laps(bench, recording) if laps else _run_mix(bench, recording)
+            if recording is not None and measured["status"] != "failed":
+                recording.finish(measured["transactions"])
+        if measured["status"] != "failed":
+            measured |= _prove(bench, verifier, measured)
+    except TierwiseError as error:
+        return record.failed(
+            prepared.model_copy(update=measured), [str(error), *storage.broken(), *_causes(engine)]
+        )
+    finally:
+        verifier.close()
+    if measured["status"] == "failed":
+        measured["problems"] += [*storage.broken(), *_causes(engine)]
+    return prepared.model_copy(update=measured)
+
+
+def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+    runner = LapRunner(
+        bench.engine,
+        bench.storage,
+        bench.program,
+        bench.study,
+        bench.plan,
+        bench.progress,
+        recording=recording,
+    )
+    return record.of_laps(runner.run(), bench.program.score)
+
+
+def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
+    load, window = mix_run.measure(
+        bench.engine, bench.storage, bench.program, bench.study, bench.plan, recording
+    )
+    return record.of_mix(load, window, sampled=bench.study.waits and recording is None)
+
+
+def _prove(bench: _Bench, verifier: PlacementVerifier, measured: dict[str, Any]) -> dict[str, Any]:
+    """Write everything out, at memory speed, and see where it went."""
+    bench.progress("proving the placement")
+    bench.storage.set_timing(False)
+    bench.engine.checkpoint()
+    evidence = verifier.verify(measured["counters"])
+    found = {"proof": evidence, "space": bench.engine.space()}
+    leaks = proof.problems_of(evidence)
+    if not leaks:
+        return found
+    return {**found, "status": "failed", "problems": [*measured["problems"], *leaks]}
+
+
+def _causes(engine: Engine) -> list[str]:
+    cause = engine.failure()
+    return [*([cause] if cause else []), *_out_of_memory(engine)]
+
+
+def _out_of_memory(engine: Engine) -> list[str]:
+    limit = engine.confinement
+    if not isinstance(limit, MemoryLimit) or not limit.kills():
+        return []
+    return [f"the kernel ended {limit.kills()} processes at the limit of {limit.size_bytes >> 20}M of memory"]
+
+
+def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCallback) -> RunResult:
+    """The same for a study of a device alone: a file in place of a database."""
+    with ExitStack() as undo:
+        progress("making devices")
+        storage = open_storage(study, plan, {Role.DATA}, undo)
+        progress("filling")
+        target = pattern_run.prepare(storage, undo)
+        prepared = record.of_run(study, plan, study_seed, pattern_run.engine_info(), storage)
+        progress("measuring")
+        try:
+            measured = pattern_run.measure(study, plan, storage, target)
+        except TierwiseError as error:
+            return record.failed(prepared, [str(error)])
+        return prepared.model_copy(update=measured.fields())

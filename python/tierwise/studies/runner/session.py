@@ -1,0 +1,236 @@
+"""Studies become runs: in random order, resumable, each kept the moment it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import secrets
+import tempfile
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
+from tierwise.model.file_names import path_in
+from tierwise.results import RunResult, StudyInfo
+from tierwise.results.files import (
+    append_result,
+    read_results,
+    read_study_info,
+    replace_results,
+    write_parquet,
+    write_study_info,
+)
+from tierwise.studies import sweep
+from tierwise.studies.plan import RunPlan, plan_runs
+from tierwise.studies.runner.compatibility import restrict_to_supported
+from tierwise.studies.runner.recorded import Recordings
+from tierwise.studies.runner.run import execute
+from tierwise.studies.spec import Study
+
+RESULTS_FILE = "results.jsonl"
+FAILED_FILE = "failed.jsonl"
+"""Failed runs that were run again."""
+PARQUET_FILE = "results.parquet"
+STUDY_FILE = "study.json"
+LATEST = "latest"
+_LOCK_FILE = "lock"
+
+
+class Observer(Protocol):
+    """Hears what the lab does; the command line draws a progress bar with it."""
+
+    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
+        """A study of ``total`` runs begins or goes on, ``finished`` of them kept from before."""
+
+    def run_started(self, plan: RunPlan) -> None:
+        """A run begins."""
+
+    def phase_started(self, what: str) -> None:
+        """A phase of the run under way begins."""
+
+    def left_out(self, what: str, reason: str) -> None:
+        """A placement or a variant of the study is skipped, since it makes no sense on the engine."""
+
+    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
+        """A run ended and its record is on disk."""
+
+
+def run_study(
+    study: Study,
+    out: Path,
+    observer: Observer,
+    seed: int | None = None,
+    *,
+    fresh: bool = False,
+    resume: bool = False,
+    recordings: Recordings | None = None,
+) -> Path:
+    """Run what is left of a study and return the directory of its results.
+
+    A study that was stopped goes on where it was, unless ``fresh``; one that is complete starts anew. What
+    its engine cannot place is skipped, told to the observer and kept with the reason in ``study.json``.
+
+    Args:
+        study: what to run.
+        out: directory under which every start of every study gets a directory of its own.
+        observer: told of progress.
+        seed: decides the order of runs and the workload's parameters; random when not given.
+        fresh: start anew although an unfinished one is there.
+        recordings: where each run is recorded to; none is without.
+        resume: run again, on fresh devices, what failed in the latest results, and what is missing there; if
+            that is nothing, leave them as they are.
+
+    Raises:
+        TierwiseError: if a run cannot be prepared. Runs that finished are kept.
+    """
+    study, skipped = restrict_to_supported(study)
+    _require_profiles(study)
+    if recordings is not None:
+        _require_writable(recordings.directory)
+    directory = None if fresh else find_unfinished(study, out, seed)
+    if resume:
+        directory = find_latest(study, out, seed)
+        if directory is not None:
+            set_failed_aside(directory)
+    if directory is None:
+        directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
+    with _held(directory):
+        _run_rest(study, skipped, directory, observer, recordings)
+    return directory
+
+
+def _run_rest(
+    study: Study, skipped: dict[str, str], directory: Path, observer: Observer, recordings: Recordings | None
+) -> None:
+    """Run what is missing in a directory of results."""
+    seed = read_study_info(directory / STUDY_FILE).seed
+    plans = plan_runs(study, seed)
+    finished = {result.run_id for result in results_in(directory)}
+    observer.study_started(directory, seed, len(plans), len(finished))
+    for what, reason in skipped.items():
+        observer.left_out(what, reason)
+    for plan in plans:
+        if plan.run_id in finished:
+            continue
+        observer.run_started(plan)
+        result = execute(sweep.at(study, plan.setting), plan, seed, observer.phase_started, recordings)
+        append_result(directory / RESULTS_FILE, result)
+        observer.run_finished(plan, result)
+    write_parquet(directory / PARQUET_FILE, results_in(directory))
+
+
+@contextlib.contextmanager
+def _held(directory: Path) -> Iterator[None]:
+    """Hold a directory of results: two studies in one would run everything twice.
+
+    Raises:
+        TierwiseError: if another process holds it, or nothing can be written there.
+    """
+    try:
+        file = (directory / _LOCK_FILE).open("a")
+    except OSError as error:
+        raise TierwiseError(
+            f"{directory}: {error.strerror}", "give --out a directory that you may write"
+        ) from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TierwiseError(
+                f"{directory}: another process runs this study", "wait for it, or give --fresh"
+            ) from None
+        yield
+
+
+def _require_profiles(study: Study) -> None:
+    """Find out that a profile is unknown before anything is measured."""
+    used = {name for one in study.placements.values() for name in (*one.roles.values(), one.default)}
+    for name in sorted(used):
+        if (profile := study.devices[name].profile) is not None:
+            profiles.load(profile)
+
+
+def _require_writable(directory: Path) -> None:
+    """Find out that nothing can be recorded there before anything is measured."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise TierwiseError(
+            f"--record: {directory}: {error.strerror}", "name one that you may write"
+        ) from error
+
+
+def set_failed_aside(directory: Path) -> None:
+    """Move the failed runs of a directory of results to ``failed.jsonl``, so that they count as missing.
+
+    Killed in the middle, it leaves a record in both files or in one, and never in none.
+    """
+    results = results_in(directory)
+    failed = [result for result in results if result.status == "failed"]
+    for result in failed:
+        append_result(directory / FAILED_FILE, result)
+    if failed:
+        replace_results(directory / RESULTS_FILE, [one for one in results if one not in failed])
+
+
+def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study`` if something is missing there and nothing that matters has changed."""
+    directory = find_latest(study, out, seed)
+    if directory is None:
+        return None
+    planned = {plan.run_id for plan in plan_runs(study, read_study_info(directory / STUDY_FILE).seed)}
+    missing = planned - {result.run_id for result in results_in(directory)}
+    return directory if missing or not (directory / PARQUET_FILE).exists() else None
+
+
+def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
+    """The latest results of ``study``, complete or not, if nothing that matters has changed."""
+    directory = path_in(out, study.name, LATEST)
+    if not (directory / STUDY_FILE).exists():
+        return None
+    info = read_study_info(directory / STUDY_FILE)
+    if info.fingerprint != study.fingerprint() or (seed is not None and seed != info.seed):
+        return None
+    return directory.resolve()
+
+
+def results_in(directory: Path) -> list[RunResult]:
+    """Runs that have finished in a directory of results."""
+    file = directory / RESULTS_FILE
+    return read_results(file) if file.exists() else []
+
+
+def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
+    directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
+    try:
+        directory.mkdir(mode=0o700, parents=True)
+        write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
+        latest = directory.parent / LATEST
+        latest.unlink(missing_ok=True)
+        latest.symlink_to(directory.name)
+    except OSError as error:
+        raise TierwiseError(
+            f"{directory}: {error.strerror}", "give --out a directory that you may write"
+        ) from error
+    return directory
+
+
+def _info(study: Study, skipped: dict[str, str], seed: int) -> StudyInfo:
+    return StudyInfo(
+        name=study.name,
+        question=study.question,
+        baseline=study.baseline,
+        placements=list(study.placements),
+        sweep=sweep.values(study.sweep),
+        skipped=skipped,
+        repeats=study.repeats,
+        seed=seed,
+        fingerprint=study.fingerprint(),
+        paper=study.paper,
+        notes=study.notes,
+    )

@@ -1,0 +1,144 @@
+"""A workload tried out: loaded small, and each of its transactions or laps run, on a database of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from tierwise import engines
+from tierwise.engines.base import Engine
+from tierwise.host import ledger
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.workloads import Workload
+from tierwise.workloads.program import Lap, Program, RoleSql
+
+SCALES = (0.01, 0.1, 1.0)
+"""Tried in this order where none is asked for: some workloads have no rows at the least."""
+_CAP_S = 10.0
+_SEED = 1
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One thing that was tried, and what came of it."""
+
+    name: str
+    problem: str | None = None
+    note: str = ""
+
+
+def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
+    """The least scale at which the workload makes sense.
+
+    Raises:
+        TierwiseError: naming the field that makes none at any.
+    """
+    for scale in SCALES[:-1]:
+        try:
+            return scale, workload.resolve(scale, dialect=dialect)
+        except TierwiseError:
+            continue
+    return SCALES[-1], workload.resolve(SCALES[-1], dialect=dialect)
+
+
+def try_out(workload: Workload, engine_name: str, scale: float | None = None) -> Iterator[Tried]:
+    """Make, load and run a workload on a new database in a temporary directory, which is deleted.
+
+    What stands between it and the next step, such as a statement of the schema that fails, ends it.
+
+    Args:
+        workload: the workload.
+        engine_name: as a study names it.
+        scale: the least that makes sense if none is given.
+
+    Raises:
+        TierwiseError: if the workload cannot be resolved for the engine, or the engine cannot be started.
+    """
+    with ExitStack() as undo:
+        engine = engines.create(engine_name)
+        if scale is None:
+            scale, program = smallest(workload, engine.dialect)
+        else:
+            program = workload.resolve(scale, dialect=engine.dialect)
+        yield Tried("resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}")
+        place = undo.enter_context(ledger.directory("tierwise-check")) / "database"
+        place.mkdir()
+        place.chmod(0o711)
+        undo.enter_context(engine)
+        engine.init({Role.SYSTEM: place})
+        engine.start()
+        yield from try_on(engine, workload, program)
+
+
+def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
+    """The same on an engine that runs and has none of the workload's tables."""
+    for step in _prepare(engine, workload, program):
+        yield step
+        if step.problem:
+            return
+    for lap in _laps(program):
+        yield _run(engine, program, lap)
+
+
+def _contents(program: Program) -> str:
+    content = json.loads(program.json)
+    parts = [f"{len(content['tables'])} tables", f"{len(content['transactions'])} transactions"]
+    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
+    return ", ".join([*parts, *([f"{len(laps)} laps"] if laps else [])])
+
+
+def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
+    yield _schema(engine, "schema", program.schema, workload)
+    try:
+        rows = engine.load_tables(program.json, _SEED)
+        yield Tried("load", note=f"{rows:,} rows")
+    except TierwiseError as error:
+        yield Tried("load", problem=str(error))
+        return
+    yield _schema(engine, "after_load", program.after_load, workload)
+
+
+def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) -> Tried:
+    """Execute one by one, so that what fails is known."""
+    for role, sql in statements:
+        try:
+            engine.execute_schema([(role, sql)])
+        except TierwiseError as error:
+            file = workload.file if workload.spec.objects else workload.folder / f"{name}.sql"
+            return Tried(name, problem=f"{file}: {' '.join(sql.split())}: {error}")
+    return Tried(name, note=f"{len(statements)} statements")
+
+
+def _laps(program: Program) -> list[Lap]:
+    """The program's laps, or each transaction of a mix once; what loads is loaded by now."""
+    laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
+    if not laps:
+        transactions = json.loads(program.json)["transactions"]
+        laps = [Lap(one["name"], transaction=one["name"]) for one in transactions]
+    return [lap for lap in laps if lap.load is None]
+
+
+def _run(engine: Engine, program: Program, lap: Lap) -> Tried:
+    name = f"lap {lap.name}" if program.stages else f"transaction {lap.name}"
+    try:
+        if lap.statement is not None:
+            engine.execute_schema([lap.statement])
+            return Tried(name, note="1 statement")
+        if "cold" in lap.before:
+            engine.restart_cold()
+        clients = engine.clients(program.json, lap.clients, _SEED)
+        try:
+            report = json.loads(clients.run(lap.count, transaction=lap.transaction, cap_s=_CAP_S))
+        finally:
+            clients.close()
+    except TierwiseError as error:
+        return Tried(name, problem=str(error))
+    if report["capped"]:
+        return Tried(name, note=f"stopped after {_CAP_S:g} s")
+    if lap.checksum is not None and report["checksum"] != lap.checksum:
+        return Tried(name, problem=f"checksum {report['checksum']} in place of {lap.checksum}")
+    checked = "" if lap.checksum is None else f", checksum {lap.checksum}"
+    return Tried(name, note=f"{report['transactions']} transactions, {report['rows']} rows{checked}")

@@ -1,6 +1,0 @@
-"""Debian's database servers, and libraries that a client program brings along, on storage under test."""
-
-from tierwise.validate.servers.base import DATABASE, Database, Server, missing, roles_of
-from tierwise.validate.servers.choice import create
-
-__all__ = ["DATABASE", "Database", "Server", "create", "missing", "roles_of"]

@@ -1,0 +1,147 @@
+"""What a client program is to a validation: it prepares data, warms up, and does work that is measured."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
+
+from tierwise.host import processes
+from tierwise.host.users import ServerUser
+from tierwise.model.errors import TierwiseError
+from tierwise.validation.servers.base import Database, find_program
+
+DatabaseT = TypeVar("DatabaseT", bound=Database)
+Option = str | int | float
+_LONGEST_S = 3600.0
+_WORD = re.compile(r"[A-Za-z0-9_,-]+")
+"""What a text option may be: options become parts of statements, programs' arguments and files' names."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a client did in one measured time."""
+
+    elapsed_s: float
+    transactions: int | None = None
+    """Not given for laps."""
+    latency_us: dict[str, float] = field(default_factory=dict)
+    """``p50_us``, ``p95_us``, ``p99_us``, those that the client reports."""
+
+
+class Client(ABC, Generic[DatabaseT]):
+    """One client program with its options."""
+
+    family: ClassVar[str]
+    """Programs of one family share their errors: they are left out together."""
+    laps: ClassVar[bool] = False
+    """Whether the work is done once and timed."""
+    over_tcp: ClassVar[bool] = False
+    """Whether it knows no sockets of a file's name."""
+    engine: ClassVar[str] = ""
+    """Of a client that is the database itself."""
+    program: ClassVar[str]
+    package: ClassVar[str]
+    """Debian's package of the program, or how else to get it."""
+    defaults: ClassVar[Mapping[str, Option]]
+    """Every option, with its value where none is given."""
+
+    def __init__(self, options: Mapping[str, Option], clients: int) -> None:
+        """Check the options.
+
+        Raises:
+            TierwiseError: naming an option that the client does not have, or whose value it cannot take.
+        """
+        if unknown := sorted(options.keys() - self.defaults.keys()):
+            raise TierwiseError(
+                f"{self.family} has no option {unknown[0]!r}", f"use {', '.join(self.defaults)}"
+            )
+        for name, value in options.items():
+            _check(self.family, name, value, self.defaults[name])
+        self.options = {**self.defaults, **options}
+        self.clients = clients
+
+    @property
+    def dataset(self) -> str:
+        """Equal for clients that work on the same data."""
+        return f"{self.family}-{self.options.get('scale', 1)}"
+
+    def missing(self) -> str | None:
+        """What is to be installed; ``None`` if nothing is."""
+        if find_program(self.program) is not None:
+            return None
+        return f"{self.program} is not installed ({self.package})"
+
+    @abstractmethod
+    def prepare(self, database: DatabaseT) -> None:
+        """Fill a new database."""
+
+    @abstractmethod
+    def warm_up(self, database: DatabaseT, seconds: float) -> None:
+        """Work for a time that is not measured."""
+
+    @abstractmethod
+    def run(self, database: DatabaseT, seconds: float) -> Load:
+        """Work for ``seconds``, or through all laps."""
+
+    def text(self, option: str) -> str:
+        """An option as text."""
+        return str(self.options[option])
+
+    def number(self, option: str) -> int:
+        """An option as a whole number."""
+        return int(self.options[option])
+
+
+def _check(family: str, name: str, value: Option, default: Option) -> None:
+    if isinstance(default, str):
+        if not (isinstance(value, str) and _WORD.fullmatch(value)):
+            raise TierwiseError(
+                f"{family}: option {name!r} is {value!r}", "give one word, as it has by default"
+            )
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise TierwiseError(f"{family}: option {name!r} is {value!r}", "give a number, not below 0")
+
+
+def command(
+    name: str,
+    argv: Sequence[str | Path],
+    home: Path,
+    *,
+    user: ServerUser | None = None,
+    timeout_s: float = _LONGEST_S,
+    cwd: Path | None = None,
+) -> str:
+    """Run a client program to its end, as ``user`` or else as the caller, and give what it wrote.
+
+    Raises:
+        TierwiseError: with its last lines, if it fails or does not end.
+    """
+    log = home / f"{name}.out"
+    log.unlink(missing_ok=True)
+    process = processes.start(f"validate-{name}", argv, user=user, cwd=cwd or home, log=log)
+    return finished(name, process, log, timeout_s)
+
+
+def finished(name: str, process: processes.Process, log: Path, timeout_s: float = _LONGEST_S) -> str:
+    """Wait for a client program to end and give what it wrote.
+
+    Raises:
+        TierwiseError: with its last lines, if it fails or does not end.
+    """
+    try:
+        status = process.wait(timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise TierwiseError(f"{name} did not end within {timeout_s:g} s", "give it less to do") from None
+    except BaseException:
+        process.kill()
+        raise
+    text = log.read_text("utf-8", "replace") if log.exists() else ""
+    if status != 0:
+        raise TierwiseError(f"{name}: {' '.join(text.split())[-300:]}", "see what it says")
+    return text

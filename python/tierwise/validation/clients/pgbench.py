@@ -1,0 +1,96 @@
+"""pgbench of PostgreSQL: TPC-B, its simpler forms, or a script of one's own."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise.host.users import give
+from tierwise.model.errors import TierwiseError
+from tierwise.validation.clients import percentiles
+from tierwise.validation.clients.base import Client, Load, command
+from tierwise.validation.servers.base import DATABASE
+from tierwise.validation.servers.postgres import SUPERUSER, PostgresServer
+
+_SAMPLED = 0.1
+"""Share of the transactions whose latency is written down."""
+_TRANSACTIONS = re.compile(r"number of transactions actually processed: (\d+)")
+_RATE = re.compile(r"tps = ([\d.]+)")
+_SCRIPT = """\
+\\set aid random(1, 100000 * :scale)
+\\set bid random(1, :scale)
+BEGIN;
+SELECT abalance FROM pgbench_accounts WHERE aid = :aid FOR UPDATE;
+UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;
+INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, :bid, :aid, 1, now());
+SELECT count(*) FROM pgbench_accounts WHERE aid BETWEEN :aid AND :aid + 100;
+END;
+"""
+
+
+class Pgbench(Client[PostgresServer]):
+    """``mode`` is ``tpcb``, ``simple`` (-N), ``select`` (-S) or ``script``; ``protocol`` is pgbench's."""
+
+    family = "pgbench"
+    program = "pgbench"
+    package = "Debian: postgresql-15"
+    defaults: ClassVar = {"mode": "tpcb", "scale": 20, "protocol": "prepared"}
+
+    def prepare(self, database: PostgresServer) -> None:
+        """``pgbench -i``."""
+        command(
+            "pgbench",
+            [*self._base(database), "-i", "-q", "-s", self.text("scale"), DATABASE],
+            database.home,
+            user=database.user,
+        )
+
+    def warm_up(self, database: PostgresServer, seconds: float) -> None:
+        """The same work."""
+        self._work(database, seconds, [])
+
+    def run(self, database: PostgresServer, seconds: float) -> Load:
+        """Count transactions, and sample their latencies."""
+        logs = database.home / "latencies"
+        shutil.rmtree(logs, ignore_errors=True)
+        logs.mkdir()
+        give(logs, database.user)
+        sampling = ["-l", f"--sampling-rate={_SAMPLED}", f"--log-prefix={logs}/log"]
+        text = self._work(database, seconds, sampling)
+        done, rate = _TRANSACTIONS.search(text), _RATE.search(text)
+        if done is None or rate is None:
+            raise TierwiseError("pgbench told no rate", "see that it is of PostgreSQL 14 or later")
+        transactions = int(done[1])
+        return Load(transactions / float(rate[1]), transactions, percentiles.of_samples(_latencies(logs)))
+
+    def _work(self, database: PostgresServer, seconds: float, more: list[str]) -> str:
+        argv = [*self._base(database), "-n", "-M", self.text("protocol"), "-c", str(self.clients)]
+        argv += ["-j", str(min(2, self.clients)), "-T", str(max(1, round(seconds)))]
+        argv += [*self._mode(database.home), *more, DATABASE]
+        return command("pgbench", argv, database.home, user=database.user)
+
+    def _mode(self, home: Path) -> list[str]:
+        mode = self.text("mode")
+        if mode == "script":
+            script = home / "script.sql"
+            script.write_text(_SCRIPT, "utf-8")
+            return ["-f", str(script), "-D", f"scale={self.text('scale')}"]
+        flags: dict[str, list[str]] = {"tpcb": [], "simple": ["-N"], "select": ["-S"]}
+        if mode not in flags:
+            raise TierwiseError(f"pgbench has no mode {mode!r}", "use tpcb, simple, select or script")
+        return flags[mode]
+
+    def _base(self, database: PostgresServer) -> list[str]:
+        program = str(database.programs / "pgbench")
+        return [program, "-h", str(database.home), "-p", str(database.port), "-U", SUPERUSER]
+
+
+def _latencies(folder: Path) -> list[float]:
+    """Latencies in µs, from pgbench's log: client, number, time, …"""
+    return [
+        float(line.split(" ", 3)[2])
+        for file in folder.iterdir()
+        for line in file.read_text("ascii").splitlines()
+    ]

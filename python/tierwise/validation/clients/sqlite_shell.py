@@ -1,0 +1,120 @@
+"""The sqlite3 shell, reading statements from a pipe for as long as it is given some."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import threading
+import time
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise.host.users import give
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.validation.clients.base import Client, Load, finished
+from tierwise.validation.servers.library import Library
+
+_PIPE_BYTES = 4096
+"""The least there is: what waits in the pipe is done after the time is over."""
+_FROM_PIPE = 'kill -STOP $$; pipe=$1; shift; exec "$@" <"$pipe"'
+_MAKE = """\
+PRAGMA journal_mode={journal};
+CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER NOT NULL, filler TEXT NOT NULL);
+CREATE TABLE history (id INTEGER PRIMARY KEY, account INTEGER NOT NULL, change INTEGER NOT NULL);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {rows})
+INSERT INTO account SELECT i, 0, printf('%080d', i) FROM n;
+"""
+
+
+class SqliteShell(Client[Library]):
+    """``journal`` is ``wal`` or ``delete``; ``scale`` counts accounts, in thousands."""
+
+    family = "sqlite-shell"
+    engine = "sqlite"
+    program = "sqlite3"
+    package = "Debian: sqlite3"
+    defaults: ClassVar = {"journal": "wal", "scale": 500}
+
+    @property
+    def dataset(self) -> str:
+        """The kind of journal is kept in the file."""
+        return f"{self.family}-{self.text('journal')}-{self.text('scale')}"
+
+    def prepare(self, database: Library) -> None:
+        """Make and fill two tables."""
+        script = database.home / "make.sql"
+        rows = 1000 * self.number("scale")
+        script.write_text(_MAKE.format(journal=self.text("journal"), rows=rows), "utf-8")
+        give(script, database.user)
+        self._shell(database, [f".read {script}"])
+
+    def warm_up(self, database: Library, seconds: float) -> None:
+        """Nothing: each run opens the database anew."""
+
+    def run(self, database: Library, seconds: float) -> Load:
+        """Feed transactions for a time; those in the database are counted."""
+        before = self._count(database)
+        pipe, log = database.home / "pipe", database.home / "sqlite3.out"
+        pipe.unlink(missing_ok=True)
+        log.unlink(missing_ok=True)
+        os.mkfifo(pipe, mode=0o600)
+        give(pipe, database.user)
+        process = database.launch([pipe, "sqlite3", "-bail", _file(database)], log, _FROM_PIPE)
+        feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds)
+        try:
+            began_s = time.monotonic()
+            feeder.start()
+            finished("sqlite3", process, log)
+            elapsed_s = time.monotonic() - began_s
+        finally:
+            feeder.join()
+        done = self._count(database) - before
+        if not done:
+            raise TierwiseError("sqlite3 finished no transaction", "give it more time")
+        return Load(elapsed_s, done)
+
+    def _count(self, database: Library) -> int:
+        return int(self._shell(database, ["SELECT count(*) FROM history;"]).strip() or 0)
+
+    def _shell(self, database: Library, commands: list[str]) -> str:
+        log = database.home / "shell.out"
+        log.unlink(missing_ok=True)
+        quiet, database.on_started = database.on_started, lambda _: None
+        try:
+            return finished("sqlite3", database.launch(["sqlite3", _file(database), *commands], log), log)
+        finally:
+            database.on_started = quiet
+
+
+class _Feeder(threading.Thread):
+    """Writes statements to the shell's pipe, whose size keeps it from running ahead."""
+
+    def __init__(self, pipe: Path, rows: int, seconds: float) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self._pipe, self._rows, self._seconds = pipe, rows, seconds
+        self._random = random.Random(1)
+
+    def run(self) -> None:
+        """Feed until the time is over or the shell has ended."""
+        until_s = time.monotonic() + self._seconds
+        try:
+            with self._pipe.open("w", buffering=1, encoding="ascii") as pipe:
+                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+                pipe.write("PRAGMA synchronous=FULL;\n")
+                while time.monotonic() < until_s:
+                    pipe.write(self._transaction())
+        except BrokenPipeError:
+            return
+
+    def _transaction(self) -> str:
+        account = self._random.randint(1, self._rows)
+        return (
+            f"BEGIN IMMEDIATE;UPDATE account SET balance=balance+1 WHERE id={account};"
+            f"INSERT INTO history(account,change) VALUES({account},1);COMMIT;\n"
+        )
+
+
+def _file(database: Library) -> Path:
+    return database.directory(Role.DATA) / "bench.db"

@@ -1,0 +1,78 @@
+"""sysbench's OLTP scripts, on PostgreSQL and on MariaDB."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import ClassVar
+
+from tierwise.model.errors import TierwiseError
+from tierwise.validation.clients import percentiles
+from tierwise.validation.clients.base import Client, Load, command
+from tierwise.validation.servers.base import DATABASE, Server
+from tierwise.validation.servers.mariadb import MariadbServer
+from tierwise.validation.servers.postgres import SUPERUSER, PostgresServer
+
+_SCRIPTS = Path("/usr/share/sysbench")
+_TRANSACTIONS = re.compile(r"transactions:\s+(\d+)")
+_TIME = re.compile(r"total time:\s+([\d.]+)s")
+_BIN = re.compile(r"^\s*([\d.]+) \|\**\s*(\d+)$", re.MULTILINE)
+_LOADS = "oltp_read_write"
+"""All OLTP scripts make the same tables."""
+
+
+class Sysbench(Client[Server]):
+    """``script`` is the name of one in /usr/share/sysbench; ``scale`` counts thousands of rows a table."""
+
+    family = "sysbench"
+    program = "sysbench"
+    package = "Debian: sysbench"
+    defaults: ClassVar = {"script": "oltp_read_write", "tables": 2, "scale": 200}
+
+    def prepare(self, database: Server) -> None:
+        """Make and fill the tables."""
+        self._sysbench(database, _LOADS, ["--threads=2"], "prepare")
+
+    def warm_up(self, database: Server, seconds: float) -> None:
+        """The same work."""
+        self._work(database, seconds, [])
+
+    def run(self, database: Server, seconds: float) -> Load:
+        """Count transactions, with a histogram of their latencies."""
+        text = self._work(database, seconds, ["--histogram=on"])
+        done, elapsed = _TRANSACTIONS.search(text), _TIME.search(text)
+        if done is None or elapsed is None:
+            raise TierwiseError("sysbench told no rate", "use one of its OLTP scripts")
+        histogram = {1000 * float(value): int(count) for value, count in _BIN.findall(text)}
+        return Load(float(elapsed[1]), int(done[1]), percentiles.of_histogram(histogram))
+
+    def _work(self, database: Server, seconds: float, more: list[str]) -> str:
+        options = [f"--threads={self.clients}", f"--time={max(1, round(seconds))}", "--rand-seed=1", *more]
+        return self._sysbench(database, self.text("script"), options, "run")
+
+    def _sysbench(self, database: Server, script: str, options: list[str], action: str) -> str:
+        rows = f"--table-size={1000 * self.number('scale')}"
+        tables = f"--tables={self.number('tables')}"
+        argv: list[str | Path] = [
+            "sysbench",
+            _SCRIPTS / f"{script}.lua",
+            *_connection(database),
+            tables,
+            rows,
+            *options,
+            action,
+        ]
+        return command("sysbench", argv, database.home, user=database.user)
+
+
+def _connection(database: Server) -> list[str]:
+    if isinstance(database, MariadbServer):
+        return [f"--mysql-socket={database.socket}", "--mysql-user=root", f"--mysql-db={DATABASE}"]
+    assert isinstance(database, PostgresServer)
+    return [
+        "--db-driver=pgsql",
+        f"--pgsql-host={database.home}",
+        f"--pgsql-port={database.port}",
+        f"--pgsql-user={SUPERUSER}",
+        f"--pgsql-db={DATABASE}",
+    ]

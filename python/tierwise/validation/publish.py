@@ -1,0 +1,66 @@
+"""The rows behind docs/accuracy.md, as the repository keeps them, and the smallest of the recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tierwise.model.errors import TierwiseError
+from tierwise.recording import ABOUT_FILE, redact, remove_recording
+from tierwise.validation.answers import ANSWERS_FILE
+from tierwise.validation.pairs import RoundData
+from tierwise.validation.rows import RUNS_FILE
+from tierwise.validation.runner import OWN_PROFILE, PLAN_FILE, SPEC_FILE
+from tierwise.validation.session import Place
+
+_FILES = (PLAN_FILE, SPEC_FILE, RUNS_FILE, ANSWERS_FILE, OWN_PROFILE)
+
+
+def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0) -> list[Path]:
+    """Copy what judging needs of each round, without paths, to a folder of its round's name.
+
+    Args:
+        rounds: which ones.
+        folder: where to.
+        recordings_bytes: redact and copy the smallest recordings, too, as many as fit in so much.
+
+    Raises:
+        TierwiseError: if it cannot be written.
+    """
+    made: dict[Path, RoundData] = {}
+    for one in rounds:
+        same = sum(other.started.round == one.started.round for other in made.values())
+        into = folder / (f"{one.started.round}-{same + 1}" if same else one.started.round)
+        if into.resolve() == one.folder.resolve():
+            continue
+        made[into] = one
+        try:
+            into.mkdir(parents=True, exist_ok=True)
+            for name in _FILES:
+                if (one.folder / name).exists():
+                    text = (one.folder / name).read_text("utf-8")
+                    (into / name).write_text(text.replace(str(one.folder.absolute()), into.name), "utf-8")
+        except OSError as error:
+            raise TierwiseError(f"{into}: {error.strerror}", "name a folder that you may write") from error
+    _publish_recordings(made, recordings_bytes)
+    return list(made)
+
+
+def _publish_recordings(made: Mapping[Path, RoundData], most_bytes: int) -> None:
+    found = [
+        (source, Place(into).recording(row.run_id))
+        for into, one in made.items()
+        for row in one.recorded
+        if ((source := Place(one.folder).recording(row.run_id)) / ABOUT_FILE).is_file()
+    ]
+    for source, target in sorted(found, key=lambda pair: _size_bytes(pair[0])):
+        most_bytes -= _size_bytes(source)
+        if most_bytes < 0:
+            return
+        if target.exists():
+            remove_recording(target)
+        redact(source, target)
+
+
+def _size_bytes(recording: Path) -> int:
+    return sum(file.stat().st_size for file in recording.iterdir())

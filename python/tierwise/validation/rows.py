@@ -1,0 +1,190 @@
+"""What one run of a validation gave: a small row, one a line in the file that judging reads."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.results import DeviceInfo, Machine, RoleIo
+from tierwise.results.measurements import Record
+from tierwise.validation.control import Reading
+
+RUNS_FILE = "runs.jsonl"
+REST = "rest"
+"""All roles but the log, taken together."""
+
+_FEWEST_FLUSHES = 10
+"""With fewer flushes of the log, commits for each are not told."""
+
+Kind = Literal["recorded", "measured"]
+Round = Literal["building", "prospective"]
+
+
+class Io(Record):
+    """Requests and bytes of one role, or of several, in the measured time."""
+
+    reads: int = 0
+    writes: int = 0
+    flushes: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+
+    def plus(self, more: RoleIo) -> Io:
+        """With those of one more role."""
+        return Io(
+            reads=self.reads + more.reads,
+            writes=self.writes + more.writes,
+            flushes=self.flushes + (more.flushes or 0),
+            read_bytes=self.read_bytes + more.read_bytes,
+            written_bytes=self.written_bytes + more.write_bytes,
+        )
+
+
+class Row(Record):
+    """One run: of a case, under a placement, recorded or not."""
+
+    case: str
+    family: str
+    engine: str
+    server: str = ""
+    """With its version."""
+    clients: int
+    placement: str
+    storage: Literal["emulated", "real"]
+    kind: Kind
+    block: int
+    attempt: int = 0
+    order: int = 0
+    round: Round
+    model: str
+    """Commit, or version, of tierwise that ran."""
+    started_at: datetime
+    status: Literal["ok", "spoilt", "failed"] = "ok"
+    problems: list[str] = []
+    laps: bool = False
+    elapsed_s: float | None = None
+    transactions: int | None = None
+    rate_per_s: float | None = None
+    latency_us: dict[str, float] = {}
+    cpu_s: float | None = None
+    """Of the machine without the servers of emulated disks."""
+    log_wait_share: float | None = None
+    """Of the sessions' time, sampled in runs that are not recorded."""
+    commits_per_flush: float | None = None
+    io: dict[str, Io] = {}
+    """``log`` and ``rest``; of emulated disks only."""
+    late_share: float | None = None
+    """The greatest deadline overrun of an emulated disk, as a share of the run."""
+    control: list[Reading] = []
+    """Before and after."""
+    took_s: float = 0.0
+    """With its share of preparing and clearing away."""
+    machine: Machine | None = None
+
+    @property
+    def slot(self) -> tuple[str, str, str, int]:
+        """What the run is of: case, placement, kind, block. A repeated run has the same."""
+        return self.case, self.placement, self.kind, self.block
+
+    @property
+    def run_id(self) -> str:
+        """Of the slot; the folder of a recording too."""
+        return "/".join([self.case, self.placement, f"{self.kind}-{self.block}"])
+
+    @property
+    def figure(self) -> float | None:
+        """Seconds of laps, transactions a second of a mix."""
+        return self.elapsed_s if self.laps else self.rate_per_s
+
+
+def storage_fields(
+    io: Mapping[Role, RoleIo], devices: Sequence[DeviceInfo], transactions: int | None, log_syncs: float
+) -> dict[str, Any]:
+    """What storage did in a run, as fields of its row.
+
+    Args:
+        io: by role; that of emulated disks is kept.
+        devices: with their deadline overrun.
+        transactions: done meanwhile, if they were counted.
+        log_syncs: flushes of the log as the engine counts them, where no device does.
+    """
+    emulated = {device.name for device in devices if device.profile is not None}
+    kept = {role: one for role, one in io.items() if one.device in emulated}
+    sums = {name: Io() for name in ("log", REST)} if kept else {}
+    for role, one in kept.items():
+        name = "log" if role == Role.LOG else REST
+        sums[name] = sums[name].plus(one)
+    flushes = sums["log"].flushes if kept else log_syncs
+    late = [device.deadline_overrun.share for device in devices if device.deadline_overrun is not None]
+    return {
+        "io": sums,
+        "commits_per_flush": transactions / flushes if transactions and flushes >= _FEWEST_FLUSHES else None,
+        "late_share": max(late) if late else None,
+    }
+
+
+def read_rows(folder: Path) -> list[Row]:
+    """The runs of a validation, oldest first; a last line that was cut off is left out.
+
+    Raises:
+        TierwiseError: naming a line that is none.
+    """
+    file = folder / RUNS_FILE
+    if not file.exists():
+        return []
+    lines = file.read_text("utf-8").splitlines()
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            rows.append(Row.model_validate_json(line))
+        except ValidationError as error:
+            if number == len(lines) and not _is_json(line):
+                break
+            raise TierwiseError(f"{file}, line {number}: {error.errors()[0]['msg']}", "remove it") from error
+    return rows
+
+
+def append_row(folder: Path, row: Row) -> None:
+    """Add a run, so that it is on the medium before the next begins."""
+    file = folder / RUNS_FILE
+    cut_off = file.exists() and not file.read_bytes().endswith(b"\n") and file.stat().st_size > 0
+    if cut_off:
+        kept = file.read_text("utf-8").rpartition("\n")[0]
+        file.write_text(kept + "\n" if kept else "", "utf-8")
+    with file.open("a", encoding="utf-8") as stream:
+        stream.write(row.model_dump_json(exclude_defaults=True) + "\n")
+
+
+def believed(rows: Iterable[Row], case: str, placement: str, kind: Kind) -> list[Row]:
+    """Runs of a case that count, one for each block."""
+    return [
+        row
+        for row in rows
+        if row.status == "ok" and (row.case, row.placement, row.kind) == (case, placement, kind)
+    ]
+
+
+def finished_slots(rows: Sequence[Row], attempts: int) -> set[tuple[str, str, str, int]]:
+    """Slots that need no further run: with one that counts, or with every attempt spoilt."""
+    done = {row.slot for row in rows if row.status == "ok"}
+    tries: dict[tuple[str, str, str, int], int] = {}
+    for row in rows:
+        tries[row.slot] = tries.get(row.slot, 0) + (row.status == "spoilt")
+    return done | {slot for slot, count in tries.items() if count >= attempts}
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,6 @@
+"""Debian's database servers, and libraries that a client program brings along, on storage under test."""
+
+from tierwise.validation.servers.base import DATABASE, Database, Server, missing, roles_of
+from tierwise.validation.servers.choice import create
+
+__all__ = ["DATABASE", "Database", "Server", "create", "missing", "roles_of"]

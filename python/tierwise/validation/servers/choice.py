@@ -1,0 +1,19 @@
+"""The database of a case, by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tierwise.validation.servers.base import Database
+from tierwise.validation.servers.library import Library
+from tierwise.validation.servers.mariadb import MariadbServer
+from tierwise.validation.servers.postgres import PostgresServer
+
+
+def create(server: str | None, engine: str, settings: Mapping[str, str]) -> Database:
+    """A server by its name, or what a library needs where ``server`` is ``None``."""
+    if server == "postgres":
+        return PostgresServer(settings)
+    if server == "mariadb":
+        return MariadbServer(settings)
+    return Library(engine, settings)

@@ -1,0 +1,99 @@
+"""A database that is part of its client's process: directories, and the start of that process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tierwise.capture import Target
+from tierwise.capture import rules as rule_files
+from tierwise.host import cpu, processes
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.validation.servers.base import Database, copy_files
+
+_WAITS_FIRST = 'kill -STOP $$; exec "$@"'
+_POLL_S = 0.002
+
+
+class Library(Database):
+    """Files of a role lie in the directory of that role."""
+
+    def __init__(self, engine: str, settings: Mapping[str, str]) -> None:
+        """Nothing is made yet."""
+        super().__init__(settings)
+        self.engine = engine
+        self.on_started: Callable[[Target], None] = lambda _: None
+        """Called when a client's process is there and has not done anything yet."""
+
+    def make(self, prepare: Callable[[], None], folder: Path) -> None:
+        """Let the client fill directories of the home, then keep them."""
+        self.places = {role: self.own_directory(self.home, role) for role in Role}
+        prepare()
+        for role, place in self.places.items():
+            if any(place.iterdir()):
+                copy_files(place, folder / str(role))
+            shutil.rmtree(place)
+
+    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
+        """Copy each role's files to its place."""
+        self.places = {role: self.own_directory(place, "files") for role, place in places.items()}
+        for role in Role:
+            held = template / str(role)
+            for path in held.iterdir() if held.exists() else ():
+                copy_files(path, self.places.get(role, self.places[Role.DATA]))
+
+    def start(self) -> None:
+        """Nothing runs but the client."""
+
+    def stop(self) -> None:
+        """Nothing to do."""
+
+    def target(self) -> Target | None:
+        """Not before the client runs."""
+        return None
+
+    def directory(self, role: Role) -> Path:
+        """Where the files of a role are."""
+        return self.places.get(role, self.places[Role.DATA])
+
+    def launch(self, argv: Sequence[str | Path], log: Path, script: str = _WAITS_FIRST) -> processes.Process:
+        """Start a client; it does nothing before :attr:`on_started` returns.
+
+        Args:
+            argv: its command.
+            log: where its output goes.
+            script: of the shell, which stops itself first and then becomes ``argv``.
+
+        Raises:
+            TierwiseError: if it ends before it begins.
+        """
+        process = processes.start(
+            f"validate-{self.engine}",
+            ["/bin/sh", "-c", script, "sh", *argv],
+            user=self.user,
+            cwd=self.home,
+            log=log,
+        )
+        try:
+            _await_stop(process)
+            rules = rule_files.load(self.engine)
+            self.on_started(Target(lambda: sorted(cpu.tree(process.pid)), rules, rules.role_of))
+            os.kill(process.pid, signal.SIGCONT)
+        except BaseException:
+            process.kill()
+            raise
+        return process
+
+
+def _await_stop(process: processes.Process) -> None:
+    while process.running:
+        state = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0]
+        if state == "T":
+            return
+        time.sleep(_POLL_S)
+    raise TierwiseError("the client ended before it began", "see that /bin/sh can be run")

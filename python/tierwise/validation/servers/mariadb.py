@@ -1,0 +1,127 @@
+"""Debian's MariaDB."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pymysql
+
+from tierwise.capture import Target, of_pid
+from tierwise.engines.mariadb.binaries import installed
+from tierwise.model.roles import Role
+from tierwise.validation.servers.base import DATABASE, START_TIMEOUT_S, Server, copy_files
+
+_FOLDER = "mariadb"
+_LOG = "ib_logfile0"
+_FIXED = {"skip-name-resolve": "1", "innodb-fast-shutdown": "1"}
+_LOOPBACK_USER = "bench"
+_STATUS = {"Com_commit": "commits", "Innodb_os_log_fsyncs": "log_syncs", "Innodb_os_log_written": "log_bytes"}
+
+
+class MariadbServer(Server):
+    """The redo log and temporary files have directories of their own by settings."""
+
+    engine = "mariadb"
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """Find the programs."""
+        super().__init__(settings)
+        self._binaries = installed()
+        self._log = self._temp = Path()
+
+    @property
+    def socket(self) -> Path:
+        """Where it listens, and nowhere else unless a setting says so."""
+        return self.home / "socket"
+
+    def version(self) -> str:
+        """As the server tells it."""
+        return self._binaries.version
+
+    def make(self, prepare: Callable[[], None], folder: Path) -> None:
+        """Make a data directory, fill it and stop the server."""
+        self.data = self.own_directory(self.home, _FOLDER)
+        self._log = self._temp = self.data
+        fixed = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
+        own = {name: value for name, value in self.settings.items() if name.startswith("innodb")}
+        options = [f"--{name}={value}" for name, value in {"datadir": str(self.data), **own}.items()]
+        self.run([self._binaries.installer, *fixed, *options])
+        self.start()
+        try:
+            prepare()
+        finally:
+            self.stop()
+        copy_files(self.data, folder / _FOLDER)
+        shutil.rmtree(self.data)
+
+    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
+        """Copy the data directory, and move the redo log to its own."""
+        root = self.own_directory(places[Role.DATA], "cluster")
+        copy_files(template / _FOLDER, root / _FOLDER)
+        self.data = root / _FOLDER
+        self._log = self.own_directory(places[Role.LOG], "redo")
+        self._temp = self.own_directory(places[Role.TEMP], "tmp")
+        copy_files(self.data / _LOG, self._log / _LOG)
+        (self.data / _LOG).unlink()
+        self.places = dict(places)
+
+    def start(self) -> None:
+        """Start it and make the clients' database."""
+        settings = {
+            "datadir": str(self.data),
+            "innodb-log-group-home-dir": str(self._log),
+            "tmpdir": str(self._temp),
+            "socket": str(self.socket),
+            "pid-file": str(self.home / "pid"),
+            **_FIXED,
+            **self.settings,
+        }
+        reached = (
+            ["--bind-address=127.0.0.1", f"--port={self.port}"] if self.listens else ["--skip-networking"]
+        )
+        options = [f"--{key}={value}" for key, value in settings.items()]
+        self.launch([self._binaries.server, "--no-defaults", *options, *reached])
+        self.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
+
+    def execute(self, sql: str) -> None:
+        """Run one statement."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def target(self) -> Target | None:
+        """The server, as ``tierwise record --engine mariadb`` finds it."""
+        return of_pid(self.pid)
+
+    def counters(self) -> dict[str, float]:
+        """Commits that were asked for, flushes of the log, and its bytes, since the server began."""
+        with self._connect() as connection, connection.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS")
+            rows = dict(cursor.fetchall())
+        return {name: float(rows[status]) for status, name in _STATUS.items() if status in rows}
+
+    def open_to_loopback(self, password: str) -> str:
+        """With an account of its own; root's is for the socket alone."""
+        self.execute("DELETE FROM mysql.global_priv WHERE Host <> 'localhost'")
+        self.execute("FLUSH PRIVILEGES")
+        self.execute(f"CREATE OR REPLACE USER {_LOOPBACK_USER}@'127.0.0.1' IDENTIFIED BY '{password}'")
+        self.execute(f"GRANT ALL ON {DATABASE}.* TO {_LOOPBACK_USER}@'127.0.0.1'")
+        return _LOOPBACK_USER
+
+    def _connect(self) -> pymysql.Connection[Any]:
+        until_s = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < until_s:
+            if self._process is None or not self._process.running:
+                raise self.error("did not start")
+            with contextlib.suppress(pymysql.OperationalError):
+                return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True)
+            time.sleep(0.02)
+        raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
+
+    def _stop_signal(self) -> signal.Signals:
+        return signal.SIGTERM

@@ -1,0 +1,151 @@
+"""Debian's newest PostgreSQL."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from tierwise.capture import Target, of_pid
+from tierwise.engines.postgres.binaries import system
+from tierwise.model.roles import Role
+from tierwise.validation.servers.base import DATABASE, START_TIMEOUT_S, Server, copy_files
+
+SUPERUSER = "postgres"
+_FOLDER = "postgres"
+_FIXED = {"unix_socket_permissions": "0700", "log_min_messages": "fatal", "logging_collector": "off"}
+_COUNTERS = (
+    "SELECT (SELECT sum(xact_commit) FROM pg_stat_database), (SELECT wal_sync FROM pg_stat_wal), "
+    "(SELECT wal_bytes FROM pg_stat_wal)"
+)
+
+_WAITERS = (
+    "SELECT count(*) FILTER (WHERE lower(wait_event) IN ('walsync', 'walwrite')), count(*) "
+    f"FROM pg_stat_activity WHERE datname = '{DATABASE}' AND backend_type = 'client backend'"
+)
+
+
+class PostgresServer(Server):
+    """The log, and temporary files, can be placed apart: each is a link from the data directory."""
+
+    engine = "postgres"
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        """Find the programs."""
+        super().__init__(settings)
+        self._binaries = system()
+        self._watcher: psycopg.Connection[Any] | None = None
+
+    @property
+    def programs(self) -> Path:
+        """Directory of the server's and the clients' programs."""
+        return self._binaries.bin
+
+    @property
+    def dsn(self) -> str:
+        """Of the clients' database, over the socket."""
+        return f"host={self.home} port={self.port} user={SUPERUSER} dbname={DATABASE}"
+
+    def version(self) -> str:
+        """As the server tells it."""
+        return self._binaries.version
+
+    def make(self, prepare: Callable[[], None], folder: Path) -> None:
+        """Make a cluster, fill it, checkpoint and stop it."""
+        self.data = self.own_directory(self.home, _FOLDER)
+        access = ["--auth-local=trust", "--auth-host=scram-sha-256", "-U", SUPERUSER]
+        self.run([self.programs / "initdb", "-D", self.data, *access, "--no-sync"])
+        self.start()
+        try:
+            prepare()
+            self.execute("CHECKPOINT")
+        finally:
+            self.stop()
+        copy_files(self.data, folder / _FOLDER)
+        shutil.rmtree(self.data)
+
+    def place(self, template: Path, places: Mapping[Role, Path]) -> None:
+        """Copy the cluster; move ``pg_wal`` and ``pgsql_tmp`` to places of their own and link them."""
+        root = self.own_directory(places[Role.DATA], "cluster")
+        copy_files(template / _FOLDER, root / _FOLDER)
+        self.data = root / _FOLDER
+        self._link(places[Role.LOG], self.data / "pg_wal")
+        self._link(places[Role.TEMP], self.data / "base" / "pgsql_tmp")
+        self.places = dict(places)
+
+    def start(self) -> None:
+        """Start it, and make the clients' database."""
+        settings = {
+            **_FIXED,
+            "unix_socket_directories": str(self.home),
+            "listen_addresses": "127.0.0.1" if self.listens else "",
+            "port": str(self.port),
+            **self.settings,
+        }
+        options = [f"-c{key}={value}" for key, value in settings.items()]
+        self.launch([self.programs / "postgres", "-D", self.data, *options])
+        with self._connect() as connection:
+            known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE])
+            if known.fetchone() is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}".encode())
+
+    def execute(self, sql: str) -> None:
+        """Run one statement in the clients' database."""
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute(sql.encode())
+
+    def target(self) -> Target | None:
+        """The server, as ``tierwise record --engine postgres`` finds it."""
+        return of_pid(self.pid)
+
+    def counters(self) -> dict[str, float]:
+        """Commits, flushes of the log, and its bytes, since the server began."""
+        with self._connect() as connection:
+            row = connection.execute(_COUNTERS).fetchone() or (0, 0, 0)
+        return dict(zip(("commits", "log_syncs", "log_bytes"), map(float, row), strict=True))
+
+    def log_waiters(self) -> tuple[int, int] | None:
+        """By the wait events of the clients' sessions."""
+        if self._watcher is None:
+            self._watcher = self._connect()
+        row = self._watcher.execute(_WAITERS).fetchone()
+        return None if row is None else (int(row[0]), int(row[1]))
+
+    def stop_watching(self) -> None:
+        """Close the session that asks for waits."""
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.close()
+
+    def open_to_loopback(self, password: str) -> str:
+        """With the superuser's account, which has no password and thus no entry otherwise."""
+        self.execute(f"ALTER ROLE {SUPERUSER} PASSWORD '{password}'")
+        return SUPERUSER
+
+    def _link(self, place: Path, folder: Path) -> None:
+        """Move a folder of the cluster to a place of its own, unless that is the cluster's."""
+        moved = self.own_directory(place, folder.name)
+        for path in folder.iterdir() if folder.exists() else ():
+            copy_files(path, moved)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.symlink_to(moved)
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        dsn = self.dsn.replace(f"dbname={DATABASE}", "dbname=postgres")
+        until_s = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < until_s:
+            if self._process is None or not self._process.running:
+                raise self.error("did not start")
+            with contextlib.suppress(psycopg.OperationalError):
+                return psycopg.connect(dsn, autocommit=True)
+            time.sleep(0.02)
+        raise self.error(f"took no connection within {START_TIMEOUT_S:g} s")
+
+    def _stop_signal(self) -> signal.Signals:
+        return signal.SIGINT

@@ -1,0 +1,164 @@
+"""Statements in PostgreSQL's dialect, said in the dialect of another engine by sqlglot."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.postgres import Postgres
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from tierwise.model.errors import TierwiseError
+from tierwise.workloads.program import RoleSql
+
+NAMES = ("postgres", "mysql", "sqlite", "duckdb")
+"""Dialects that statements can be had in."""
+
+_DATE_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
+"""What SQLite, which keeps dates as text, extracts by a format."""
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """sqlglot logs what it also raises."""
+    logger = logging.getLogger("sqlglot")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def translate(statement: str, dialect: str, where: str) -> str:
+    """One statement in another dialect; ``:name`` parameters stay as they are.
+
+    Where null stands in an order is left to the engine unless the statement says it, since saying it would
+    keep engines from using their indexes.
+
+    Raises:
+        TierwiseError: naming ``where``, if the dialect cannot say it.
+    """
+    if dialect == "postgres":
+        return statement
+    return _write(_parse(statement, dialect, where), dialect, where)
+
+
+def translate_schema(
+    schema: RoleSql, after_load: RoleSql, dialect: str, where: str
+) -> tuple[RoleSql, RoleSql]:
+    """Statements before and behind the load phase, in another dialect.
+
+    Storage parameters are left out. SQLite cannot add a primary key to a table that is there, so its tables
+    are made with theirs.
+
+    Raises:
+        TierwiseError: naming ``where`` and the statement that the dialect cannot say.
+    """
+    before = [(role, _parse(sql, dialect, where)) for role, sql in schema]
+    behind = [(role, _parse(sql, dialect, where)) for role, sql in after_load]
+    for _, statement in before:
+        _drop_storage_parameters(statement)
+    if dialect == "sqlite":
+        made = [one for _, one in before if isinstance(one, exp.Create) and one.kind == "TABLE"]
+        tables = {_table_name(one): one for one in made}
+        before = [(role, one) for role, one in before if not _fold_primary_key(one, tables)]
+        behind = [(role, one) for role, one in behind if not _fold_primary_key(one, tables)]
+    return (
+        [(role, _write(one, dialect, where)) for role, one in before],
+        [(role, _write(one, dialect, where)) for role, one in behind],
+    )
+
+
+@cache
+def _reader(dialect: str) -> type[Postgres]:
+    """PostgreSQL's dialect with the other's order of null, so that no statement mentions it unasked."""
+    order = sqlglot.Dialect.get_or_raise(dialect).NULL_ORDERING
+    return type(f"PostgresFor{dialect.title()}", (Postgres,), {"NULL_ORDERING": order})
+
+
+def _parse(statement: str, dialect: str, where: str) -> exp.Expr:
+    try:
+        with _without_log():
+            parsed = sqlglot.parse_one(statement, read=_reader(dialect))
+    except SqlglotError as error:
+        problem = str(error).splitlines()[0]
+        raise TierwiseError(
+            f"{where}: {_short(statement)}: {problem}", "write it in PostgreSQL's SQL"
+        ) from error
+    if isinstance(parsed, exp.Command):
+        raise _cannot(statement, dialect, where)
+    return parsed
+
+
+def _write(statement: exp.Expr, dialect: str, where: str) -> str:
+    original = statement.sql("postgres")
+    adapted = statement.transform(_adapted, dialect)
+    if not _sayable(adapted, dialect):
+        raise _cannot(original, dialect, where)
+    try:
+        with _without_log():
+            return adapted.sql(dialect, unsupported_level=ErrorLevel.RAISE, comments=False)
+    except SqlglotError as error:
+        raise _cannot(original, dialect, where) from error
+
+
+def _adapted(node: exp.Expr, dialect: str) -> exp.Expr:
+    """What sqlglot leaves as it is and the dialect writes in another way."""
+    if isinstance(node, exp.Placeholder) and node.this:
+        return exp.Var(this=f":{node.name}")
+    if isinstance(node, exp.TruncateTable) and dialect == "sqlite":
+        return exp.Delete(this=node.expressions[0])
+    if isinstance(node, exp.Analyze) and dialect == "mysql":
+        return exp.Analyze(**{**node.args, "kind": "TABLE"})
+    if isinstance(node, exp.Extract) and dialect == "sqlite" and node.name.upper() in _DATE_PARTS:
+        part = exp.func("strftime", exp.Literal.string(_DATE_PARTS[node.name.upper()]), node.expression)
+        return exp.cast(part, "int")
+    return node
+
+
+def _sayable(statement: exp.Expr, dialect: str) -> bool:
+    """Whether sqlglot's text, which it gives without complaint, would mean the same there."""
+    if dialect == "mysql":
+        return statement.find(exp.OnConflict) is None
+    if dialect == "sqlite":
+        return not isinstance(statement, exp.Alter) or statement.find(exp.AddConstraint) is None
+    return True
+
+
+def _drop_storage_parameters(statement: exp.Expr) -> None:
+    """Without ``WITH (...)``, which says how rows are stored and not what they are."""
+    if isinstance(statement, exp.Create):
+        statement.set("properties", None)
+
+
+def _fold_primary_key(statement: exp.Expr, tables: dict[str, exp.Create]) -> bool:
+    """Move a primary key that a statement adds into the table's own; whether it was one."""
+    keys = list(statement.find_all(exp.PrimaryKey)) if isinstance(statement, exp.Alter) else []
+    table = tables.get(_table_name(statement))
+    if not keys or table is None or not isinstance(table.this, exp.Schema):
+        return False
+    table.this.append("expressions", keys[0].copy())
+    return True
+
+
+def _table_name(statement: exp.Expr) -> str:
+    table = statement.find(exp.Table)
+    return table.name if table is not None else ""
+
+
+def _cannot(statement: str, dialect: str, where: str) -> TierwiseError:
+    return TierwiseError(
+        f"{where}: {_short(statement)}: cannot be said in the dialect {dialect}",
+        "write it in standard SQL, or choose another engine",
+    )
+
+
+def _short(statement: str) -> str:
+    """The beginning of a statement, in one line."""
+    line = " ".join(statement.split())
+    return line if len(line) <= 80 else line[:77] + "..."

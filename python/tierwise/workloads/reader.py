@@ -1,0 +1,184 @@
+"""Reading a workload's folder: its files, checked, with every statement inline and single."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tierwise import _core
+from tierwise.model import input_files
+from tierwise.model.errors import TierwiseError
+from tierwise.model.file_names import file_below
+from tierwise.model.input_files import parse_toml
+from tierwise.model.roles import Role
+from tierwise.workloads import pgbench
+from tierwise.workloads.object_operations import ObjectKind
+from tierwise.workloads.program import RoleSql
+from tierwise.workloads.spec import Step, WorkloadSpec
+
+WORKLOAD_FILE = "workload.toml"
+SCHEMA_FILE = "schema.sql"
+AFTER_LOAD_FILE = "after_load.sql"
+
+_ROLE_MARKER = re.compile(r"^--\s*role:\s*(\S+)\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A folder of a workload, or of one that it is like, and what its workload.toml says."""
+
+    folder: Path
+    raw: dict[str, Any]
+
+
+def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
+    """What the first layer says, and those that it is like.
+
+    Args:
+        file: what the first layer was read from, for messages.
+        layers: the workload, the one that it is like, and so on.
+
+    Raises:
+        TierwiseError: naming the file and field that is not valid.
+    """
+    raw, folders = _merged(layers), [layer.folder for layer in layers]
+    try:
+        if raw.get("pgbench"):
+            raw = _with_scripts(WorkloadSpec.model_validate(raw), raw, folders)
+        spec = WorkloadSpec.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise TierwiseError(
+            f"{file}: {field}: {first['msg']}", "mend that field; see docs/workloads.md"
+        ) from error
+    spec = _with_sql_inline(file, spec, folders)
+    for problem, fix in spec.contradictions():
+        raise TierwiseError(f"{file}: {problem}", fix)
+    return spec
+
+
+def read_schema(layers: Sequence[Layer], spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
+    """Statements to run before the load phase and behind it; those of objects are derived from their fields.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    folders = [layer.folder for layer in layers]
+    schema_file, after_load_file = (_file(folders, name) for name in (SCHEMA_FILE, AFTER_LOAD_FILE))
+    if spec.objects:
+        for file in (schema_file, after_load_file):
+            if file.exists():
+                raise TierwiseError(f"{file}: the workload declares objects", "remove the file, or [objects]")
+        return [statement for name, kind in spec.objects.items() for statement in kind.tables(name)], []
+    if spec.program and not schema_file.exists():
+        return [], []
+    after_load = role_sql(after_load_file) if after_load_file.exists() else []
+    return role_sql(schema_file), after_load
+
+
+def read_toml(folder: Path) -> dict[str, Any]:
+    """The folder's workload.toml as it stands.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    file = folder / WORKLOAD_FILE
+    return parse_toml(read_text(file), str(file))
+
+
+def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
+    """The first layer over the others: constants and tables one by one, what is run as a whole."""
+    merged: dict[str, Any] = {}
+    for layer in reversed(layers):
+        below = {field: merged.get(field) for field in ("constants", "tables")}
+        if "transactions" in layer.raw or "pgbench" in layer.raw:
+            for field in ("transactions", "pgbench", "parameters", "laps"):
+                merged.pop(field, None)
+        merged |= layer.raw
+        for field, inherited in below.items():
+            if isinstance(inherited, dict) and isinstance(merged[field], dict):
+                merged[field] = inherited | merged[field]
+    return merged
+
+
+def _with_scripts(spec: WorkloadSpec, raw: dict[str, Any], folders: Sequence[Path]) -> dict[str, Any]:
+    """The same with the transactions of pgbench's scripts in place of their names."""
+    scripts = [pgbench.split_weight(script) for script in spec.pgbench]
+    files = [(_file(folders, name), weight) for name, weight in scripts]
+    said = pgbench.read_scripts(files, spec.constants)
+    for field in ("parameters", "transactions"):
+        if field in raw:
+            raise TierwiseError(f"{folders[0] / WORKLOAD_FILE}: both pgbench and {field}", "give one of them")
+    return {**raw, **said, "pgbench": []}
+
+
+def _file(folders: Sequence[Path], name: str) -> Path:
+    """The file in the first folder that has it; it must lie in that folder."""
+    found = [file_below(folder, name) for folder in folders]
+    return next((file for file in found if file.exists()), found[0])
+
+
+def role_sql(path: Path) -> RoleSql:
+    """Statements of a script; a line ``-- role: data`` says the role of all that follow.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    sections = _ROLE_MARKER.split(read_text(path))
+    if _core.split_statements(sections[0]):
+        raise TierwiseError(f"{path}: a statement before the first role", "begin with a line '-- role: data'")
+    result: RoleSql = []
+    for name, script in zip(sections[1::2], sections[2::2], strict=True):
+        if name not in list(Role):
+            raise TierwiseError(f"{path}: unknown role {name!r}", f"use one of {', '.join(Role)}")
+        result += [(Role(name), statement) for statement in _core.split_statements(script)]
+    return result
+
+
+def read_text(path: Path) -> str:
+    """Text of one of a workload's files.
+
+    Raises:
+        TierwiseError: naming the file.
+    """
+    return input_files.read_text(path, "a workload is a folder of readable files; see docs/workloads.md")
+
+
+def _with_sql_inline(file: str, spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:
+    """The same with single statements in place of scripts, files' names and operations on objects."""
+    transactions = {}
+    for name, transaction in spec.transactions.items():
+        where = f"{file}: transactions.{name}.steps"
+        steps = [
+            step.model_copy(update={"sql": _statements(f"{where}.{number}", step, spec, folders)})
+            for number, step in enumerate(transaction.steps)
+        ]
+        transactions[name] = transaction.model_copy(update={"steps": steps})
+    return spec.model_copy(update={"transactions": transactions})
+
+
+def _statements(where: str, step: Step, spec: WorkloadSpec, folders: Sequence[Path]) -> list[str]:
+    if [bool(step.sql), step.file is not None, step.operation is not None].count(True) != 1:
+        raise TierwiseError(where, "give one of sql, file and object")
+    if step.operation is not None:
+        return [_object_sql(step, spec.objects, where)]
+    scripts = [step.sql] if isinstance(step.sql, str) else step.sql
+    if step.file is not None:
+        scripts = [read_text(_file(folders, step.file))]
+    single = [one for text in scripts for one in _core.split_statements(text)]
+    if not single:
+        raise TierwiseError(f"{where} holds no statement", "write one, or remove the step")
+    return single
+
+
+def _object_sql(step: Step, kinds: dict[str, ObjectKind], where: str) -> str:
+    assert step.operation is not None
+    for problem, fix in step.operation.problems(kinds):
+        raise TierwiseError(f"{where}.object: {problem}", fix)
+    return step.operation.sql(kinds[step.operation.kind])

@@ -1,0 +1,71 @@
+"""Where workloads are: shipped by name, in a folder of the user's own, or as pgbench's scripts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.shipped import DATA
+from tierwise.model.suggestions import nearest
+from tierwise.workloads import pgbench
+from tierwise.workloads.reader import AFTER_LOAD_FILE, SCHEMA_FILE, WORKLOAD_FILE, Layer, read_toml
+
+_SHIPPED = DATA / "workloads"
+PGBENCH_TABLES = "tpcb"
+"""The shipped workload whose tables a script without a schema of its own works on."""
+
+
+def names() -> list[str]:
+    """Workloads that ship with tierwise."""
+    return sorted(folder.name for folder in _SHIPPED.iterdir() if (folder / WORKLOAD_FILE).is_file())
+
+
+def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
+    """A workload by the name of a shipped one, by its folder, or by a pgbench script.
+
+    Returns:
+        Its name, what messages call it, and its layers.
+
+    Raises:
+        TierwiseError: if there is none, or its workload.toml cannot be read.
+    """
+    if name_or_path in names():
+        return name_or_path, *_folder(_SHIPPED / name_or_path)
+    path = Path(name_or_path)
+    script = Path(pgbench.split_weight(name_or_path)[0])
+    if script.suffix in pgbench.SUFFIXES and script.is_file():
+        real = script.resolve()
+        return script.stem, str(script), _scripts(real.parent, [real])
+    if not path.is_dir():
+        near = nearest(name_or_path, names(), 3) or names()
+        raise TierwiseError(
+            f"unknown workload {name_or_path!r}",
+            f"use one of {', '.join(near)}, a folder with a {WORKLOAD_FILE}, or a pgbench script",
+        )
+    name = path.resolve().name
+    scripts = [one for suffix in pgbench.SUFFIXES for one in sorted(path.glob(f"*{suffix}"))]
+    scripts = [one for one in scripts if one.name not in (SCHEMA_FILE, AFTER_LOAD_FILE)]
+    if scripts and not (path / WORKLOAD_FILE).exists():
+        return name, str(path), _scripts(path, scripts)
+    return name, *_folder(path)
+
+
+def _folder(folder: Path) -> tuple[str, list[Layer]]:
+    """The folder and those of the workloads that it is like, one like the other."""
+    layers = [Layer(folder, read_toml(folder))]
+    while isinstance(like := layers[-1].raw.get("like"), str):
+        known = names()
+        if like not in known or _SHIPPED / like in [layer.folder for layer in layers]:
+            where = layers[-1].folder / WORKLOAD_FILE
+            raise TierwiseError(f"{where}: like: {like!r}", f"use another one of {', '.join(known)}")
+        layers.append(Layer(_SHIPPED / like, read_toml(_SHIPPED / like)))
+    return str(folder / WORKLOAD_FILE), layers
+
+
+def _scripts(folder: Path, scripts: list[Path]) -> list[Layer]:
+    """Scripts on a schema that lies beside them, or else on pgbench's own tables."""
+    raw = {"summary": "scripts of pgbench", "pgbench": [script.name for script in scripts]}
+    own = Layer(folder, raw)
+    if (folder / SCHEMA_FILE).exists():
+        return [own]
+    return [own, *_folder(_SHIPPED / PGBENCH_TABLES)[1]]

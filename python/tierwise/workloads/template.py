@@ -1,0 +1,32 @@
+"""A workload to begin with, for users to change into their own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.shipped import DATA
+
+_TEMPLATE = DATA / "templates" / "workload"
+
+
+def write(folder: Path) -> list[Path]:
+    """Make a new folder with a small workload that runs as it stands; gives its files.
+
+    Raises:
+        TierwiseError: if the folder is there already, or cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True)
+        written = []
+        for source in sorted(
+            (DATA / "templates" / "workload").iterdir(), key=lambda one: one.name, reverse=True
+        ):
+            text = source.read_text("utf-8").replace("FOLDER", str(folder))
+            (folder / source.name).write_text(text, "utf-8")
+            written.append(folder / source.name)
+        return written
+    except FileExistsError as error:
+        raise TierwiseError(f"{folder} is there already", "name a folder that is not") from error
+    except OSError as error:
+        raise TierwiseError(f"{folder}: {error.strerror}", "name a folder that can be made") from error

@@ -1,0 +1,86 @@
+"""The Python API: what a notebook types, and the notebook that shows it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+import tierwise as tw
+
+ROOT = Path(__file__).parents[1]
+RECORDING = ROOT / "examples" / "recordings" / "keyed-update"
+
+
+@pytest.fixture(scope="module")
+def recording() -> tw.api.recordings.RecordedRun:
+    return tw.open_recording(RECORDING)
+
+
+def test_importing_takes_no_time_and_changes_nothing() -> None:
+    script = "import sys, logging; before = set(sys.modules); import tierwise; "
+    script += "print(len([m for m in set(sys.modules) - before if m.startswith('tierwise')]))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == 1, "a module of tierwise is imported before it is used"
+    assert set(tw.__all__) == set(dir(tw))
+    assert all(getattr(tw, name) is not None for name in tw.__all__)
+
+
+def test_a_prediction_has_an_interval_and_its_scenario(recording: tw.api.recordings.RecordedRun) -> None:
+    answer = recording.predict({"data": "nvme-dc"}, cores=8)
+    assert answer.speedup is not None
+    low, high = answer.speedup.interval
+    assert low < answer.speedup.value < high
+    assert answer.scenario.cores == 8 and recording.predict("data=nvme-dc", cores=8) == answer
+
+
+def test_several_answers_are_a_table_everywhere(recording: tw.api.recordings.RecordedRun) -> None:
+    many = recording.predict_many([{"all": name} for name in ("gp3", "nvme-dc")])
+    frame = many.to_pandas()
+    assert list(frame["all"]) == ["gp3", "nvme-dc"]
+    assert list(frame["speedup"]) == [one.speedup and one.speedup.value for one in many]
+    assert len(many) == 2 and "<table" in many._repr_html_() and "| " in str(many)
+    assert many.plot() is not None
+
+
+def test_advice_is_written_as_a_page(recording: tw.api.recordings.RecordedRun, tmp_path: Path) -> None:
+    advice = recording.advise(["nvme-dc"], budget="50/month")
+    advice.to_html(tmp_path / "advice.html")
+    page = (tmp_path / "advice.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>") and "nvme-dc" in page and "http" not in page
+    assert advice.data.budget_usd == 50
+
+
+def test_tables_are_relations(recording: tw.api.recordings.RecordedRun) -> None:
+    requests = recording.tables["requests"]
+    assert len(requests) > 0 and len(requests.to_pandas()) == len(requests)
+    assert requests.filter("op = 'write'").fetchall() and "<table" in requests._repr_html_()
+
+
+def test_errors_have_one_base_and_a_fix(recording: tw.api.recordings.RecordedRun) -> None:
+    with pytest.raises(tw.TierwiseError) as raised:
+        recording.predict({"data": "nvem-dc"})
+    assert "nvme-dc" in raised.value.fix
+    with pytest.raises(tw.TierwiseError), tw.record("/nonexistent/out", engine="postgres"):
+        pass
+
+
+def test_devices_and_studies() -> None:
+    devices = tw.devices()
+    assert "ssd-nvme-dc" in list(devices.to_pandas()["device"])
+    assert tw.device("nvme-dc").simulate("randread-4k-qd32", count=2_000).iops > 100_000
+    study = tw.load_study("redo-placement").override(clients=32, placements=["log-ssd"])
+    assert study.study.clients == 32 and list(study.study.placements) == ["all-hdd", "log-ssd"]
+
+
+def test_the_tour_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    notebook = nbformat.read(ROOT / "docs" / "tour.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert (tmp_path / "advice.html").exists()
+    shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert len(shown) >= 10
