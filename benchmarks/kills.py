@@ -110,8 +110,7 @@ def kill_once(number: int, run_dir: Path, folder: Path, how: signal.Signals) -> 
         )
     moment_s = draw.uniform(0, LATEST_S[what])
     time.sleep(moment_s)
-    process.send_signal(how)
-    process.wait(timeout=120)
+    signals = _ended(process, how)
     if what == "disk":
         subprocess.run(
             [sys.executable, "-m", "tierwise", "disk", "down", "kills"], capture_output=True, check=False
@@ -125,7 +124,28 @@ def kill_once(number: int, run_dir: Path, folder: Path, how: signal.Signals) -> 
     if b"Traceback" in (folder / "said").read_bytes():
         problems.append("traceback")
     problems += [f"lost {run}" for run in runs - finished_runs(folder)]
-    return {"number": number, "command": what, "moment_s": round(moment_s, 3), "problems": problems}
+    return {
+        "number": number,
+        "command": what,
+        "moment_s": round(moment_s, 3),
+        "signals": signals,
+        "problems": problems,
+    }
+
+
+def _ended(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
+    """Wait for the end; gives the number of signals that it took.
+
+    Python's own start may lose an interrupt in a callback of the import system: a user presses Ctrl-C again.
+    """
+    for number in (1, 2):
+        process.send_signal(how)
+        try:
+            process.wait(timeout=60)
+            return number
+        except subprocess.TimeoutExpired:
+            continue
+    raise RuntimeError(f"{process.args} does not end")
 
 
 def main() -> None:
@@ -151,8 +171,11 @@ def main() -> None:
             if told["problems"]:
                 print(told, flush=True)
     rows = [json.loads(line) for line in arguments.out.read_text("utf-8").splitlines()]
+    again = sum(row["signals"] > 1 for row in rows)
     wrong = Counter(row["command"] for row in rows if row["problems"])
-    print(f"{len(rows)} ends by SIG{arguments.signal}: {wrong.total()} with something left {dict(wrong)}")
+    print(
+        f"{len(rows)} ends by SIG{arguments.signal}, {again} by a second one: {wrong.total()} with something left {dict(wrong)}"
+    )
     sys.exit(bool(wrong))
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # importing typing takes longer than everything else here
 if TYPE_CHECKING:
     from tierwise.api.devices import device, devices
     from tierwise.api.record import record
@@ -45,6 +43,8 @@ def __getattr__(name: str) -> object:
     """Import a public name when it is used, so that importing tierwise takes no time."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
 
 

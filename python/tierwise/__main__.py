@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 
@@ -9,12 +10,15 @@ _INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line. An interrupt before it is loaded ends it without a word, as nothing was done."""
-    signal.signal(signal.SIGINT, lambda *_: sys.exit(_INTERRUPTED))
+    """Run the command line.
+
+    An interrupt before the command is imported ends the process at once: nothing was done yet, and an
+    exception could be lost in a callback of the import system.
+    """
+    signal.signal(signal.SIGINT, lambda *_: os._exit(_INTERRUPTED))
     from tierwise import cli
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    cli.main()
+    cli.main(sys.argv[1:])
 
 
 if __name__ == "__main__":

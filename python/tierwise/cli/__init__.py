@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from tierwise.cli.commands import Commands
+from tierwise.cli.commands import Commands, import_command
 from tierwise.cli.settings import SETTINGS, defaults, without_color
 from tierwise.model.errors import TierwiseError
 
@@ -48,16 +49,20 @@ def _tierwise(
     context.default_map = defaults()
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     """Run a command.
+
+    Its module is imported first: until then, whoever calls this decides what an interrupt does.
 
     A :class:`TierwiseError` becomes one line on standard error and its exit status. Any other exception is a
     defect of tierwise: exit status 70, and a line that names the file with the details. SIGTERM undoes as
     Ctrl-C does.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    import_command(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
-        app()
+        app(arguments)
     except TierwiseError as error:
         if SETTINGS.verbose:
             sys.excepthook(*sys.exc_info())

@@ -5,6 +5,7 @@ Engines and charts take longer to import than an answer from a recording takes t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -56,9 +57,19 @@ class Commands(TyperGroup):
         return _without_variables(super().get_params(ctx))
 
 
+def import_command(arguments: Sequence[str]) -> None:
+    """Import the module of the command that the arguments name, if any does."""
+    name = next((one for one in arguments if one in _COMMANDS), None)
+    if name is not None:
+        _module(name)
+
+
+def _module(name: str) -> Any:
+    return import_module(f"tierwise.cli.{_COMMANDS[name][0].partition(':')[0]}")
+
+
 def _imported(name: str) -> Any:
-    module, _, attribute = _COMMANDS[name][0].partition(":")
-    found = getattr(import_module(f"tierwise.cli.{module}"), attribute)
+    found = getattr(_module(name), _COMMANDS[name][0].partition(":")[2])
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False)
         alone.command(name)(found)
