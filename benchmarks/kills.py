@@ -173,9 +173,8 @@ def main() -> None:
     rows = [json.loads(line) for line in arguments.out.read_text("utf-8").splitlines()]
     again = sum(row["signals"] > 1 for row in rows)
     wrong = Counter(row["command"] for row in rows if row["problems"])
-    print(
-        f"{len(rows)} ends by SIG{arguments.signal}, {again} by a second one: {wrong.total()} with something left {dict(wrong)}"
-    )
+    ends = f"{len(rows)} ends by SIG{arguments.signal}, {again} by a second one"
+    print(f"{ends}: {wrong.total()} with something left {dict(wrong)}")
     sys.exit(bool(wrong))
 
 
