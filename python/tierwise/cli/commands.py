@@ -5,7 +5,7 @@ Engines and charts take longer to import than an answer from a recording takes t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +28,8 @@ _COMMANDS = {
     "workload": ("workload:app", "List, start and check workloads."),
     "recording": ("recording:app", "List, show and redact recordings."),
     "disk": ("disk:app", "Make emulated disks: real block devices at the pace of a model."),
+    "schema": ("schema:schema", "Print the JSON Schema of a file or of JSON output."),
+    "manual": ("manual:manual", "Print the manual page."),
     "validate": ("validate:run", "Measure how far predictions are from measurements."),
 }
 """Name -> module of this package with the function or group of commands in it, and its line in the help."""
@@ -41,14 +43,14 @@ class Commands(TyperGroup):
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """What the help needs of a command, or ``None``."""
-        if cmd_name in self.commands or cmd_name not in _COMMANDS:
-            return self.commands.get(cmd_name)
-        return TyperCommand(cmd_name, help=_COMMANDS[cmd_name][1])
+        """What the help needs of a command, or ``None``; then all are there, for one of them may be meant."""
+        for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
+            self.commands.setdefault(name, TyperCommand(name, help=_COMMANDS[name][1]))
+        return self.commands.get(cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is used, imported."""
-        if args and args[0] in _COMMANDS and args[0] not in self.commands:
+        if args and args[0] in _COMMANDS:
             self.commands[args[0]] = _imported(args[0])
         return super().resolve_command(ctx, args)
 
@@ -62,6 +64,12 @@ def import_command(arguments: Sequence[str]) -> None:
     name = next((one for one in arguments if one in _COMMANDS), None)
     if name is not None:
         _module(name)
+
+
+def all_commands() -> Iterator[tuple[str, Any]]:
+    """Every command by its name, imported."""
+    for name in _COMMANDS:
+        yield name, _imported(name)
 
 
 def _module(name: str) -> Any:

@@ -14,6 +14,7 @@ from pydantic import (
     Field,
     PositiveFloat,
     PositiveInt,
+    WithJsonSchema,
     field_validator,
 )
 
@@ -38,7 +39,8 @@ def _size(value: object) -> object:
         raise ValueError(str(error)) from error
 
 
-Size = Annotated[PositiveInt, BeforeValidator(_size)]
+_SIZE_SCHEMA = {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string"}]}
+Size = Annotated[PositiveInt, BeforeValidator(_size), WithJsonSchema(_SIZE_SCHEMA)]
 """Bytes, or a text such as ``256M``."""
 
 DeviceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,15}$")]
