@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from tierwise import studies as study
-from tierwise.cli.progress import LabProgress
+from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import read_answer, write_report
 from tierwise.model.errors import TierwiseError
 from tierwise.report.benchmark import title_of
 from tierwise.report.tables import benchmark_table
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
-from tierwise.studies import runner as lab
+from tierwise.studies import runner
 from tierwise.studies.plan import plan_runs
 
 PATTERNS = ["seq1m-q8t1-read", "rnd4k-q1t1-write", "mixed70-4k-qd4"]
@@ -44,9 +44,9 @@ default = "two"
 
 
 def finished(chosen: study.Study, out: Path) -> tuple[Path, list[RunResult]]:
-    with LabProgress(Console(quiet=True)) as progress:
-        directory = lab.run_study(chosen, out, progress, seed=3)
-    return directory, read_results(directory / lab.RESULTS_FILE)
+    with StudyProgress(Console(quiet=True)) as progress:
+        directory = runner.run_study(chosen, out, progress, seed=3)
+    return directory, read_results(directory / runner.RESULTS_FILE)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from tiny_study import Watcher, tiny_study
 
 from tierwise import _core
-from tierwise.studies import runner as lab
+from tierwise.studies import runner
 from tierwise.workloads.dss.parameters import QUERIES
 
 pytestmark = pytest.mark.usefixtures("run_dir")
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("run_dir")
 def test_from_load_to_scores(own: Path, tmp_path: Path) -> None:
     fields = "scale = 0.1\nconstants.load = 1\nconstants.streams = 1"
     tiny = tiny_study(own, "sqlite", "dss", fields)
-    (result,) = lab.results_in(lab.run_study(tiny, tmp_path / "results", Watcher(), seed=1))
+    (result,) = runner.results_in(runner.run_study(tiny, tmp_path / "results", Watcher(), seed=1))
     assert (result.status, result.problems) == ("ok", [])
     laps = {lap.name: lap for lap in result.laps}
     assert {lap.status for lap in result.laps} == {"ok"}

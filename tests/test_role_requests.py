@@ -16,7 +16,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.report.summary import summarise
 from tierwise.results import RunResult
-from tierwise.studies import runner as lab
+from tierwise.studies import runner
 from tierwise.studies.runner.role_requests import RoleRequests
 
 pytestmark = [pytest.mark.privileged, pytest.mark.usefixtures("run_dir")]
@@ -62,8 +62,10 @@ def device(request: pytest.FixtureRequest, open_path: Path) -> Iterator[Path]:
 def measured(device: Path, out: Path) -> RunResult:
     for name in ("fast", "slow"):
         (device / name).mkdir()
-    directory = lab.run_study(study.parse(STUDY.format(path=device), "shared.toml"), out, Watcher(), seed=3)
-    (result,) = lab.results_in(directory)
+    directory = runner.run_study(
+        study.parse(STUDY.format(path=device), "shared.toml"), out, Watcher(), seed=3
+    )
+    (result,) = runner.results_in(directory)
     assert result.status == "ok", result.problems
     assert not ledger.entries()
     return result

@@ -16,7 +16,7 @@ from tierwise.host import clean
 from tierwise.host.disk.disk import DiskStats, EmulatedDisk, all_disks
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
-from tierwise.studies import runner as lab
+from tierwise.studies import runner
 
 pytestmark = pytest.mark.privileged
 
@@ -101,7 +101,7 @@ def test_a_dead_device_fails_its_run_and_resuming_completes_the_study(
     time.sleep(1)
     strike(log_disk)
     status = process.wait(timeout=300)
-    results = lab.results_in(tmp_path / "results" / "crash" / lab.LATEST)
+    results = runner.results_in(tmp_path / "results" / "crash" / runner.LATEST)
     assert results[0].status == "failed" and results[0].problems
     # A disturbed machine serves requests late, which spoils a run but does not end it.
     assert [result.status for result in results[1:]] in (["ok"], ["invalid"]), results
@@ -114,12 +114,12 @@ def test_a_dead_device_fails_its_run_and_resuming_completes_the_study(
 def resume(tmp_path: Path, before: list[RunResult]) -> None:
     """The failed run is run again on a fresh device, and its old record set aside."""
     status = start(tmp_path, 4, 2, "--resume").wait(timeout=300)
-    directory = tmp_path / "results" / "crash" / lab.LATEST
-    after = lab.results_in(directory)
+    directory = tmp_path / "results" / "crash" / runner.LATEST
+    after = runner.results_in(directory)
     assert len(after) == 2 and "failed" not in {result.status for result in after}, after
     assert status == (0 if any(result.status == "ok" for result in after) else 2)
     assert after[0] == before[1] and after[1].run_id == before[0].run_id
-    assert read_results(directory / lab.FAILED_FILE) == [before[0]]
+    assert read_results(directory / runner.FAILED_FILE) == [before[0]]
 
 
 def await_measuring(tmp_path: Path) -> DiskStats:

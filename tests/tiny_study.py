@@ -1,4 +1,4 @@
-"""A study of one placement on this machine's own storage, and whoever listens to the lab."""
+"""A study of one placement on this machine's own storage, and whoever listens to the runner."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tiny_study(own: Path, engine: str, workload: str, fields: str = "") -> Study
 
 
 class Watcher:
-    """Remembers what the lab said."""
+    """Remembers what the runner said."""
 
     def __init__(self) -> None:
         self.finished_before = 0

@@ -1,4 +1,4 @@
-"""A progress bar for the lab."""
+"""A progress bar for the runner."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tierwise.results import LapResult, RunResult
 from tierwise.studies.plan import RunPlan
 
 
-class LabProgress:
-    """Draws the runs of a study as they finish, with the time left; an observer of the lab."""
+class StudyProgress:
+    """Draws the runs of a study as they finish, with the time left; an observer of the runner."""
 
     def __init__(self, console: Console) -> None:
         """Draw on ``console``; where that is no terminal, a line a run."""

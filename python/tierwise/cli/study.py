@@ -11,7 +11,7 @@ from tierwise import studies
 from tierwise.capture import DEFAULT_DUTY, parse_duty
 from tierwise.cli.options import Duration, Output, Seed, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn
-from tierwise.cli.progress import LabProgress
+from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import print_answer, write_combined_report, write_report
 from tierwise.cli.settings import progress_console
 from tierwise.host import clean
@@ -166,7 +166,7 @@ def _run(
 ) -> Path:
     for line in clean.clean_before(warn):
         typer.echo(f"cleaned up: {line}")
-    with LabProgress(progress_console()) as progress:
+    with StudyProgress(progress_console()) as progress:
         directory = runner.run_study(
             chosen, output, progress, seed, fresh=fresh, resume=resume, recordings=recordings
         )

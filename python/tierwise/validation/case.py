@@ -11,7 +11,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import DeviceSpec, Placement
 from tierwise.model.roles import Role
 from tierwise.model.suggestions import one_of
-from tierwise.studies import runner as lab
+from tierwise.studies import runner
 from tierwise.studies.spec import Study
 from tierwise.validation import clients, servers
 from tierwise.validation.spec import OWN, CaseSpec, ValidationSpec, placements_of
@@ -29,7 +29,7 @@ class Case:
     """Of the client: what errors are calibrated without."""
     spec: CaseSpec
     study: Study
-    """Its placements are those of this round; what the lab's storage is made from."""
+    """Its placements are those of this round; what the runner's storage is made from."""
     laps: bool
     """Whether the work is done once and timed, rather than repeated and counted."""
     seconds: float
@@ -183,7 +183,7 @@ def _missing(case: Case) -> str | None:
 
 def _without_gaps(case: Case) -> tuple[Case | None, dict[str, str]]:
     try:
-        study, skipped = lab.restrict_to_supported(case.study)
+        study, skipped = runner.restrict_to_supported(case.study)
     except TierwiseError as error:
         return None, {"": str(error)}
     return replace(case, study=study), skipped

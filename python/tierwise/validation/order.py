@@ -15,7 +15,7 @@ from tierwise.validation.spec import ValidationSpec
 _SETUP_S = 5.0
 """Of a session: devices, a copy of the data, the server's start and end."""
 _OWN_SETUP_S = 12.0
-"""The same where the lab loads the tables."""
+"""The same where the runner loads the tables."""
 _LAP_S = 8.0
 """Of laps whose length is not known yet."""
 
@@ -37,7 +37,7 @@ class Session:
         return [(self.case.name, self.placement, kind, self.block) for kind in self.kinds]
 
     def plan(self, kind: Kind) -> RunPlan:
-        """One of its runs in the words of the lab."""
+        """One of its runs in the words of the runner."""
         run_id = "/".join([self.case.name, self.placement, f"{kind}-{self.block}"])
         placement = self.case.study.placements[self.placement]
         return RunPlan(run_id, self.case.study.engines[0], placement, self.block, self.order, self.seed)

@@ -1,4 +1,4 @@
-"""One run of tierwise's own workloads by the lab, as a row of a validation."""
+"""One run of tierwise's own workloads by the runner, as a row of a validation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from tierwise.model.progress import ProgressCallback
 from tierwise.results import RunResult
-from tierwise.studies import runner as lab
+from tierwise.studies import runner
 from tierwise.studies.runner.run import execute
 from tierwise.validation import control
 from tierwise.validation.order import Session
@@ -33,7 +33,7 @@ def run_session(
         study = session.case.placed_in(place.own)
         if kind == "recorded":
             study = study.model_copy(update={"seconds": session.case.recorded_seconds})
-            recordings = lab.Recordings(place.recording(""), duty=session.case.spec.duty)
+            recordings = runner.Recordings(place.recording(""), duty=session.case.spec.duty)
             shutil.rmtree(place.recording(session.plan(kind).run_id), ignore_errors=True)
         before = control.read(spec.control, place.own)
         result = execute(study, session.plan(kind), session.seed, progress, recordings)

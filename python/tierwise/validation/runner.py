@@ -214,7 +214,7 @@ def _base(one: Session, spec: ValidationSpec, started: Started) -> Row:
 
 
 def _synced_on(row: Row) -> str:
-    """Storage that the control workload wrote to: the run's, or the machine's own for what the lab runs."""
+    """Storage that the control workload wrote to: the run's, or this machine's own for studies."""
     return OWN if row.storage == "real" or row.family == OWN_FAMILY else row.placement
 
 

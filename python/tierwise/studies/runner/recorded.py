@@ -1,4 +1,4 @@
-"""A run of the lab that is recorded while it is measured."""
+"""A run of a study that is recorded while it is measured."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _client_threads() -> list[int]:
 
 
 def target_of(engine: Engine, storage: Storage) -> Target:
-    """An engine of the lab: it knows its files itself, an index from a table among them."""
+    """An engine of a study: it knows its files itself, an index from a table among them."""
     rules = rule_files.load(_RULES.get(engine.name, engine.name))
     settings = engine.settings()
 

@@ -40,7 +40,7 @@ _LOCK_FILE = "lock"
 
 
 class Observer(Protocol):
-    """Hears what the lab does; the command line draws a progress bar with it."""
+    """Hears what the runner does; the command line draws a progress bar with it."""
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
         """A study of ``total`` runs begins or goes on, ``finished`` of them kept from before."""

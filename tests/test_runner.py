@@ -1,4 +1,4 @@
-"""The lab, with a real PostgreSQL on this machine's own storage: it needs no privileges."""
+"""The runner, with a real PostgreSQL on this machine's own storage: it needs no privileges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tierwise import studies as study
 from tierwise.host import clean, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.results.files import read_study_info
-from tierwise.studies import runner as lab
+from tierwise.studies import runner
 
 pytestmark = pytest.mark.usefixtures("run_dir")
 
@@ -51,8 +51,8 @@ def tiny(own: Path) -> study.Study:
 
 def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     watcher = Watcher()
-    directory = lab.run_study(tiny, tmp_path / "results", watcher, seed=7)
-    results = lab.results_in(directory)
+    directory = runner.run_study(tiny, tmp_path / "results", watcher, seed=7)
+    results = runner.results_in(directory)
     assert sorted(result.run_id for result in results) == [
         f"postgres/{p}/{r}" for p in ("one", "two") for r in (0, 1)
     ]
@@ -67,14 +67,14 @@ def test_a_study_ends_with_complete_records(tiny: study.Study, own: Path, tmp_pa
         assert result.counters
         assert result.counters.log_bytes
         assert result.cpu
-    assert duckdb.read_parquet(str(directory / lab.PARQUET_FILE)).count("*").fetchall() == [(4,)]
+    assert duckdb.read_parquet(str(directory / runner.PARQUET_FILE)).count("*").fetchall() == [(4,)]
     assert not list(own.iterdir())
 
 
 def test_a_failed_preparation_keeps_what_finished(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     broken = tiny.model_copy(update={"settings": {"postgres": {"shared_bufers": "1MB"}}})
     with pytest.raises(TierwiseError, match="shared_bufers"):
-        lab.run_study(broken, tmp_path / "results", Watcher(), seed=1)
+        runner.run_study(broken, tmp_path / "results", Watcher(), seed=1)
     assert not list(own.iterdir())
     assert not ledger.entries()
 
@@ -89,16 +89,16 @@ def test_a_placement_that_the_engine_cannot_honour_is_skipped_with_its_reason(
 ) -> None:
     text = with_misplaced_undo(own)
     watcher = Watcher()
-    directory = lab.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", watcher, seed=1)
+    directory = runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", watcher, seed=1)
     assert "engine postgres cannot place the role undo" in watcher.skipped["two"]
     assert {result.placement for result in watcher.results} == {"one"}
-    assert read_study_info(directory / lab.STUDY_FILE).skipped == watcher.skipped
+    assert read_study_info(directory / runner.STUDY_FILE).skipped == watcher.skipped
 
 
 def test_a_baseline_that_the_engine_cannot_honour_is_refused(own: Path, tmp_path: Path) -> None:
     text = with_misplaced_undo(own).replace('"one"', '"two"', 1)
     with pytest.raises(TierwiseError, match=r"placements\.two: engine postgres cannot place the role undo"):
-        lab.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
+        runner.run_study(study.parse(text, "tiny.toml"), tmp_path / "results", Watcher(), seed=1)
 
 
 def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) ->
         "3",
     ]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    records = out / "tiny" / lab.LATEST / lab.RESULTS_FILE
+    records = out / "tiny" / runner.LATEST / runner.RESULTS_FILE
     deadline = time.monotonic() + 300
     # The file is there before its first line is.
     while not (records.exists() and "\n" in records.read_text("utf-8")) and time.monotonic() < deadline:
@@ -131,26 +131,26 @@ def test_a_killed_study_resumes(tiny: study.Study, own: Path, tmp_path: Path) ->
     assert not list(own.iterdir())
 
     watcher = Watcher()
-    directory = lab.run_study(tiny, out, watcher, seed=3)
+    directory = runner.run_study(tiny, out, watcher, seed=3)
     assert watcher.finished_before == len(before.splitlines()) >= 1
     assert len(watcher.results) == 4 - watcher.finished_before
-    assert (directory / lab.RESULTS_FILE).read_text("utf-8").startswith(before)
-    assert len(lab.results_in(directory)) == 4
+    assert (directory / runner.RESULTS_FILE).read_text("utf-8").startswith(before)
+    assert len(runner.results_in(directory)) == 4
 
 
 def test_a_changed_study_does_not_resume(tiny: study.Study, own: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    lab.run_study(tiny.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
-    assert lab.find_unfinished(tiny, out, None)
-    assert lab.find_unfinished(tiny, out, 6) is None
-    assert lab.find_unfinished(tiny.model_copy(update={"clients": 3}), out, None) is None
-    assert lab.find_unfinished(tiny.model_copy(update={"repeats": 1}), out, None) is None
+    runner.run_study(tiny.model_copy(update={"repeats": 1}), out, Watcher(), seed=5)
+    assert runner.find_unfinished(tiny, out, None)
+    assert runner.find_unfinished(tiny, out, 6) is None
+    assert runner.find_unfinished(tiny.model_copy(update={"clients": 3}), out, None) is None
+    assert runner.find_unfinished(tiny.model_copy(update={"repeats": 1}), out, None) is None
 
 
 def test_resuming_a_complete_study_runs_nothing(tiny: study.Study, tmp_path: Path) -> None:
     out, once = tmp_path / "results", tiny.model_copy(update={"repeats": 1})
-    directory = lab.run_study(once, out, Watcher(), seed=5)
+    directory = runner.run_study(once, out, Watcher(), seed=5)
     watcher = Watcher()
-    assert lab.run_study(once, out, watcher, resume=True) == directory.resolve()
+    assert runner.run_study(once, out, watcher, resume=True) == directory.resolve()
     assert watcher.finished_before == 2 and not watcher.results
-    assert not (directory / lab.FAILED_FILE).exists()
+    assert not (directory / runner.FAILED_FILE).exists()
