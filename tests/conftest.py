@@ -34,6 +34,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_files_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Defaults and errors that the user keeps change no test."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+            patch.setenv(name, str(tmp_path_factory.mktemp(name)))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def interruptible() -> None:
     """A runner in the background ignores SIGINT, and so would everything that the tests start."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

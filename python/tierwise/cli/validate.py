@@ -17,7 +17,7 @@ from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import ModelError
-from tierwise.predict.model_error import FILE as MODEL_ERROR
+from tierwise.predict.model_error import own_file
 from tierwise.report.accuracy import COLUMNS, accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
@@ -136,5 +136,5 @@ def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequen
 def _calibrate(calibrated: ModelError) -> None:
     if not calibrated.errors:
         raise TierwiseError("--calibrate: nothing was compared while building", "run a building round first")
-    MODEL_ERROR.write_text(validate.to_toml(calibrated), "utf-8")
-    typer.echo(f"calibrated: {MODEL_ERROR}")
+    written = write_file(own_file(), validate.to_toml(calibrated).encode())
+    typer.echo(f"calibrated: {written}; predictions use it from now on")

@@ -14,7 +14,17 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.shipped import DATA
 from tierwise.results.measurements import Record
 
-FILE = DATA / "model_error.toml"
+SHIPPED = DATA / "model_error.toml"
+"""Measured on the machine that docs/accuracy.md names."""
+FILE_NAME = "model_error.toml"
+
+
+def own_file() -> Path:
+    """Where ``validate --calibrate`` keeps what it measured here; it is used in place of the shipped one."""
+    from platformdirs import user_data_path  # slow to import
+
+    return user_data_path("tierwise") / FILE_NAME
+
 
 ANY = "any"
 """In place of an engine or a path: all of them together, where too few predictions of one are known."""
@@ -63,12 +73,14 @@ class ModelError(Record):
     errors: list[CalibratedError] = []  # noqa: RUF012  (pydantic copies defaults)
 
     @classmethod
-    def read(cls, file: Path = FILE) -> ModelError:
-        """Read what was calibrated; nothing if there is no file.
+    def read(cls, file: Path | None = None) -> ModelError:
+        """Read what was calibrated: here, else what ships; nothing if a given file is not there.
 
         Raises:
             TierwiseError: a file that is not as it should be.
         """
+        if file is None:
+            file = own_file() if own_file().exists() else SHIPPED
         if not file.exists():
             return cls()
         try:
