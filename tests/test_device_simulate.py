@@ -116,7 +116,7 @@ def test_a_bad_file_is_one_line_with_line_and_column(
         (Job(), "--requests"),
         (Job(preset="randread"), "randread"),
         (Job(preset="randread-4k", count=0), "--count"),
-        (Job(preset="randread-4k", count=1, virtual_s=1), "--for"),
+        (Job(preset="randread-4k", count=1, virtual_s=1), "--duration"),
         (Job(preset="randread-4k", depth=0), "--depth"),
         (Job(preset="randread-4k", open=True), "--open"),
         (Job(preset="randread-4k", precondition="random:2"), "random:2"),

@@ -54,7 +54,7 @@ def test_a_machine_without_fuse_runs_the_demo_on_its_own_storage(open_path: Path
     script = f"""
         mkdir {open_path}/dev && cp -a /dev/null /dev/urandom /dev/shm {open_path}/dev
         mount --bind {open_path}/dev /dev && mkdir -p /dev/shm && mount -t tmpfs none /dev/shm
-        exec {sys.executable} -m tierwise demo --out {open_path}/results --seed 1 --repeats 1
+        exec {sys.executable} -m tierwise demo --output {open_path}/results --seed 1 --repeats 1
     """
     done = subprocess.run(
         ["unshare", "--mount", "bash", "-ec", script],

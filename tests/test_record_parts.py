@@ -52,7 +52,7 @@ def test_durations_as_people_write_them(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1s", "10m", "s", "", "ten"])
 def test_no_duration(text: str) -> None:
-    with pytest.raises(TierwiseError, match="--for: "):
+    with pytest.raises(TierwiseError, match="--duration: "):
         parse_duration_s(text, "--duration")
 
 

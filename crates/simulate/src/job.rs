@@ -77,7 +77,7 @@ impl Job {
             }
             (Some(_), None) if self.count.or(self.virtual_s.map(|_| 0)).is_some() => {
                 return wrong(
-                    "--count and --for limit a preset, not a file",
+                    "--count and --duration limit a preset, not a file",
                     "leave them out",
                 );
             }
@@ -90,7 +90,7 @@ impl Job {
             _ => {}
         }
         if self.count.is_some() && self.virtual_s.is_some() {
-            return wrong("--count and --for are both given", "give one of them");
+            return wrong("--count and --duration are both given", "give one of them");
         }
         if self.count == Some(0) {
             return wrong("--count 0 simulates nothing", "give at least 1");
@@ -100,7 +100,7 @@ impl Job {
             .is_some_and(|s| !(s > 0.0 && s <= VIRTUAL_S_MAX))
         {
             return wrong(
-                "--for is not a time to simulate",
+                "--duration is not a time to simulate",
                 "give seconds above 0, up to 1e8",
             );
         }

@@ -197,14 +197,14 @@ fn options_that_make_no_sense_are_named() {
                 count: Some(5),
                 ..file()
             },
-            "--count and --for limit a preset",
+            "--count and --duration limit a preset",
         ),
         (
             Job {
                 virtual_s: Some(5.0),
                 ..file()
             },
-            "--count and --for limit a preset",
+            "--count and --duration limit a preset",
         ),
         (
             Job {
@@ -219,7 +219,7 @@ fn options_that_make_no_sense_are_named() {
                 virtual_s: Some(1.0),
                 ..preset()
             },
-            "--count and --for are both",
+            "--count and --duration are both",
         ),
         (
             Job {
@@ -233,14 +233,14 @@ fn options_that_make_no_sense_are_named() {
                 virtual_s: Some(0.0),
                 ..preset()
             },
-            "--for",
+            "--duration",
         ),
         (
             Job {
                 virtual_s: Some(f64::NAN),
                 ..preset()
             },
-            "--for",
+            "--duration",
         ),
         (
             Job {

@@ -37,7 +37,7 @@ class Schedule:
                 f"--duty: {self.duty:g} is no share of the time", "use a fraction such as 1/10"
             )
         if self.seconds is not None and not 0 < self.seconds <= 7 * 86_400:
-            raise TierwiseError(f"--for: {self.seconds:g} s", "use more than 0 s and at most a week")
+            raise TierwiseError(f"--duration: {self.seconds:g} s", "use more than 0 s and at most a week")
         if not 0.01 <= self.burst_s <= 60:
             raise TierwiseError(f"--burst: {self.burst_s:g} s", "use 0.01 to 60 s")
 

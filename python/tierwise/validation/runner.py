@@ -238,17 +238,18 @@ def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
         raise TierwiseError("--round prospective: files differ from their commit", "commit the model first")
     if before and before.fingerprint != wanted.fingerprint:
         raise TierwiseError(
-            f"{place.folder} holds a validation of other cases", "give --fresh, or another folder with --out"
+            f"{place.folder} holds a validation of other cases",
+            "give --fresh, or another folder with --output",
         )
     if before and (before.round, before.rotation) != (wanted.round, wanted.rotation):
         raise TierwiseError(
             f"{place.folder} holds the {before.round} round of rotation {before.rotation}",
-            "give the same --round and --rotation, or another folder with --out",
+            "give the same --round and --rotation, or another folder with --output",
         )
     if before and before.model != wanted.model and wanted.round == "prospective":
         raise TierwiseError(
             f"the round in {place.folder} is of model {before.model}, this is {wanted.model}",
-            "check out that commit, or begin another round with --out",
+            "check out that commit, or begin another round with --output",
         )
     started = wanted.model_copy(update={"seed": before.seed}) if before else wanted
     try:
@@ -258,7 +259,7 @@ def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
         (place.folder / PLAN_FILE).write_text(text + "\n", "utf-8")
     except OSError as error:
         raise TierwiseError(
-            f"{place.folder}: {error.strerror}", "give --out a folder that you may write"
+            f"{place.folder}: {error.strerror}", "give --output a folder that you may write"
         ) from error
     return started
 

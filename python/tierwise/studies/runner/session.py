@@ -133,7 +133,7 @@ def _held(directory: Path) -> Iterator[None]:
         file = (directory / _LOCK_FILE).open("a")
     except OSError as error:
         raise TierwiseError(
-            f"{directory}: {error.strerror}", "give --out a directory that you may write"
+            f"{directory}: {error.strerror}", "give --output a directory that you may write"
         ) from error
     with file:
         try:
@@ -215,7 +215,7 @@ def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path
         latest.symlink_to(directory.name)
     except OSError as error:
         raise TierwiseError(
-            f"{directory}: {error.strerror}", "give --out a directory that you may write"
+            f"{directory}: {error.strerror}", "give --output a directory that you may write"
         ) from error
     return directory
 
