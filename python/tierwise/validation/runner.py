@@ -239,7 +239,7 @@ def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
     if before and before.fingerprint != wanted.fingerprint:
         raise TierwiseError(
             f"{place.folder} holds a validation of other cases",
-            "give --fresh, or another folder with --output",
+            "give --fresh, or another --output",
         )
     if before and (before.round, before.rotation) != (wanted.round, wanted.rotation):
         raise TierwiseError(
