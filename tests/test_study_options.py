@@ -50,6 +50,25 @@ def test_a_place_is_one_more_placement(tmp_path: Path) -> None:
     assert own.devices["ssd"].path == str(tmp_path) and own.devices["hdd"].profile == "7k2"
 
 
+def test_devices_with_like_names_stay_apart(tmp_path: Path) -> None:
+    """The names are cut, and one may be that of a device of the study."""
+    arrays = ["array-raid0-12x-ssd-sata-slc-2008", "array-raid0-4x-ssd-sata-slc-2008"]
+    study = StudyOptions(place=[f"log={arrays[0]},data={arrays[1]}", f"log={tmp_path}/ssd.toml"]).applied_to(
+        CRUD
+    )
+    first, second = list(study.placements.values())[-2:]
+    placed = [study.devices[first.device_of(role)].profile for role in (Role.LOG, Role.DATA)]
+    assert placed == arrays
+    assert study.devices[second.device_of(Role.LOG)].profile == f"{tmp_path}/ssd.toml"
+    assert study.devices["ssd"] == CRUD.devices["ssd"]
+
+
+def test_a_quick_study_keeps_its_few_placements_beside_a_place() -> None:
+    quick = StudyOptions(quick=True, place=["log=gp3"]).applied_to(CRUD)
+    few = StudyOptions(quick=True).applied_to(CRUD)
+    assert list(quick.placements) == [*few.placements, "log-gp3"]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tierwise.advise import Advice, Goal, parse_budget_usd
 from tierwise.advise import advise as find_advice
@@ -20,6 +20,9 @@ from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.report.advice import advice_document
 from tierwise.report.prediction import prediction_document, ranking_document
 from tierwise.report.profile import profile_document
+
+if TYPE_CHECKING:
+    import altair
 
 Place = Mapping[str, str] | str
 """Role, or ``all``, to device; or the same as text: ``log=nvme-dc``."""
@@ -80,15 +83,19 @@ class RecordedRun:
         Raises:
             TierwiseError: an unknown role or device, or a recording without work in it.
         """
-        return self.predict_many([place or {}], **machine)[0]
+        return self._predictor.predict([_scenario(place or {}, machine)])[0]
 
     def predict_many(self, places: Sequence[Place], **machine: Any) -> Rows[Prediction]:
         """Predict several placements, as :meth:`predict` does each."""
-        from tierwise.report.charts.prediction import answers_chart  # slow to import
-
         answers = self._predictor.predict([_scenario(place, machine) for place in places])
-        document = prediction_document(self._predictor.run, self._predictor.as_recorded, answers)
-        chart = answers_chart(self._predictor.as_recorded, answers)
+        base = self._predictor.as_recorded
+        document = prediction_document(self._predictor.run, base, answers)
+
+        def chart() -> altair.LayerChart:
+            from tierwise.report.charts.prediction import answers_chart  # slow to import
+
+            return answers_chart(base, answers)
+
         return Rows(answers, document, "prediction", [_row(answer) for answer in answers], chart)
 
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:

@@ -15,6 +15,7 @@ from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import read_results, read_study_info
 from tierwise.studies import runner
 from tierwise.studies.options import StudyOptions
+from tierwise.studies.plan import RunPlan
 
 
 class Study:
@@ -96,13 +97,22 @@ def open_results(directory: str | Path) -> Results:
 
 
 class _Observer:
-    """Tells a callback what a run of a study tells its observer."""
+    """Tells a callback of each run."""
 
     def __init__(self, progress: ProgressCallback) -> None:
         self._progress = progress
 
-    def __getattr__(self, name: str) -> Any:
-        def tell(*what: object) -> None:
-            self._progress(f"{name.replace('_', ' ')}: {', '.join(map(str, what[:1]))}")
+    def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
+        self._progress(f"{finished} of {total} runs done, seed {seed}, results in {directory}")
 
-        return tell
+    def left_out(self, what: str, reason: str) -> None:
+        self._progress(f"{what}: skipped ({reason})")
+
+    def run_started(self, plan: RunPlan) -> None:
+        self._progress(f"{plan.run_id}: started")
+
+    def phase_started(self, what: str) -> None:
+        self._progress(what)
+
+    def run_finished(self, plan: RunPlan, result: RunResult) -> None:
+        self._progress(f"{plan.run_id}: {result.status}")

@@ -53,9 +53,9 @@ class Rows(View[Sequence[T]]):
         document: Document,
         title: str,
         rows: Sequence[Mapping[str, Any]],
-        chart: altair.LayerChart | None = None,
+        chart: Callable[[], altair.LayerChart] | None = None,
     ) -> None:
-        """As a view, with plain values for data frames and a chart, if there is one."""
+        """As a view, with plain values for data frames and what draws a chart, if there is one."""
         super().__init__(data, document, title)
         self._rows, self._chart = rows, chart
 
@@ -85,7 +85,7 @@ class Rows(View[Sequence[T]]):
 
     def plot(self) -> altair.LayerChart | None:
         """A chart of the answers, which a notebook draws; ``None`` if these have none."""
-        return self._chart
+        return self._chart() if self._chart else None
 
 
 class TableView:

@@ -42,7 +42,7 @@ def record_running(
         target: what is recorded.
         out: directory of the recording, to be made or empty.
         schedule: when events are taken.
-        say: told of what happens.
+        progress: told of what happens.
         counters: of the engine itself.
         enough: records for the schedule's time again and again until this says so.
 

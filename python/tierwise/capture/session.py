@@ -57,7 +57,7 @@ class Session:
             target: what is recorded.
             out: directory of the recording, to be made or empty.
             schedule: when events are taken.
-            say: told of what happens.
+            progress: told of what happens.
             counters: of the engine itself, read as each window begins and ends.
 
         Raises:

@@ -58,10 +58,10 @@ def main(arguments: Sequence[str]) -> None:
     defect of tierwise: exit status 70, and a line that names the file with the details. SIGTERM undoes as
     Ctrl-C does.
     """
-    import_command(arguments)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
     try:
+        import_command(arguments)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.default_int_handler)
         app(arguments)
     except TierwiseError as error:
         if SETTINGS.verbose:

@@ -15,7 +15,6 @@ from rich.table import Table
 from rich.text import Text
 
 from tierwise.model.errors import TierwiseError
-from tierwise.predict.usability import Usability
 from tierwise.report.document import Document
 from tierwise.report.render import to_csv, to_markdown, to_rich
 
@@ -42,7 +41,7 @@ def show(document: Document, found: Mapping[str, Any], schema: str, format: Form
     Args:
         document: for people, and with its tables for spreadsheets.
         found: for programs: values of JSON, by name.
-        schema: name of their schema, as ``tierwise schema`` knows it.
+        schema: kind of the object.
         format: which of both, and how.
     """
     if format is Format.JSON:
@@ -66,14 +65,8 @@ def print_document(document: Document, console: Console | None = None) -> None:
 
 
 def as_json(found: Mapping[str, Any], schema: str) -> str:
-    """Values with the name and version of their schema before them."""
+    """Values with their kind and its version before them."""
     return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **found}, indent=2)
-
-
-def print_usability(usability: Usability) -> None:
-    """Print what a recording is good for."""
-    for sentence in usability.sentences:
-        typer.echo(sentence)
 
 
 def warn(text: str) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tierwise.cli.options import FixedSeed, OutputFile, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.model.units import parse_size_bytes
 from tierwise.probe import SWEEP, Options
@@ -54,7 +54,7 @@ def probe(
         engine=engine,
         seed=seed,
     )
-    with Console(stderr=True).status("looking", spinner="line") as status:
+    with progress_console(to_stderr=True).status("looking", spinner="line") as status:
         report = run_probe(path, options, status.update)
     if output is not None and report.profile is not None:
         typer.echo(f"profile: {write_file(output, report.profile.encode())}", err=True)

@@ -11,12 +11,14 @@ from rich.console import Console
 from tierwise import capture as recorder
 from tierwise.capture import dsn as data_sources
 from tierwise.capture import rules as rule_files
-from tierwise.cli.output import print_usability, warn
+from tierwise.cli.output import print_document, warn
+from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
 from tierwise.predict.usability import usability_of
 from tierwise.recording import Recording
+from tierwise.report.usability import usability_texts
 
 Out = Annotated[Path, typer.Option("-o", "--output", help="directory of the recording, to be made")]
 Pid = Annotated[int | None, typer.Option(help="first process of a running database, also a container's")]
@@ -76,7 +78,7 @@ def record(
     schedule = _schedule(duration, duty, burst, two_speed, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
     source = data_sources.find(dsn, dsn_file)
-    console = Console(stderr=True)
+    console = progress_console(to_stderr=True)
     with console.status("attaching", spinner="line") as status:
         if command is not None:
             of_command = _rules_of(command, chosen)
@@ -95,7 +97,7 @@ def record(
     _print(Console(), output, told)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
-    print_usability(judged)
+    print_document(usability_texts(judged))
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
 
@@ -131,13 +133,12 @@ def _rules_of(command: list[str], chosen: rule_files.Rules | None) -> rule_files
 
 
 def _print(console: Console, out: Path, told: dict[str, Any]) -> None:
-    size_bytes = sum(path.stat().st_size for path in out.iterdir())
     events, bursts = told["losses"]["recorded_events"], told["bursts"]
     traced_s = sum(one["end_ns"] - one["start_ns"] for one in bursts) / 1e9
     lines = [
         f"recorded {told['engine']} for {told['duration_s']:.1f} s: "
         f"{len(bursts)} bursts, {traced_s:.1f} s, {events:,} events, "
-        f"{told['losses']['lost_events']:,} lost, {size_bytes / 1e6:.1f} MB",
+        f"{told['losses']['lost_events']:,} lost, {Recording.open(out).size_bytes / 1e6:.1f} MB",
         _cost(told["cost"]),
         *_counted(told),
         *(

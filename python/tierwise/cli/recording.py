@@ -9,10 +9,10 @@ import typer
 
 from tierwise import recording
 from tierwise.cli.output import Format, FormatOption, show
-from tierwise.model.errors import TierwiseError
-from tierwise.recording import ABOUT_FILE, Recording
+from tierwise.recording import ABOUT_FILE, About, Recording
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.report.prediction import warning_texts
 from tierwise.report.profile import device_lines
 
 app = typer.Typer(no_args_is_help=True, help="List, show and redact recordings.")
@@ -29,11 +29,11 @@ def list_(
     for one in opened:
         found.add(
             Cell(one.path.name),
-            f"{one.about.engine} {one.about.engine_version or ''}".strip(),
+            _engine(one.about),
             one.about.started_at,
             figure(one.about.duration_s, numbers.seconds),
             figure(len(one.about.bursts), numbers.count),
-            figure(_size_bytes(one.path), numbers.size),
+            figure(one.size_bytes, numbers.size),
         )
     every = [{"path": str(one.path), **one.about.model_dump(mode="json")} for one in opened]
     show([found], {"recordings": every}, "recordings", format)
@@ -47,15 +47,14 @@ def show_(
     """Print what a recording says of itself: engine, machine, bursts, devices, checks, warnings."""
     opened = Recording.open(source)
     about = opened.about
-    engine = f"{about.engine} {about.engine_version or ''}".strip()
     blocks: list[Block] = [
         Text(
-            f"{engine}, recorded for {numbers.seconds(about.duration_s)} from {about.started_at}",
+            f"{_engine(about)}, recorded for {numbers.seconds(about.duration_s)} from {about.started_at}",
             Tone.HEADLINE,
         ),
         Text(
             f"{len(about.bursts)} bursts, {numbers.count(about.losses.recorded_events)} events, "
-            f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(_size_bytes(source))}."
+            f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}."
         ),
         Text(
             f"{about.machine.processor}, {about.machine.cores} cores, "
@@ -66,8 +65,9 @@ def show_(
     checks = table(["check", "state", "detail"], [])
     for check in about.checks:
         checks.add(check.name, Cell("passed" if check.passed else "failed"), check.detail)
-    warnings = [Text(f"Warning: {warning}.", Tone.WARNING) for warning in opened.warnings]
-    show([*blocks, checks, *warnings], about.model_dump(mode="json"), "recording", format)
+    show(
+        [*blocks, checks, *warning_texts(opened.warnings)], about.model_dump(mode="json"), "recording", format
+    )
 
 
 @app.command()
@@ -82,8 +82,5 @@ def redact(
     typer.echo(f"{output}: no paths, mounts or names of programs; docs/privacy.md tells what is left")
 
 
-def _size_bytes(folder: Path) -> int:
-    try:
-        return sum(path.stat().st_size for path in folder.iterdir())
-    except OSError as error:
-        raise TierwiseError(f"{folder}: {error.strerror}", "name the folder of a recording") from error
+def _engine(about: About) -> str:
+    return f"{about.engine} {about.engine_version or ''}".strip()

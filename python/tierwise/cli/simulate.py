@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +15,8 @@ from tierwise.device_models.profiles import Profile
 from tierwise.device_models.simulation import Job, Simulation
 from tierwise.device_models.simulation import simulate as run_simulation
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.report.numbers import NONE, grouped
 from tierwise.results.measurements import Latency
-
-_MISSING = "–"
 
 
 def simulate(
@@ -63,11 +63,12 @@ def simulate(
 
 def _document(device: Profile, found: Simulation) -> list[Block]:
     """Number and service times by kind of request, then the figures of the whole."""
+    tenths = partial(grouped, decimals=1)
     ops = table([""], ["count", "mean ms", "p50", "p95", "p99", "p99.9", "max", "per s", "MB/s"])
     for name, op in found.ops.items():
-        ops.add(name, *_times(op), figure(op.per_second, _whole), figure(op.mb_per_s, _tenths))
+        ops.add(name, *_times(op), figure(op.per_second, grouped), figure(op.mb_per_s, tenths))
     if len(found.ops) > 1:
-        ops.add("all", *_times(found), _MISSING, figure(found.mb_per_s, _tenths))
+        ops.add("all", *_times(found), NONE, figure(found.mb_per_s, tenths))
     totals = table(["figure", "value"], [])
     for label, value in _figures(found):
         totals.add(label, value)
@@ -75,20 +76,8 @@ def _document(device: Profile, found: Simulation) -> list[Block]:
 
 
 def _times(of: Latency) -> list[Cell]:
-    times_us = (of.mean_us, of.p50_us, of.p95_us, of.p99_us, of.p999_us, of.max_us)
-    return [figure(of.count, _whole), *(figure(time_us / 1e3, _milliseconds) for time_us in times_us)]
-
-
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _tenths(value: float) -> str:
-    return f"{value:,.1f}"
-
-
-def _milliseconds(value: float) -> str:
-    return f"{value:,.3f}"
+    milliseconds = partial(grouped, decimals=3)
+    return [figure(of.count, grouped), *(figure(one_us / 1e3, milliseconds) for one_us in of.figures_us)]
 
 
 def _figures(found: Simulation) -> list[tuple[str, str]]:
@@ -96,7 +85,7 @@ def _figures(found: Simulation) -> list[tuple[str, str]]:
     figures = [
         ("virtual time", f"{found.virtual_s:,.3f} s, {found.busy_share:.1%} of it busy"),
         ("reads and writes", f"{found.iops:,.0f} per s"),
-        ("write amplification", _MISSING if amplification is None else f"{amplification:.3f}"),
+        ("write amplification", NONE if amplification is None else f"{amplification:.3f}"),
         ("erases", f"{found.erases:,}"),
         ("simulated", f"{found.requests_per_cpu_s:,.0f} requests per CPU-second"),
     ]

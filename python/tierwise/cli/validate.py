@@ -12,6 +12,7 @@ from rich.console import Console
 from tierwise import validation as validate
 from tierwise.cli.options import Seed
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.settings import progress_console
 from tierwise.cli.validate_progress import RoundProgress
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
@@ -82,9 +83,9 @@ def run(
             console.print(f"{len(cases)} cases: about {seconds / 60:.0f} min", highlight=False)
             return
         begun: dict[str, Any] = {"round": round, "rotation": rotation, "seed": seed, "fresh": fresh}
-        _run(console, spec, cases, output, left_out=left_out, **begun)
+        _run(spec, cases, output, left_out=left_out, **begun)
     rounds = validate.rounds_in(output)
-    with console.status("predicting") as status:
+    with progress_console().status("predicting") as status:
         accuracy, calibrated = validate.judge(rounds, status.update)
     show(_document(accuracy), {"accuracy": accuracy.model_dump(mode="json")}, "accuracy", format)
     _write(page or output, output, accuracy, [row for one in rounds for row in one.rows])
@@ -103,12 +104,10 @@ def _spec(file: Path | None, quick: bool, repeats: int | None) -> validate.Valid
     return spec.model_copy(update={"repeats": repeats}) if repeats else spec
 
 
-def _run(
-    console: Console, spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any
-) -> None:
+def _run(spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any) -> None:
     for line in clean.clean_before(warn):
         typer.echo(f"cleaned up: {line}")
-    with RoundProgress(console) as progress:
+    with RoundProgress(progress_console()) as progress:
         validate.run(spec, cases, out.absolute(), progress, **begun)
 
 

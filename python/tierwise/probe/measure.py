@@ -92,7 +92,7 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
     Args:
         path: a directory, in which a file is made and removed again; or, with consent, a block device.
         options: how.
-        say: told of each phase as it begins.
+        progress: told of each phase as it begins.
 
     Raises:
         TierwiseError: naming what is wrong with the path or an option.

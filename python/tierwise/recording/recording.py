@@ -154,6 +154,11 @@ class Recording:
         found += [f"{check.name}: {check.detail}" for check in about.checks if not check.passed]
         return list(dict.fromkeys(found))
 
+    @property
+    def size_bytes(self) -> int:
+        """All its files."""
+        return sum(file.stat().st_size for file in self.path.iterdir())
+
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in which each table of the recording is a view."""
         import duckdb  # slow to import, and only queries need it

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tierwise.device_models.summary import DeviceSummary
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
+from tierwise.report.numbers import grouped
 
 _GB = 1e9
 _FIGURES = {
@@ -36,18 +37,14 @@ def _cells(summary: DeviceSummary) -> list[Cell]:
     share = Text(f"{1 - summary.sources.sourced_share:.0%} estimated", Tone.QUIET)
     return [
         Cell(summary.name, below=(share,) if estimated else ()),
-        figure(summary.capacity_bytes / _GB, _whole),
+        figure(summary.capacity_bytes / _GB, grouped),
         _pair(figures.sequential_read_mb_per_s, figures.sequential_write_mb_per_s, mark),
         _pair(figures.random_read_iops, figures.random_read_qd32_iops),
         _pair(figures.random_write_iops, figures.random_write_qd32_iops, mark),
-        figure(figures.write_flush_us / 1e3, lambda ms: f"{ms:,.3f}"),
+        figure(figures.write_flush_us / 1e3, lambda ms: grouped(ms, 3)),
         figure(summary.usd_per_gb_month, lambda usd: f"{usd:.3g}"),
     ]
 
 
 def _pair(above: float, below: float, mark: str = "") -> Cell:
-    return Cell(_whole(above), below=(Text(_whole(below) + mark),), value=above)
-
-
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
+    return Cell(grouped(above), below=(Text(grouped(below) + mark),), value=above)

@@ -98,11 +98,9 @@ def table(words: Iterable[str], figures: Iterable[str], title: str = "", names: 
     return Table([Column(name, kind) for kind, headings in kinds for name in headings], title=title)
 
 
-def figure(
-    value: float | None, shown: Callable[[float], str], tone: Tone = Tone.PLAIN, sign: str = ""
-) -> Cell:
+def figure(value: float | None, shown: Callable[[float], str]) -> Cell:
     """A figure without an interval; a dash if it is not known."""
-    return Cell(numbers.NONE) if value is None else Cell(sign + shown(value), tone, value=value)
+    return Cell(numbers.NONE) if value is None else Cell(shown(value), value=value)
 
 
 def estimate(found: Estimate | Interval | None, shown: Callable[[float], str]) -> Cell:

@@ -64,6 +64,11 @@ def count(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f")
 
 
+def grouped(value: float, decimals: int = 0) -> str:
+    """A number with commas between groups of thousands."""
+    return f"{value:,.{decimals}f}"
+
+
 def percent(share: float | None) -> str:
     """A share of 1 as a percentage: whole from 10 % on, one decimal below."""
     if share is None:

@@ -62,8 +62,9 @@ def answer_table(answers: Sequence[Prediction]) -> Table:
     timed = answers[0].once
     latencies = () if timed else ("p50\nlatency", "p99\nlatency")
     chief = "time" if timed else f"{answers[0].unit}/s"
-    found = table(["scenario"], [chief, "times\nfaster", *latencies])
-    found = Table([*found.columns, Column("time goes to", ColumnKind.WORDS)])
+    figures = (Column(name) for name in (chief, "times\nfaster", *latencies))
+    words = (Column(name, ColumnKind.WORDS) for name in ("scenario", "time goes to"))
+    found = Table([next(words), *figures, next(words)])
     for answer in answers:
         shown = [] if timed else [answer.p50_us, answer.p99_us]
         found.add(

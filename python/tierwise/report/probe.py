@@ -5,6 +5,7 @@ from __future__ import annotations
 from tierwise.model.statistics import median_interval
 from tierwise.probe import ProbeReport, middle
 from tierwise.probe.samples import CRYSTALDISKMARK
+from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
 from tierwise.results.measurements import FlushCheck, Latency
 
@@ -47,8 +48,7 @@ def _rates(report: ProbeReport, name: str) -> list[Cell]:
 
 
 def _four_digits(value: float) -> str:
-    digits = 2 if value < 10 else 1 if value < 1000 else 0
-    return f"{value:,.{digits}f}"
+    return numbers.grouped(value, 2 if value < 10 else 1 if value < 1000 else 0)
 
 
 def _latencies(report: ProbeReport) -> Table:
@@ -63,8 +63,7 @@ def _latencies(report: ProbeReport) -> Table:
 
 
 def _percentiles(of: Latency) -> list[Cell]:
-    times_us = (of.mean_us, of.p50_us, of.p95_us, of.p99_us, of.p999_us, of.max_us)
-    return [figure(time_us, lambda us: f"{us:,.0f}" if us >= 100 else f"{us:.1f}") for time_us in times_us]
+    return [figure(one_us, lambda us: numbers.grouped(us, us < 100)) for one_us in of.figures_us]
 
 
 def _flush(flush: FlushCheck) -> list[Text]:

@@ -24,6 +24,11 @@ class Latency(Record):
     p999_us: float
     max_us: float
 
+    @property
+    def figures_us(self) -> tuple[float, ...]:
+        """The mean, the percentiles and the greatest, in this order."""
+        return self.mean_us, self.p50_us, self.p95_us, self.p99_us, self.p999_us, self.max_us
+
 
 class PatternResult(Record):
     """One access pattern on one device for a time. Flushes are counted apart from ``requests``."""

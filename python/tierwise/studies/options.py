@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,7 @@ class StudyOptions:
         clients: number of clients.
         duration_s: seconds of the measured phase, in place of a number of transactions.
         repeats: of every run.
-        devices: name of a device of the study -> directory on a real device, or a device profile.
+        devices: ``NAME=DIRECTORY``: a real directory, or a device profile, for a device of the study.
         place: ``ROLE=DEVICE,…``; each adds a placement that differs from the baseline in these roles.
         placements: names of those to run; all if empty. The baseline is run too.
         only: leave the baseline out.
@@ -62,11 +64,10 @@ class StudyOptions:
             study = study.with_overrides(overrides)
         for name, spec in (self._device(study, text) for text in self.devices):
             study = study.model_copy(update={"devices": {**study.devices, name: spec}})
-        for text in self.place:
-            study = _placed(study, parse_place(text))
         chosen = list(self.placements)
-        if self.place and chosen:
-            chosen += list(study.placements)[-len(self.place) :]
+        for text in self.place:
+            study, name = _placed(study, parse_place(text))
+            chosen += [name] if self.placements else []
         if chosen:
             study = study.with_placements(chosen if self.only else [study.baseline, *chosen])
         if self.engine is not None:
@@ -76,7 +77,7 @@ class StudyOptions:
     def _overrides(self, study: Study) -> list[Overrides]:
         found = [study.quick] if self.quick else []
         found += [study.paper_scale] if self.scale == PAPER_SCALE else []
-        if self.placements or self.place:
+        if self.placements:
             found = [one.model_copy(update={"placements": None}) for one in found]
         direct: dict[str, Any] = {
             "clients": self.clients,
@@ -101,25 +102,30 @@ class StudyOptions:
         return name, DeviceSpec(path=target) if is_directory else DeviceSpec(profile=target)
 
 
-def _placed(study: Study, place: dict[str, str]) -> Study:
-    """The study with one more placement; a device that it does not have is a profile."""
+def _placed(study: Study, place: dict[str, str]) -> tuple[Study, str]:
+    """The study with one more placement, and its name; a device that the study does not have is a profile."""
     base = study.placements[study.baseline]
-    names = {device: device if device in study.devices else _short(device) for device in place.values()}
-    new = {names[device]: DeviceSpec(profile=device) for device in names if device not in study.devices}
+    devices = dict(study.devices)
+    names: dict[str, str] = {}
+    for device in dict.fromkeys(place.values()):
+        names[device] = device if device in study.devices else _free_name(device, devices)
+        devices.setdefault(names[device], DeviceSpec(profile=device))
     named = {Role(role): names[device] for role, device in place.items() if role != EVERYTHING}
     everything = place.get(EVERYTHING)
     placement = Placement(
-        name=_NOT_IN_A_NAME.sub("-", "-".join(f"{role}-{device}" for role, device in place.items())),
+        name="-".join(f"{role}-{names[device]}" for role, device in place.items()),
         roles=named if everything else {**base.roles, **named},
         default=names[everything] if everything else base.default,
     )
     placements = {**study.placements, placement.name: placement}
-    return study.model_copy(update={"devices": {**study.devices, **new}, "placements": placements})
+    return study.model_copy(update={"devices": devices, "placements": placements}), placement.name
 
 
-def _short(device: str) -> str:
+def _free_name(device: str, taken: Collection[str]) -> str:
     """Name of a device within a study: part of the name of a disk, so short."""
-    return _NOT_IN_A_NAME.sub("-", Path(device).stem.lower())[-16:].strip("-")
+    short = _NOT_IN_A_NAME.sub("-", Path(device).stem.lower())
+    names = (f"{short[-13:]}-{number}" if number else short[-16:] for number in itertools.count())
+    return next(name for one in names if (name := one.strip("-")) not in taken)
 
 
 def _set(text: str) -> Overrides:

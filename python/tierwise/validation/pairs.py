@@ -131,7 +131,7 @@ def compare(
         asked: its recordings.
         round: to compare with.
         error_of: error of the model by family, which the intervals are to hold.
-        say: told of each recording as it is asked.
+        progress: told of each recording as it is asked.
     """
     answers = []
     for row in round.recorded:

@@ -59,7 +59,7 @@ def run_session(
         spec: what it belongs to.
         place: where everything is.
         base: row with what all runs of the session share.
-        say: told of each phase as it begins.
+        progress: told of each phase as it begins.
 
     Raises:
         TierwiseError: if the session cannot be prepared.

@@ -26,7 +26,7 @@ def judge(
 
     Args:
         rounds: recorded and measured.
-        say: told of progress.
+        progress: told of progress.
         without: mechanisms of the model that are switched off; what is predicted then is not kept.
     """
     day = date.today().isoformat()

@@ -55,7 +55,7 @@ def execute(
         study: what is asked, at the point of its sweep that the run is for.
         plan: which of its runs.
         study_seed: the seed that decided the order of runs.
-        say: told of each phase as it begins.
+        progress: told of each phase as it begins.
         recordings: where a recording of the measured phase goes; none is made without.
 
     Returns:
