@@ -47,7 +47,7 @@ def build_wheel() -> Path:
     out = BUILT / "wheel"
     maturin = Path(sys.executable).with_name("maturin")
     subprocess.run(
-        [maturin, "build", "--release", "--locked", "--quiet", "--output", out], cwd=PROJECT, check=True
+        [maturin, "build", "--release", "--locked", "--quiet", "--out", out], cwd=PROJECT, check=True
     )
     return max(out.glob("*.whl"), key=lambda one: one.stat().st_mtime)
 
