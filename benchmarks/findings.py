@@ -1,4 +1,4 @@
-"""Seven findings of the papers, as tests of direction on emulated hardware; writes docs/findings.md.
+"""Seven findings of the papers, as tests of direction on emulated hardware; writes docs/evidence/findings.md.
 
 ``python benchmarks/findings.py`` runs the studies that findings.toml names, small and often, then judges.
 ``--judge-only`` judges what earlier calls left in ``--results``. Exit status 1 if a finding is not borne out.
@@ -21,7 +21,7 @@ from tierwise.results.files import read_results
 
 ROOT = Path(__file__).parents[1]
 PREDICTED = ROOT / "benchmarks" / "predicted.json"
-PAGE = ROOT / "docs" / "findings.md"
+PAGE = ROOT / "docs" / "evidence" / "findings.md"
 SPEC = tomllib.loads((ROOT / "benchmarks" / "findings.toml").read_text("utf-8"))
 SHOWN = ("Engine", "Machine", "Processor", "Memory", "Operating system", "Kernel", "tierwise")
 
@@ -97,7 +97,7 @@ def predictions() -> list[str]:
 
 
 def page(verdicts: list[Verdict], runs: Runs) -> str:
-    """docs/findings.md."""
+    """docs/evidence/findings.md."""
     everything = [run for several in runs.values() for run in several]
     facts = facts_of(everything) if everything else {}
     conditions = [f"- {name}: {'; '.join(facts[name])}" for name in SHOWN if name in facts]

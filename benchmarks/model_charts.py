@@ -1,6 +1,6 @@
-"""Draw the charts of docs/models.md: the models against measured drives, closed forms and documented limits.
+"""Draw the charts of docs/evidence/models.md: models against drives, closed forms and documented limits.
 
-The cliff and the knee are drawn from docs/*.csv, which the examples of crates/device print.
+The cliff and the knee are drawn from docs/evidence/*.csv, which the examples of crates/device print.
 """
 
 import csv
@@ -18,7 +18,7 @@ from tierwise.device_models.profiles import Profile
 from tierwise.device_models.simulation import Job, simulate
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs" / "evidence"
 CHARTS = DOCS / "models"
 GOLDEN = ROOT.parent / "shared" / "golden" / "hdd"
 POINTS = 100

@@ -2,7 +2,7 @@
 
 ``python benchmarks/papers.py`` makes one recording of each experiment that papers.toml names, with
 ``tierwise study run … --record``, then predicts; ``--predict-only`` uses the recordings of earlier calls.
-benchmarks/findings.py puts what was written into docs/findings.md.
+benchmarks/findings.py puts what was written into docs/evidence/findings.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Faults planted in the models: each must be caught by the test that docs/models.md names for it."""
+"""Faults planted in the models: each must be caught by the test that docs/evidence/models.md names for it."""
 
 from __future__ import annotations
 
@@ -185,6 +185,6 @@ def test_a_planted_fault_is_seen(copy: Path, fault: Fault) -> None:
 
 
 def test_the_page_lists_every_fault_and_its_test() -> None:
-    page = (ROOT / "docs" / "models.md").read_text("utf-8")
+    page = (ROOT / "docs" / "evidence" / "models.md").read_text("utf-8")
     rows = [f"| {fault.name} | `{fault.file}` | `{fault.target}`: `{fault.test}` |" for fault in FAULTS]
     assert not [row for row in rows if row not in page]

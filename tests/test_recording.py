@@ -11,7 +11,7 @@ from recording_factory import COLUMNS, ONE_COMMIT, write_recording
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import TABLES, Recording
 
-PAGE = (Path(__file__).parents[1] / "docs" / "recording.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "recordings.md").read_text("utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""docs/results.md names every field of the schema with its type, and no other."""
+"""docs/reference/results.md names every field of the schema with its type, and no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tierwise import results
 from tierwise.report.paper import COMPARABLE
 
 DOCS = Path(__file__).parents[1] / "docs"
-PAGE = (DOCS / "results.md").read_text("utf-8")
+PAGE = (DOCS / "reference" / "results.md").read_text("utf-8")
 RECORDS = [
     record
     for _, record in inspect.getmembers(results, inspect.isclass)
@@ -47,7 +47,7 @@ def type_name(annotation: typing.Any) -> str:
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
 def test_every_field_is_described(record: type[results.Record]) -> None:
     section = re.search(rf"^## {record.__name__}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE)
-    assert section, f"docs/results.md has no section {record.__name__}"
+    assert section, f"docs/reference/results.md has no section {record.__name__}"
     described = re.findall(r"^\| `(\w+)` \| (.+?) \| \S", section[1], re.MULTILINE)
     fields = [(name, type_name(field.annotation)) for name, field in record.model_fields.items()]
     assert described == fields
@@ -62,5 +62,5 @@ def test_page_is_of_this_version() -> None:
 
 
 def test_every_measure_of_a_paper_is_named() -> None:
-    page = (DOCS / "report.md").read_text("utf-8")
+    page = (DOCS / "how-to" / "report.md").read_text("utf-8")
     assert all(f"`{measure}`" in " ".join(page.split()) for measure in COMPARABLE)

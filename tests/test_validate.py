@@ -101,7 +101,7 @@ def test_a_further_round_has_other_placements(spec: ValidationSpec, everything_i
 
 
 def test_the_cases_of_the_page_can_be_read(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "validation.md").read_text("utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "evidence" / "validation.md").read_text("utf-8")
     example = page.partition("```toml\n")[2].partition("```")[0]
     assert len(validate.load(_file(tmp_path, example)).cases) == 2
 

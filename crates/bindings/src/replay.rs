@@ -55,7 +55,7 @@ impl PyReplay {
         json(&self.program.summary())
     }
 
-    /// The recorded run itself, as JSON; options and answer as in docs/replay.md.
+    /// The recorded run itself, as JSON; options and answer as in docs/evidence/replay.md.
     fn reproduce(&self, py: Python<'_>, options: &str, threads: usize) -> PyResult<String> {
         let options: ReproductionRequest = parsed(options)?;
         told(py, || {
@@ -64,7 +64,7 @@ impl PyReplay {
         })
     }
 
-    /// Answers to requests, in their order, as JSON; see docs/replay.md.
+    /// Answers to requests, in their order, as JSON; see docs/evidence/replay.md.
     fn predict(
         &self,
         py: Python<'_>,
@@ -110,7 +110,7 @@ fn refusal(message: String, fix: String) -> PyErr {
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(text: &str) -> PyResult<T> {
-    let fix = "give what docs/replay.md describes";
+    let fix = "give what docs/evidence/replay.md describes";
     serde_json::from_str(text).map_err(|error| refusal(error.to_string(), fix.to_owned()))
 }
 

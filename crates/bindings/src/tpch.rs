@@ -7,7 +7,7 @@ use tierwise_tpch::{Source, Table, TpchError, release_text, write_file};
 
 use crate::interrupt::user_error;
 
-const FIX: &str = "see docs/dss.md for the tables and sizes there are";
+const FIX: &str = "see docs/reference/dss.md for the tables and sizes there are";
 
 /// Names of a table's columns, in order.
 #[pyfunction]

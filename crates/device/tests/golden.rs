@@ -15,7 +15,7 @@ struct Bar {
 }
 
 /// DiskSim's figures are 6.9, 6.0, 2.5, 2.2 and 2.0 %. The last is not met: that drive's files do not state its bus
-/// time (docs/models.md); its bar is what is reached, rounded up. Per-request errors were 45 to 22 % when set.
+/// time (docs/evidence/models.md); its bar is what is reached, rounded up. Per-request errors were 45 to 22 % when set.
 const BARS: [Bar; 5] = [
     bar("atlas-10k", 0.03, 0.47),
     bar("atlas-iii", 0.03, 0.45),

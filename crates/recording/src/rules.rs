@@ -48,7 +48,7 @@ impl Rules {
     pub fn parse(text: &str, file: &str) -> Result<Self, RulesError> {
         let told: Text = toml::from_str(text).map_err(|error| RulesError {
             message: format!("{file}: {}", one_line(error.message())),
-            fix: "see docs/record.md for what a rules file may say".into(),
+            fix: "see docs/how-to/record.md for what a rules file may say".into(),
         })?;
         let pattern = |text: &str| compile(text, file);
         let optional = |text: &Option<String>| text.as_deref().map(pattern).transpose();

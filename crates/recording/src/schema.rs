@@ -1,4 +1,4 @@
-//! The columns of the five tables; docs/recording.md tells what they mean.
+//! The columns of the five tables; docs/reference/recordings.md tells what they mean.
 
 use crate::table::{Cell, Column, Table, put, put_or, row_number};
 use crate::words::{ROLE_WORDS, place};

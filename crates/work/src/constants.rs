@@ -1,6 +1,6 @@
 //! Figures of the model that no recording tells: value, unit (the end of the name; a share is between 0 and 1), and
 //! where each comes from, with the machine where it was measured. What predictions owe to each is measured by
-//! `benchmarks/sensitivity.py`; the table is in docs/replay.md. Formats, defaults of the kernel and bounds of memory are
+//! `benchmarks/sensitivity.py`; the table is in docs/evidence/replay.md. Formats, defaults of the kernel and bounds of memory are
 //! no such figures: they stand where they are used.
 
 /// A figure; under the feature `sensitivity` one of them can be scaled.

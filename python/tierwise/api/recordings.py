@@ -56,7 +56,7 @@ class RecordedRun:
 
     @cached_property
     def tables(self) -> Mapping[str, TableView]:
-        """Each table by its name (columns: docs/recording.md). ``requests`` are the block requests."""
+        """Each table by name (docs/reference/recordings.md). ``requests``: block requests."""
         connection = self._recording.connect()
         found = {name: TableView(connection.table(name)) for name in TABLES}
         return {**found, "requests": found["blocks"]}

@@ -90,7 +90,7 @@ def _imported(name: str) -> Any:
 
 
 def _without_variables(options: Any) -> Any:
-    """The help does not name a variable for each option: docs/cli.md has their rule."""
+    """The help does not name a variable for each option: docs/reference/cli.md has their rule."""
     for option in options:
         option.show_envvar = False
     return options

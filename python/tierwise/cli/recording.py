@@ -79,7 +79,9 @@ def redact(
 ) -> None:
     """Write a recording without paths and names, which gives the same predictions."""
     recording.redact(source, output)
-    typer.echo(f"{output}: no paths, mounts or names of programs; docs/privacy.md tells what is left")
+    typer.echo(
+        f"{output}: no paths, mounts or names of programs; docs/concepts/privacy.md tells what is left"
+    )
 
 
 def _engine(about: About) -> str:

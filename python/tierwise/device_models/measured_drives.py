@@ -9,7 +9,7 @@ from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
 
-_FIX = "give a file of the form that docs/models.md describes"
+_FIX = "give a file of the form that docs/evidence/models.md describes"
 
 
 def import_drive(geometry: Path, seek: Path) -> str:

@@ -15,7 +15,7 @@ from tierwise.model.shipped import DATA
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "model_error.toml"
-"""Measured on the machine that docs/accuracy.md names."""
+"""Measured on the machine that docs/evidence/accuracy.md names."""
 FILE_NAME = "model_error.toml"
 
 

@@ -1,4 +1,4 @@
-"""Recordings: what one run did, as a folder of tables. docs/recording.md tells what is in them."""
+"""Recordings: what one run did, as a folder of tables. docs/reference/recordings.md tells what is in them."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Recording:
 def redact(path: Path, out: Path) -> None:
     """Write a recording again without paths, names of devices and names of programs, to be given to others.
 
-    Predictions from it are the same. docs/privacy.md says what is left in it.
+    Predictions from it are the same. docs/concepts/privacy.md says what is left in it.
 
     Args:
         path: of the recording.

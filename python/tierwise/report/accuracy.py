@@ -1,4 +1,4 @@
-"""docs/accuracy.md: how far predictions were from measurements."""
+"""docs/evidence/accuracy.md: how far predictions were from measurements."""
 
 from __future__ import annotations
 

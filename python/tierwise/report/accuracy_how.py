@@ -1,4 +1,4 @@
-"""What docs/accuracy.md says of its figures."""
+"""What docs/evidence/accuracy.md says of its figures."""
 
 from __future__ import annotations
 

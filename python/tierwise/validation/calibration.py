@@ -48,7 +48,7 @@ def calibrate_without(pairs: Sequence[Pair], family: str, day: str) -> ModelErro
 def to_toml(calibrated: ModelError) -> str:
     """The data file that predictions read."""
     parts = [
-        "# Errors of predictions, written by `tierwise validate`; docs/accuracy.md tells how. Do not edit.\n"
+        "# Errors of predictions, written by `tierwise validate` (docs/evidence/accuracy.md). Do not edit.\n"
     ]
     for one in calibrated.errors:
         changes = ", ".join(f'"{change}"' for change in one.changes)

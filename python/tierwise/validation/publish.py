@@ -1,4 +1,4 @@
-"""The rows behind docs/accuracy.md, as the repository keeps them, and the smallest of the recordings."""
+"""The rows behind docs/evidence/accuracy.md that the repository keeps, and the smallest of the recordings."""
 
 from __future__ import annotations
 

@@ -144,14 +144,16 @@ class _Script:
             case "sleep":
                 self._sleep(line, rest.split())
             case _:
-                known = "use \\set and \\sleep, or write the workload as TOML (docs/workloads.md)"
+                known = "use \\set and \\sleep, or write the workload as TOML (docs/reference/workloads.md)"
                 raise self._refusal(line, f"\\{name}", known)
 
     def _set(self, line: int, name: str, expression: str) -> None:
         try:
             generator = parse(name, expression, self._resolve, self._declare_own)
         except Meaningless as error:
-            raise self._refusal(line, f"\\set {name}: {error}", "see docs/workloads.md, pgbench") from error
+            raise self._refusal(
+                line, f"\\set {name}: {error}", "see docs/reference/workloads.md, pgbench"
+            ) from error
         self._names[name] = self._declare_own(name, generator)
 
     def _sleep(self, line: int, words: list[str]) -> None:

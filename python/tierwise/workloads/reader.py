@@ -55,7 +55,7 @@ def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])
         raise TierwiseError(
-            f"{file}: {field}: {first['msg']}", "mend that field; see docs/workloads.md"
+            f"{file}: {field}: {first['msg']}", "mend that field; see docs/reference/workloads.md"
         ) from error
     spec = _with_sql_inline(file, spec, folders)
     for problem, fix in spec.contradictions():
@@ -147,7 +147,9 @@ def read_text(path: Path) -> str:
     Raises:
         TierwiseError: naming the file.
     """
-    return input_files.read_text(path, "a workload is a folder of readable files; see docs/workloads.md")
+    return input_files.read_text(
+        path, "a workload is a folder of readable files; see docs/reference/workloads.md"
+    )
 
 
 def _with_sql_inline(file: str, spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:

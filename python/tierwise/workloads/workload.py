@@ -1,4 +1,4 @@
-"""Workloads: schema, load phase and transactions, as data (the format: docs/workloads.md)."""
+"""Workloads: schema, load phase and transactions, as data (the format: docs/reference/workloads.md)."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ impl Disabled {
             let found = found.ok_or_else(|| {
                 WorkError::new(
                     format!("no mechanism is called {name}"),
-                    "name one of those in docs/replay.md",
+                    "name one of those in docs/evidence/replay.md",
                 )
             })?;
             disabled.0 |= 1 << *found as u64;

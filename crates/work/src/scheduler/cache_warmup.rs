@@ -4,7 +4,7 @@
 //! fetched again when they are used: the first bursts after a long pause pay, whichever thread runs them.
 //!
 //! Source of the curve: eleven cases on PostgreSQL, MariaDB and SQLite, each recorded with everything on an SSD and on
-//! a 7,200 rpm disk (docs/work.md). Source of the usual cost, 250 µs: pgbench on PostgreSQL 15, 4 and 16 clients, on the
+//! a 7,200 rpm disk (docs/evidence/work.md). Source of the usual cost, 250 µs: pgbench on PostgreSQL 15, 4 and 16 clients, on the
 //! same two devices, 2 cores of an EPYC. The cost of a recording's own engine is learned: `transactions/coldness_cost.rs`.
 
 use crate::constants::{

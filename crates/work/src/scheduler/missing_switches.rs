@@ -1,6 +1,6 @@
 //! Repairs switches that no event tells: when threads really got their cores.
 //!
-//! Some cores of virtual machines report no switch away from the idle thread (docs/recording.md). The recorder then
+//! Some cores of virtual machines report no switch away from the idle thread (docs/reference/recordings.md). The recorder then
 //! lets a thread run from its wakeup on. But an idle core must be started first, which takes longer than many CPU
 //! bursts last: 25 µs where it was halted. That time is no demand, so it becomes runnable time before the burst. Its
 //! length is that of wakeups that were reported in full (`wakeup_latency.rs`).

@@ -99,7 +99,9 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
     """
     found = _OPERATION.fullmatch(statement.strip())
     if found is None:
-        raise TierwiseError(f"{_shown(statement)} is no operation on objects", "see docs/engines.md")
+        raise TierwiseError(
+            f"{_shown(statement)} is no operation on objects", "see docs/reference/engines.md"
+        )
     if found["kind"] not in kinds:
         raise TierwiseError(
             f"there are no objects of the kind {found['kind']}", f"use one of {', '.join(kinds) or 'none'}"
@@ -134,7 +136,9 @@ def _require_parts(statement: str, operation: Operation) -> None:
     if len(operation.places) not in wanted.get(verb, range(1)) or by_key != (
         operation.key_argument is not None
     ):
-        raise TierwiseError(f"{_shown(statement)} has parts too many or too few", "see docs/engines.md")
+        raise TierwiseError(
+            f"{_shown(statement)} has parts too many or too few", "see docs/reference/engines.md"
+        )
     named = [kind.fields[place] for place in operation.places]
     if verb == "GET" and named != [kind.key]:
         raise TierwiseError(

@@ -43,7 +43,9 @@ class Choice:
         """
         limits = {"load": 1, "queries": 1, "power": 1, "streams": STREAMS_MAX, "seed": 2**32}
         for name in sorted({"scale_factor", *limits} - constants.keys()):
-            raise TierwiseError(f"constants.{name} is missing", "give it under [constants]; see docs/dss.md")
+            raise TierwiseError(
+                f"constants.{name} is missing", "give it under [constants]; see docs/reference/dss.md"
+            )
         for name, most in limits.items():
             if constants[name] not in range(most + 1):
                 problem = f"constants.{name} is {constants[name]:g}"

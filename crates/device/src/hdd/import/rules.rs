@@ -1,5 +1,5 @@
 //! What the import decides where the files leave it open. Every rule rests on the files and on what they are known
-//! to mean; docs/models.md says for each what it was tested against.
+//! to mean; docs/evidence/models.md says for each what it was tested against.
 
 use super::drive::{Cache, Drive, Overheads, Zone};
 
