@@ -20,9 +20,11 @@ from tierwise.device_models import profiles
 from tierwise.host import ledger
 from tierwise.host.clean import clean
 from tierwise.model.errors import TierwiseError
-from tierwise.probe import Options, ProbeReport, probe
+from tierwise.probe import Options, ProbeReport, middle, probe
 from tierwise.probe.place import choose_size_bytes, look
 from tierwise.probe.samples import CRYSTALDISKMARK, interleaved
+from tierwise.report.probe import probe_document
+from tierwise.report.render import to_markdown
 from tierwise.results import PatternResult
 
 MIB = 1 << 20
@@ -46,6 +48,15 @@ def test_every_line_is_measured_as_often_as_asked(report: ProbeReport) -> None:
         for one in results:
             kind, other = (one.read, one.write) if "read" in name else (one.write, one.read)
             assert kind is not None and kind.count == one.requests > 0 and other is None
+
+
+def test_the_text_shows_the_median_latency_of_every_line(report: ProbeReport) -> None:
+    shown = to_markdown(probe_document(report))
+    for name, results in report.patterns.items():
+        one = middle(results)
+        p50_us = (one.read or one.write).p50_us  # type: ignore[union-attr]
+        assert f"{p50_us:,.{1 if p50_us < 100 else 0}f}" in shown, name
+    assert f"flush: {report.flush.verdict}" in shown
 
 
 @pytest.mark.timed

@@ -63,7 +63,7 @@ def _latencies(report: ProbeReport) -> Table:
 
 
 def _percentiles(of: Latency) -> list[Cell]:
-    return [figure(one_us, lambda us: numbers.grouped(us, us < 100)) for one_us in of.figures_us]
+    return [figure(one_us, lambda us: numbers.grouped(us, 1 if us < 100 else 0)) for one_us in of.figures_us]
 
 
 def _flush(flush: FlushCheck) -> list[Text]:
