@@ -1,8 +1,9 @@
 //! Processor time of requests beside the requesting session: the kernel's threads for block devices and file systems,
 //! and an emulated disk's server.
 //!
-//! Sources: the recording's own figures (docs/evidence/work.md); crates/disk/src/service.rs. Not modelled: which thread does
-//! what, so only the cores limit how many requests are served at a time; that the server spins before it answers.
+//! Sources: the recording's own figures (docs/reference/work-model.md); crates/disk/src/service.rs. Not
+//! modelled: which thread does what, so only the cores limit how many requests are served at a time; that the
+//! server spins before it answers.
 
 use tierwise_device::{Nanos, Op, Request};
 use tierwise_work::constants::STORE_SHARE;

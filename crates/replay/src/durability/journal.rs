@@ -1,9 +1,9 @@
 //! The file system's journal thread, on cores.
 //!
-//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c), see docs/evidence/work.md. Its thread is woken by the session
-//! that syncs, when its blocks are written, and when its commit record is durable; then it wakes that session. Each
-//! time it needs a core, with a wake-up latency and cold caches. Not modelled: commits of one file system that wait
-//! for each other.
+//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c), see docs/reference/work-model.md. Its thread
+//! is woken by the session that syncs, when its blocks are written, and when its commit record is durable;
+//! then it wakes that session. Each time it needs a core, with a wake-up latency and cold caches. Not
+//! modelled: commits of one file system that wait for each other.
 
 use tierwise_device::Nanos;
 use tierwise_work::Waker;

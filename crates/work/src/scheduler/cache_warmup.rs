@@ -3,9 +3,10 @@
 //! An idle core of a virtual machine is given to other machines, and its caches lose what they held. Lost lines are
 //! fetched again when they are used: the first bursts after a long pause pay, whichever thread runs them.
 //!
-//! Source of the curve: eleven cases on PostgreSQL, MariaDB and SQLite, each recorded with everything on an SSD and on
-//! a 7,200 rpm disk (docs/evidence/work.md). Source of the usual cost, 250 µs: pgbench on PostgreSQL 15, 4 and 16 clients, on the
-//! same two devices, 2 cores of an EPYC. The cost of a recording's own engine is learned: `transactions/coldness_cost.rs`.
+//! Source of the curve: eleven cases on PostgreSQL, MariaDB and SQLite, each recorded with everything on an
+//! SSD and on a 7,200 rpm disk (docs/evidence/work-calibration.md). Source of the usual cost, 250 µs: pgbench
+//! on PostgreSQL 15, 4 and 16 clients, on the same two devices, 2 cores of an EPYC. The cost of a recording's
+//! own engine is learned: `transactions/coldness_cost.rs`.
 
 use crate::constants::{
     WARMUP_CLIENT_SHARE, WARMUP_COLD_NS, WARMUP_COLDEST_NS, WARMUP_SCALE_NS, WARMUP_WARM_NS,

@@ -48,7 +48,8 @@ pub struct JournalRules {
 }
 
 impl JournalRules {
-    /// Where a recording shows too few: about the middle of what six showed, see docs/evidence/work.md.
+    /// Where a recording shows too few: about the middle of what six showed, see
+    /// docs/evidence/work-calibration.md.
     pub const USUAL: Self = Self {
         begins_ns: 14_000,
         goes_on_ns: 17_000,
