@@ -11,8 +11,8 @@ from tierwise import studies as study
 from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import read_answer, write_report
 from tierwise.model.errors import TierwiseError
+from tierwise.report.answer_document import benchmark_table
 from tierwise.report.benchmark import title_of
-from tierwise.report.tables import benchmark_table
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 from tierwise.studies import runner
@@ -79,7 +79,7 @@ def test_report_shows_every_pattern(on_own: tuple[Path, list[RunResult]]) -> Non
     assert "Does a flush reach the medium?" in page and "Log wait" not in page
     (comparison,) = read_answer(directory).comparisons
     assert comparison.benchmark is not None
-    assert len(benchmark_table(comparison.benchmark).rows) == len(PATTERNS)
+    assert len(benchmark_table(comparison.benchmark, comparison.colours).rows) == len(PATTERNS)
     assert comparison.words.finding.startswith("own-storage: ")
     assert any("fewer than 5 repeats" in caveat for caveat in comparison.words.caveats)
 

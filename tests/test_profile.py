@@ -22,6 +22,7 @@ from tierwise.report.charts.profile import described_profile, profile_chart
 from tierwise.report.charts.render import to_png
 from tierwise.report.profile import profile_document, profile_page
 from tierwise.report.profile_tables import common_directory
+from tierwise.report.render import to_html_page
 
 RUNNER = CliRunner()
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples" / "recordings").glob("*/about.json"))
@@ -100,7 +101,7 @@ def test_the_chart_shows_roles_below_parts(found: Breakdown) -> None:
 
 
 def test_the_page_opens_offline(found: Breakdown) -> None:
-    page = profile_page("rec", found, Savings(), ["one <odd> warning"])
+    page = to_html_page(profile_page("rec", found, Savings(), ["one <odd> warning"]))
     assert "Where the time went" in page
     assert "one &lt;odd&gt; warning" in page
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")

@@ -15,7 +15,8 @@ from lap_results import SWEEP_INFO, lap_runs
 from results_factory import INFO, PLACEMENTS, study_runs
 
 from tierwise.report.answer import build_answer
-from tierwise.report.page import render_page
+from tierwise.report.answer_page import answer_page
+from tierwise.report.render import to_html_page
 from tierwise.results import RunResult
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
@@ -55,7 +56,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def write(directory: Path, runs: list[RunResult]) -> Path:
     path = directory / "report.html"
-    path.write_text(render_page(build_answer(runs, INFO)), encoding="utf-8")
+    path.write_text(to_html_page(answer_page(build_answer(runs, INFO))), encoding="utf-8")
     return path
 
 
@@ -132,7 +133,7 @@ def test_long_names_and_many_placements_stay_inside(browser: Any, tmp_path: Path
 def lap_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [*lap_runs(cap_s=0.7, setting={"memory": "64M"}), *lap_runs(cap_s=0.7, setting={"memory": "1G"})]
     path = tmp_path_factory.mktemp("laps") / "report.html"
-    path.write_text(render_page(build_answer(runs, SWEEP_INFO)), encoding="utf-8")
+    path.write_text(to_html_page(answer_page(build_answer(runs, SWEEP_INFO))), encoding="utf-8")
     return path
 
 
@@ -161,7 +162,7 @@ def test_text_of_charts_can_be_selected(browser: Any, page: Path) -> None:
 
 def test_settings_fold_and_unfold(browser: Any, page: Path) -> None:
     show(browser, page, 1280)
-    settings = browser.find_element("css selector", "details.settings")
+    settings = browser.find_element("xpath", "//details[contains(summary, 'settings of')]")
     inside = settings.find_element("css selector", "dl")
     assert not inside.is_displayed()
     settings.find_element("css selector", "summary").click()

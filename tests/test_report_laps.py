@@ -17,11 +17,12 @@ from tierwise.cli import report
 from tierwise.cli.output import print_document
 from tierwise.model.statistics import Bound, Verdict
 from tierwise.report.answer import Answer, build_answer
+from tierwise.report.answer_document import answer_document
+from tierwise.report.answer_page import answer_page
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, figures_of_sweep, to_svg
-from tierwise.report.combined import Chapter, render_combined
-from tierwise.report.page import render_page
+from tierwise.report.combined import Chapter, combined_page
 from tierwise.report.paper import swept_rows
-from tierwise.report.tables import answer_document
+from tierwise.report.render import to_html_page
 from tierwise.results import PaperValue, RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info
 
@@ -71,7 +72,7 @@ def test_placements_that_the_engine_cannot_honour_are_named() -> None:
     info = LAP_INFO.model_copy(update={"skipped": {"undo-ssd": "this engine has no undo"}})
     answer = answer_of(lap_runs(repeats=1), info)
     assert "Not run: undo-ssd: this engine has no undo" in " ".join(shown(answer).split())
-    page = render_combined([Chapter("bahrain", info.question, answer, "")])
+    page = to_html_page(combined_page([Chapter("bahrain", info.question, answer, "")]))
     assert "this engine has no undo" in page
 
 
@@ -164,7 +165,7 @@ def test_scores_stand_beside_placements_and_over_sweeps() -> None:
 def page() -> Page:
     """A page of capped laps over a sweep: everything that only laps have."""
     runs = sweep_runs({"64M": 1.0, "1G": 1.3}, repeats=3)
-    return Page(render_page(build_answer(runs, SWEEP_INFO)))
+    return Page(to_html_page(answer_page(build_answer(runs, SWEEP_INFO))))
 
 
 def test_page_shows_laps_counters_proof_and_sweep(page: Page) -> None:
@@ -235,7 +236,9 @@ def test_one_page_for_many_studies_has_no_empty_section(tmp_path: Path) -> None:
 
 
 def test_contents_of_many_studies_name_findings() -> None:
-    text = render_combined([Chapter("bahrain", LAP_INFO.question, answer_of(lap_runs(repeats=3)), "")])
+    text = to_html_page(
+        combined_page([Chapter("bahrain", LAP_INFO.question, answer_of(lap_runs(repeats=3)), "")])
+    )
     contents = text[text.index("<nav") : text.index("</nav>")]
     assert "bahrain" in contents and "times faster" in contents
 

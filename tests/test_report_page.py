@@ -10,9 +10,10 @@ from results_factory import INFO, study_runs
 from test_report_answer import OUTCOMES
 
 from tierwise.report.answer import build_answer
+from tierwise.report.answer_page import answer_page
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, to_svg
-from tierwise.report.page import render_page
 from tierwise.report.palette import DARK, LIGHT, placement_names
+from tierwise.report.render import to_html_page
 from tierwise.results import RunResult
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}
@@ -48,7 +49,7 @@ class Page(HTMLParser):
 
 
 def page_of(runs: list[RunResult]) -> str:
-    return render_page(build_answer(runs, INFO))
+    return to_html_page(answer_page(build_answer(runs, INFO)))
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_text_from_results_is_escaped() -> None:
 def test_several_comparisons_have_a_section_each() -> None:
     runs = study_runs(setting={"clients": "1"}) + study_runs(setting={"clients": "9"})
     page = Page(page_of(runs))
-    assert len(page.all("article")) == 2
+    assert [one["id"] for one in page.all("article")] == ["s1", "c1", "c2"]
     targets = {attrs.get("id") for _, attrs in page.tags}
     assert all((link["href"] or "").removeprefix("#") in targets for link in page.all("a"))
 

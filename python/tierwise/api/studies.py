@@ -10,7 +10,7 @@ from tierwise.api.views import Rows
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.report.answer import build_answer
-from tierwise.report.tables import answer_document
+from tierwise.report.answer_document import answer_document
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import read_results, read_study_info
 from tierwise.studies import runner

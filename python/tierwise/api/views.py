@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tierwise.report.document import Document
+from tierwise.report.document import Document, Page, Section, Text, Tone
 from tierwise.report.render import to_html, to_html_page, to_markdown
 
 if TYPE_CHECKING:
@@ -39,9 +39,15 @@ class View(Generic[T]):
         """The answer in a notebook."""
         return str(to_html(self._document))
 
+    def _page(self) -> Page:
+        """Its headlines first, then the rest."""
+        header = [one for one in self._document if isinstance(one, Text) and one.tone is Tone.HEADLINE]
+        rest = [one for one in self._document if one not in header]
+        return Page(self._title, header, [Section("", rest)])
+
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline."""
-        Path(path).write_text(to_html_page(self._document, self._title), "utf-8")
+        Path(path).write_text(to_html_page(self._page()), "utf-8")
 
 
 class Rows(View[Sequence[T]]):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
 from tierwise.cli.options import OutputFile
-from tierwise.cli.output import write_file
+from tierwise.cli.output import as_json, print_document, write_file
 from tierwise.cli.report import LATEST_FILES
 from tierwise.model.errors import TierwiseError
-from tierwise.report.compare import compare_sets
-from tierwise.report.compare_text import FORMATS
+from tierwise.report.compare import SetComparison, compare_sets
+from tierwise.report.compare_document import compare_document, compare_page, to_csv
+from tierwise.report.render import to_html_page, to_markdown
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 
@@ -30,11 +31,28 @@ def compare(
 ) -> None:
     """Compare two sets of results: ratios with intervals, by run, lap and role, and what else differed."""
     chosen = format or _format_of(output)
-    text = FORMATS[chosen](compare_sets(read_set(a), read_set(b), (a, b)))
+    found = compare_sets(read_set(a), read_set(b), (a, b))
+    if output is None and chosen == "text":
+        print_document(compare_document(found))
+        return
+    text = in_format(found, chosen)
     if output is None:
         typer.echo(text, nl=False)
     else:
         typer.echo(f"comparison: {write_file(output, text.encode())}")
+
+
+def in_format(found: SetComparison, format: Format) -> str:
+    """A comparison as text of a format."""
+    match format:
+        case "json":
+            return as_json(found.model_dump(mode="json"), "comparison") + "\n"
+        case "csv":
+            return to_csv(found)
+        case "html":
+            return to_html_page(compare_page(found))
+        case _:
+            return to_markdown(compare_document(found))
 
 
 def read_set(name: str) -> list[RunResult]:
@@ -62,6 +80,6 @@ def read_set(name: str) -> list[RunResult]:
     return runs
 
 
-def _format_of(out: Path | None) -> str:
-    suffix = out.suffix.removeprefix(".") if out else "md"
+def _format_of(out: Path | None) -> Any:
+    suffix = out.suffix.removeprefix(".") if out else "text"
     return suffix if suffix in get_args(Format) else "md"

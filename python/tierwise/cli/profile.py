@@ -20,6 +20,7 @@ from tierwise.report.charts.render import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.numbers import size
 from tierwise.report.profile import profile_document, profile_page
+from tierwise.report.render import to_html_page
 from tierwise.report.usability import usability_texts
 
 
@@ -52,7 +53,7 @@ def profile(
     show(document, found_values, "profile", format)
     if html is not None:
         page = profile_page(recording.resolve().name, found, gains, opened.warnings)
-        typer.echo(f"page: {write_file(html, page.encode())}", err=True)
+        typer.echo(f"page: {write_file(html, to_html_page(page).encode())}", err=True)
     if png is not None:
         typer.echo(f"chart: {write_file(png, to_png(profile_chart(found)))}", err=True)
 

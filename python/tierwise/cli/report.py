@@ -11,10 +11,11 @@ import typer
 from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
 from tierwise.model.errors import TierwiseError
 from tierwise.report.answer import Answer, build_answer
+from tierwise.report.answer_document import answer_document
+from tierwise.report.answer_page import answer_page
 from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
-from tierwise.report.combined import Chapter, render_combined
-from tierwise.report.page import render_page
-from tierwise.report.tables import answer_document
+from tierwise.report.combined import Chapter, combined_page
+from tierwise.report.render import to_html_page
 from tierwise.results.files import read_results, read_study_info
 from tierwise.studies.runner import LATEST, RESULTS_FILE, STUDY_FILE
 
@@ -47,7 +48,7 @@ def report(
         return
     answer = read_answer(results_dir)
     show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
-    page = write_file(output or results_dir / REPORT_FILE, render_page(answer).encode())
+    page = write_file(output or results_dir / REPORT_FILE, to_html_page(answer_page(answer)).encode())
     typer.echo(f"report: {page}", err=format is not Format.TEXT)
     if png is not None:
         for file in write_pngs(answer, png):
@@ -76,7 +77,7 @@ def write_combined_report(
     chapters = [_chapter(directory) for directory in directories]
     chapters += [Chapter(name, "", None, reason) for name, reason in (not_run or {}).items()]
     file = out if out.suffix and not out.is_dir() else out / REPORT_FILE
-    return write_file(file, render_combined(chapters).encode())
+    return write_file(file, to_html_page(combined_page(chapters)).encode())
 
 
 def print_answer(results_dir: Path) -> None:
@@ -86,7 +87,7 @@ def print_answer(results_dir: Path) -> None:
 
 def write_report(results_dir: Path) -> Path:
     """Write ``report.html`` beside the results and return its path."""
-    return write_file(results_dir / REPORT_FILE, render_page(read_answer(results_dir)).encode())
+    return write_file(results_dir / REPORT_FILE, to_html_page(answer_page(read_answer(results_dir))).encode())
 
 
 def write_pngs(answer: Answer, directory: Path) -> list[Path]:

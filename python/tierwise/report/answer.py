@@ -12,6 +12,7 @@ from tierwise.report.conditions import Conditions, conditions_of
 from tierwise.report.lap_words import lap_sentences
 from tierwise.report.laps import LapRow, lap_rows
 from tierwise.report.moves import PlacementPhraser
+from tierwise.report.palette import placement_names
 from tierwise.report.paper import Figures, PaperRow, paper_rows
 from tierwise.report.rows import Measure, Row, build_rows, first_move, measure_of
 from tierwise.report.sentences import Facts, Words, put_into_words
@@ -49,6 +50,11 @@ class Comparison(Record):
         """Engine and setting, to tell comparisons of one study apart."""
         return ", ".join([self.engine, *setting_words(self.setting)])
 
+    @property
+    def colours(self) -> dict[str, str]:
+        """Placement -> name of its colour in tables and charts."""
+        return placement_names([row.placement for row in self.rows], self.baseline)
+
 
 class Answer(Record):
     """Everything that a report shows."""
@@ -65,6 +71,14 @@ class Answer(Record):
         if len(self.comparisons) == 1:
             return self.comparisons[0].words.headline
         return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
+
+    @property
+    def notes(self) -> list[str]:
+        """Placements that were not run and why, and how many runs are still to come."""
+        skipped = [f"Not run: {name}: {reason}" for name, reason in self.study.skipped.items()]
+        done, planned = self.conditions.finished, self.conditions.planned
+        unfinished = [f"{done} of {planned} planned runs have ended."] if planned and done < planned else []
+        return [*skipped, *unfinished]
 
     def figures_along(self, sweep: SweepResult) -> dict[str, Figures]:
         """Our figures at each value of a swept setting."""

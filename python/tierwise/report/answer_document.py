@@ -1,17 +1,19 @@
-"""The answer of a study as a document."""
+"""The answer of a study as a document: what is printed."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from tierwise.report import numbers
 from tierwise.report.answer import Answer, Comparison
 from tierwise.report.benchmark import Benchmark
-from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
+from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
 from tierwise.report.lap_tables import lap_table, score_table, speedup, sweep_blocks
 from tierwise.report.laps import chief_laps
-from tierwise.report.page import unfinished
 from tierwise.report.rows import Row
 from tierwise.report.sentences import Words
 
+_LAP_COLUMNS = ("lap", "placement", "elapsed", "times faster", "checksum", "repeats")
 _COLUMNS = ("elapsed", "times\nfaster", "rate", "p99\nlatency", "log\nwait", "without\nlog wait", "runs")
 
 
@@ -19,8 +21,7 @@ def answer_document(answer: Answer) -> list[Block]:
     """The whole answer: for each comparison its table, then the headline and the caveats."""
     blocks = [block for one in answer.comparisons for block in _comparison(one, len(answer.comparisons) > 1)]
     blocks += [block for one in answer.sweeps for block in sweep_blocks(one)]
-    skipped = [f"Not run: {name}: {reason}" for name, reason in answer.study.skipped.items()]
-    return [*blocks, *(Text(note, Tone.WARNING) for note in [*skipped, unfinished(answer)] if note)]
+    return [*blocks, *texts(answer.notes, Tone.WARNING)]
 
 
 def comparison_table(comparison: Comparison) -> Table:
@@ -31,13 +32,13 @@ def comparison_table(comparison: Comparison) -> Table:
     return found
 
 
-def benchmark_table(benchmark: Benchmark) -> Table:
+def benchmark_table(benchmark: Benchmark, colours: Mapping[str, str]) -> Table:
     """One row for each pattern on each device."""
     found = table(["pattern", "device"], ["MB/s", "requests/s", "p50\nlatency", "p99\nlatency"])
     for row in benchmark.rows:
         found.add(
             row.title,
-            row.placement,
+            Cell(row.placement, colour=colours[row.placement]),
             estimate(row.mb_per_s, numbers.significant),
             estimate(row.rate, numbers.significant),
             figure(row.p50_us, numbers.microseconds),
@@ -50,24 +51,28 @@ def _comparison(comparison: Comparison, labelled: bool) -> list[Block]:
     title: list[Block] = [Text(comparison.label, Tone.HEADLINE)] if labelled else []
     text = _words(comparison.words)
     if comparison.benchmark:
-        return [*title, benchmark_table(comparison.benchmark), *text]
+        return [*title, benchmark_table(comparison.benchmark, comparison.colours), *text]
     if not comparison.laps:
         return [*title, comparison_table(comparison), *text]
-    scores = score_table([row.summary for row in comparison.rows])
-    tables = [lap_table(comparison.laps), *([scores] if scores else []), comparison_table(comparison)]
+    laps = lap_table(chief_laps(comparison.laps), comparison.colours).only(*_LAP_COLUMNS)
+    scores = score_table([row.summary for row in comparison.rows], comparison.colours)
+    tables = [laps, *([scores] if scores else []), comparison_table(comparison)]
     return [*title, *_left_out(comparison), *tables, *text, *map(Text, comparison.words.laps)]
 
 
 def _words(words: Words) -> list[Block]:
     """What was found, why, what to do, and what speaks against it."""
-    sentences = " ".join(part for part in (words.others, words.evidence) if part)
-    texts = [
-        Text(words.finding, Tone.HEADLINE),
-        Text(sentences),
-        Text(words.advice, Tone.HEADLINE),
-        *(Text(caveat, Tone.WARNING) for caveat in words.caveats),
+    return [
+        *texts([words.finding], Tone.HEADLINE),
+        *texts([reasons(words)]),
+        *texts([words.advice], Tone.HEADLINE),
+        *texts(words.caveats, Tone.WARNING),
     ]
-    return [one for one in texts if one.text]
+
+
+def reasons(words: Words) -> str:
+    """The other placements, and where the time went."""
+    return " ".join(part for part in (words.others, words.evidence) if part)
 
 
 def _left_out(comparison: Comparison) -> list[Block]:
@@ -80,7 +85,7 @@ def _cells(row: Row, comparison: Comparison) -> list[Cell]:
     summary = row.summary
     log_wait, projection = summary.log_wait_share, summary.projection_s
     return [
-        Cell(row.placement, below=_remark(row, comparison)),
+        Cell(row.placement, below=_remark(row, comparison), colour=comparison.colours[row.placement]),
         estimate(summary.elapsed, numbers.seconds),
         speedup(row.speedup, row.verdict),
         figure(summary.rate.estimate if summary.rate else None, _rate),

@@ -1,4 +1,4 @@
-"""Many studies as one HTML file, a section each: none is empty, for one without results says why."""
+"""Many studies as one page, a section each. One without results says why."""
 
 from __future__ import annotations
 
@@ -6,14 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierwise.report.answer import Answer
-from tierwise.report.page import (
-    Section,
-    SweepSection,
-    environment,
-    sections_of,
-    sweep_sections_of,
-    unfinished,
-)
+from tierwise.report.answer_page import FOOTER, answer_sections, below_title, condition_blocks
+from tierwise.report.document import Bullets, Page, Section, Text, Tone, texts
 
 _MOST_FINDINGS = 2
 """That the table of contents repeats of one study."""
@@ -40,29 +34,32 @@ class Chapter:
         return " ".join([*findings[:_MOST_FINDINGS], *tail])
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A chapter and its drawings."""
-
-    id: str
-    chapter: Chapter
-    sections: list[Section]
-    sweeps: list[SweepSection]
-    unfinished: str
-
-
-def render_combined(chapters: Sequence[Chapter]) -> str:
+def combined_page(chapters: Sequence[Chapter]) -> Page:
     """One page with a table of contents and a section for each study, with its chief figures."""
-    return (
-        environment()
-        .get_template("combined.html.j2")
-        .render(chapters=[_drawn(f"study{n}", one) for n, one in enumerate(chapters, start=1)], brief=True)
+    ids = [f"study{number}" for number in range(1, len(chapters) + 1)]
+    contents = [f"{one.name}: {one.question} {one.summary}" for one in chapters]
+    count = f"{len(chapters)} {'study' if len(chapters) == 1 else 'studies'}"
+    return Page(
+        title="all studies",
+        header=[Text(count, Tone.HEADLINE), Bullets(contents, ids)],
+        body=[_section(one, name) for one, name in zip(chapters, ids, strict=True)],
+        footer=FOOTER,
     )
 
 
-def _drawn(name: str, chapter: Chapter) -> _Drawn:
+def _section(chapter: Chapter, name: str) -> Section:
+    title = chapter.question or chapter.name
     answer = chapter.answer
     if answer is None:
-        return _Drawn(name, chapter, [], [], "")
-    sections = sections_of(answer, f"{name}-", brief=True)
-    return _Drawn(name, chapter, sections, sweep_sections_of(answer, f"{name}-"), unfinished(answer))
+        reason = Text(f"No answer: {chapter.problem}", Tone.WARNING)
+        return Section(title, [reason], id=name, label=chapter.name)
+    single = answer.comparisons[0].words if len(answer.comparisons) == 1 else None
+    headline = [Text(single.title, Tone.HEADLINE), *below_title(single)] if single else []
+    conditions = Section("Conditions", condition_blocks(answer.conditions), folded=True)
+    blocks = [
+        *texts(answer.notes, Tone.WARNING),
+        *headline,
+        *answer_sections(answer, f"{name}-", brief=True),
+        conditions,
+    ]
+    return Section(title, blocks, id=name, label=chapter.name)

@@ -1,19 +1,37 @@
-"""A comparison of two sets as Markdown, CSV, JSON or HTML."""
+"""A comparison of two sets as a document, as a page, and as one table for spreadsheets."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.charts.pairs import described_pairs, pairs_chart
 from tierwise.report.compare import Pair, SetComparison
 from tierwise.report.compare_rows import Level, SetRow
-from tierwise.report.page import drawing, environment
+from tierwise.report.document import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    ColumnKind,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    estimate,
+    table,
+    texts,
+)
 
 LEVELS: dict[Level, str] = {"run": "Whole run", "score": "Scores", "lap": "Laps", "role": "I/O by role"}
+_HOW = (
+    "Medians and ratios of medians with 95\u00a0% bootstrap intervals; a verdict needs 3 repeats on each "
+    "side. ≥ and ≤ are bounds: a lap was stopped at the cap."
+)
 _CSV_COLUMNS = (
     "pair", "level", "name", "measure", "kind", "a", "a_low", "a_high", "a_bound", "a_repeats",
     "b", "b_low", "b_high", "b_bound", "b_repeats", "ratio", "ratio_low", "ratio_high", "ratio_bound",
@@ -21,9 +39,22 @@ _CSV_COLUMNS = (
 )  # fmt: skip
 
 
-def to_markdown(found: SetComparison) -> str:
-    """Headings and tables, for a page or a ticket."""
-    return "\n".join(_markdown(found)) + "\n"
+def compare_document(found: SetComparison) -> list[Block]:
+    """The answer, the conditions that differ, and every figure of both sets."""
+    return [*_answer(found), *_evidence(found), Text(_HOW, Tone.QUIET)]
+
+
+def compare_page(found: SetComparison) -> Page:
+    """The same with its chart, for a file of its own."""
+    draw = pairs_chart(found)
+    caption = "An interval that reaches the dotted line at 1× shows no significant difference."
+    chart = [Section("B against A", [Chart("speed", described_pairs(found), draw, caption)])] if draw else []
+    return Page(
+        title=f"{found.a} against {found.b}",
+        header=_answer(found),
+        body=[Section("", [*chart, *_evidence(found)], id="compare")],
+        footer=_HOW,
+    )
 
 
 def to_csv(found: SetComparison) -> str:
@@ -41,96 +72,39 @@ def to_csv(found: SetComparison) -> str:
     return out.getvalue()
 
 
-def to_json(found: SetComparison) -> str:
-    """The whole comparison."""
-    return found.model_dump_json(indent=2) + "\n"
+def _answer(found: SetComparison) -> list[Block]:
+    return [
+        Text(f"{found.a} against {found.b}", Tone.HEADLINE),
+        Text(f"A is {found.a} ({found.runs[0]} valid runs), B is {found.b} ({found.runs[1]} valid runs)."),
+        Text(found.headline, Tone.HEADLINE),
+        *texts([f"Not compared, {one}." for one in found.unmatched], Tone.WARNING),
+    ]
 
 
-def to_html(found: SetComparison) -> str:
-    """One page that opens offline."""
-    chart = pairs_chart(found)
-    return (
-        environment()
-        .get_template("compare.html.j2")
-        .render(
-            found=found,
-            levels=LEVELS,
-            value=value_text,
-            ratio=ratio_text,
-            figure=drawing("compare", "speed", described_pairs(found), chart) if chart else None,
-        )
-    )
-
-
-FORMATS: dict[str, Callable[[SetComparison], str]] = {
-    "text": to_markdown,
-    "md": to_markdown,
-    "csv": to_csv,
-    "json": to_json,
-    "html": to_html,
-}
-
-
-def value_text(row: SetRow, interval: Interval | None) -> str:
-    """An estimate with its interval, in the unit of the row."""
-    if interval is None:
-        return numbers.NONE
-    figure = numbers.of_kind(row.kind)
-    ends = numbers.kind_span(interval, row.kind)
-    text = numbers.signed(interval, figure(interval.estimate))
-    return f"{text} ({ends})" if ends and interval.low != interval.high else text
-
-
-def ratio_text(row: SetRow) -> str:
-    """B over A with its interval."""
-    if row.ratio is None:
-        return numbers.NONE
-    ends = numbers.ratio_span(row.ratio)
-    text = numbers.signed(row.ratio, numbers.ratio(row.ratio.estimate))
-    return f"{text} ({ends})" if ends and row.ratio.low != row.ratio.high else text
-
-
-def _markdown(found: SetComparison) -> Iterator[str]:
-    yield f"# {found.a} against {found.b}\n"
-    yield f"A is {found.a} ({found.runs[0]} valid runs), B is {found.b} ({found.runs[1]} valid runs).\n"
-    yield f"{found.headline}\n"
-    yield "## What differs in the conditions\n"
-    if found.differences:
-        rows = [[one.what, "; ".join(one.a), "; ".join(one.b)] for one in found.differences]
-        yield from _table(["condition", "A", "B"], rows)
-    else:
-        yield "Nothing that was recorded."
+def _evidence(found: SetComparison) -> Iterator[Section]:
+    conditions = table(["condition", "A", "B"], [])
+    for one in found.differences:
+        conditions.add(one.what, "; ".join(one.a), "; ".join(one.b))
+    nothing = Text("Nothing that was recorded.", Tone.QUIET)
+    yield Section("What differs in the conditions", [conditions if found.differences else nothing])
     for pair in found.pairs:
-        yield from _pair(pair)
-    for one in found.unmatched:
-        yield f"\nNot compared, {one}."
-    yield (
-        "\nMedians and ratios of medians with 95 % bootstrap intervals; a verdict needs 3 repeats on each "
-        "side. ≥ and ≤ are bounds: a lap was stopped at the cap."
-    )
+        levels = [_table(pair, level) for level in LEVELS if pair.of(level)]
+        yield Section(pair.label or "All runs", levels)
 
 
-def _pair(pair: Pair) -> Iterator[str]:
-    yield f"\n## {pair.label or 'All runs'}"
-    for level, title in LEVELS.items():
-        rows = pair.of(level)
-        if rows:
-            yield f"\n### {title}\n"
-            named = level in ("lap", "role")
-            head = [level] if named else []
-            cells = [[*([row.name] if named else []), row.title, *_cells(row)] for row in rows]
-            yield from _table([*head, "figure", "A", "B", "B over A", "verdict"], cells)
+def _table(pair: Pair, level: Level) -> Table:
+    named = level in ("lap", "role")
+    columns = table([*([level] if named else []), "figure"], ["A", "B", "B over A"]).columns
+    found = Table([*columns, Column("verdict", ColumnKind.WORDS)], title=LEVELS[level])
+    for row in pair.of(level):
+        ratio = estimate(row.ratio, numbers.ratio)
+        cells = [_value(row, row.a), _value(row, row.b), ratio, Cell(row.verdict)]
+        found.add(*([row.name] if named else []), row.title, *cells)
+    return found
 
 
-def _cells(row: SetRow) -> list[str]:
-    return [value_text(row, row.a), value_text(row, row.b), ratio_text(row), row.verdict]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+def _value(row: SetRow, interval: Interval | None) -> Cell:
+    return estimate(interval, numbers.of_kind(row.kind))
 
 
 def _csv_interval(interval: Interval | None) -> list[object]:

@@ -1,14 +1,20 @@
-"""A document: texts and tables in order, which :mod:`tierwise.report.render` shows in several formats."""
+"""A document: texts, tables and charts in order; tierwise.report.render shows it in several formats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from tierwise.model.statistics import Interval
 from tierwise.predict import Estimate
 from tierwise.report import numbers
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from tierwise.report.charts.look import Look
 
 
 class Tone(StrEnum):
@@ -41,6 +47,7 @@ class Cell:
         value: the figure in the unit of its column; ``None`` if the text is all there is.
         low: lower end of its 95 % interval.
         high: upper end.
+        colour: name of the colour of its placement in charts; empty if it is no placement.
     """
 
     text: str
@@ -49,6 +56,7 @@ class Cell:
     value: float | None = None
     low: float | None = None
     high: float | None = None
+    colour: str = ""
 
 
 class ColumnKind(StrEnum):
@@ -87,9 +95,91 @@ class Table:
         """Add a row; a text is a cell of that tone."""
         self.rows.append([Cell(cell, tone) if isinstance(cell, str) else cell for cell in cells])
 
+    def only(self, *names: str) -> Table:
+        """The same rows with some of the columns, in the order of the table."""
+        kept = [number for number, column in enumerate(self.columns) if column.name in names]
+        rows = [[row[number] for number in kept] for row in self.rows]
+        return Table([self.columns[number] for number in kept], rows, self.title)
 
-Block = Text | Table
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list of sentences. ``targets`` are ids of sections that they lead to, where there are any."""
+
+    items: Sequence[str]
+    targets: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names and what they stand for."""
+
+    facts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing. ``description`` says the same in words; ``draw`` is asked for each width."""
+
+    name: str
+    description: str
+    draw: Callable[[Look], alt.LayerChart]
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks under a title.
+
+    Attributes:
+        title: empty for none.
+        blocks: in order.
+        id: unique in the document; names of charts follow it.
+        label: what the section is about, above its title.
+        folded: whether readers of a page unfold it first.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    id: str = ""
+    label: str = ""
+    folded: bool = False
+
+
+Block = Text | Bullets | Facts | Table | Chart | Section
 Document = Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A document of a page of its own: the answer in ``header``, the evidence in ``body``."""
+
+    title: str
+    header: Document
+    body: Document
+    footer: str = ""
+
+
+def flat(document: Document) -> Iterator[Text | Table]:
+    """Texts and tables in order, for formats that have no sections and no charts."""
+    for block in document:
+        match block:
+            case Section():
+                yield from (Text(title, Tone.HEADLINE) for title in (block.label, block.title) if title)
+                yield from flat(block.blocks)
+            case Bullets():
+                yield from (Text(f"- {item}") for item in block.items)
+            case Facts():
+                yield from (Text(f"{name}: {text}") for name, text in block.facts.items())
+            case Text() | Table():
+                yield block
+            case Chart():
+                pass
+
+
+def texts(lines: Iterable[str], tone: Tone = Tone.PLAIN) -> list[Block]:
+    """A paragraph for each line that is not empty."""
+    return [Text(line, tone) for line in lines if line]
 
 
 def table(words: Iterable[str], figures: Iterable[str], title: str = "", names: Iterable[str] = ()) -> Table:

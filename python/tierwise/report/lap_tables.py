@@ -2,47 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tierwise.model.statistics import Interval, Verdict
 from tierwise.report import numbers
-from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, table
-from tierwise.report.laps import LapCell, LapRow, chief_laps
+from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
+from tierwise.report.laps import LapCell, LapRow
 from tierwise.report.measures import title_of
 from tierwise.report.summary import Summary
 from tierwise.report.sweeps import SweepLine, SweepPoint, SweepResult
 
+LAP_COLUMNS = (
+    "elapsed", "times faster", "of slowest", "checksum", "resident before", "CPU", "log wait", "repeats",
+)  # fmt: skip
 _TONES = {Verdict.FASTER: Tone.BETTER, Verdict.SLOWER: Tone.WORSE}
 _SLOWER = " ▲"
 """Behind a figure that got significantly worse with more resources."""
 _MOST_LINES = 60
 
 
-def lap_table(laps: Sequence[LapRow]) -> Table:
-    """One row for each of the chief laps under each placement."""
-    found = table(["lap", "placement"], ["elapsed", "times faster", "checksum", "repeats"])
-    for lap in chief_laps(laps):
-        for number, cell in enumerate(lap.cells):
+def lap_table(laps: Sequence[LapRow], colours: Mapping[str, str]) -> Table:
+    """One row for each lap under each placement."""
+    found = table(["lap", "placement"], LAP_COLUMNS)
+    for lap in laps:
+        marks = [Text(mark, Tone.QUIET) for mark in _marks(lap)]
+        for cell in lap.cells:
+            elapsed_s = cell.elapsed.estimate if cell.elapsed else None
+            first = (Text("first move", Tone.BETTER),) if cell.placement == lap.first else ()
+            problems = [Text(problem, Tone.WARNING) for problem in cell.problems]
             found.add(
-                "" if number else lap.label,
-                cell.placement,
+                Cell(lap.label, below=tuple(marks)),
+                Cell(cell.placement, below=first, colour=colours[cell.placement]),
                 estimate(cell.elapsed, numbers.seconds),
                 speedup(cell.speedup, cell.verdict),
+                figure(elapsed_s / lap.slowest_s if elapsed_s and lap.slowest_s else None, numbers.percent),
                 checksum(cell),
-                repeats(cell),
+                figure(cell.resident_share, numbers.percent),
+                figure(cell.medians.get("cpu"), numbers.seconds),
+                figure(cell.medians.get("log wait share"), numbers.percent),
+                Cell(repeats(cell), below=tuple(problems)),
             )
     return found
 
 
-def score_table(summaries: Sequence[Summary]) -> Table | None:
+def _marks(lap: LapRow) -> list[str]:
+    return ["cold"] * lap.cold + ["not part of the whole time"] * (not lap.timed)
+
+
+def score_table(summaries: Sequence[Summary], colours: Mapping[str, str]) -> Table | None:
     """The scores of each placement; ``None`` if the workload has none."""
     names = list(dict.fromkeys(name for one in summaries for name in one.scores))
     if not names:
         return None
     found = table(["placement"], [title_of(name).lower().replace(" ", "\n") for name in names])
     for one in summaries:
-        found.add(one.placement, *(estimate(one.scores.get(name), numbers.significant) for name in names))
+        name = Cell(one.placement, colour=colours[one.placement])
+        found.add(name, *(estimate(one.scores.get(name), numbers.significant) for name in names))
     return found
 
 
@@ -73,12 +89,12 @@ def sweep_blocks(sweep: SweepResult) -> list[Block]:
     return [found, *(Text(f"Anomaly: {one}", Tone.WARNING) for one in sweep.anomalies)]
 
 
-def level_text(line: SweepLine, point: SweepPoint) -> str:
+def _level_text(line: SweepLine, point: SweepPoint) -> str:
     """The figure of one point, in the unit of its line."""
     if point.level is None:
         return numbers.NONE
-    figure = numbers.of_kind("seconds" if line.is_time else "score")
-    return numbers.signed(point.level, figure(point.level.estimate))
+    shown = numbers.of_kind("seconds" if line.is_time else "score")
+    return numbers.signed(point.level, shown(point.level.estimate))
 
 
 def speedup(found: Interval | None, verdict: Verdict) -> Cell:
@@ -95,4 +111,5 @@ def _point(line: SweepLine, point: SweepPoint) -> Cell:
     slower = point.slower_than is not None
     value = point.level.estimate if point.level else None
     tone = Tone.WARNING if slower else Tone.PLAIN
-    return Cell(level_text(line, point) + _SLOWER * slower, tone, value=value)
+    than = (Text(f"worse than {point.slower_than}", Tone.QUIET),) if slower else ()
+    return Cell(_level_text(line, point) + _SLOWER * slower, tone, below=than, value=value)

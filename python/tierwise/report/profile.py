@@ -1,4 +1,4 @@
-"""Profiles of recordings, as a document and as one HTML page."""
+"""Profiles of recordings, as a document and as a page."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from tierwise.recording import Device
 from tierwise.recording.breakdown import Breakdown
 from tierwise.report import numbers
 from tierwise.report.charts.profile import described_profile, profile_chart
-from tierwise.report.document import Block, Text, Tone
-from tierwise.report.page import drawing, environment
+from tierwise.report.document import Block, Chart, Page, Section, Text, Tone, texts
 from tierwise.report.prediction import warning_texts
 from tierwise.report.profile_tables import profile_tables
 from tierwise.report.profile_words import finding
-from tierwise.report.render.html import to_html
 
 
 def profile_document(
@@ -31,22 +29,31 @@ def profile_document(
     ]
 
 
-def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence[str]) -> str:
-    """One page that opens offline."""
-    return (
-        environment()
-        .get_template("profile.html.j2")
-        .render(
-            name=name,
-            found=found,
-            finding=finding(found, saved),
-            recorded=f"{name}: {recorded_text(found)}",
-            warnings=_all_warnings(saved, warnings),
-            tables=[to_html([table]) for table in profile_tables(found, saved)],
-            figure=drawing(
-                "profile", "time", described_profile(found), lambda look: profile_chart(found, look)
-            ),
-        )
+def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence[str]) -> Page:
+    """The same with its chart, for a file of its own."""
+    chart = Chart(
+        "time",
+        described_profile(found),
+        lambda look: profile_chart(found, look),
+        "Totals of waits: they overlap between threads, so that removing a part saves less than its share.",
+    )
+    return Page(
+        title=f"profile of {name}",
+        header=[
+            Text("Where the time went", Tone.HEADLINE),
+            Text(finding(found, saved), Tone.HEADLINE),
+            Text(f"{name}: {recorded_text(found)}"),
+            *texts(_all_warnings(saved, warnings), Tone.WARNING),
+        ],
+        body=[
+            Section(
+                "",
+                [Section("Time of each class of threads", [chart]), *profile_tables(found, saved)],
+                id="profile",
+            )
+        ],
+        footer=f"Parts sum to the time of each thread within {found.sum_error:.3%}. Savings are replayed "
+        "with the role on a device that takes no time, so that the next wait counts.",
     )
 
 

@@ -37,6 +37,11 @@ class Words(Record):
     """Which placement helps which lap, a sentence each."""
 
     @property
+    def title(self) -> str:
+        """The advice, or what was found where there is none."""
+        return self.advice or self.finding
+
+    @property
     def headline(self) -> str:
         """All but the caveats."""
         return " ".join(part for part in (self.finding, self.others, self.evidence, self.advice) if part)

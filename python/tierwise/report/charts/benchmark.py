@@ -7,7 +7,6 @@ import altair as alt
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
-from tierwise.report.palette import placement_names
 
 
 def patterns_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
@@ -30,7 +29,7 @@ def patterns_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     scale, ticks = log_scale(ends)
     title = "MB/s (log scale)"
     x_axis = axis(title, values=ticks, format="~g")
-    names = placement_names([row.placement for row in comparison.rows], comparison.baseline)
+    names = comparison.colours
     colour = alt.Color(
         "placement:N", scale=colours(names, look), legend=legend(look, 2 if look.narrow else 5)
     )

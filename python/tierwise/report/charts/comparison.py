@@ -10,7 +10,6 @@ from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, line_at_one, plot, row_axis
-from tierwise.report.palette import placement_names
 from tierwise.report.rows import Row
 
 Datum = dict[str, object]
@@ -137,7 +136,7 @@ def _rows(data: list[Datum], look: Look) -> alt.Y:
 
 
 def _colour(comparison: Comparison, look: Look) -> alt.Color:
-    palette = placement_names([row.placement for row in comparison.rows], comparison.baseline)
+    palette = comparison.colours
     return alt.Color("placement:N", scale=colours(palette, look), legend=None)
 
 

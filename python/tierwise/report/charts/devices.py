@@ -7,7 +7,6 @@ import altair as alt
 from tierwise.report import numbers
 from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
-from tierwise.report.palette import placement_names
 from tierwise.report.summary import PERCENTILES
 
 
@@ -27,7 +26,7 @@ def busy_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
     if not data:
         return None
     names = [row.placement for row in comparison.rows]
-    palette = placement_names(names, comparison.baseline)
+    palette = comparison.colours
     roles = list(dict.fromkeys(str(datum["role"]) for datum in data))
     base = plot(data).encode(
         y=alt.Y(
@@ -82,7 +81,7 @@ def latency_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
         for p, name, s in spreads
     ]
     names = [row.placement for row in comparison.rows]
-    palette = placement_names(names, comparison.baseline)
+    palette = comparison.colours
     scale, ticks = log_scale([end / 1e3 for _, _, s in spreads for end in (s.least, s.most)])
     y_axis = axis("Latency (ms, log scale)", format="~g", values=ticks)
     y = alt.Y("ms:Q", scale=scale, axis=y_axis)

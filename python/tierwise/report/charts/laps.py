@@ -23,7 +23,6 @@ from tierwise.report.charts.look import (
     row_axis,
 )
 from tierwise.report.laps import LapCell, LapRow, chief_laps
-from tierwise.report.palette import placement_names
 
 _MOST_NORMALISED = 12
 
@@ -119,7 +118,7 @@ def _rows(comparison: Comparison, data: list[Datum], look: Look, with_baseline: 
     """Rows of laps, one line a placement in each."""
     names = [row.placement for row in comparison.rows if with_baseline or not row.is_baseline]
     labels = list(dict.fromkeys(str(datum["lap"]) for datum in data))
-    palette = placement_names(names, comparison.baseline)
+    palette = comparison.colours
     rows: alt.Chart = plot(data).encode(
         y=alt.Y(
             "lap:N", sort=labels, axis=row_axis(look), scale=alt.Scale(paddingInner=0.28, paddingOuter=0.1)
@@ -135,8 +134,7 @@ def _rows(comparison: Comparison, data: list[Datum], look: Look, with_baseline: 
 def _bars(comparison: Comparison, data: list[Datum], x: alt.X, start: str, look: Look) -> list[alt.Chart]:
     """Full bars for laps that ended, hollow dashed ones for those that were stopped, figures behind."""
     base = _rows(comparison, data, look).encode(x=x)
-    names = [row.placement for row in comparison.rows]
-    palette = colours(placement_names(names, comparison.baseline), look)
+    palette = colours(comparison.colours, look)
     stopped = base.transform_filter("datum.capped").encode(
         x2=start, stroke=alt.Stroke("placement:N", scale=palette, legend=None)
     )

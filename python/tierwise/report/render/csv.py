@@ -6,14 +6,14 @@ import csv
 import io
 from collections.abc import Iterator
 
-from tierwise.report.document import Cell, Document, Table
+from tierwise.report.document import Cell, Document, Table, flat
 
 
 def to_csv(document: Document) -> str:
     """All tables, an empty line between them; intervals have columns for their ends. Texts are left out."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    for number, table in enumerate(block for block in document if isinstance(block, Table)):
+    for number, table in enumerate(block for block in flat(document) if isinstance(block, Table)):
         if number:
             writer.writerow([])
         writer.writerows(_rows(table))

@@ -2,42 +2,184 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tierwise.report.document import Cell, Document, Table, Text, Tone
-from tierwise.report.page import environment
+from tierwise.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Chart,
+    Column,
+    ColumnKind,
+    Document,
+    Facts,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+from tierwise.report.palette import DARK, LIGHT, css_declarations
+
+_HERE = Path(__file__).parent
+_COLUMNS_OF_CARDS = range(5, 9)
+"""On a narrow screen such a table is shown as a card for each row; fewer columns fit, more scroll."""
+_CLASSES = {
+    Tone.HEADLINE: "finding",
+    Tone.WARNING: "caveat",
+    Tone.QUIET: "note",
+    Tone.BETTER: "good",
+    Tone.WORSE: "bad",
+}
+_CELL_CLASSES = {Tone.WARNING: "bad", Tone.WORSE: "bad", Tone.BETTER: "good"}
 
 
 def to_html(document: Document) -> Markup:
-    """A fragment: paragraphs and tables, everything in them escaped."""
-    blocks = [_text(block) if isinstance(block, Text) else _table(block) for block in document]
-    return Markup("\n").join(blocks)
+    """A fragment, everything in it escaped."""
+    return _blocks(document, "document", 2)
 
 
-def to_html_page(document: Document, title: str) -> str:
-    """The document as one page."""
-    return environment().get_template("document.html.j2").render(title=title, content=to_html(document))
+def to_html_page(page: Page) -> str:
+    """A page of its own. The first headline of its header is its only ``h1``."""
+    header = list(page.header)
+    first = next((one for one in header if isinstance(one, Text) and one.tone is Tone.HEADLINE), None)
+    if first:
+        header.remove(first)
+        header.insert(0, first)
+    top = _tag("h1", _unbroken(first.text), "headline") if first else Markup()
+    made = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
+    return made.get_template("page.html.j2").render(
+        title=page.title,
+        header=top + _blocks(header[1:] if first else header, "header", 2),
+        body=_blocks(page.body, "page", 2),
+        footer=page.footer,
+        light=css_declarations(LIGHT),
+        dark=css_declarations(DARK),
+        css=Markup((_HERE / "page.css").read_text("utf-8")),
+    )
+
+
+def _blocks(blocks: Iterable[Block], within: str, level: int) -> Markup:
+    """Blocks of a section whose id is ``within`` and whose subtitles have a level."""
+    return Markup("\n").join(_html(block, within, level) for block in blocks)
+
+
+def _html(block: Block, within: str, level: int) -> Markup:
+    match block:
+        case Text():
+            return _text(block)
+        case Bullets():
+            return _bullets(block)
+        case Facts():
+            return _facts(block)
+        case Table():
+            return _table(block, level)
+        case Chart():
+            return _chart(block, within)
+        case Section():
+            return _section(block, within, level)
 
 
 def _text(block: Text) -> Markup:
-    name = "h1" if block.tone is Tone.HEADLINE else "p"
-    kind = Markup(' class="caveat"') if block.tone is Tone.WARNING else ""
-    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), kind, block.text)
+    text = _unbroken(block.text) if block.tone is Tone.HEADLINE else escape(block.text)
+    return _tag("p", text, _CLASSES.get(block.tone, ""))
 
 
-def _table(table: Table) -> Markup:
-    heads = Markup("").join(Markup("<th>{}</th>").format(column.name) for column in table.columns)
-    rows = Markup("\n").join(
-        Markup("<tr>{}</tr>").format(Markup("").join(_cell(cell, number) for number, cell in enumerate(row)))
-        for row in table.rows
+def _bullets(block: Bullets) -> Markup:
+    if not block.targets:
+        return _tag("ul", _joined(_tag("li", item) for item in block.items))
+    link = Markup('<li><a href="#{}">{}</a>{}</li>')
+    parts = [item.partition(": ") for item in block.items]
+    links = [
+        link.format(target, f"{head}{colon}", rest)
+        for target, (head, colon, rest) in zip(block.targets, parts, strict=True)
+    ]
+    return _tag("nav", _tag("ul", _joined(links)))
+
+
+def _facts(block: Facts) -> Markup:
+    row = Markup("<div><dt>{}</dt><dd>{}</dd></div>")
+    return _tag("dl", _joined(row.format(name, text) for name, text in block.facts.items()))
+
+
+def _chart(block: Chart, within: str) -> Markup:
+    # These take half a second to import, and most documents have no chart.
+    from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
+
+    name = f"{within}-{block.name}"
+    drawings = [
+        _tag("div", Markup(to_svg(block.draw(look), f"{name}-{size}", block.description)), size)
+        for size, look in (("wide", PAGE_WIDE), ("narrow", PAGE_NARROW))
+    ]
+    caption = _tag("figcaption", block.caption) if block.caption else Markup()
+    return Markup('<figure class="chart" id="{}">{}{}</figure>').format(name, _joined(drawings), caption)
+
+
+def _section(block: Section, within: str, level: int) -> Markup:
+    inner = _blocks(block.blocks, block.id or within, min(level + 1, 4))
+    if block.folded:
+        return Markup("<details><summary>{}</summary>{}</details>").format(block.title, inner)
+    label = _tag("p", block.label, "eyebrow") if block.label else Markup()
+    title = _tag(f"h{level}", _unbroken(block.title)) if block.title else Markup()
+    name = ("article" if level == 2 else "section") if block.title and level < 4 else "div"
+    identity = Markup(' id="{}"').format(block.id) if block.id else ""
+    return Markup("<{0}{1}>{2}{3}{4}</{0}>").format(name, identity, label, title, inner)
+
+
+def _table(block: Table, level: int) -> Markup:
+    cards = len(block.columns) in _COLUMNS_OF_CARDS
+    heads = _joined(_head(column) for column in block.columns)
+    rows = _joined(_tag("tr", _joined(_cells(block.columns, row))) for row in block.rows)
+    caption = _tag(f"h{min(level + 1, 4)}", block.title) if block.title else Markup()
+    table = Markup('<table class="{}"><thead><tr>{}</tr></thead>\n<tbody>{}</tbody></table>').format(
+        "cards" if cards else "wide-table", heads, rows
     )
-    caption = Markup("<h3>{}</h3>\n").format(table.title) if table.title else Markup("")
-    return Markup(
-        '{}<div class="scroll" tabindex="0" role="region" aria-label="{}"><table class="io">'
-        "<thead><tr>{}</tr></thead>\n<tbody>{}</tbody></table></div>"
-    ).format(caption, table.title or "table", heads, rows)
+    frame = Markup('{}<div class="scroll" tabindex="0" role="region" aria-label="{}">{}</div>')
+    return frame.format(caption, block.title or block.columns[0].name, table)
 
 
-def _cell(cell: Cell, number: int) -> Markup:
-    lines = Markup("<br>").join(escape(line) for line in [cell.text, *(one.text for one in cell.below)])
-    return Markup('<th scope="row">{}</th>' if number == 0 else "<td>{}</td>").format(lines)
+def _head(column: Column) -> Markup:
+    return _tag("th", column.name.replace("\n", " "), "" if column.is_figure else "text")
+
+
+def _cells(columns: Iterable[Column], row: Iterable[Cell]) -> Iterator[Markup]:
+    for number, (column, cell) in enumerate(zip(columns, row, strict=True)):
+        below = _joined(_tag("small", line.text) for line in cell.below)
+        text = Markup("<br>").join(cell.text.split("\n"))
+        shown = _tag("b", text) if below and number else text
+        if number == 0:
+            yield Markup('<th scope="row">{}{}{}</th>').format(_dot(cell), shown, below)
+            continue
+        classes = " ".join(
+            [
+                *([] if column.is_figure else ["text"]),
+                *(["words"] if column.kind is ColumnKind.WORDS else []),
+                *([_CELL_CLASSES[cell.tone]] if cell.tone in _CELL_CLASSES else []),
+            ]
+        )
+        label = column.name.replace("\n", " ")
+        content = _dot(cell) + shown + below
+        yield Markup('<td class="{}" data-label="{}">{}</td>').format(classes, label, content)
+
+
+def _dot(cell: Cell) -> Markup:
+    dot = Markup('<i class="dot" style="background:var(--{})"></i>')
+    return dot.format(cell.colour) if cell.colour else Markup()
+
+
+def _tag(name: str, content: str, kind: str = "") -> Markup:
+    attribute = Markup(' class="{}"').format(kind) if kind else ""
+    return Markup("<{0}{1}>{2}</{0}>").format(name, attribute, content)
+
+
+def _joined(parts: Iterable[Markup]) -> Markup:
+    return Markup("\n").join(parts)
+
+
+def _unbroken(text: str) -> str:
+    """No line break inside a range such as ``7.2–8.6`` or a name such as ``all-hdd``."""
+    return text.replace("\u2013", "\u2060\u2013\u2060").replace("-", "-\u2060")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.report.document import Document, Table, Text, Tone
+from tierwise.report.document import Document, Table, Text, Tone, flat
 
 
 def to_markdown(document: Document) -> str:
     """The whole document; a table is a table of pipes."""
-    blocks = [_text(block) if isinstance(block, Text) else _table(block) for block in document]
+    blocks = [_text(block) if isinstance(block, Text) else _table(block) for block in flat(document)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

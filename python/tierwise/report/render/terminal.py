@@ -8,7 +8,7 @@ import rich.table
 import rich.text
 from rich.cells import cell_len
 
-from tierwise.report.document import Block, Cell, Column, ColumnKind, Document, Table, Text, Tone
+from tierwise.report.document import Cell, Column, ColumnKind, Document, Table, Text, Tone, flat
 
 _LONGEST_WORD = 24
 _STYLES = {
@@ -23,8 +23,8 @@ _STYLES = {
 
 def to_rich(document: Document) -> Iterator[rich.table.Table | rich.text.Text]:
     """Each block in order, with an empty line before and after a table."""
-    before: Block | None = None
-    for block in document:
+    before: Text | Table | None = None
+    for block in flat(document):
         if before is not None and (isinstance(block, Table) or isinstance(before, Table)):
             yield rich.text.Text()
         if isinstance(block, Text):
@@ -46,8 +46,10 @@ def _table(table: Table) -> rich.table.Table:
             overflow="fold",
             min_width=_least_width(column, [row[number] for row in table.rows]),
         )
+    above = ""
     for row in table.rows:
-        found.add_row(*map(_cell, row))
+        found.add_row(*map(_cell, [Cell("") if row[0].text == above else row[0], *row[1:]]))
+        above = row[0].text
     return found
 
 
