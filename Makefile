@@ -14,7 +14,7 @@ RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver
 
-.PHONY: help demo test check bench robust compat aarch64 audit report clean env
+.PHONY: help demo test check docs bench robust compat aarch64 audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
@@ -37,13 +37,17 @@ test: env  ## all tests
 	$(BIN)/python -m pytest
 	$(MAKE) check
 
-check:  ## formatting, lints, types, stubs
+check: env  ## formatting, lints, types, stubs, documentation
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	cd $(VENV) && bin/python -m mypy.stubtest tierwise._core
+	$(MAKE) docs
+
+docs: env  ## the documentation as a site in target/site, every link checked
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: env  ## the bars: simulator, replay, live disk, clients; the findings of the papers
 	@tools/debian-packages.sh fio:fio

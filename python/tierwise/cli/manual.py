@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -33,39 +34,51 @@ a defect of tierwise
 has defaults of options; a variable TIERWISE_COMMAND_OPTION wins over it."""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """One command: its name with its arguments, its help, and names and help of arguments and options."""
+
+    name: str
+    help: str
+    parameters: list[tuple[str, str]]
+
+
 def manual() -> None:
     """Print the manual page: tierwise manual | man -l -"""
     lines = [_HEAD.format(version=version("tierwise"))]
-    for name, command in all_commands():
-        lines += _command(f"tierwise {name}", command)
+    for entry in entries():
+        lines += [f".SS {_escaped(entry.name)}", _escaped(entry.help)]
+        for name, text in entry.parameters:
+            lines += [".TP", f".B {_escaped(name)}", _escaped(text)]
     typer.echo("\n".join([*lines, _TAIL]))
 
 
-def _command(name: str, command: Any) -> Iterator[str]:
+def entries() -> Iterator[Entry]:
+    """Every command, in the order of the help."""
+    for name, command in all_commands():
+        yield from _entries(f"tierwise {name}", command)
+
+
+def _entries(name: str, command: Any) -> Iterator[Entry]:
     """A command, or each of a group's."""
     for one in getattr(command, "commands", {}).values():
-        yield from _command(f"{name} {one.name}", one)
+        yield from _entries(f"{name} {one.name}", one)
     if hasattr(command, "commands"):
         return
-    arguments = [option for option in command.params if option.param_type_name == "argument"]
-    names = "".join(f" {_metavar(one)}" for one in arguments)
-    yield f".SS {_escaped(name + names)}"
-    yield _escaped(" ".join((command.help or "").split()))
-    for one in arguments:
-        yield from _option(_metavar(one), one.help)
-    for option in command.params:
-        if option.param_type_name == "option" and "--help" not in option.opts:
-            yield from _option(", ".join([*option.opts, *option.secondary_opts]), option.help)
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option" and "--help" not in one.opts]
+    yield Entry(
+        name="".join([name, *(f" {_metavar(one)}" for one in arguments)]),
+        help=" ".join((command.help or "").split()),
+        parameters=[
+            *((_metavar(one), one.help or "") for one in arguments),
+            *((", ".join([*one.opts, *one.secondary_opts]), one.help or "") for one in options),
+        ],
+    )
 
 
 def _metavar(argument: Any) -> str:
     return str(argument.metavar or argument.name.upper())
-
-
-def _option(name: str, text: str | None) -> Iterator[str]:
-    yield ".TP"
-    yield f".B {_escaped(name)}"
-    yield _escaped(text or "")
 
 
 def _escaped(text: str) -> str:

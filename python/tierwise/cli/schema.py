@@ -21,12 +21,12 @@ def schema(
     Editors check a study.toml or workload.toml with it.
     """
     if name is None:
-        for known in _SCHEMAS:
+        for known in SCHEMAS:
             typer.echo(known)
         return
-    if name not in _SCHEMAS:
-        raise TierwiseError(f"unknown schema {name!r}", one_of(name, _SCHEMAS))
-    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_SCHEMAS[name]()}
+    if name not in SCHEMAS:
+        raise TierwiseError(f"unknown schema {name!r}", one_of(name, SCHEMAS))
+    found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name]()}
     typer.echo(json.dumps(found, indent=2))
 
 
@@ -58,7 +58,7 @@ def _study() -> dict[str, Any]:
     return found
 
 
-_SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
     "workload": _of("workloads.spec", "WorkloadSpec"),
     "result": _of("results", "RunResult"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
 from tierwise.studies import runner, sweep
 from tierwise.studies.options import StudyOptions
+from tierwise.studies.plan import plan_runs
 
 DEMO = ["commit-rate", "redo-placement"]
 ALL = "all"
@@ -68,7 +70,11 @@ def show_(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Print what a study runs: its devices, placements and workload, and what the paper found."""
-    one = studies.load(study)
+    _print_plan(studies.load(study), {}, format)
+
+
+def _print_plan(one: studies.Study, skipped: Mapping[str, str], format: Format = Format.TEXT) -> None:
+    """Devices, placements, workload and number of runs of a study."""
     devices = table(["is"], [], names=["device"])
     for name, spec in one.devices.items():
         devices.add(name, spec.profile or spec.path or "")
@@ -79,8 +85,11 @@ def show_(
         placements.add(Cell(name, below=below), ", ".join([*roles, f"all={placement.default}"]))
     facts = f"{one.workload} on {', '.join(one.engines)}, scale {one.scale:g}, {one.clients} clients"
     source = [Text(f"Source: {one.source}.")] if one.source else []
-    words = [Text(one.question, Tone.HEADLINE), *source, Text(f"{facts}, {one.repeats} repeats.")]
-    notes = [Text(note, Tone.QUIET) for note in one.notes]
+    count = len(plan_runs(one, seed=0))
+    runs = f"{facts}, {one.repeats} repeats: {count} runs."
+    words = [Text(one.question, Tone.HEADLINE), *source, Text(runs)]
+    notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
+    notes += [Text(note, Tone.QUIET) for note in one.notes]
     show([*words, devices, placements, *notes], {"study": one.model_dump(mode="json")}, "study", format)
 
 
@@ -110,6 +119,7 @@ def run(
         Path | None, typer.Option(help="record each run to this directory, for predict, profile and advise")
     ] = None,
     duty: Annotated[str, typer.Option(help="share of the time that --record takes events")] = DEFAULT_DUTY,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="check and list what would be run")] = False,
 ) -> None:
     """Run a study and print its answer. An interrupted study is resumed.
 
@@ -132,6 +142,10 @@ def run(
         engine=engine,
         own_storage=own_storage,
     )
+    if dry_run:
+        for name in studies.names() if study == ALL else [study]:
+            _print_plan(*runner.restrict_to_runnable(options.applied_to(studies.load(name))))
+        return
     if study == ALL:
         _run_all(options, output, seed, fresh, resume)
         return

@@ -86,8 +86,7 @@ def run_study(
     Raises:
         TierwiseError: if a run cannot be prepared. Runs that finished are kept.
     """
-    study, skipped = restrict_to_supported(study)
-    _require_profiles(study)
+    study, skipped = restrict_to_runnable(study)
     if recordings is not None:
         _require_writable(recordings.directory)
     directory = None if fresh else find_unfinished(study, out, seed)
@@ -145,12 +144,18 @@ def _held(directory: Path) -> Iterator[None]:
         yield
 
 
-def _require_profiles(study: Study) -> None:
-    """Find out that a profile is unknown before anything is measured."""
+def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
+    """The study without what its engine cannot place, and the reasons of what was left out.
+
+    Raises:
+        TierwiseError: if nothing is left, or a device's profile is unknown.
+    """
+    study, skipped = restrict_to_supported(study)
     used = {name for one in study.placements.values() for name in (*one.roles.values(), one.default)}
     for name in sorted(used):
         if (profile := study.devices[name].profile) is not None:
             profiles.load(profile)
+    return study, skipped
 
 
 def _require_writable(directory: Path) -> None:
