@@ -13,9 +13,9 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tierwise.report.conditions import facts_of
-from tierwise.report.findings import Finding, Outcome, Runs, Verdict, judge, to_markdown
-from tierwise.report.predicted_papers import PredictedPaper, predicted_to_markdown
+from tierwise.report.papers.findings import Finding, Outcome, Runs, Verdict, judge, to_markdown
+from tierwise.report.papers.predicted_papers import PredictedPaper, predicted_to_markdown
+from tierwise.report.study.conditions import facts_of
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 

@@ -11,8 +11,8 @@ from tierwise import studies as study
 from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import read_answer, write_report
 from tierwise.model.errors import TierwiseError
-from tierwise.report.answer_document import benchmark_table
-from tierwise.report.benchmark import title_of
+from tierwise.report.study.benchmark import title_of
+from tierwise.report.study.document import benchmark_table
 from tierwise.results import RunResult
 from tierwise.results.files import read_results
 from tierwise.studies import runner

@@ -21,7 +21,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.probe.place import look
 from tierwise.recording import Device
-from tierwise.report.profile import device_lines
+from tierwise.report.recording.profile import device_lines
 
 GB = 10**9 // 512
 SOMEWHERE = Path("/proc")

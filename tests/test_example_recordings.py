@@ -9,7 +9,7 @@ import pytest
 from tierwise.advise import advise
 from tierwise.predict import Predictor, Scenario
 from tierwise.recording import Recording
-from tierwise.report.advice_words import first_sentence
+from tierwise.report.recording.advice_words import first_sentence
 
 FOLDER = Path(__file__).parents[1] / "examples" / "recordings"
 RECORDINGS = sorted(file.parent for file in FOLDER.glob("*/about.json"))

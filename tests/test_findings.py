@@ -10,8 +10,8 @@ from lap_results import lap_runs, sweep_runs
 
 from tierwise import studies as study
 from tierwise.predict import Estimate, Scenario
-from tierwise.report.findings import Check, Finding, Outcome, Point, judge, to_markdown
-from tierwise.report.predicted_papers import PredictedPaper, predicted_to_markdown
+from tierwise.report.papers.findings import Check, Finding, Outcome, Point, judge, to_markdown
+from tierwise.report.papers.predicted_papers import PredictedPaper, predicted_to_markdown
 from tierwise.results import RunResult
 
 SPEC = tomllib.loads((Path(__file__).parents[1] / "benchmarks" / "findings.toml").read_text("utf-8"))

@@ -13,7 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import Verdict
-from tierwise.report.answer import Answer, build_answer
+from tierwise.report.study.answer import Answer, build_answer
 from tierwise.results import PaperValue, RunResult
 
 

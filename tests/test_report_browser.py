@@ -14,9 +14,9 @@ import pytest
 from lap_results import SWEEP_INFO, lap_runs
 from results_factory import INFO, PLACEMENTS, study_runs
 
-from tierwise.report.answer import build_answer
-from tierwise.report.answer_page import answer_page
 from tierwise.report.render import to_html_page
+from tierwise.report.study.answer import build_answer
+from tierwise.report.study.page import answer_page
 from tierwise.results import RunResult
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")

@@ -16,13 +16,13 @@ from test_report_page import Page
 from tierwise.cli import report
 from tierwise.cli.output import print_document
 from tierwise.model.statistics import Bound, Verdict
-from tierwise.report.answer import Answer, build_answer
-from tierwise.report.answer_document import answer_document
-from tierwise.report.answer_page import answer_page
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, figures_of_sweep, to_svg
-from tierwise.report.combined import Chapter, combined_page
-from tierwise.report.paper import swept_rows
 from tierwise.report.render import to_html_page
+from tierwise.report.study.answer import Answer, build_answer
+from tierwise.report.study.combined_page import Chapter, combined_page
+from tierwise.report.study.document import answer_document
+from tierwise.report.study.page import answer_page
+from tierwise.report.study.paper import swept_rows
 from tierwise.results import PaperValue, RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info
 

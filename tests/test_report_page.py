@@ -9,11 +9,11 @@ import pytest
 from results_factory import INFO, study_runs
 from test_report_answer import OUTCOMES
 
-from tierwise.report.answer import build_answer
-from tierwise.report.answer_page import answer_page
 from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, figures_of, to_svg
 from tierwise.report.palette import DARK, LIGHT, placement_names
 from tierwise.report.render import to_html_page
+from tierwise.report.study.answer import build_answer
+from tierwise.report.study.page import answer_page
 from tierwise.results import RunResult
 
 VOID = {"meta", "br", "hr", "img", "input", "link"}

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from tierwise.cli import report
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError
-from tierwise.report.answer import build_answer
-from tierwise.report.answer_document import answer_document
+from tierwise.report.study.answer import build_answer
+from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import append_result, write_study_info
 

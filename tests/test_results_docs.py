@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tierwise import results
-from tierwise.report.paper import COMPARABLE
+from tierwise.report.study.paper import COMPARABLE
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE = (DOCS / "reference" / "results.md").read_text("utf-8")

@@ -14,7 +14,7 @@ from tierwise import studies as study
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.report.summary import summarise
+from tierwise.report.study.summary import summarise
 from tierwise.results import RunResult
 from tierwise.studies import runner
 from tierwise.studies.runner.role_requests import RoleRequests

@@ -15,7 +15,7 @@ from validation_factory import TOML, pair, row
 from tierwise import validation as validate
 from tierwise.predict import Estimate, ModelError
 from tierwise.predict.replayer import Replayer
-from tierwise.report.accuracy import accuracy_page, summary_rows
+from tierwise.report.accuracy.page import accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
 from tierwise.validation.answers import ANSWERS_FILE

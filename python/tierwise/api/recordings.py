@@ -17,9 +17,9 @@ from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, usability
 from tierwise.recording import TABLES, About, Recording
 from tierwise.recording.breakdown import Breakdown, break_down
-from tierwise.report.advice import advice_document
-from tierwise.report.prediction import prediction_document, ranking_document
-from tierwise.report.profile import profile_document
+from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.prediction import prediction_document, ranking_document
+from tierwise.report.recording.profile import profile_document
 
 if TYPE_CHECKING:
     import altair

@@ -9,8 +9,8 @@ from tierwise import studies
 from tierwise.api.views import Rows
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
-from tierwise.report.answer import build_answer
-from tierwise.report.answer_document import answer_document
+from tierwise.report.study.answer import build_answer
+from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import read_results, read_study_info
 from tierwise.studies import runner

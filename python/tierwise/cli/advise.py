@@ -13,7 +13,7 @@ from tierwise.cli.output import Format, FormatOption, show
 from tierwise.model.suggestions import names_in
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
-from tierwise.report.advice import advice_document
+from tierwise.report.recording.advice import advice_document
 
 
 def advise(

@@ -11,8 +11,8 @@ from tierwise.cli.options import OutputFile
 from tierwise.cli.output import as_json, print_document, write_file
 from tierwise.cli.report import LATEST_FILES
 from tierwise.model.errors import TierwiseError
-from tierwise.report.compare import SetComparison, compare_sets
-from tierwise.report.compare_document import compare_document, compare_page, to_csv
+from tierwise.report.comparison.document import compare_document, compare_page, to_csv
+from tierwise.report.comparison.sets import SetComparison, compare_sets
 from tierwise.report.render import to_html_page, to_markdown
 from tierwise.results import RunResult
 from tierwise.results.files import read_results

@@ -19,8 +19,8 @@ from tierwise.predict.predictor import SEEDS
 from tierwise.predict.scenario import LEAST_MEMORY_BYTES
 from tierwise.predict.usability import usability
 from tierwise.report.document import Document
-from tierwise.report.prediction import prediction_document, ranking_document
-from tierwise.report.usability import usability_texts
+from tierwise.report.recording.prediction import prediction_document, ranking_document
+from tierwise.report.recording.usability import usability_texts
 
 
 def predict(

@@ -19,9 +19,9 @@ from tierwise.report.charts.profile import profile_chart
 from tierwise.report.charts.render import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.numbers import size
-from tierwise.report.profile import profile_document, profile_page
+from tierwise.report.recording.profile import profile_document, profile_page
+from tierwise.report.recording.usability import usability_texts
 from tierwise.report.render import to_html_page
-from tierwise.report.usability import usability_texts
 
 
 def profile(

@@ -18,7 +18,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
 from tierwise.predict.usability import usability_of
 from tierwise.recording import Recording
-from tierwise.report.usability import usability_texts
+from tierwise.report.recording.usability import usability_texts
 
 Out = Annotated[Path, typer.Option("-o", "--output", help="directory of the recording, to be made")]
 Pid = Annotated[int | None, typer.Option(help="first process of a running database, also a container's")]

@@ -12,8 +12,8 @@ from tierwise.cli.output import Format, FormatOption, show
 from tierwise.recording import ABOUT_FILE, About, Recording
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
-from tierwise.report.prediction import warning_texts
-from tierwise.report.profile import device_lines
+from tierwise.report.recording.prediction import warning_texts
+from tierwise.report.recording.profile import device_lines
 
 app = typer.Typer(no_args_is_help=True, help="List, show and redact recordings.")
 

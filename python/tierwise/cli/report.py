@@ -10,12 +10,12 @@ import typer
 
 from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
 from tierwise.model.errors import TierwiseError
-from tierwise.report.answer import Answer, build_answer
-from tierwise.report.answer_document import answer_document
-from tierwise.report.answer_page import answer_page
 from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
-from tierwise.report.combined import Chapter, combined_page
 from tierwise.report.render import to_html_page
+from tierwise.report.study.answer import Answer, build_answer
+from tierwise.report.study.combined_page import Chapter, combined_page
+from tierwise.report.study.document import answer_document
+from tierwise.report.study.page import answer_page
 from tierwise.results.files import read_results, read_study_info
 from tierwise.studies.runner import LATEST, RESULTS_FILE, STUDY_FILE
 

@@ -19,7 +19,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import ModelError
 from tierwise.predict.model_error import own_file
-from tierwise.report.accuracy import COLUMNS, accuracy_page, summary_rows
+from tierwise.report.accuracy.page import COLUMNS, accuracy_page, summary_rows
 from tierwise.report.charts import WIDE, to_svg
 from tierwise.report.charts.accuracy import accuracy_chart
 from tierwise.report.document import Block, table

@@ -5,8 +5,8 @@ from __future__ import annotations
 import altair as alt
 
 from tierwise.report import numbers
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
+from tierwise.report.study.answer import Comparison
 
 
 def patterns_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:

@@ -6,7 +6,6 @@ import altair as alt
 
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.comparison import TIMES, ratio_domain
 from tierwise.report.charts.look import (
     Look,
@@ -20,6 +19,7 @@ from tierwise.report.charts.look import (
     shape_legend,
 )
 from tierwise.report.palette import placement_names
+from tierwise.report.study.answer import Comparison
 
 _WIDE_RANGE = 4
 

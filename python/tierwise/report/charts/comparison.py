@@ -8,9 +8,9 @@ import altair as alt
 
 from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, line_at_one, plot, row_axis
-from tierwise.report.rows import Row
+from tierwise.report.study.answer import Comparison
+from tierwise.report.study.rows import Row
 
 Datum = dict[str, object]
 TIMES = "format(datum.value, '~g') + '×'"

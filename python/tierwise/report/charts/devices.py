@@ -5,9 +5,9 @@ from __future__ import annotations
 import altair as alt
 
 from tierwise.report import numbers
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
-from tierwise.report.summary import PERCENTILES
+from tierwise.report.study.answer import Comparison
+from tierwise.report.study.summary import PERCENTILES
 
 
 def busy_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:

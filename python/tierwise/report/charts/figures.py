@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.benchmark import described_patterns, patterns_chart
 from tierwise.report.charts.checks import described_order, described_paper, order_chart, paper_chart
 from tierwise.report.charts.comparison import (
@@ -36,7 +35,8 @@ from tierwise.report.charts.volume import (
     requests_chart,
 )
 from tierwise.report.charts.waits import described_waits, waits_chart
-from tierwise.report.sweeps import SweepResult
+from tierwise.report.study.answer import Comparison
+from tierwise.report.study.sweeps import SweepResult
 
 Draw = Callable[[Comparison, Look], alt.LayerChart | None]
 Describe = Callable[[Comparison], str]

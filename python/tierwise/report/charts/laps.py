@@ -8,7 +8,6 @@ import altair as alt
 
 from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.comparison import TIMES, Datum, ratio_domain
 from tierwise.report.charts.look import (
     Look,
@@ -22,7 +21,8 @@ from tierwise.report.charts.look import (
     plot,
     row_axis,
 )
-from tierwise.report.laps import LapCell, LapRow, chief_laps
+from tierwise.report.study.answer import Comparison
+from tierwise.report.study.laps import LapCell, LapRow, chief_laps
 
 _MOST_NORMALISED = 12
 

@@ -10,7 +10,7 @@ from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
 from tierwise.report.charts.comparison import TIMES, ratio_domain
 from tierwise.report.charts.look import Look, axis, finish, interval_bars, line_at_one, plot, row_axis
-from tierwise.report.compare import SetComparison
+from tierwise.report.comparison.sets import SetComparison
 
 _MOST_ROWS = 60
 

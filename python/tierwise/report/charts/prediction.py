@@ -9,7 +9,7 @@ import altair as alt
 from tierwise.predict import Estimate, Prediction
 from tierwise.report import numbers
 from tierwise.report.charts.look import WIDE, Look, axis, finish, interval_bars, plot, row_axis
-from tierwise.report.prediction_words import scenario_parts
+from tierwise.report.recording.prediction_words import scenario_parts
 
 _ROW_PX = 48
 _AXIS_PX = 46

@@ -11,7 +11,7 @@ from tierwise.recording.breakdown import Breakdown, ClassTime, Part
 from tierwise.report import numbers
 from tierwise.report.charts.look import WIDE, Look, axis, finish, legend, plot, row_axis
 from tierwise.report.palette import ROLE_COLOURS
-from tierwise.report.profile_words import CLASS_NAMES, PART_NAMES
+from tierwise.report.recording.profile_words import CLASS_NAMES, PART_NAMES
 
 _PART_COLOURS: dict[Part, str] = {
     "cpu": "wait-cpu",

@@ -20,7 +20,7 @@ from tierwise.report.charts.look import (
     row_axis,
 )
 from tierwise.report.palette import placement_names
-from tierwise.report.sweeps import SweepLine, SweepResult
+from tierwise.report.study.sweeps import SweepLine, SweepResult
 
 _WIDE_RANGE = 4
 _MOST_ROWS = 40

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import altair as alt
 
 from tierwise.report import numbers
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, finish, legend, plot, row_axis
 from tierwise.report.palette import ROLE_COLOURS
-from tierwise.report.summary import IoRow
+from tierwise.report.study.answer import Comparison
+from tierwise.report.study.summary import IoRow
 
 _DIRECTIONS = ("written", "read")
 _MIB = 1 << 20

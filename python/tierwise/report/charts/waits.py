@@ -5,10 +5,10 @@ from __future__ import annotations
 import altair as alt
 
 from tierwise.report import numbers
-from tierwise.report.answer import Comparison
 from tierwise.report.charts.look import Look, axis, finish, legend, plot, row_axis
 from tierwise.report.palette import text_on
-from tierwise.report.summary import WAIT_CLASSES
+from tierwise.report.study.answer import Comparison
+from tierwise.report.study.summary import WAIT_CLASSES
 from tierwise.results import WaitClass
 
 WAIT_NAMES: dict[WaitClass, str] = {

@@ -7,8 +7,8 @@ from statistics import fmean, median
 
 from tierwise.model.roles import Role
 from tierwise.model.statistics import Interval, median_interval
-from tierwise.report.io_notes import UNATTRIBUTED, io_notes
-from tierwise.report.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
+from tierwise.report.study.io_notes import UNATTRIBUTED, io_notes
+from tierwise.report.study.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
 from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
 
 WAIT_CLASSES: tuple[WaitClass, ...] = (

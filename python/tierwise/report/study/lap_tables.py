@@ -8,10 +8,10 @@ from dataclasses import replace
 from tierwise.model.statistics import Interval, Verdict
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
-from tierwise.report.laps import LapCell, LapRow
-from tierwise.report.measures import title_of
-from tierwise.report.summary import Summary
-from tierwise.report.sweeps import SweepLine, SweepPoint, SweepResult
+from tierwise.report.study.laps import LapCell, LapRow
+from tierwise.report.study.measures import title_of
+from tierwise.report.study.summary import Summary
+from tierwise.report.study.sweeps import SweepLine, SweepPoint, SweepResult
 
 LAP_COLUMNS = (
     "elapsed", "times faster", "of slowest", "checksum", "resident before", "CPU", "log wait", "repeats",

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tierwise.model.statistics import Interval, Verdict, ratio_interval
-from tierwise.report.measures import run_part
-from tierwise.report.moves import Moved, moved_roles, roles_of
-from tierwise.report.summary import Summary, summarise
+from tierwise.report.study.measures import run_part
+from tierwise.report.study.moves import Moved, moved_roles, roles_of
+from tierwise.report.study.summary import Summary, summarise
 from tierwise.results import Record, RunResult
 
 Measure = Literal["elapsed", "rate"]

@@ -20,7 +20,7 @@ from tierwise.report.document import (
     figure,
     table,
 )
-from tierwise.report.prediction_words import (
+from tierwise.report.recording.prediction_words import (
     TIME_NAMES,
     bound_sentence,
     headline,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
-from tierwise.report.laps import LapCell, LapRow
-from tierwise.report.moves import join
+from tierwise.report.study.laps import LapCell, LapRow
+from tierwise.report.study.moves import join
 
 _MOST_NAMED = 4
 Said = tuple[LapRow, LapCell]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tierwise.model.statistics import Interval, Verdict, median_interval
 from tierwise.report import numbers
-from tierwise.report.laps import LapKey, labels_of, times_of
-from tierwise.report.rows import Times, costs_of, measure_of, speedup_of
+from tierwise.report.study.laps import LapKey, labels_of, times_of
+from tierwise.report.study.rows import Times, costs_of, measure_of, speedup_of
 from tierwise.results import Record, RunResult, StudyInfo
 
 _NO_RESOURCES = ("clients", "constants.", "variant")

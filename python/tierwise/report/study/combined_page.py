@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tierwise.report.answer import Answer
-from tierwise.report.answer_page import FOOTER, answer_sections, below_title, condition_blocks
 from tierwise.report.document import Bullets, Page, Section, Text, Tone, texts
+from tierwise.report.study.answer import Answer
+from tierwise.report.study.page import FOOTER, answer_sections, below_title, condition_blocks
 
 _MOST_FINDINGS = 2
 """That the table of contents repeats of one study."""

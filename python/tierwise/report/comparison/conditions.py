@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.report.conditions import devices_of, facts_of, settings_of
+from tierwise.report.study.conditions import devices_of, facts_of, settings_of
 from tierwise.results import Record, RunResult
 
 _EXPECTED = {"Seed"}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option
 from tierwise.report import numbers
-from tierwise.report.advice_words import first_sentence, further_sentences, money, months
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.prediction import notes, warning_texts
-from tierwise.report.prediction_words import recorded_sentence
+from tierwise.report.recording.advice_words import first_sentence, further_sentences, money, months
+from tierwise.report.recording.prediction import notes, warning_texts
+from tierwise.report.recording.prediction_words import recorded_sentence
 
 _MOST_MOVES = 12
 _TB = 1e12

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tierwise.advise import Advice, Goal, Move, Option, Wear
 from tierwise.report import numbers
-from tierwise.report.moves import ROLE_NAMES
-from tierwise.report.prediction_words import moving, of_what, times
+from tierwise.report.recording.prediction_words import moving, of_what, times
+from tierwise.report.study.moves import ROLE_NAMES
 
 _CENT = 0.01
 _MOST_STEPS = 1

@@ -7,17 +7,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tierwise.model.errors import TierwiseError
-from tierwise.report.benchmark import Benchmark, benchmark_of, benchmark_words
-from tierwise.report.conditions import Conditions, conditions_of
-from tierwise.report.lap_words import lap_sentences
-from tierwise.report.laps import LapRow, lap_rows
-from tierwise.report.moves import PlacementPhraser
 from tierwise.report.palette import placement_names
-from tierwise.report.paper import Figures, PaperRow, paper_rows
-from tierwise.report.rows import Measure, Row, build_rows, first_move, measure_of
-from tierwise.report.sentences import Facts, Words, put_into_words
-from tierwise.report.sweeps import SweepResult, setting_words, sweeps_of
-from tierwise.report.validity import Validity, validity_of
+from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
+from tierwise.report.study.conditions import Conditions, conditions_of
+from tierwise.report.study.lap_words import lap_sentences
+from tierwise.report.study.laps import LapRow, lap_rows
+from tierwise.report.study.moves import PlacementPhraser
+from tierwise.report.study.paper import Figures, PaperRow, paper_rows
+from tierwise.report.study.rows import Measure, Row, build_rows, first_move, measure_of
+from tierwise.report.study.sentences import Facts, Words, put_into_words
+from tierwise.report.study.sweeps import SweepResult, setting_words, sweeps_of
+from tierwise.report.study.validity import Validity, validity_of
 from tierwise.results import Record, RunResult, StudyInfo
 
 GroupKey = tuple[str, tuple[tuple[str, str], ...]]

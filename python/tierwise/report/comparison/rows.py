@@ -8,8 +8,8 @@ from typing import Literal
 
 from tierwise.model.roles import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Interval, Verdict, median_interval, ratio_interval
-from tierwise.report.laps import LapKey, labels_of
-from tierwise.report.measures import MEASURES, Kind, Part, kind_of, lap_part, run_part, title_of
+from tierwise.report.study.laps import LapKey, labels_of
+from tierwise.report.study.measures import MEASURES, Kind, Part, kind_of, lap_part, run_part, title_of
 from tierwise.results import LapResult, Record, RoleIo, RunResult
 
 Level = Literal["run", "score", "lap", "role"]

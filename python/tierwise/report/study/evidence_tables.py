@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from tierwise.model.statistics import Bound
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Table, Tone, figure, table
-from tierwise.report.laps import LapCell
-from tierwise.report.measures import COUNTER_NAMES, kind_of, title_of
-from tierwise.report.paper import PaperRow
-from tierwise.report.summary import PERCENTILES, IoRow, Summary
-from tierwise.report.validity import Validity
+from tierwise.report.study.laps import LapCell
+from tierwise.report.study.measures import COUNTER_NAMES, kind_of, title_of
+from tierwise.report.study.paper import PaperRow
+from tierwise.report.study.summary import PERCENTILES, IoRow, Summary
+from tierwise.report.study.validity import Validity
 
 Colours = Mapping[str, str]
 """Placement -> name of its colour."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.charts.pairs import described_pairs, pairs_chart
-from tierwise.report.compare import Pair, SetComparison
-from tierwise.report.compare_rows import Level, SetRow
+from tierwise.report.comparison.rows import Level, SetRow
+from tierwise.report.comparison.sets import Pair, SetComparison
 from tierwise.report.document import (
     Block,
     Cell,

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tierwise.model.statistics import Bound, Interval
-from tierwise.report.laps import LapRow
-from tierwise.report.measures import MEASURES, Kind, kind_of
-from tierwise.report.rows import Row
-from tierwise.report.sweeps import SweepResult, plain
+from tierwise.report.study.laps import LapRow
+from tierwise.report.study.measures import MEASURES, Kind, kind_of
+from tierwise.report.study.rows import Row
+from tierwise.report.study.sweeps import SweepResult, plain
 from tierwise.results import PaperValue, Record, StudyInfo
 
 SPEEDUP = "speedup"

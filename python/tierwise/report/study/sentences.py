@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from tierwise.model.roles import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
-from tierwise.report.moves import PlacementPhraser, join, roles_of
-from tierwise.report.rows import Measure, Row
+from tierwise.report.study.moves import PlacementPhraser, join, roles_of
+from tierwise.report.study.rows import Measure, Row
 from tierwise.results import Record, WaitClass
 
 _MOST_CLAUSES = 3

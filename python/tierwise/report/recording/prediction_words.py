@@ -9,7 +9,7 @@ from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Estimate, Prediction, RecordedRun, Scenario, resolve
 from tierwise.predict.ranking import Ranking
 from tierwise.report import numbers
-from tierwise.report.moves import ROLE_NAMES, join
+from tierwise.report.study.moves import ROLE_NAMES, join
 
 TIME_NAMES = {
     "cpu": "on CPU",

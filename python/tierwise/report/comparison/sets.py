@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from tierwise.model.errors import TierwiseError
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
-from tierwise.report.compare_conditions import Difference, differences_of
-from tierwise.report.compare_rows import Level, SetRow, rows_of
-from tierwise.report.sweeps import setting_words
+from tierwise.report.comparison.conditions import Difference, differences_of
+from tierwise.report.comparison.rows import Level, SetRow, rows_of
+from tierwise.report.study.sweeps import setting_words
 from tierwise.results import Record, RunResult
 
 

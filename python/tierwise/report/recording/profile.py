@@ -11,9 +11,9 @@ from tierwise.recording.breakdown import Breakdown
 from tierwise.report import numbers
 from tierwise.report.charts.profile import described_profile, profile_chart
 from tierwise.report.document import Block, Chart, Page, Section, Text, Tone, texts
-from tierwise.report.prediction import warning_texts
-from tierwise.report.profile_tables import profile_tables
-from tierwise.report.profile_words import finding
+from tierwise.report.recording.prediction import warning_texts
+from tierwise.report.recording.profile_tables import profile_tables
+from tierwise.report.recording.profile_words import finding
 
 
 def profile_document(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tierwise.report import numbers
-from tierwise.report.answer import Answer, Comparison
-from tierwise.report.benchmark import Benchmark
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
-from tierwise.report.lap_tables import lap_table, score_table, speedup, sweep_blocks
-from tierwise.report.laps import chief_laps
-from tierwise.report.rows import Row
-from tierwise.report.sentences import Words
+from tierwise.report.study.answer import Answer, Comparison
+from tierwise.report.study.benchmark import Benchmark
+from tierwise.report.study.lap_tables import lap_table, score_table, speedup, sweep_blocks
+from tierwise.report.study.laps import chief_laps
+from tierwise.report.study.rows import Row
+from tierwise.report.study.sentences import Words
 
 _LAP_COLUMNS = ("lap", "placement", "elapsed", "times faster", "checksum", "repeats")
 _COLUMNS = ("elapsed", "times\nfaster", "rate", "p99\nlatency", "log\nwait", "without\nlog wait", "runs")

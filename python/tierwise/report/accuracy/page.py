@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tierwise.report.accuracy_how import HOW
+from tierwise.report.accuracy.how import HOW
 from tierwise.validation import Accuracy, Pair, Reproduction, Row, Summary, by, summary
 
 COLUMNS = [

@@ -11,9 +11,9 @@ from typing import Literal
 from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, ratio_interval, statistic_interval
 from tierwise.model.units import parse_size_bytes
 from tierwise.report import numbers
-from tierwise.report.laps import times_of
-from tierwise.report.predicted_papers import PredictedPaper, cell_of
-from tierwise.report.rows import Times, costs_of
+from tierwise.report.papers.predicted_papers import PredictedPaper, cell_of
+from tierwise.report.study.laps import times_of
+from tierwise.report.study.rows import Times, costs_of
 from tierwise.results import Record, RunResult
 
 Runs = Mapping[str, Sequence[RunResult]]

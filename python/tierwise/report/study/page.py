@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tierwise.report import numbers
-from tierwise.report.answer import Answer, Comparison
-from tierwise.report.answer_document import benchmark_table, comparison_table, reasons
 from tierwise.report.charts import figures_of, figures_of_sweep
-from tierwise.report.conditions import Conditions
 from tierwise.report.document import Block, Bullets, Chart, Facts, Page, Section, Text, Tone, texts
-from tierwise.report.evidence_tables import (
+from tierwise.report.study.answer import Answer, Comparison
+from tierwise.report.study.conditions import Conditions
+from tierwise.report.study.document import benchmark_table, comparison_table, reasons
+from tierwise.report.study.evidence_tables import (
     LAP_COUNTERS,
     counter_table,
     io_table,
@@ -22,13 +22,13 @@ from tierwise.report.evidence_tables import (
     paper_table,
     placement_proof_table,
 )
-from tierwise.report.lap_tables import lap_table, score_table, sweep_blocks
-from tierwise.report.measures import COUNTER_NAMES
-from tierwise.report.paper import swept_rows
-from tierwise.report.sentences import Words
-from tierwise.report.summary import Summary
-from tierwise.report.sweeps import SweepResult
-from tierwise.report.validity import Validity
+from tierwise.report.study.lap_tables import lap_table, score_table, sweep_blocks
+from tierwise.report.study.measures import COUNTER_NAMES
+from tierwise.report.study.paper import swept_rows
+from tierwise.report.study.sentences import Words
+from tierwise.report.study.summary import Summary
+from tierwise.report.study.sweeps import SweepResult
+from tierwise.report.study.validity import Validity
 
 FOOTER = (
     "Intervals are 95\u00a0% percentile bootstrap intervals of medians and of ratios of medians of "

@@ -8,7 +8,7 @@ from statistics import median
 
 from tierwise.model.statistics import ENOUGH_REPEATS, Interval, median_interval
 from tierwise.report import numbers
-from tierwise.report.sentences import Words
+from tierwise.report.study.sentences import Words
 from tierwise.results import Latency, PatternResult, Record, RunResult
 
 _KINDS = ("read", "write")

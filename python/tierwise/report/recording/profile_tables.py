@@ -9,7 +9,7 @@ from tierwise.predict.savings import EVERYTHING, Saving, Savings
 from tierwise.recording.breakdown import Breakdown
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Table, estimate, figure, table
-from tierwise.report.profile_words import CLASS_NAMES, PART_NAMES, role_name
+from tierwise.report.recording.profile_words import CLASS_NAMES, PART_NAMES, role_name
 
 _FILES = 12
 _LEAST_SHARE = 0.0005

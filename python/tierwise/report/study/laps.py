@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from tierwise.model.statistics import Bound, Interval, Verdict, median_interval
-from tierwise.report.measures import lap_part, medians_of
-from tierwise.report.moves import Moved
-from tierwise.report.rows import Runs, Times, saving_per_role, speedup_of
-from tierwise.report.summary import mean_waits
+from tierwise.report.study.measures import lap_part, medians_of
+from tierwise.report.study.moves import Moved
+from tierwise.report.study.rows import Runs, Times, saving_per_role, speedup_of
+from tierwise.report.study.summary import mean_waits
 from tierwise.results import LapResult, Record, WaitClass
 
 LapKey = tuple[int, str]

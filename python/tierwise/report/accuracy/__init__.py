@@ -1,0 +1,4 @@
+"""How far predictions were from measurements, as a page.
+
+Not here: the measurements; see ``validation``.
+"""

@@ -1,0 +1,4 @@
+"""Answers from recordings: profiles, predictions, advice.
+
+Not here: the prediction itself; see ``predict``.
+"""
