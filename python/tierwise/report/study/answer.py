@@ -135,7 +135,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
     rows = build_rows(by_placement, info.baseline, measure, info.seed)
     first = first_move(rows)
     phraser = PlacementPhraser(
-        {name: kind for row in rows for name, kind in row.summary.device_kinds.items()},
+        (device for run in runs for device in run.devices),
         {role for run in runs for role in run.role_devices},
     )
     benchmark = benchmark_of(by_placement, info.seed)

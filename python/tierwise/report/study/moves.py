@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from tierwise.model.roles import Role
-from tierwise.results import RunResult
+from tierwise.results import DeviceInfo, RunResult
 
 ROLE_NAMES = {
     Role.LOG: "the log",
@@ -18,11 +18,12 @@ ROLE_NAMES = {
     Role.ARCHIVE: "the archive",
 }
 _KIND_NAMES = {
-    "hdd": "the hard disk",
-    "ssd": "the SSD",
+    "hdd": "a hard disk",
+    "ssd": "an SSD",
     "ram": "RAM",
-    "array": "the array",
-    "volume": "the volume",
+    "array": "an array",
+    "volume": "a volume",
+    "real": "the device",
 }
 
 Moved = dict[str, list[Role]]
@@ -57,13 +58,13 @@ class PlacementPhraser:
     """Puts placements of one comparison into words.
 
     Args:
-        kinds: device name -> kind, of every device in the comparison.
+        devices: every device in the comparison.
         all_roles: every role that the engine placed.
     """
 
-    def __init__(self, kinds: Mapping[str, str], all_roles: set[Role]) -> None:
+    def __init__(self, devices: Iterable[DeviceInfo], all_roles: set[Role]) -> None:
         """Remember the names; nothing else."""
-        self._kinds = kinds
+        self._devices = {device.name: device for device in devices}
         self._all = all_roles
 
     def what(self, moved: Moved) -> str:
@@ -80,21 +81,22 @@ class PlacementPhraser:
         return join([ROLE_NAMES[role] for role in Role if role in more])
 
     def moving(self, placement: str, moved: Moved, targets: bool = True) -> str:
-        """``moving the log to the SSD``; the placement's name where nothing moved."""
+        """``moving the log to an SSD (ssd-nvme-dc)``; the placement's name where nothing moved."""
         if not moved:
             return f"placement {placement}"
         if not targets or (len(moved) > 1 and roles_of(moved) == self._all):
             return f"moving {self.what(moved)}"
         return "moving " + join(
-            [f"{self.what({d: r})} to {self._device(d, moved)}" for d, r in moved.items()]
+            [f"{self.what({device: roles})} to {self._device(device)}" for device, roles in moved.items()]
         )
 
-    def _device(self, device: str, moved: Moved) -> str:
-        kind = self._kinds.get(device, "")
-        alike = [name for name, other in self._kinds.items() if other == kind and name in moved]
-        if device in _KIND_NAMES:
-            return _KIND_NAMES[device]
-        return _KIND_NAMES[kind] if kind in _KIND_NAMES and len(alike) == 1 else device
+    def _device(self, name: str) -> str:
+        """What it is, and its profile or directory."""
+        device = self._devices.get(name)
+        if device is None or device.kind not in _KIND_NAMES:
+            return name
+        model = device.profile or device.path
+        return _KIND_NAMES[device.kind] + (f" ({model})" if model else "")
 
 
 def _identities(run: RunResult) -> dict[str, str]:

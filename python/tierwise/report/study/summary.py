@@ -54,7 +54,6 @@ class Summary(Record):
 
     placement: str
     role_devices: dict[Role, str]
-    device_kinds: dict[str, str]
     ok: int
     invalid: int
     failed: int
@@ -113,7 +112,6 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
     return Summary(
         placement=placement,
         role_devices=runs[0].role_devices,
-        device_kinds={device.name: device.kind for run in runs for device in run.devices},
         ok=len(valid),
         invalid=sum(run.status == "invalid" for run in runs),
         failed=sum(run.status == "failed" for run in runs),
