@@ -10,6 +10,8 @@ import typer
 from tierwise.advise import Goal, parse_budget_usd
 from tierwise.advise import advise as find_advice
 from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli.progress import simulations
+from tierwise.cli.settings import progress_console
 from tierwise.model.suggestions import names_in
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
@@ -34,6 +36,7 @@ def advise(
     budget_usd = parse_budget_usd(budget) if budget is not None else None
     wanted = Goal.parse(goal) if goal is not None else None
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh)
-    advice = find_advice(predictor, names_in(devices), budget_usd, wanted)
+    with simulations(predictor, progress_console(to_stderr=True)):
+        advice = find_advice(predictor, names_in(devices), budget_usd, wanted)
     found = {"recorded": predictor.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
     show(advice_document(advice), found, "advice", format)

@@ -9,6 +9,8 @@ import typer
 
 from tierwise.cli.options import Png
 from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.progress import simulations
+from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import parse_place
 from tierwise.model.suggestions import names_in
@@ -84,7 +86,8 @@ def predict(
     placements = [parse_place(one) for one in place or []]
     predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None)
     if devices is not None:
-        ranking = rank(predictor, names_in(devices), machine)
+        with simulations(predictor, progress_console(to_stderr=True)):
+            ranking = rank(predictor, names_in(devices), machine)
         answers = ranking.closer
         document: Document = ranking_document(predictor.run, predictor.as_recorded, ranking)
         found: dict[str, Any] = {"ranking": ranking.model_dump(mode="json")}

@@ -1,7 +1,9 @@
-"""A progress bar for the runner."""
+"""Progress bars of studies and of simulations."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,8 +18,19 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from tierwise.predict import Predictor
 from tierwise.results import LapResult, RunResult
 from tierwise.studies.plan import RunPlan
+
+
+@contextmanager
+def simulations(predictor: Predictor, console: Console) -> Iterator[None]:
+    """Draw how many simulations a ranking or an advice has left, on a terminal, and remove it at the end."""
+    columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        predictor.replayer.progress = lambda done, of: bar.update(task, completed=done, total=of)
+        yield
 
 
 class StudyProgress:

@@ -22,6 +22,8 @@ from tierwise.predict.scenario import Scenario
 
 SPAN_S = 20.0
 """Virtual time that is counted where work is repeated."""
+_REQUESTS_A_STEP = 128
+"""Progress is told after each: few enough to be told often, many enough to keep all processors busy."""
 
 
 class Core(Protocol):
@@ -56,6 +58,8 @@ class Replayer:
         """Take what was opened, replay nothing. ``fresh``: new devices are as they leave the factory."""
         self._core: Core = core
         self.fresh = fresh
+        self.progress: Callable[[int, int], None] = lambda *_: None
+        """Told how many of the requests asked for are simulated."""
         self.work = WorkSummary.model_validate(_said(core.work))
 
     @classmethod
@@ -85,9 +89,12 @@ class Replayer:
         shelf: dict[str, tuple[int, Profile]] = {}
         scenarios = [self._scenario(one, shelf) for one in asked]
         cores = [profile.core for _, profile in shelf.values()]
-        text = json.dumps(scenarios)
-        answers = _said(lambda: self._core.predict(text, cores, _threads()))
-        return [_answer(answer) for answer in answers]
+        answers: list[Outcome | Refusal] = []
+        for start in range(0, len(scenarios), _REQUESTS_A_STEP):
+            text = json.dumps(scenarios[start : start + _REQUESTS_A_STEP])
+            answers += map(_answer, _said(lambda text=text: self._core.predict(text, cores, _threads())))  # type: ignore[misc]
+            self.progress(len(answers), len(scenarios))
+        return answers
 
     def _scenario(self, asked: SimulationRequest, shelf: dict[str, tuple[int, Profile]]) -> dict[str, Any]:
         scenario = asked.scenario
