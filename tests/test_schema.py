@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 
 from tierwise.cli import app
 from tierwise.model.shipped import DATA
+from tierwise.results.files import append_result, write_study_info
 
 ROOT = Path(__file__).parents[1]
+RECORDING = str(ROOT / "examples" / "recordings" / "keyed-update")
 STUDIES = sorted((DATA / "studies").glob("*.toml"))
 WORKLOADS = sorted((DATA / "workloads").glob("*/workload.toml"))
 
@@ -61,17 +63,34 @@ def test_results_and_recordings_are_valid() -> None:
         assert not problems("recording", json.loads(file.read_text("utf-8")))
 
 
+PRINTED = {
+    "prediction": ["predict", RECORDING, "--place", "log=nvme-dc"],
+    "ranking": ["predict", RECORDING, "--devices", "nvme-dc"],
+    "advice": ["advise", RECORDING, "--devices", "nvme-dc"],
+    "simulation": ["device", "simulate", "nvme-dc", "--preset", "randread-4k", "--count", "100"],
+}
+
+
+@pytest.mark.parametrize("kind", PRINTED)
+def test_what_is_printed_is_valid(kind: str) -> None:
+    printed = json.loads(CliRunner().invoke(app, [*PRINTED[kind], "--format", "json"]).stdout)
+    assert printed["schema"] == kind
+    assert not problems(kind, printed)
+
+
+def test_answers_and_comparisons_are_valid(tmp_path: Path) -> None:
+    for run in study_runs():
+        append_result(tmp_path / "results.jsonl", run)
+    write_study_info(tmp_path / "study.json", INFO)
+    answer = CliRunner().invoke(app, ["report", str(tmp_path), "--format", "json"]).stdout
+    assert not problems("answer", json.loads(answer))
+    comparison = CliRunner().invoke(app, ["compare", str(tmp_path), str(tmp_path), "--format", "json"]).stdout
+    assert not problems("comparison", json.loads(comparison))
+
+
 def test_every_name_has_a_schema() -> None:
     names = CliRunner().invoke(app, ["schema"]).stdout.split()
-    assert len(names) == 10
+    assert len(names) == 15
     for name in names:
         assert schema(name).schema["title"]
     assert "did you mean study" in str(CliRunner().invoke(app, ["schema", "studi"]).exception)
-
-
-def test_predictions_are_valid() -> None:
-    recording = str(ROOT / "examples" / "recordings" / "keyed-update")
-    shown = CliRunner().invoke(app, ["predict", recording, "--place", "data=nvme-dc", "--format", "json"])
-    told = json.loads(shown.stdout)
-    assert (told["schema"], told["schema_version"]) == ("prediction", 1)
-    assert not [problem for one in told["predictions"] for problem in problems("prediction", one)]

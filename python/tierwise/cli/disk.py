@@ -98,7 +98,7 @@ def cut(
         f"{report.kept_sectors} kept, {report.lost_sectors} lost, {report.torn_writes} writes torn; "
         f"{report.failed_requests} requests failed"
     )
-    show([Text(lost)], report.model_dump(mode="json"), "power_cut", format)
+    show([Text(lost)], report.model_dump(mode="json"), "power-cut", format)
     disk.remount()
 
 

@@ -98,7 +98,7 @@ def predict(
         found = {"predictions": [answer.model_dump(mode="json") for answer in answers]}
     judged = usability(predictor)
     found |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.described}
-    show([*document, *usability_texts(judged)], found, "prediction", format)
+    show([*document, *usability_texts(judged)], found, "ranking" if devices else "prediction", format)
     if png is not None:
         _draw(predictor, answers, png)
     if any(answer.refused for answer in answers):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 import typer
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
+from tierwise.cli.output import SCHEMA_VERSION
 from tierwise.model.errors import TierwiseError
 from tierwise.model.suggestions import one_of
+from tierwise.results.measurements import Record
 
 
 def schema(
@@ -34,8 +37,6 @@ def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:
     """The schema of a model, which is imported when it is asked for."""
 
     def made() -> dict[str, Any]:
-        from importlib import import_module
-
         model: type[BaseModel] = getattr(import_module(f"tierwise.{module}"), name)
         return model.model_json_schema()
 
@@ -58,15 +59,49 @@ def _study() -> dict[str, Any]:
     return found
 
 
+def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str, Any]]:
+    """The schema of what a command prints: a kind, its version, then the fields of a model or some fields.
+
+    Args:
+        name: the kind.
+        base: module and name of the model whose fields are printed, as ``probe:ProbeReport``.
+        fields: name of a field -> module and name of its model, with ``[]`` behind it for a list.
+    """
+
+    def made() -> dict[str, Any]:
+        found: dict[str, Any] = {
+            "kind": (Literal[name], Field(alias="schema")),
+            "schema_version": (Literal[SCHEMA_VERSION], ...),
+        }
+        found |= {field: (_model(path), ...) for field, path in fields.items()}
+        model: type[BaseModel] = create_model(name, __base__=_model(base) if base else Record, **found)
+        return model.model_json_schema(mode="serialization")
+
+    return made
+
+
+def _model(path: str) -> Any:
+    module, _, name = path.removesuffix("[]").partition(":")
+    model = getattr(import_module(f"tierwise.{module}"), name)
+    return list.__class_getitem__(model) if path.endswith("[]") else model
+
+
+_REPLAYED = {"recorded": "predict:RecordedRun", "usability": "predict.usability:Verdict"}
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
     "workload": _of("workloads.spec", "WorkloadSpec"),
     "result": _of("results", "RunResult"),
     "study-info": _of("results", "StudyInfo"),
     "recording": _of("recording", "About"),
-    "prediction": _of("predict", "Prediction"),
-    "ranking": _of("predict", "Ranking"),
-    "advice": _of("advise", "Advice"),
-    "disk": _of("host.disk.stats", "DiskStats"),
-    "probe": _of("probe", "ProbeReport"),
+    "prediction": _printed("prediction", predictions="predict:Prediction[]", **_REPLAYED),
+    "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
+    "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
+    "answer": _printed("answer", answer="report.study.answer:Answer"),
+    "comparison": _printed("comparison", "report.comparison.sets:SetComparison"),
+    "simulation": _printed("simulation", "device_models.simulation:Simulation"),
+    "probe": _printed("probe", "probe:ProbeReport"),
+    "disk": _printed("disk", "host.disk.stats:DiskStats"),
+    "power-cut": _printed("power-cut", "host.disk.faults:CutReport"),
+    "accuracy": _printed("accuracy", accuracy="validation:Accuracy"),
 }
+"""Name -> the schema: first of files, then of what commands print with ``--format json``."""

@@ -90,7 +90,7 @@ def _print_plan(one: studies.Study, skipped: Mapping[str, str], format: Format =
     words = [Text(one.question, Tone.HEADLINE), *source, Text(runs)]
     notes = [Text(f"Not run: {name}: {reason}", Tone.WARNING) for name, reason in skipped.items()]
     notes += [Text(note, Tone.QUIET) for note in one.notes]
-    show([*words, devices, placements, *notes], {"study": one.model_dump(mode="json")}, "study", format)
+    show([*words, devices, placements, *notes], {"study": one.model_dump(mode="json")}, "plan", format)
 
 
 @app.command()

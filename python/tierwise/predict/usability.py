@@ -41,6 +41,14 @@ class Remark(Record):
     """Whether the recording is of no use because of it."""
 
 
+class Verdict(Record):
+    """Usability in terms of JSON."""
+
+    usable: bool
+    reasons: list[str]
+    fixes: list[str]
+
+
 class Usability(Record):
     """What a recording is good for."""
 
@@ -64,7 +72,7 @@ class Usability(Record):
     @property
     def described(self) -> dict[str, Any]:
         """In terms of JSON."""
-        return {"usable": self.usable, "reasons": self.reasons, "fixes": self.fixes}
+        return Verdict(usable=self.usable, reasons=self.reasons, fixes=self.fixes).model_dump()
 
     @property
     def sentences(self) -> list[str]:
