@@ -15,6 +15,7 @@ pub mod profile;
 pub mod ram;
 pub mod random;
 mod request;
+mod section;
 pub mod ssd;
 mod state;
 pub mod volume;

@@ -7,7 +7,7 @@
 //! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.
 
 use crate::due::DueList;
-use crate::profile::{Section, SectionResult};
+use crate::section::{Section, SectionResult};
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES, Written};
 
 /// Parameters of [`Ram`].

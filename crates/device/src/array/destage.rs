@@ -8,11 +8,10 @@ use std::collections::VecDeque;
 
 use super::cache::WriteCache;
 use super::layout::Layout;
-use super::model::{Array, Event, Owner};
-use super::params::{ControllerParams, Level};
-use super::parity::Touched;
+use super::level::Level;
+use super::params::ControllerParams;
+use crate::Nanos;
 use crate::due::RESERVED;
-use crate::{Nanos, Op, Request};
 
 /// Share of the room above which the oldest are destaged.
 const DESTAGE_ABOVE: f64 = 0.5;
@@ -23,16 +22,16 @@ const MIRROR_LINE_SECTORS: u64 = 1024;
 /// The cache and what waits for it.
 #[derive(Debug)]
 pub(super) struct Destage {
-    cache: WriteCache,
-    protected: bool,
+    pub(super) cache: WriteCache,
+    pub(super) protected: bool,
     depth: usize,
     age_ns: Nanos,
     destage_above: u64,
     /// Writes that wait for room, in order of arrival.
-    blocked: VecDeque<u32>,
+    pub(super) blocked: VecDeque<u32>,
     /// Flushes, each with the number of the last write before it.
-    flushes: VecDeque<(u32, u64)>,
-    age_awaited: bool,
+    pub(super) flushes: VecDeque<(u32, u64)>,
+    pub(super) age_awaited: bool,
 }
 
 impl Destage {
@@ -55,7 +54,7 @@ impl Destage {
     }
 
     /// Takes the batch to destage now.
-    fn next_batch(&mut self, now: Nanos) -> Option<u32> {
+    pub(super) fn next_batch(&mut self, now: Nanos) -> Option<u32> {
         if self.cache.destaging() >= self.depth {
             return None;
         }
@@ -80,7 +79,7 @@ impl Destage {
     }
 
     /// Takes a flush whose writes are all on the members.
-    fn flushed(&mut self) -> Option<u32> {
+    pub(super) fn flushed(&mut self) -> Option<u32> {
         let &(host, last_write) = self.flushes.front()?;
         self.cache.has_destaged(last_write).then(|| {
             self.flushes.pop_front();
@@ -89,126 +88,12 @@ impl Destage {
     }
 
     /// When the oldest batch becomes old, unless that is awaited already.
-    fn await_age(&mut self) -> Option<Nanos> {
+    pub(super) fn await_age(&mut self) -> Option<Nanos> {
         if self.age_awaited || self.cache.destaging() >= self.depth {
             return None;
         }
         let oldest = self.cache.oldest_gathering()?;
         self.age_awaited = true;
         Some(self.cache.batch(oldest).born + self.age_ns)
-    }
-}
-
-impl Array {
-    /// Whether a write goes to the cache rather than through to the members.
-    pub(super) fn takes(&self, write: &Request) -> bool {
-        self.destage.as_ref().is_some_and(|destage| {
-            u64::from(write.sectors) <= destage.cache.room() && (destage.protected || !write.fua)
-        })
-    }
-
-    /// Whether a read finds everything in the write cache.
-    pub(super) fn is_cached(&self, read: &Request) -> bool {
-        self.destage
-            .as_ref()
-            .is_some_and(|destage| destage.cache.holds(read.sector, u64::from(read.sectors)))
-    }
-
-    pub(super) fn cache_write(&mut self, now: Nanos, host: u32) {
-        if let Some(destage) = &mut self.destage {
-            destage.blocked.push_back(host);
-        }
-        self.admit(now);
-        self.destage(now);
-    }
-
-    /// Takes writes into the cache while there is room, and reports them.
-    fn admit(&mut self, now: Nanos) {
-        while let Some(destage) = &mut self.destage {
-            let Some(&host) = destage.blocked.front() else {
-                return;
-            };
-            let request = self.hosts[host].request;
-            let sectors = u64::from(request.sectors);
-            if !destage.cache.has_room(request.sector, sectors) {
-                return;
-            }
-            destage.blocked.pop_front();
-            destage.cache.add(now, request.sector, sectors);
-            self.complete(now, host);
-        }
-    }
-
-    /// Gives the members what is to be destaged now.
-    fn destage(&mut self, now: Nanos) {
-        while let Some(batch) = self.destage.as_mut().and_then(|d| d.next_batch(now)) {
-            self.destage_batch(now, batch);
-        }
-        if let Some(at) = self.destage.as_mut().and_then(Destage::await_age) {
-            self.agenda.push(at.max(now), Event::Age);
-        }
-    }
-
-    fn destage_batch(&mut self, now: Nanos, batch: u32) {
-        let Some(destage) = &self.destage else {
-            return;
-        };
-        if self.layout.parity(0).is_some() {
-            let row = destage.cache.batch(batch).line;
-            self.write_row(now, Owner::Batch(batch), row);
-            return;
-        }
-        self.extents.clear();
-        for (start, end) in destage.cache.dirty(batch) {
-            self.layout.data(start, end - start, &mut self.extents);
-        }
-        let task = self.open_task(Owner::Batch(batch), 0);
-        self.send_writes(now, task, Op::Write, false);
-    }
-
-    /// Sets what is touched of the row of a batch.
-    pub(super) fn touch_dirty(&mut self, batch: u32) {
-        self.touched.fill(Touched::default());
-        let Some(destage) = &self.destage else {
-            return;
-        };
-        for (start, end) in destage.cache.dirty(batch) {
-            self.layout.pieces(start, end - start, |spot, sectors| {
-                self.touched[spot.column as usize].add(spot.offset, spot.offset + sectors);
-            });
-        }
-    }
-
-    /// A batch is on the members: its room is free, flushes may be done.
-    pub(super) fn batch_done(&mut self, now: Nanos, batch: u32) {
-        if let Some(destage) = &mut self.destage {
-            destage.cache.finish(batch);
-        }
-        self.admit(now);
-        while let Some(host) = self.destage.as_mut().and_then(Destage::flushed) {
-            self.flush_members(now, host);
-        }
-        self.destage(now);
-    }
-
-    /// Something may have become old.
-    pub(super) fn grow_old(&mut self, now: Nanos) {
-        if let Some(destage) = &mut self.destage {
-            destage.age_awaited = false;
-        }
-        self.destage(now);
-    }
-
-    /// A protected cache makes every write durable that it took. One that is not must be emptied first.
-    pub(super) fn flush(&mut self, now: Nanos, host: u32) {
-        match &mut self.destage {
-            Some(destage) if destage.protected => self.complete(now, host),
-            Some(destage) if !destage.cache.has_destaged(destage.cache.latest()) => {
-                let last_write = destage.cache.latest();
-                destage.flushes.push_back((host, last_write));
-                self.destage(now);
-            }
-            _ => self.flush_members(now, host),
-        }
     }
 }

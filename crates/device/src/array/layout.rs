@@ -4,8 +4,8 @@
 //! left-symmetric order of Lee and Katz (ASPLOS 1991): consecutive chunks lie on consecutive members.
 
 use super::extents::Extents;
-use super::params::Level;
-use super::parity::Touched;
+use super::level::Level;
+use super::touched::Touched;
 
 /// A fixed map between sectors of the array and sectors of members. A row is one chunk on every member; a lane is
 /// a member, or the members that hold the same.

@@ -1,5 +1,6 @@
 //! The members of an array and what is known of each: its next event, how much it has to do, where it was last.
 
+use super::member::Member;
 use super::params::ArrayParams;
 use super::tournament::Tournament;
 use crate::due::RESERVED;
@@ -21,7 +22,7 @@ pub(super) struct Members {
 
 impl Members {
     /// Coupled members have the same seed, so that their platters stand alike at any time.
-    pub(super) fn new(params: &ArrayParams, seed: u64) -> Self {
+    pub(super) fn new<M: Member>(params: &ArrayParams<M>, seed: u64) -> Self {
         let members = params.members as usize;
         let seed_of = |member: u64| {
             if params.coupled {
@@ -31,7 +32,9 @@ impl Members {
             }
         };
         Self {
-            devices: params.member.build_each((0..members as u64).map(seed_of)),
+            devices: (0..members as u64)
+                .map(|member| params.member.build(seed_of(member)))
+                .collect(),
             next: Tournament::new(members),
             busy: vec![0; members],
             position: vec![0; members],

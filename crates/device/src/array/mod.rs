@@ -11,17 +11,25 @@
 mod cache;
 mod destage;
 mod extents;
+mod health;
 mod layout;
+mod level;
+mod member;
 mod members;
 mod model;
 mod params;
 mod parity;
 mod preload;
 mod rebuild;
+mod rebuilding;
 mod runs;
 mod serve;
 mod slab;
+mod touched;
 mod tournament;
+mod write_back;
 
+pub use level::Level;
+pub use member::Member;
 pub use model::Array;
-pub use params::{ArrayParams, ControllerParams, Level, RebuildParams};
+pub use params::{ArrayParams, ControllerParams, RebuildParams};

@@ -2,12 +2,14 @@
 
 use super::destage::Destage;
 use super::extents::Extents;
+use super::health::Health;
 use super::layout::Layout;
+use super::member::Member;
 use super::members::Members;
 use super::params::{ArrayParams, ControllerParams};
-use super::parity::Touched;
-use super::rebuild::{Health, Rebuild};
+use super::rebuild::Rebuild;
 use super::slab::Slab;
+use super::touched::Touched;
 use crate::due::DueList;
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, RequestId, Written};
 
@@ -77,7 +79,7 @@ pub struct Array {
 impl Array {
     /// An array at rest with an empty cache. The seed is that of the members if they are coupled; else each has
     /// one of its own, made from it.
-    pub fn new(params: &ArrayParams, seed: u64) -> Self {
+    pub fn new<M: Member>(params: &ArrayParams<M>, seed: u64) -> Self {
         let layout = params.layout();
         Self {
             members: Members::new(params, seed),

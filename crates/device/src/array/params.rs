@@ -1,29 +1,19 @@
 //! Parameters of the array and how a profile gives them.
 
+use super::layout::Layout;
+use super::level::Level;
+use super::member::Member;
 use crate::Nanos;
-use crate::profile::{Library, Params, Problem, Profile, Section, SectionResult};
 use crate::ram::sector_ns;
+use crate::section::{Problem, Section, SectionResult};
 
 const MEMBERS_MAX: u64 = 1024;
 
-/// How data lies on the members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// Striped, without redundancy.
-    Raid0,
-    /// The same on every member.
-    Raid1,
-    /// Striped over pairs of members that hold the same.
-    Raid10,
-    /// Striped with one rotating chunk of parity a row.
-    Raid5,
-}
-
 /// Parameters of [`super::Array`].
 #[derive(Clone, Debug, PartialEq)]
-pub struct ArrayParams {
+pub struct ArrayParams<M> {
     /// What the members are.
-    pub member: Box<Profile>,
+    pub member: Box<M>,
     /// How many there are.
     pub members: u32,
     /// How data lies on them.
@@ -66,9 +56,8 @@ pub struct ControllerParams {
     pub destage_depth: u32,
 }
 
-impl ArrayParams {
-    pub(crate) fn parse(root: &mut Section<'_>, library: &Library) -> SectionResult<Self> {
-        let member = member(root, library)?;
+impl<M: Member> ArrayParams<M> {
+    pub(crate) fn parse(root: &mut Section<'_>, member: M) -> SectionResult<Self> {
         let level = match root.word("level", &["raid0", "raid1", "raid10", "raid5"])? {
             "raid0" => Level::Raid0,
             "raid1" => Level::Raid1,
@@ -125,9 +114,9 @@ impl ArrayParams {
         self.layout().capacity()
     }
 
-    pub(super) fn layout(&self) -> super::layout::Layout {
+    pub(super) fn layout(&self) -> Layout {
         let member_sectors = self.member.capacity_bytes() / 512;
-        super::layout::Layout::new(
+        Layout::new(
             self.level,
             u64::from(self.members),
             self.stripe_sectors,
@@ -140,32 +129,6 @@ impl ArrayParams {
         let controller = self.controller.dirty_sectors > 0 && !self.controller.protected;
         controller || self.member.write_cache()
     }
-
-    /// What the members cost together in a month, in US dollars.
-    pub fn members_usd_per_month(&self) -> Option<f64> {
-        let member = self.member.usd_per_month()?;
-        Some(member * f64::from(self.members))
-    }
-}
-
-fn member(root: &mut Section<'_>, library: &Library) -> SectionResult<Profile> {
-    let name = root.text("member")?;
-    let text = library.text("member", name)?;
-    let mut member = Profile::parse_with(text, name, &library.inside(name))
-        .map_err(|error| Problem::new(format!("member {error}"), error.fix))?;
-    if !root.has("member_write_cache") || root.flag("member_write_cache")? == member.write_cache() {
-        return Ok(member);
-    }
-    match member.params_mut() {
-        Params::Hdd(disk) if disk.write_cache => disk.write_cache = false,
-        _ => {
-            return Err(Problem::new(
-                "member_write_cache can only turn off the write cache of a disk",
-                "remove it or name another member",
-            ));
-        }
-    }
-    Ok(member)
 }
 
 fn members(root: &mut Section<'_>, level: Level) -> SectionResult<u32> {

@@ -1,4 +1,4 @@
-use super::super::params::Level;
+use super::super::level::Level;
 use super::*;
 
 const CHUNK: u64 = 128;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::flush::Flushes;
+use super::job::Job;
 use super::mechanics::{Arm, Mechanics};
 use super::params::{HddParams, OverheadParams};
 use super::queue::{Queue, Waiting};
@@ -12,26 +13,6 @@ use super::readahead::{Lookup, ReadCache};
 use super::writeback::WriteCache;
 use crate::due::{DueList, RESERVED};
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};
-
-/// What the mechanism is doing.
-#[derive(Clone, Debug)]
-pub(super) struct Job {
-    pub(super) end: Nanos,
-    pub(super) work: Work,
-    /// The sectors it moves between medium and buffer.
-    pub(super) sectors: Range<u64>,
-}
-
-/// For whom the mechanism works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Work {
-    /// A command from the queue.
-    Command,
-    /// The write cache.
-    WriteBack,
-    /// A flush that nothing else may overtake, with the cache written back.
-    Flush(RequestId),
-}
 
 /// The model of a hard disk.
 #[derive(Debug)]

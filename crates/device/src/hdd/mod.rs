@@ -10,8 +10,10 @@
 mod disk;
 mod fetched;
 mod flush;
+mod flush_service;
 mod geometry;
 mod import;
+mod job;
 mod mechanics;
 mod params;
 mod queue;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::seek::SeekCurve;
 use super::zones::ZoneParams;
 use crate::Nanos;
-use crate::profile::{Problem, Section, SectionResult};
+use crate::section::{Problem, Section, SectionResult};
 
 /// Parameters of [`super::Disk`].
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::Nanos;
-use crate::profile::{Problem, Section, SectionResult};
+use crate::section::{Problem, Section, SectionResult};
 
 /// A seek curve; times in microseconds, distances in cylinders.
 #[derive(Clone, Debug, PartialEq)]

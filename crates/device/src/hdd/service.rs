@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
-use super::disk::{Disk, Job, Work};
+use super::disk::Disk;
 use super::fetched::Fetched;
 use super::geometry::Place;
+use super::job::{Job, Work};
 use super::queue::Waiting;
 use super::readahead::Lookup;
 use crate::{Nanos, Request};

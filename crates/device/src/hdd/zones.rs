@@ -1,6 +1,6 @@
 //! Zones: cylinders with equally long tracks, and the sectors in them that hold no data.
 
-use crate::profile::{Problem, Section, SectionResult};
+use crate::section::{Problem, Section, SectionResult};
 
 const ZONES_MAX: usize = 256;
 

@@ -1,6 +1,8 @@
 //! What can be wrong with a profile.
 
-/// A profile that cannot be used. The message names the file, the key and what is allowed.
+use crate::section::Problem;
+
+/// A profile that cannot be used. The message names the file, the key and its value; the fix says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}: {message}")]
 pub struct ProfileError {
@@ -12,29 +14,12 @@ pub struct ProfileError {
     pub fix: String,
 }
 
-/// An error inside a section: message and fix; the file is added by [`crate::Profile::parse`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
-    pub(crate) message: String,
-    pub(crate) fix: String,
-}
-
-impl Problem {
-    pub(crate) fn new(message: impl Into<String>, fix: impl Into<String>) -> Self {
+impl ProfileError {
+    pub(crate) fn new(problem: Problem, file: &str) -> Self {
         Self {
-            message: message.into(),
-            fix: fix.into(),
-        }
-    }
-
-    pub(crate) fn in_file(self, file: &str) -> ProfileError {
-        ProfileError {
             file: file.to_owned(),
-            message: self.message,
-            fix: self.fix,
+            message: problem.message,
+            fix: problem.fix,
         }
     }
 }
-
-/// Result of reading a part of a profile.
-pub(crate) type SectionResult<T> = Result<T, Problem>;

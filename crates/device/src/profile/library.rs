@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::error::{Problem, SectionResult};
 use super::source;
+use crate::section::{Problem, SectionResult};
 
 /// Texts of profiles by name. Whoever reads files fills it; this crate reads none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

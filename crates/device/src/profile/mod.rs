@@ -3,22 +3,20 @@
 mod error;
 mod library;
 mod price;
-mod section;
 mod seeks;
 mod source;
 
 pub use error::ProfileError;
-pub(crate) use error::{Problem, SectionResult};
 pub use library::Library;
 pub use price::{Price, SERVICE_LIFE_MONTHS};
-pub(crate) use section::Section;
 pub use source::Source;
 
 use seeks::Seeks;
 
-use crate::array::{Array, ArrayParams};
+use crate::array::{Array, ArrayParams, Member};
 use crate::hdd::{Disk, HddParams};
 use crate::ram::{Ram, RamParams};
+use crate::section::{Problem, Section, SectionResult};
 use crate::ssd::{Ssd, SsdParams};
 use crate::volume::{Volume, VolumeParams};
 use crate::{Device, SECTOR_BYTES};
@@ -35,7 +33,7 @@ pub enum Params {
     /// A volume of a cloud.
     Volume(VolumeParams),
     /// Several devices as one.
-    Array(ArrayParams),
+    Array(ArrayParams<Profile>),
 }
 
 /// A device that can be built: validated parameters and where they come from.
@@ -65,7 +63,7 @@ impl Profile {
     /// # Errors
     /// As [`Profile::parse`], and names that are not in the library.
     pub fn parse_with(text: &str, file: &str, library: &Library) -> Result<Self, ProfileError> {
-        Self::read(text, file, library).map_err(|problem| problem.in_file(file))
+        Self::read(text, file, library).map_err(|problem| ProfileError::new(problem, file))
     }
 
     fn read(text: &str, file: &str, library: &Library) -> SectionResult<Self> {
@@ -77,10 +75,13 @@ impl Profile {
             "hdd" => Params::Hdd(Box::new(HddParams::parse(&mut root)?)),
             "ssd" => Params::Ssd(SsdParams::parse(&mut root)?),
             "volume" => Params::Volume(VolumeParams::parse(&mut root)?),
-            "array" => Params::Array(ArrayParams::parse(&mut root, library)?),
+            "array" => {
+                let member = read_member(&mut root, library)?;
+                Params::Array(ArrayParams::parse(&mut root, member)?)
+            }
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
-        let price = read_price(&mut root)?;
+        let price = Price::parse(&mut root)?;
         let endurance_tb_written = read_endurance(&mut root)?;
         root.section("source")?;
         root.finish()?;
@@ -107,16 +108,6 @@ impl Profile {
             Params::Volume(params) => Box::new(Volume::new(params.clone(), seed)),
             Params::Array(params) => Box::new(Array::new(params, seed)),
         }
-    }
-
-    /// Builds one model for each seed; what they have in common and never changes is held once.
-    pub(crate) fn build_each(&self, seeds: impl Iterator<Item = u64>) -> Vec<Box<dyn Device>> {
-        let Params::Hdd(params) = &self.params else {
-            return seeds.map(|seed| self.build(seed)).collect();
-        };
-        let seek_ns = self.seeks.of(params);
-        let disk = |seed| Box::new(Disk::sharing(params, seed, seek_ns.clone())) as Box<dyn Device>;
-        seeds.map(disk).collect()
     }
 
     /// `hdd`, `ssd`, `ram`, `volume` or `array`.
@@ -171,10 +162,6 @@ impl Profile {
         }
     }
 
-    pub(crate) fn params_mut(&mut self) -> &mut Params {
-        &mut self.params
-    }
-
     /// The parameters.
     pub fn params(&self) -> &Params {
         &self.params
@@ -197,7 +184,8 @@ impl Profile {
         let (iops, mb_per_s) = match &self.params {
             Params::Volume(params) => (params.iops, params.mb_per_s),
             Params::Array(params) if self.price == Price::default() => {
-                return params.members_usd_per_month();
+                let member = params.member.usd_per_month();
+                return member.map(|usd| usd * f64::from(params.members));
             }
             _ => (0.0, 0.0),
         };
@@ -232,12 +220,42 @@ fn read_endurance(root: &mut Section<'_>) -> SectionResult<Option<f64>> {
     present.then(|| root.number(KEY, 1.0..=1e9)).transpose()
 }
 
-fn read_price(root: &mut Section<'_>) -> SectionResult<Price> {
-    if !root.has("price") {
-        return Ok(Price::default());
+/// What an array needs to know of its members.
+impl Member for Profile {
+    fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes()
     }
-    let mut section = root.section("price")?;
-    let price = Price::parse(&mut section)?;
-    section.finish()?;
-    Ok(price)
+
+    fn write_cache(&self) -> bool {
+        self.write_cache()
+    }
+
+    fn is_rotating(&self) -> bool {
+        self.is_rotating()
+    }
+
+    fn build(&self, seed: u64) -> Box<dyn Device> {
+        self.build(seed)
+    }
+}
+
+/// The profile that an array names as its member.
+fn read_member(root: &mut Section<'_>, library: &Library) -> SectionResult<Profile> {
+    let name = root.text("member")?;
+    let text = library.text("member", name)?;
+    let mut member = Profile::parse_with(text, name, &library.inside(name))
+        .map_err(|error| Problem::new(format!("member {error}"), error.fix))?;
+    if !root.has("member_write_cache") || root.flag("member_write_cache")? == member.write_cache() {
+        return Ok(member);
+    }
+    match &mut member.params {
+        Params::Hdd(disk) if disk.write_cache => disk.write_cache = false,
+        _ => {
+            return Err(Problem::new(
+                "member_write_cache can only turn off the write cache of a disk",
+                "remove it or name another member",
+            ));
+        }
+    }
+    Ok(member)
 }

@@ -1,6 +1,6 @@
 //! What a device costs.
 
-use super::{Problem, Section, SectionResult};
+use crate::section::{Problem, Section, SectionResult};
 
 /// Months over which the price of a bought device is spread: five years, the usual term of its guarantee.
 pub const SERVICE_LIFE_MONTHS: f64 = 60.0;
@@ -27,7 +27,18 @@ pub struct Price {
 }
 
 impl Price {
-    pub(crate) fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
+    /// Reads the table `price`; without one, nothing about the price is known.
+    pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
+        if !root.has("price") {
+            return Ok(Self::default());
+        }
+        let mut section = root.section("price")?;
+        let price = Self::parse_table(&mut section)?;
+        section.finish()?;
+        Ok(price)
+    }
+
+    fn parse_table(section: &mut Section<'_>) -> SectionResult<Self> {
         let mut optional = |key| {
             section
                 .has(key)

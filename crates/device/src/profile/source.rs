@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use super::error::{Problem, SectionResult};
+use crate::section::{Problem, SectionResult};
 
 /// Where the numbers under one key come from.
 #[derive(Clone, Debug, PartialEq, Eq)]

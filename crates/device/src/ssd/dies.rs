@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::SsdParams;
+use super::params::SsdParams;
 use crate::{Nanos, Request};
 
 /// A die. What is queued runs without gaps from `busy_from` to `busy_until`.

@@ -8,9 +8,9 @@ use std::ops::Range;
 use super::buffer::Buffer;
 use super::dies::Dies;
 use super::ftl::{CleaningParams, Ftl};
+use super::params::SsdParams;
 use super::slc::Slc;
-use super::{SsdParams, Written};
-use crate::{Nanos, Precondition, Request, SECTOR_BYTES};
+use crate::{Nanos, Precondition, Request, SECTOR_BYTES, Written};
 
 /// The write stream of a device with a translation layer.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ impl Log {
     pub(super) fn new(params: &SsdParams, cleaning: &CleaningParams) -> Self {
         let unit_bytes = cleaning.mapping_sectors * SECTOR_BYTES;
         Self {
-            ftl: Ftl::new(params, cleaning),
+            ftl: Ftl::new(&params.flash(), cleaning),
             slc: params.slc.as_ref().map(|slc| Slc::new(slc, unit_bytes)),
             unit_sectors: cleaning.mapping_sectors,
-            page_units: cleaning.units_per_program(params),
+            page_units: cleaning.units_per_program(&params.flash()),
             erase_ns: cleaning.erase_ns,
             blocks_per_superblock: f64::from(params.dies() * params.planes),
             gathered_units: 0,
@@ -158,7 +158,7 @@ impl Log {
             Precondition::Sequential => self.ftl.fill(),
             Precondition::Random { active_share } => match &params.cleaning {
                 Some(cleaning) if active_share >= 1.0 => {
-                    self.ftl = params.worn.copy(params, cleaning);
+                    self.ftl = params.worn.copy(&params.flash(), cleaning);
                 }
                 _ => self.ftl.wear_in(active_share),
             },

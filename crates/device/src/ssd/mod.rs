@@ -8,6 +8,7 @@
 
 mod buffer;
 mod dies;
+mod flash;
 mod ftl;
 mod history;
 mod log;

@@ -1,11 +1,12 @@
 //! Parameters of the solid-state disk.
 
+use super::flash::Flash;
 use super::ftl::CleaningParams;
 use super::slc::SlcParams;
 use super::worn::Worn;
 use crate::Nanos;
-use crate::profile::{Problem, Section, SectionResult};
 use crate::ram::sector_ns;
+use crate::section::{Problem, Section, SectionResult};
 
 /// Most kinds of page that a profile may time apart: four bits a cell.
 const MOST_PAGE_TYPES: usize = 4;
@@ -103,12 +104,20 @@ impl SsdParams {
             ));
         }
         match &self.cleaning {
-            Some(cleaning) => cleaning.validate(self),
+            Some(cleaning) => cleaning.validate(&self.flash()),
             None if self.slc.is_some() => Err(Problem::new(
                 "slc_cache needs a translation layer, and there is no table cleaning",
                 "add the table cleaning, or remove slc_cache",
             )),
             None => Ok(()),
+        }
+    }
+
+    pub(super) fn flash(&self) -> Flash {
+        Flash {
+            capacity_bytes: self.capacity_bytes,
+            dies: self.dies(),
+            die_stripe_sectors: self.die_stripe_sectors(),
         }
     }
 

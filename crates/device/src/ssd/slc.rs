@@ -1,7 +1,7 @@
 //! Flash used with one bit a cell for what arrives: fast until it is full; folded into the rest when idle.
 
 use crate::Nanos;
-use crate::profile::{Problem, Section, SectionResult};
+use crate::section::{Problem, Section, SectionResult};
 
 /// How a device uses flash with one bit a cell.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! Latency that varies: a log-normal distribution, given by its median and its 99th percentile.
 
 use crate::Nanos;
-use crate::profile::{Section, SectionResult};
+use crate::section::{Section, SectionResult};
 
 /// Equally likely values that stand for the distribution. The rarest of them is its 99.99th percentile.
 const VALUES: usize = 4096;

@@ -1,6 +1,6 @@
 //! What a volume of a given size may do: limits that follow its size, and what was provisioned within them.
 
-use crate::profile::{Problem, Section, SectionResult};
+use crate::section::{Problem, Section, SectionResult};
 
 const MOST: f64 = 1e9;
 

@@ -2,8 +2,8 @@
 
 use super::latency::LatencyParams;
 use super::limits;
-use crate::profile::{Problem, Section, SectionResult};
 use crate::ram::sector_ns;
+use crate::section::{Problem, Section, SectionResult};
 use crate::{Nanos, SECTOR_BYTES};
 
 const GIB_BYTES: u64 = 1 << 30;

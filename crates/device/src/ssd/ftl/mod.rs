@@ -18,7 +18,7 @@ use std::ops::Range;
 pub use amplification::uniform_write_amplification;
 pub use params::CleaningParams;
 
-use super::SsdParams;
+use super::flash::Flash;
 use crate::SECTOR_BYTES;
 use blocks::Blocks;
 use sample::Sample;
@@ -60,10 +60,10 @@ pub(super) struct Ftl {
 
 impl Ftl {
     /// An empty device.
-    pub(super) fn new(ssd: &SsdParams, cleaning: &CleaningParams) -> Self {
-        let all = ssd.capacity_bytes / (cleaning.mapping_sectors * SECTOR_BYTES);
+    pub(super) fn new(flash: &Flash, cleaning: &CleaningParams) -> Self {
+        let all = flash.capacity_bytes / (cleaning.mapping_sectors * SECTOR_BYTES);
         let sample = Sample::of(all);
-        let superblock = cleaning.superblock_units(ssd);
+        let superblock = cleaning.superblock_units(flash);
         let block_units =
             (superblock / sample.units_per_tracked()).max(LEAST_SAMPLED_UNITS.min(superblock));
         let points = 1 + usize::from(cleaning.separate_moves);

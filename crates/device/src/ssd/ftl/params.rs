@@ -1,7 +1,7 @@
 //! Parameters of the translation layer.
 
-use crate::profile::{Problem, Section, SectionResult};
-use crate::ssd::SsdParams;
+use crate::section::{Problem, Section, SectionResult};
+use crate::ssd::flash::Flash;
 use crate::{Nanos, SECTOR_BYTES};
 
 /// Fewest superblocks for which choosing among them means anything.
@@ -40,8 +40,8 @@ impl CleaningParams {
         Ok(Some(params))
     }
 
-    pub(crate) fn validate(&self, ssd: &SsdParams) -> SectionResult<()> {
-        let (mapping, stripe) = (self.mapping_sectors / 2, ssd.die_stripe_sectors() / 2);
+    pub(crate) fn validate(&self, flash: &Flash) -> SectionResult<()> {
+        let (mapping, stripe) = (self.mapping_sectors / 2, flash.die_stripe_sectors / 2);
         if !stripe.is_multiple_of(mapping) {
             return Err(Problem::new(
                 format!(
@@ -50,8 +50,8 @@ impl CleaningParams {
                 "give a mapping unit of which whole ones fit a page of every plane",
             ));
         }
-        let superblock_bytes = self.superblock_units(ssd) * self.mapping_sectors * SECTOR_BYTES;
-        let superblocks = ssd.capacity_bytes / superblock_bytes;
+        let superblock_bytes = self.superblock_units(flash) * self.mapping_sectors * SECTOR_BYTES;
+        let superblocks = flash.capacity_bytes / superblock_bytes;
         if superblocks < FEWEST_SUPERBLOCKS {
             return Err(Problem::new(
                 format!(
@@ -66,12 +66,12 @@ impl CleaningParams {
     }
 
     /// Mapping units that one program of a die takes.
-    pub(crate) fn units_per_program(&self, ssd: &SsdParams) -> u64 {
-        ssd.die_stripe_sectors() / self.mapping_sectors
+    pub(crate) fn units_per_program(&self, flash: &Flash) -> u64 {
+        flash.die_stripe_sectors / self.mapping_sectors
     }
 
     /// Mapping units of a superblock: one block of every die and plane, written and erased as one.
-    pub(crate) fn superblock_units(&self, ssd: &SsdParams) -> u64 {
-        self.units_per_program(ssd) * self.pages_per_block * u64::from(ssd.dies())
+    pub(crate) fn superblock_units(&self, flash: &Flash) -> u64 {
+        self.units_per_program(flash) * self.pages_per_block * u64::from(flash.dies)
     }
 }

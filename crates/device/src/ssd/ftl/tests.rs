@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::{CleaningParams, Ftl, NOTHING};
 use crate::profile::{Params, Profile};
-use crate::ssd::SsdParams;
+use crate::ssd::flash::Flash;
 
 /// 1,000 units in superblocks of 8, of a device in which nothing else matters.
-fn params(separate_moves: bool) -> (SsdParams, CleaningParams) {
+fn params(separate_moves: bool) -> (Flash, CleaningParams) {
     let text = format!(
         "kind = \"ssd\"\nsummary = \"test\"\ncapacity_mb = 4\nchannels = 2\nstripe_kib = 4\nread_us = 0\nprogram_us = 0\n\
          read_overhead_us = 0\nwrite_overhead_us = 0\nflush_us = 0\nlink_mb_per_s = 0\nwrite_cache_kib = 0\n\
@@ -34,7 +34,7 @@ fn params(separate_moves: bool) -> (SsdParams, CleaningParams) {
         .params()
     {
         Params::Ssd(params) => (
-            params.clone(),
+            params.flash(),
             params.cleaning.clone().expect("a translation layer"),
         ),
         _ => unreachable!("the profile is of an SSD"),
@@ -69,8 +69,8 @@ proptest! {
         worn in any::<bool>(),
         steps in prop::collection::vec((0..8_u8, 0..1000_u64, 1..100_u64), 1..300),
     ) {
-        let (ssd, cleaning) = params(separate);
-        let mut ftl = Ftl::new(&ssd, &cleaning);
+        let (flash, cleaning) = params(separate);
+        let mut ftl = Ftl::new(&flash, &cleaning);
         if worn {
             ftl.wear_in(0.5);
         }

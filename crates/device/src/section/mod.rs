@@ -1,13 +1,15 @@
 //! Typed, range-checked reading of one TOML table.
 
 mod lists;
+mod problem;
+
+pub(crate) use problem::{Problem, SectionResult};
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use toml::{Table, Value};
 
-use super::error::{Problem, SectionResult};
 use crate::Nanos;
 
 /// One table of a profile. Remembers which keys were asked for, so that the rest can be refused.

@@ -1,0 +1,80 @@
+//! The steps of a rebuild: reads from the members that are left, writes to the replacement.
+
+use super::model::{Array, Event, Owner};
+use super::rebuild::STEP_SECTORS;
+use crate::{Nanos, Op};
+
+impl Array {
+    /// Rebuilding begins with the first request, since before it time has no meaning.
+    pub(super) fn host_comes(&mut self, now: Nanos) {
+        if let Some(rebuild) = &mut self.rebuild {
+            rebuild.host_came = true;
+            if !rebuild.begun {
+                rebuild.begun = true;
+                self.agenda.push(now, Event::Rebuild);
+            }
+        }
+    }
+
+    /// Reads what the next step needs.
+    pub(super) fn rebuild_step(&mut self, now: Nanos) {
+        let (Some(rebuild), Some(failed)) = (&mut self.rebuild, self.health.failed) else {
+            return;
+        };
+        rebuild.step_began = now;
+        rebuild.host_came = self.hosts.len() > 0;
+        let start = rebuild.next;
+        rebuild.next = (start + STEP_SECTORS).min(self.layout.member_sectors());
+        self.extents.clear();
+        if self.layout.copies() > 1 {
+            let lane = failed / self.layout.copies();
+            self.extents.add(lane, start, rebuild.next);
+        } else {
+            (0..self.layout.members())
+                .filter(|&member| member != failed)
+                .for_each(|member| self.extents.add(member, start, rebuild.next));
+        }
+        let task = self.open_task(Owner::Rebuild, start);
+        self.tasks[task].writes_follow = true;
+        self.send_reads(now, task);
+    }
+
+    /// Writes to the replacement what was worked out from the rest.
+    pub(super) fn rebuild_write(&mut self, now: Nanos, task: u32) {
+        let start = self.tasks[task].row;
+        let end = (start + STEP_SECTORS).min(self.layout.member_sectors());
+        if let (Some(rebuild), Some(failed)) = (&mut self.rebuild, self.health.failed) {
+            rebuild.writing += 1;
+            rebuild.waits = rebuild.writing > 1;
+            self.send(now, task, failed, Op::Write, start..end, false);
+        }
+        self.rebuild_on(now);
+    }
+
+    /// Ends a step that began at `start`.
+    pub(super) fn rebuild_written(&mut self, now: Nanos, start: u64) {
+        let sectors = self.layout.member_sectors();
+        self.health.rebuilt = (start + STEP_SECTORS).min(sectors);
+        if self.health.rebuilt == sectors {
+            self.health.failed = None;
+            self.rebuild = None;
+        } else if let Some(rebuild) = &mut self.rebuild {
+            rebuild.writing -= 1;
+            if std::mem::take(&mut rebuild.waits) {
+                self.rebuild_on(now);
+            }
+        }
+    }
+
+    /// Lets the next step begin when the rate allows it, unless it waits for a write.
+    fn rebuild_on(&mut self, now: Nanos) {
+        let busy = self.hosts.len() > 0;
+        if let Some(rebuild) = &self.rebuild
+            && !rebuild.waits
+            && rebuild.next < self.layout.member_sectors()
+        {
+            let next = now.max(rebuild.next_step(busy));
+            self.agenda.push(next, Event::Rebuild);
+        }
+    }
+}
