@@ -1,16 +1,80 @@
-//! Device models on virtual time: no clock, no input or output, no threads, no randomness but a seed.
+//! Models of storage devices on virtual time: hard disks, solid-state disks, memory, cloud volumes and arrays.
 //!
-//! A [`Device`] is driven by whoever owns time. The simulator drives it on virtual time; the live disk
-//! drives it on the monotonic clock. A disk that reorders its queue cannot know a completion time when a
-//! request arrives, so the interface is event-driven rather than a function from request to duration.
+//! The crate has no clock, does no input or output, starts no thread, and takes randomness from a seed alone. The
+//! same profile, seed and requests give the same completion times, to the nanosecond.
 //!
-//! A [`Profile`] holds the parameters of one device, read from TOML, and builds the model.
+//! - A [`Profile`] holds the parameters of one device, read from TOML. Every number in it names its source.
+//! - [`Profile::build`] makes a [`Device`] of it. Whoever owns time drives the device: it gives requests in and
+//!   asks for the next event. A disk that reorders its queue cannot know a completion time when a request arrives,
+//!   so the interface is event-driven rather than a function from request to duration.
+//! - A [`Driver`] is the smallest owner of time, on virtual time.
+//!
+//! | module | models | left out |
+//! |---|---|---|
+//! | [`hdd`] | zones, seeks, rotation, segmented cache, command queue, flush | reallocation, shingled recording, errors |
+//! | [`ssd`] | dies, channels, page map with greedy cleaning, fast flash, write cache | wear levelling, thermal limits |
+//! | [`ram`] | fixed latency and a shared link | memory channels, refresh |
+//! | [`volume`] | log-normal latency, limits and credits of a cloud volume | limits of the instance, other tenants |
+//! | [`array`] | RAID 0, 1, 10 and 5, controller with a write cache, rebuild | scrubbing, a second failure |
+//!
+//! # Example
+//!
+//! Build a device from the text of a profile, submit requests and read their latencies:
+//!
+//! ```
+//! use tierwise_device::{Driver, Nanos, Op, Profile, ProfileError, Request};
+//!
+//! let text = r#"
+//!     kind = "ssd"
+//!     summary = "four dies behind SATA, without a translation layer"
+//!     capacity_mb = 1_000
+//!     channels = 4
+//!     stripe_kib = 4
+//!     read_us = 50
+//!     program_us = 600
+//!     read_overhead_us = 20
+//!     write_overhead_us = 15
+//!     flush_us = 10
+//!     link_mb_per_s = 500
+//!     write_cache_kib = 1024
+//!     power_loss_protection = true
+//!
+//!     [source]
+//!     capacity_mb = "made for this example"
+//!     channels = "made for this example"
+//!     stripe_kib = "made for this example"
+//!     read_us = "made for this example"
+//!     program_us = "made for this example"
+//!     read_overhead_us = "made for this example"
+//!     write_overhead_us = "made for this example"
+//!     flush_us = "made for this example"
+//!     link_mb_per_s = "made for this example"
+//!     write_cache_kib = "made for this example"
+//! "#;
+//! let profile = Profile::parse(text, "example-ssd.toml")?;
+//! let mut driver = Driver::new(profile.build(1));
+//!
+//! // One read of 4 KiB at a time: 20 us of command, 50 us of flash, 8.192 us on the link.
+//! let read = |sector| Request { op: Op::Read, sector, sectors: 8, fua: false };
+//! assert_eq!(driver.serve(read(0)), 78_192);
+//!
+//! // Two reads at the same time of the same die: the second waits 50 us for the first.
+//! let submitted = driver.now();
+//! driver.submit(read(0));
+//! driver.submit(read(4 * 8));
+//! let done = driver.run_until_idle();
+//! let latencies: Vec<Nanos> = done.iter().map(|done| done.at - submitted).collect();
+//! assert_eq!(latencies, [78_192, 128_192]);
+//! # Ok::<(), ProfileError>(())
+//! ```
 
 pub mod array;
 pub mod conformance;
 mod driver;
 mod due;
+mod forward;
 pub mod hdd;
+mod problem;
 pub mod profile;
 pub mod ram;
 pub mod random;
@@ -21,19 +85,43 @@ mod state;
 pub mod volume;
 
 pub use driver::Driver;
+pub use problem::ParamsError;
 pub use profile::{Library, Params, Price, Profile, ProfileError, Source};
 pub use request::{Completion, Nanos, Op, Request, RequestId, SECTOR_BYTES};
 pub use state::{Precondition, Written};
 
 /// Something with a service time.
 ///
-/// All times are absolute nanoseconds of one clock that never runs backwards; its origin is the caller's.
-/// Calls must have non-decreasing `now`.
+/// All times are absolute nanoseconds of one clock; its origin is the caller's.
+///
+/// # Contract
+///
+/// Every model of this crate keeps these rules. [`conformance`] checks most of them for any implementation, and
+/// `tests/contract.rs` the rest for those of this crate.
+///
+/// - **Completion.** Each submit has exactly one [`Completion`]. It comes out of a later call of
+///   [`Device::advance`], not before that call's `now`; its time is no earlier than the submit. Completions of one
+///   call are in order of time.
+/// - **Order of calls.** While [`Device::next_event`] lies before `now`, the caller advances before it submits. A
+///   model that is behind may give times as if the request had come at that earlier event.
+/// - **Lateness.** When a caller advances late has no influence on the times that it gets.
+/// - **Time backwards.** A call with a `now` before that of an earlier call is taken as one at the latest time so
+///   far. Times must stay below 2⁵⁵ ns (417 days).
+/// - **Ids** are the caller's and mean nothing to a model. Requests with the same id complete one by one; the
+///   caller cannot tell which is which.
+/// - **Out of range.** No request is refused. A range that runs past the end is moved back to end with the last
+///   sector, and one longer than the device becomes the whole device: [`Request::fitted`].
+/// - **Zero length.** A read, write or discard of no sectors touches no sector. It takes the handling of a command;
+///   on a volume it counts as one I/O.
+/// - **Flush** has no address: sector and length are ignored. `fua` means something for a write only.
+/// - **Memory.** A model reserves memory for 1,024 outstanding requests and allocates in none of these calls until
+///   there are more, or a cache is fuller, than ever before.
 pub trait Device: Send {
-    /// Accepts a request. It completes in a later call of [`Device::advance`], never in this one.
+    /// Accepts a request at `now`, in nanoseconds. It completes in a later call of [`Device::advance`], never in
+    /// this one.
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request);
 
-    /// The time at which something will happen inside, or `None` while the device is idle.
+    /// The time at which something will happen inside, in nanoseconds, or `None` while the device is idle.
     fn next_event(&self) -> Option<Nanos>;
 
     /// Lets everything happen that is due at or before `now` and appends what completed, in order of time.

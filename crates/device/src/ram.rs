@@ -6,8 +6,12 @@
 //! Models: latency by operation, one link shared by all requests in order of arrival.
 //! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.
 
+use std::ops::RangeInclusive;
+
 use crate::due::DueList;
-use crate::section::{Section, SectionResult};
+use crate::forward::Forward;
+use crate::problem::{ParamsError, SectionResult, require};
+use crate::section::Section;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, SECTOR_BYTES, Written};
 
 /// Parameters of [`Ram`].
@@ -27,15 +31,34 @@ pub struct RamParams {
 
 impl RamParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
-        Ok(Self {
+        let params = Self {
             capacity_bytes: root.capacity("capacity_mb")?,
             read_latency_ns: root.micros("read_latency_us", 0.0..=1e6)?,
             write_latency_ns: root.micros("write_latency_us", 0.0..=1e6)?,
             flush_latency_ns: root.micros("flush_latency_us", 0.0..=1e6)?,
             sector_ns: sector_ns(root.number("link_mb_per_s", 0.0..=1e6)?),
-        })
+        };
+        params.check()?;
+        Ok(params)
+    }
+
+    fn check(&self) -> SectionResult<()> {
+        require("capacity_bytes", self.capacity_bytes, CAPACITY_BYTES)?;
+        require("read_latency_ns", self.read_latency_ns, TIME_NS)?;
+        require("write_latency_ns", self.write_latency_ns, TIME_NS)?;
+        require("flush_latency_ns", self.flush_latency_ns, TIME_NS)?;
+        require("sector_ns", self.sector_ns, SECTOR_NS)
     }
 }
+
+/// Sizes that a device may have, in bytes: from a sector to 2⁶⁰.
+pub(crate) const CAPACITY_BYTES: RangeInclusive<u64> = SECTOR_BYTES..=1 << 60;
+
+/// Times that a part of a command may take, in nanoseconds: up to 1,000 s.
+pub(crate) const TIME_NS: RangeInclusive<Nanos> = 0..=1_000_000_000_000;
+
+/// Times that a link may take for a sector, in nanoseconds: up to 1 s.
+pub(crate) const SECTOR_NS: RangeInclusive<f64> = 0.0..=1e9;
 
 /// Nanoseconds a sector takes at a bandwidth of 10^6 bytes per second; 0 means no limit.
 pub(crate) fn sector_ns(mb_per_s: f64) -> f64 {
@@ -51,16 +74,27 @@ pub(crate) fn sector_ns(mb_per_s: f64) -> f64 {
 pub struct Ram {
     params: RamParams,
     link_free: Nanos,
+    time: Forward,
     due: DueList,
     written: Written,
 }
 
 impl Ram {
     /// A device with an idle link.
-    pub fn new(params: RamParams) -> Self {
+    ///
+    /// # Errors
+    /// A size below one sector, a time per sector that is not a number from 0 to 10⁹ ns, a latency above 1,000 s.
+    pub fn new(params: RamParams) -> Result<Self, ParamsError> {
+        params.check()?;
+        Ok(Self::of(params))
+    }
+
+    /// As [`Ram::new`], for parameters that were checked.
+    pub(crate) fn of(params: RamParams) -> Self {
         Self {
             params,
             link_free: 0,
+            time: Forward::default(),
             due: DueList::new(),
             written: Written::default(),
         }
@@ -75,6 +109,8 @@ impl Ram {
 
 impl Device for Ram {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        let now = self.time.to(now);
+        let request = request.fitted(self.capacity_sectors());
         self.written.host_sectors += request.written_sectors();
         self.written.medium_sectors += request.written_sectors();
         let at = match request.op {
@@ -91,7 +127,7 @@ impl Device for Ram {
     }
 
     fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
-        self.due.drain(now, completions);
+        self.due.drain(self.time.to(now), completions);
     }
 
     fn capacity_sectors(&self) -> u64 {

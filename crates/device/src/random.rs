@@ -10,7 +10,7 @@ pub fn mix(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// SplitMix64: good bits from any seed.
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014): good bits from any seed.
 #[derive(Clone, Debug)]
 pub struct SplitMix(u64);
 
@@ -27,14 +27,14 @@ impl SplitMix {
         mix(self.0)
     }
 
-    /// The next number, scaled to lie below `end`, which is above 0.
+    /// The next number, scaled to lie below `end` by multiplication; 0 if `end` is 0.
     #[inline]
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.draw()) * end as u128) >> 64) as usize
     }
 }
 
-/// Marsaglia's xorshift: less good, and faster. A state of 0 gives nothing else.
+/// Marsaglia's xorshift (Journal of Statistical Software 8(14), 2003): less good, and faster. A state of 0 gives nothing else.
 #[derive(Clone, Debug)]
 pub(crate) struct Xorshift(pub(crate) u64);
 

@@ -36,6 +36,21 @@ pub struct Request {
 }
 
 impl Request {
+    /// The request that a device of `capacity` sectors serves in place of this one. A range that runs past the
+    /// end is moved back so that it ends with the last sector; one longer than the device becomes the whole device.
+    #[inline]
+    pub fn fitted(mut self, capacity: u64) -> Self {
+        let sectors = u64::from(self.sectors);
+        if sectors > capacity {
+            // Fits, because it is less than a length of 32 bits.
+            self.sectors = capacity as u32;
+            self.sector = 0;
+        } else if self.sector > capacity - sectors {
+            self.sector = capacity - sectors;
+        }
+        self
+    }
+
     /// Sectors that it writes.
     pub fn written_sectors(&self) -> u64 {
         if self.op == Op::Write {

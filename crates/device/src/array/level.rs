@@ -12,3 +12,14 @@ pub enum Level {
     /// Striped with one rotating chunk of parity a row.
     Raid5,
 }
+
+impl Level {
+    /// Fewest members that such an array can have.
+    pub(super) fn least_members(self) -> u32 {
+        match self {
+            Self::Raid0 | Self::Raid1 => 2,
+            Self::Raid5 => 3,
+            Self::Raid10 => 4,
+        }
+    }
+}

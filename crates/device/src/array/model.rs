@@ -11,6 +11,8 @@ use super::rebuild::Rebuild;
 use super::slab::Slab;
 use super::touched::Touched;
 use crate::due::DueList;
+use crate::forward::Forward;
+use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Precondition, Request, RequestId, Written};
 
 /// A request of the host that is not completed.
@@ -74,12 +76,23 @@ pub struct Array {
     controller: ControllerParams,
     link_free: Nanos,
     host_sectors: u64,
+    time: Forward,
 }
 
 impl Array {
     /// An array at rest with an empty cache. The seed is that of the members if they are coupled; else each has
     /// one of its own, made from it.
-    pub fn new<M: Member>(params: &ArrayParams<M>, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// A field of the parameters that is out of its range; fields that contradict each other, such as a failed
+    /// member of RAID 0.
+    pub fn new<M: Member>(params: &ArrayParams<M>, seed: u64) -> Result<Self, ParamsError> {
+        params.check()?;
+        Ok(Self::of(params, seed))
+    }
+
+    /// As [`Array::new`], for parameters that were checked.
+    pub(crate) fn of<M: Member>(params: &ArrayParams<M>, seed: u64) -> Self {
         let layout = params.layout();
         Self {
             members: Members::new(params, seed),
@@ -94,6 +107,7 @@ impl Array {
             controller: params.controller.clone(),
             link_free: 0,
             host_sectors: 0,
+            time: Forward::default(),
             layout,
         }
     }
@@ -124,6 +138,8 @@ impl Array {
 
 impl Device for Array {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        let now = self.time.to(now);
+        let request = request.fitted(self.layout.capacity());
         self.host_comes(now);
         let handled = now + self.controller.overhead_ns;
         let linked = match request.op {
@@ -158,6 +174,7 @@ impl Device for Array {
     }
 
     fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        let now = self.time.to(now);
         loop {
             let own = self.agenda.next().filter(|&at| at <= now);
             let members = self.members.next_event().filter(|&at| at <= now);
@@ -183,7 +200,7 @@ impl Device for Array {
     }
 
     fn preload(&mut self, request: &Request) {
-        self.preload_members(request);
+        self.preload_members(&request.fitted(self.layout.capacity()));
     }
 
     fn written(&self) -> Written {

@@ -4,10 +4,11 @@ use super::layout::Layout;
 use super::level::Level;
 use super::member::Member;
 use crate::Nanos;
-use crate::ram::sector_ns;
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult, require};
+use crate::ram::{CAPACITY_BYTES, SECTOR_NS, TIME_NS, sector_ns};
+use crate::section::Section;
 
-const MEMBERS_MAX: u64 = 1024;
+const MEMBERS_MAX: u32 = 1024;
 
 /// Parameters of [`super::Array`].
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +82,24 @@ impl<M: Member> ArrayParams<M> {
         Ok(params)
     }
 
-    fn check(&self) -> SectionResult<()> {
+    pub(super) fn check(&self) -> SectionResult<()> {
+        require(
+            "members",
+            self.members,
+            self.level.least_members()..=MEMBERS_MAX,
+        )?;
+        require_pairs(self.level, self.members)?;
+        require("stripe_sectors", self.stripe_sectors, 1..=1 << 21)?;
+        require(
+            "member.capacity_bytes",
+            self.member.capacity_bytes(),
+            CAPACITY_BYTES,
+        )?;
+        if let Some(rebuild) = &self.rebuild {
+            require("rebuild.sector_ns", rebuild.sector_ns, SECTOR_NS)?;
+            require("rebuild.priority", rebuild.priority, 0.001..=1.0)?;
+        }
+        self.controller.check()?;
         if self.stripe_sectors * 512 > self.member.capacity_bytes() {
             return Err(Problem::new(
                 "stripe_kib is larger than a member",
@@ -131,20 +149,47 @@ impl<M: Member> ArrayParams<M> {
     }
 }
 
+impl ControllerParams {
+    fn check(&self) -> SectionResult<()> {
+        require("controller.overhead_ns", self.overhead_ns, TIME_NS)?;
+        require("controller.sector_ns", self.sector_ns, SECTOR_NS)?;
+        require("controller.dirty_sectors", self.dirty_sectors, 0..=1 << 32)?;
+        require(
+            "controller.destage_after_ns",
+            self.destage_after_ns,
+            TIME_NS,
+        )?;
+        let least_depth = u32::from(self.dirty_sectors > 0);
+        require(
+            "controller.destage_depth",
+            self.destage_depth,
+            least_depth..=4096,
+        )?;
+        if self.protected && self.dirty_sectors == 0 {
+            return Err(Problem::new(
+                "controller.protected = true protects nothing: no cache or no share of it for writes",
+                "give cache_mib and write_share above 0, or protected = false",
+            ));
+        }
+        Ok(())
+    }
+}
+
 fn members(root: &mut Section<'_>, level: Level) -> SectionResult<u32> {
-    let least = match level {
-        Level::Raid0 | Level::Raid1 => 2,
-        Level::Raid5 => 3,
-        Level::Raid10 => 4,
-    };
-    let members = root.integer("members", least..=MEMBERS_MAX)?;
+    let range = u64::from(level.least_members())..=u64::from(MEMBERS_MAX);
+    let members = root.integer("members", range)? as u32;
+    require_pairs(level, members)?;
+    Ok(members)
+}
+
+fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
     if level == Level::Raid10 && members % 2 != 0 {
         return Err(Problem::new(
             format!("members = {members} cannot be paired"),
             "give an even number for raid10",
         ));
     }
-    Ok(members as u32)
+    Ok(())
 }
 
 fn rebuild(root: &mut Section<'_>) -> SectionResult<Option<RebuildParams>> {
@@ -172,11 +217,6 @@ fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
         destage_depth: section.integer_or("destage_depth", 32, 1..=4096)? as u32,
     };
     section.finish()?;
-    if params.protected && params.dirty_sectors == 0 {
-        return Err(Problem::new(
-            "controller.protected = true protects nothing: no cache or no share of it for writes",
-            "give cache_mib and write_share above 0, or protected = false",
-        ));
-    }
+    params.check()?;
     Ok(params)
 }

@@ -12,6 +12,8 @@ use super::queue::{Queue, Waiting};
 use super::readahead::{Lookup, ReadCache};
 use super::writeback::WriteCache;
 use crate::due::{DueList, RESERVED};
+use crate::forward::Forward;
+use crate::problem::ParamsError;
 use crate::{Completion, Device, Nanos, Op, Request, RequestId, Written, random};
 
 /// The model of a hard disk.
@@ -38,16 +40,21 @@ pub struct Disk {
     pub(super) wrote_back: bool,
     pub(super) bus_free: Nanos,
     pub(super) due: DueList,
+    time: Forward,
     pub(super) written: Written,
 }
 
 impl Disk {
     /// A disk at rest with empty caches; the seed sets the platter's angle at time 0.
-    pub fn new(params: &HddParams, seed: u64) -> Self {
-        Self::sharing(params, seed, params.seek_ns())
+    ///
+    /// # Errors
+    /// A field of the parameters that is out of its range; zones that overlap or hold no data.
+    pub fn new(params: &HddParams, seed: u64) -> Result<Self, ParamsError> {
+        params.check()?;
+        Ok(Self::sharing(params, seed, params.seek_ns()))
     }
 
-    /// As [`Disk::new`], with the table of [`HddParams::seek_ns`], which other disks use too.
+    /// As [`Disk::new`], for parameters that were checked, with the table of [`HddParams::seek_ns`], which other disks use too.
     pub(crate) fn sharing(params: &HddParams, seed: u64, seek_ns: Arc<[u32]>) -> Self {
         Self {
             mechanics: Mechanics::new(params, random::mix(seed), seek_ns),
@@ -67,12 +74,16 @@ impl Disk {
             wrote_back: false,
             bus_free: 0,
             due: DueList::new(),
+            time: Forward::default(),
             written: Written::default(),
         }
     }
 
     pub(super) fn take(&mut self, now: Nanos, id: RequestId, request: Request) {
         match request.op {
+            Op::Read | Op::Write if request.sectors == 0 => {
+                self.due.push(now + self.overhead.flush_ns, id);
+            }
             Op::Read => self.read(now, id, request),
             Op::Write => self.write(now, id, request),
             Op::Flush => self.flush(now, id),
@@ -206,6 +217,8 @@ impl Disk {
 
 impl Device for Disk {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        let now = self.time.to(now);
+        let request = request.fitted(self.capacity_sectors());
         self.written.host_sectors += request.written_sectors();
         if self.flushes.holds_back() {
             self.flushes.held.push_back((id, request));
@@ -224,6 +237,7 @@ impl Device for Disk {
     }
 
     fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
+        let now = self.time.to(now);
         while let Some(event) = self.next_event().filter(|&event| event <= now) {
             match self.job.take_if(|job| job.end == event) {
                 Some(job) => self.finish(&job),

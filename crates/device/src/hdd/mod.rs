@@ -4,9 +4,12 @@
 //! settling before writes; rotation from absolute time; transfers over tracks, cylinders and zones; segmented
 //! read cache with read-ahead; write cache with immediate reporting, joining and nearest-first writing back;
 //! flush; command overheads; host bus; command queue.
+//! The parts and their names follow Ruemmler and Wilkes, "An introduction to disk drive modeling", IEEE Computer
+//! 27(3), 1994; formulas with other sources name them.
 //! Does not model: thermal recalibration, bad-sector reallocation beyond slips, sending a read out of order, vibration,
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
+mod check;
 mod disk;
 mod fetched;
 mod flush;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::seek::SeekCurve;
 use super::zones::ZoneParams;
 use crate::Nanos;
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::SectionResult;
+use crate::section::Section;
 
 /// Parameters of [`super::Disk`].
 #[derive(Clone, Debug, PartialEq)]
@@ -84,7 +85,7 @@ pub struct OverheadParams {
     pub read_completion_ns: Nanos,
     /// After the last byte of a write.
     pub write_completion_ns: Nanos,
-    /// A flush with nothing to write, and a discard.
+    /// A flush with nothing to write, a discard, and a command of no sectors.
     pub flush_ns: Nanos,
 }
 
@@ -138,12 +139,7 @@ impl HddParams {
             queue: QueueParams::parse(root.section("queue")?)?,
         };
         mechanics.finish()?;
-        if params.write_cache && params.cache.write_sectors == 0 {
-            return Err(Problem::new(
-                "write_cache = true with cache.write_sectors = 0",
-                "give cache.write_sectors from 1",
-            ));
-        }
+        params.check()?;
         Ok(params)
     }
 

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use crate::Nanos;
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult};
+use crate::section::Section;
 
 /// A seek curve; times in microseconds, distances in cylinders.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! Zones: cylinders with equally long tracks, and the sectors in them that hold no data.
 
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult};
+use crate::section::Section;
 
 const ZONES_MAX: usize = 256;
 
@@ -71,13 +72,19 @@ impl ZoneParams {
         };
         let name = section.name("spares");
         section.finish()?;
-        if zone.data_sectors(surfaces) == 0 {
+        zone.require_data(&name, surfaces)?;
+        Ok(zone)
+    }
+
+    /// Refuses a zone without data; `name` is that of its spares.
+    pub(super) fn require_data(&self, name: &str, surfaces: u32) -> SectionResult<()> {
+        if self.data_sectors(surfaces) == 0 {
             return Err(Problem::new(
                 format!("{name}, slips and reserved sectors leave no data sector"),
                 "give fewer",
             ));
         }
-        Ok(zone)
+        Ok(())
     }
 
     /// Sectors of the zone that hold data.
@@ -90,7 +97,11 @@ impl ZoneParams {
     }
 }
 
-fn check_order(zones: &[ZoneParams]) -> SectionResult<()> {
+/// Refuses zones that are too many, too few or not in order.
+pub(super) fn check_order(zones: &[ZoneParams]) -> SectionResult<()> {
+    if zones.is_empty() {
+        return Err(Problem::new("zones is empty", "give at least one zone"));
+    }
     let overlap = zones
         .windows(2)
         .position(|w| w[1].first_cylinder < w[0].first_cylinder + w[0].cylinders);

@@ -1,6 +1,6 @@
 //! What can be wrong with a profile.
 
-use crate::section::Problem;
+use crate::problem::Problem;
 
 /// A profile that cannot be used. The message names the file, the key and its value; the fix says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

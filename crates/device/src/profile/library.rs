@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use super::source;
-use crate::section::{Problem, SectionResult};
+use crate::problem::{Problem, SectionResult};
 
 /// Texts of profiles by name. Whoever reads files fills it; this crate reads none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,8 +15,9 @@ use seeks::Seeks;
 
 use crate::array::{Array, ArrayParams, Member};
 use crate::hdd::{Disk, HddParams};
+use crate::problem::{Problem, SectionResult};
 use crate::ram::{Ram, RamParams};
-use crate::section::{Problem, Section, SectionResult};
+use crate::section::Section;
 use crate::ssd::{Ssd, SsdParams};
 use crate::volume::{Volume, VolumeParams};
 use crate::{Device, SECTOR_BYTES};
@@ -103,10 +104,10 @@ impl Profile {
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         match &self.params {
             Params::Hdd(params) => Box::new(Disk::sharing(params, seed, self.seeks.of(params))),
-            Params::Ssd(params) => Box::new(Ssd::new(params.clone())),
-            Params::Ram(params) => Box::new(Ram::new(params.clone())),
-            Params::Volume(params) => Box::new(Volume::new(params.clone(), seed)),
-            Params::Array(params) => Box::new(Array::new(params, seed)),
+            Params::Ssd(params) => Box::new(Ssd::of(params.clone())),
+            Params::Ram(params) => Box::new(Ram::of(params.clone())),
+            Params::Volume(params) => Box::new(Volume::of(params.clone(), seed)),
+            Params::Array(params) => Box::new(Array::of(params, seed)),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a device costs.
 
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult};
+use crate::section::Section;
 
 /// Months over which the price of a bought device is spread: five years, the usual term of its guarantee.
 pub const SERVICE_LIFE_MONTHS: f64 = 60.0;

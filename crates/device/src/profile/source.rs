@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use crate::section::{Problem, SectionResult};
+use crate::problem::{Problem, SectionResult};
 
 /// Where the numbers under one key come from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use std::ops::RangeInclusive;
 
 use toml::Value;
 
-use super::{Section, SectionResult};
+use super::Section;
+use crate::problem::SectionResult;
 
 impl Section<'_> {
     /// One number in `range`, or a list of up to `most` of them.

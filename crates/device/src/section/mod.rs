@@ -1,9 +1,6 @@
 //! Typed, range-checked reading of one TOML table.
 
 mod lists;
-mod problem;
-
-pub(crate) use problem::{Problem, SectionResult};
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -11,6 +8,7 @@ use std::ops::RangeInclusive;
 use toml::{Table, Value};
 
 use crate::Nanos;
+use crate::problem::{Problem, SectionResult};
 
 /// One table of a profile. Remembers which keys were asked for, so that the rest can be refused.
 pub(crate) struct Section<'a> {

@@ -1,5 +1,8 @@
 //! Dies and the channels they share: who is busy until when.
 //!
+//! Packages with dies and planes behind shared buses after Agrawal et al., "Design tradeoffs for SSD performance",
+//! USENIX 2008.
+//!
 //! Reads go before queued programs and erases, but not before the one that runs, unless the die can suspend
 //! it. What a read delays is done later by as much.
 

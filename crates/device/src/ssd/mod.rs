@@ -23,6 +23,8 @@ pub use slc::SlcParams;
 pub use worn::Worn;
 
 use crate::due::DueList;
+use crate::forward::Forward;
+use crate::problem::ParamsError;
 use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
 };
@@ -44,12 +46,23 @@ pub struct Ssd {
     /// Whether the cache took a write since the last flush.
     dirty: bool,
     host_sectors: u64,
+    time: Forward,
     due: DueList,
 }
 
 impl Ssd {
     /// An idle, empty device.
-    pub fn new(params: SsdParams) -> Self {
+    ///
+    /// # Errors
+    /// A field of the parameters that is out of its range; fields that contradict each other, such as a mapping
+    /// unit of which no whole number fits a page.
+    pub fn new(params: SsdParams) -> Result<Self, ParamsError> {
+        params.validate()?;
+        Ok(Self::of(params))
+    }
+
+    /// As [`Ssd::new`], for parameters that were checked.
+    pub(crate) fn of(params: SsdParams) -> Self {
         let log = |cleaning| Log::new(&params, cleaning);
         Self {
             dies: Dies::new(&params),
@@ -60,6 +73,7 @@ impl Ssd {
             last_completion: 0,
             dirty: false,
             host_sectors: 0,
+            time: Forward::default(),
             due: DueList::new(),
             params,
         }
@@ -137,6 +151,15 @@ impl Ssd {
         self.accept(now, self.params.write_command_ns) + self.params.write_overhead_ns
     }
 
+    /// A read or write of no sectors: the handling of a command, nothing on the dies or the link.
+    fn serve_nothing(&mut self, now: Nanos, op: Op) -> Nanos {
+        if op == Op::Read {
+            self.accept(now, self.params.command_ns) + self.params.read_overhead_ns
+        } else {
+            self.accept(now, self.params.write_command_ns) + self.params.write_overhead_ns
+        }
+    }
+
     /// When the link has moved `sectors` that are there at `ready`. The link keeps the order of arrival only
     /// in its total work, so that a slow read does not hold back what is ready before it.
     fn transfer(&mut self, now: Nanos, ready: Nanos, sectors: u32, sector_ns: f64) -> Nanos {
@@ -158,8 +181,11 @@ impl Ssd {
 
 impl Device for Ssd {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        let now = self.time.to(now);
+        let request = request.fitted(self.capacity_sectors());
         self.use_idle_time(now);
         let at = match request.op {
+            Op::Read | Op::Write if request.sectors == 0 => self.serve_nothing(now, request.op),
             Op::Read => self.read(now, &request),
             Op::Write => self.write(now, &request),
             Op::Flush => self.flush(now),
@@ -174,7 +200,7 @@ impl Device for Ssd {
     }
 
     fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
-        self.due.drain(now, completions);
+        self.due.drain(self.time.to(now), completions);
     }
 
     fn capacity_sectors(&self) -> u64 {
@@ -188,10 +214,13 @@ impl Device for Ssd {
     }
 
     fn preload(&mut self, request: &Request) {
-        if let Some(log) = &mut self.log {
+        let request = request.fitted(self.capacity_sectors());
+        if let Some(log) = &mut self.log
+            && request.sectors > 0
+        {
             match request.op {
-                Op::Write => log.preload(request),
-                Op::Discard => log.discard(request),
+                Op::Write => log.preload(&request),
+                Op::Discard => log.discard(&request),
                 Op::Read | Op::Flush => {}
             }
         }

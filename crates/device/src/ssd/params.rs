@@ -5,8 +5,9 @@ use super::ftl::CleaningParams;
 use super::slc::SlcParams;
 use super::worn::Worn;
 use crate::Nanos;
-use crate::ram::sector_ns;
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult, require};
+use crate::ram::{CAPACITY_BYTES, SECTOR_NS, TIME_NS, sector_ns};
+use crate::section::Section;
 
 /// Most kinds of page that a profile may time apart: four bits a cell.
 const MOST_PAGE_TYPES: usize = 4;
@@ -96,7 +97,9 @@ impl SsdParams {
         Ok(params)
     }
 
-    fn validate(&self) -> SectionResult<()> {
+    /// Checks every field by itself, then those that must fit together.
+    pub(super) fn validate(&self) -> SectionResult<()> {
+        self.check_ranges()?;
         if self.power_loss_protection && self.cache_sectors == 0 {
             return Err(Problem::new(
                 "power_loss_protection = true protects nothing: write_cache_kib = 0",
@@ -104,13 +107,49 @@ impl SsdParams {
             ));
         }
         match &self.cleaning {
-            Some(cleaning) => cleaning.validate(&self.flash()),
+            Some(cleaning) => {
+                cleaning.validate(&self.flash())?;
+                self.slc.as_ref().map_or(Ok(()), SlcParams::validate)
+            }
             None if self.slc.is_some() => Err(Problem::new(
                 "slc_cache needs a translation layer, and there is no table cleaning",
                 "add the table cleaning, or remove slc_cache",
             )),
             None => Ok(()),
         }
+    }
+
+    fn check_ranges(&self) -> SectionResult<()> {
+        require("capacity_bytes", self.capacity_bytes, CAPACITY_BYTES)?;
+        require("channels", self.channels, 1..=4096)?;
+        require("dies_per_channel", self.dies_per_channel, 1..=256)?;
+        require("planes", self.planes, 1..=16)?;
+        require("stripe_sectors", self.stripe_sectors, 1..=2048)?;
+        for (name, times) in [("read_ns", &self.read_ns), ("program_ns", &self.program_ns)] {
+            require(
+                &format!("length of {name}"),
+                times.len(),
+                1..=MOST_PAGE_TYPES,
+            )?;
+            times
+                .iter()
+                .try_for_each(|&time| require(name, time, TIME_NS))?;
+        }
+        for (name, time) in [
+            ("suspend_ns", self.suspend_ns.unwrap_or(0)),
+            ("command_ns", self.command_ns),
+            ("write_command_ns", self.write_command_ns),
+            ("read_overhead_ns", self.read_overhead_ns),
+            ("write_overhead_ns", self.write_overhead_ns),
+            ("flush_ns", self.flush_ns),
+            ("journal_ns", self.journal_ns),
+        ] {
+            require(name, time, TIME_NS)?;
+        }
+        require("channel_sector_ns", self.channel_sector_ns, SECTOR_NS)?;
+        require("sector_ns", self.sector_ns, SECTOR_NS)?;
+        require("write_sector_ns", self.write_sector_ns, SECTOR_NS)?;
+        require("cache_sectors", self.cache_sectors, 0..=1 << 31)
     }
 
     pub(super) fn flash(&self) -> Flash {

@@ -1,7 +1,9 @@
 //! Flash used with one bit a cell for what arrives: fast until it is full; folded into the rest when idle.
 
 use crate::Nanos;
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult, require};
+use crate::ram::TIME_NS;
+use crate::section::Section;
 
 /// How a device uses flash with one bit a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,13 +40,19 @@ impl SlcParams {
             fold_when_full: table.word("when_full", &["direct", "fold"])? == "fold",
         };
         table.finish()?;
-        if params.full_size_bytes > params.size_bytes {
+        params.validate()?;
+        Ok(Some(params))
+    }
+
+    pub(super) fn validate(&self) -> SectionResult<()> {
+        require("slc.program_ns", self.program_ns, TIME_NS)?;
+        if self.full_size_bytes > self.size_bytes {
             return Err(Problem::new(
                 "slc_cache.full_size_mb is above slc_cache.size_mb",
                 "give the size on an empty device as size_mb, and what is left of it on a full one as full_size_mb",
             ));
         }
-        Ok(Some(params))
+        Ok(())
     }
 }
 

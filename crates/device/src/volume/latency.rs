@@ -1,10 +1,15 @@
-//! Latency that varies: a log-normal distribution, given by its median and its 99th percentile.
+//! Latency that varies: a log-normal distribution, given by its median and its 99th percentile. The quantile of a
+//! share p is median · exp(σ·z(p)) with σ = ln(p99 / median) / z(0.99), z being the standard normal quantile.
 
 use crate::Nanos;
-use crate::section::{Section, SectionResult};
+use crate::problem::{SectionResult, require};
+use crate::section::Section;
 
 /// Equally likely values that stand for the distribution. The rarest of them is its 99.99th percentile.
 const VALUES: usize = 4096;
+
+/// Longest median or 99th percentile: what a look-up of 32 bits holds.
+const MOST_NS: Nanos = 4_000_000_000;
 
 /// The 99th percentile of the standard normal distribution.
 const Z99: f64 = 2.326_347_874;
@@ -30,6 +35,15 @@ impl LatencyParams {
             p50_ns: (p50_us * 1e3).round() as Nanos,
             p99_ns: (p99_us * 1e3).round() as Nanos,
         })
+    }
+
+    pub(super) fn check(&self, name: &str) -> SectionResult<()> {
+        require(&format!("{name}.p50_ns"), self.p50_ns, 1..=MOST_NS)?;
+        require(
+            &format!("{name}.p99_ns"),
+            self.p99_ns,
+            self.p50_ns..=MOST_NS,
+        )
     }
 
     fn quantile(&self, share: f64) -> f64 {

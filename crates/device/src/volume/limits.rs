@@ -1,6 +1,7 @@
 //! What a volume of a given size may do: limits that follow its size, and what was provisioned within them.
 
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult};
+use crate::section::Section;
 
 const MOST: f64 = 1e9;
 

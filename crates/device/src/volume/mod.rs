@@ -22,6 +22,8 @@ use run::Run;
 use slots::Slots;
 
 use crate::due::DueList;
+use crate::forward::Forward;
+use crate::problem::ParamsError;
 use crate::random::SplitMix;
 use crate::{
     Completion, Device, Nanos, Op, Precondition, Request, RequestId, SECTOR_BYTES, Written,
@@ -43,12 +45,22 @@ pub struct Volume {
     /// The last read and the last write.
     runs: [Run; 2],
     written_sectors: u64,
+    time: Forward,
     due: DueList,
 }
 
 impl Volume {
     /// An idle volume with all its credits. The seed sets the order of the latencies.
-    pub fn new(params: VolumeParams, seed: u64) -> Self {
+    ///
+    /// # Errors
+    /// A field of the parameters that is out of its range, or a unit of 0 sectors with whole units or merging.
+    pub fn new(params: VolumeParams, seed: u64) -> Result<Self, ParamsError> {
+        params.check()?;
+        Ok(Self::of(params, seed))
+    }
+
+    /// As [`Volume::new`], for parameters that were checked.
+    pub(crate) fn of(params: VolumeParams, seed: u64) -> Self {
         let window_s = params.window_ns as f64 / 1e9;
         let steady = |per_s: f64| Bucket::new(per_s, per_s * window_s);
         Self {
@@ -65,6 +77,7 @@ impl Volume {
             slots: params.queue_depth.map(Slots::new),
             runs: [Run::default(); 2],
             written_sectors: 0,
+            time: Forward::default(),
             due: DueList::new(),
             params,
         }
@@ -115,6 +128,8 @@ impl Volume {
 
 impl Device for Volume {
     fn submit(&mut self, now: Nanos, id: RequestId, request: Request) {
+        let now = self.time.to(now);
+        let request = request.fitted(self.capacity_sectors());
         if self.spend_credits {
             self.spend_credits = false;
             self.credits
@@ -133,7 +148,7 @@ impl Device for Volume {
     }
 
     fn advance(&mut self, now: Nanos, completions: &mut Vec<Completion>) {
-        self.due.drain(now, completions);
+        self.due.drain(self.time.to(now), completions);
     }
 
     fn capacity_sectors(&self) -> u64 {

@@ -1,12 +1,18 @@
 //! Parameters of the cloud volume and how a profile gives them.
 
+use std::ops::RangeInclusive;
+
 use super::latency::LatencyParams;
 use super::limits;
-use crate::ram::sector_ns;
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult, require};
+use crate::ram::{CAPACITY_BYTES, SECTOR_NS, TIME_NS, sector_ns};
+use crate::section::Section;
 use crate::{Nanos, SECTOR_BYTES};
 
 const GIB_BYTES: u64 = 1 << 30;
+
+/// Limits that a volume may have, in I/Os or 10⁶ bytes per second.
+const RATE: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Parameters of [`super::Volume`].
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +87,28 @@ impl VolumeParams {
             credits: credits(root, size_gib)?,
         };
         section.finish()?;
+        params.check()?;
         Ok(params)
+    }
+
+    pub(super) fn check(&self) -> SectionResult<()> {
+        require("capacity_bytes", self.capacity_bytes, CAPACITY_BYTES)?;
+        self.read.check("read")?;
+        self.write.check("write")?;
+        require("flush_ns", self.flush_ns, TIME_NS)?;
+        require("sector_ns", self.sector_ns, SECTOR_NS)?;
+        require("iops", self.iops, RATE)?;
+        require("mb_per_s", self.mb_per_s, RATE)?;
+        require("window_ns", self.window_ns, 1..=10_000_000_000)?;
+        self.count.check()?;
+        if let Some(depth) = self.queue_depth {
+            require("queue_depth", depth, 1..=65_536)?;
+        }
+        let Some(credits) = &self.credits else {
+            return Ok(());
+        };
+        require("credits.baseline_mb_per_s", credits.baseline_mb_per_s, RATE)?;
+        require("credits.most_bytes", credits.most_bytes, 0.0..=1e18)
     }
 
     /// Sectors per second of the throughput limit.
@@ -100,14 +127,19 @@ impl CountParams {
                 .then(|| section.micros("merge_window_us", 0.0..=1e9))
                 .transpose()?,
         };
-        let counts_units = params.whole_units || params.merge_window_ns.is_some();
-        if counts_units && params.unit_sectors == 0 {
+        params.check()?;
+        Ok(params)
+    }
+
+    fn check(&self) -> SectionResult<()> {
+        let counts_units = self.whole_units || self.merge_window_ns.is_some();
+        if counts_units && self.unit_sectors == 0 {
             return Err(Problem::new(
                 "limits.whole_units and limits.merge_window_us mean nothing without limits.io_unit_kib",
                 "give limits.io_unit_kib, or remove them",
             ));
         }
-        Ok(params)
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@
 const STEPS: u32 = 60;
 
 /// Write amplification under uniform random writes with a share `spare_share` of flash beyond the addressable
-/// size, in the limit of large blocks: (1+ρ) / (1+ρ + W₀(−(1+ρ)e^{−(1+ρ)})).
+/// size, above 0, in the limit of large blocks: (1+ρ) / (1+ρ + W₀(−(1+ρ)e^{−(1+ρ)})).
 ///
 /// Sources: Xiang and Kurkoski, "An improved analytic expression for write amplification in NAND flash", ICNC
 /// 2012; Desnoyers, "Analytic modeling of SSD write performance", SYSTOR 2012.

@@ -1,6 +1,7 @@
 //! The translation layer: a page map, and cleaning that takes the block with the fewest valid units.
 //!
-//! Only state: no time. Writes fill superblocks in the order they come; when free blocks run out, the valid
+//! Page mapping with greedy cleaning, as analysed by Desnoyers, "Analytic modeling of SSD write performance", SYSTOR
+//! 2012. Only state: no time. Writes fill superblocks in the order they come; when free blocks run out, the valid
 //! units of the emptiest sealed block are moved and the block is erased. What that costs is told as
 //! [`Ftl::moves_per_write`], for whoever charges time to spread over the writes that it makes room for.
 

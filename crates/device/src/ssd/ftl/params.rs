@@ -1,6 +1,8 @@
 //! Parameters of the translation layer.
 
-use crate::section::{Problem, Section, SectionResult};
+use crate::problem::{Problem, SectionResult, require};
+use crate::ram::TIME_NS;
+use crate::section::Section;
 use crate::ssd::flash::Flash;
 use crate::{Nanos, SECTOR_BYTES};
 
@@ -41,6 +43,10 @@ impl CleaningParams {
     }
 
     pub(crate) fn validate(&self, flash: &Flash) -> SectionResult<()> {
+        require("cleaning.mapping_sectors", self.mapping_sectors, 2..=2048)?;
+        require("cleaning.pages_per_block", self.pages_per_block, 1..=65_536)?;
+        require("cleaning.erase_ns", self.erase_ns, TIME_NS)?;
+        require("cleaning.spare_share", self.spare_share, 0.01..=4.0)?;
         let (mapping, stripe) = (self.mapping_sectors / 2, flash.die_stripe_sectors / 2);
         if !stripe.is_multiple_of(mapping) {
             return Err(Problem::new(
