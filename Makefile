@@ -40,6 +40,7 @@ test: env  ## all tests
 check: env  ## formatting, lints, types, stubs, documentation
 	cargo fmt --check
 	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --quiet --workspace --no-deps --locked
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
