@@ -183,7 +183,7 @@ fn members(root: &mut Section<'_>, level: Level) -> SectionResult<u32> {
 }
 
 fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
-    if level == Level::Raid10 && members % 2 != 0 {
+    if level == Level::Raid10 && !members.is_multiple_of(2) {
         return Err(Problem::new(
             format!("members = {members} cannot be paired"),
             "give an even number for raid10",

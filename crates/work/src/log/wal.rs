@@ -1,7 +1,7 @@
 //! SQLite's write-ahead log as a recording shows it: the frames that each commit put there, and who moved which pages
 //! from there to their places.
 //!
-//! Sources: sqlite3.c, `walFrames`, `walCheckpoint`; https://sqlite.org/fileformat2.html#walformat: a header of 32
+//! Sources: sqlite3.c, `walFrames`, `walCheckpoint`; <https://sqlite.org/fileformat2.html#walformat>: a header of 32
 //! bytes, then frames of 24 bytes and a page. A checkpoint flushes the log, reads the last frame of each page and
 //! writes it to its place, and flushes those, unless somebody has committed meanwhile. The offset read tells the
 //! frame, the offset written the page: so each frame that a checkpoint moved has its page, and those that it passed

@@ -69,7 +69,7 @@ pub enum Step {
     Sync {
         /// What the files are for.
         role: Role,
-        /// What the sync made the device do: index in [`Work::scripts`].
+        /// What the sync made the device do: index in [`Work::scripts`](crate::Work::scripts).
         script: u32,
     },
     /// Gives dirty pages to the device and goes on, unless too many are under way: `sync_file_range`.
@@ -134,7 +134,7 @@ pub enum Step {
     /// Takes one key of a hot lock, kept until the session's next commit (its end or its begin, see
     /// [`crate::HotLock::over_commit`]) or the end of a turn that ends a transaction.
     Lock {
-        /// Index in [`Work::locks`].
+        /// Index in [`Work::locks`](crate::Work::locks).
         lock: u16,
     },
     /// Lets sessions that await this number go on.

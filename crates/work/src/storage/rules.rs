@@ -7,7 +7,7 @@ use crate::storage::request_cost::{RequestCost, path_factor};
 pub struct StorageCost {
     /// Of the kernel's threads.
     pub kernel: RequestCost,
-    /// Of the server of an emulated disk, without what it spins; see [`spin_ns`].
+    /// Of the server of an emulated disk, without what it spins; see `spin_ns`.
     pub server: RequestCost,
     /// How long a write or a flush is on its way to an emulated disk shortly after another request, beside its bytes;
     /// none where that does not show: as long as it costs.
