@@ -72,7 +72,7 @@ CRATES = {
 # Circles of more than three Rust modules, each with its reason. None is to be added without one.
 KNOWN_CIRCLES: list[set[str]] = []
 
-# Crates that others may use by themselves have no circle at all; elsewhere up to three files may use each other.
+# Crates for use on their own have no circle at all; elsewhere up to three files may use each other.
 CIRCLE_FREE = {"device"}
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*.py"))
@@ -159,7 +159,9 @@ def test_crates_depend_one_way(crate: str) -> None:
 @pytest.mark.parametrize("crate", CRATES)
 def test_modules_use_each_other_in_no_large_circle(crate: str) -> None:
     most = 1 if crate in CIRCLE_FREE else 3
-    found = [circle for circle in circles(module_graph(ROOT / "crates" / crate / "src")) if len(circle) > most]
+    found = [
+        circle for circle in circles(module_graph(ROOT / "crates" / crate / "src")) if len(circle) > most
+    ]
     unknown = [sorted(circle) for circle in found if not any(circle <= known for known in KNOWN_CIRCLES)]
     assert not unknown, f"crates/{crate}: move what all of them use into a module of its own: {unknown}"
 
