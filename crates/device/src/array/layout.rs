@@ -1,6 +1,6 @@
 //! Where the sectors of an array lie on its members.
 //!
-//! Striping and mirroring after Patterson, Gibson and Katz (SIGMETRICS 1988); rotating parity in the
+//! Striping and mirroring after Patterson, Gibson and Katz (SIGMOD 1988); rotating parity in the
 //! left-symmetric order of Lee and Katz (ASPLOS 1991): consecutive chunks lie on consecutive members.
 
 use super::extents::Extents;

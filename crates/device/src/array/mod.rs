@@ -5,7 +5,7 @@
 //! read-modify-write or reconstruct-write, full stripes without reads; the choice of a copy to read; a
 //! controller's command time, host link and write-back cache with a limit on what may be dirty; flush; one failed
 //! member, and rebuilding it beside the host's work.
-//! Layouts and small writes after Patterson, Gibson and Katz (SIGMETRICS 1988), Lee and Katz (ASPLOS 1991) and Chen et
+//! Layouts and small writes after Patterson, Gibson and Katz (SIGMOD 1988), Lee and Katz (ASPLOS 1991) and Chen et
 //! al. (ACM Computing Surveys 26(2), 1994).
 //! Does not model: a controller's read cache and read-ahead (members have their own); its limit of commands a
 //! second; the time of exclusive or; locks on stripes; logs against the write hole; scrubbing; a second failure.
