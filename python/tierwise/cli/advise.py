@@ -21,15 +21,15 @@ from tierwise.report.recording.advice import advice_document
 def advise(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
     *,
-    devices: Annotated[str, typer.Option(metavar="DEVICE,DEVICE", help="candidates for the files")],
+    devices: Annotated[str, typer.Option(metavar="DEVICE,DEVICE", help="candidate devices")],
     budget: Annotated[
-        str | None, typer.Option(metavar="MONEY/month", help="US dollars for all of them, as 50/month")
+        str | None, typer.Option(metavar="MONEY/month", help="limit in US dollars, for example 50/month")
     ] = None,
-    goal: Annotated[str | None, typer.Option(help="tps=NUMBER, or p50, p95, p99=TIME as p99=5ms")] = None,
+    goal: Annotated[str | None, typer.Option(help="target: tps=NUMBER, or a latency such as p99=5ms")] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="new devices as on their first day, not after long use")
+        bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=2, max=100, help="runs of the simulator for each")] = SEEDS,
+    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Advise which files to move first, the best placement for the money, and how long its devices last."""

@@ -22,15 +22,15 @@ _COMMANDS = {
     "report": ("report:report", "Print the answer of a study and write its HTML report."),
     "compare": ("compare:compare", "Compare two sets of results."),
     "doctor": ("doctor:doctor", "Check what this machine can do."),
-    "clean": ("disk:clean", "Undo what a killed tierwise left behind."),
+    "clean": ("disk:clean", "Remove what a killed tierwise left behind."),
     "device": ("device:app", "List, show, simulate, import and probe devices."),
     "study": ("study:app", "List, show and run studies."),
     "workload": ("workload:app", "List, start and check workloads."),
     "recording": ("recording:app", "List, show and redact recordings."),
-    "disk": ("disk:app", "Make emulated disks: real block devices at the pace of a model."),
+    "disk": ("disk:app", "Make emulated disks: block devices at the speed of a model."),
     "schema": ("schema:schema", "Print the JSON Schema of a file or of JSON output."),
     "manual": ("manual:manual", "Print the manual page."),
-    "validate": ("validate:run", "Measure how far predictions are from measurements."),
+    "validate": ("validate:run", "Measure the error of predictions."),
 }
 """Name -> module of this package with the function or group of commands in it, and its line in the help."""
 

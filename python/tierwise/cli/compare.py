@@ -25,7 +25,8 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=_SET)],
     b: Annotated[str, typer.Argument(metavar="B", help=_SET)],
     format: Annotated[
-        Format | None, typer.Option("--format", help="of what is written; by the file's name if not given")
+        Format | None,
+        typer.Option("--format", help="format of the output; default: by the suffix of --output"),
     ] = None,
     output: OutputFile = None,
 ) -> None:

@@ -29,7 +29,7 @@ def show_(
     device: Annotated[str, typer.Argument(help="name of a profile, or path of its TOML file")],
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Print a profile whole, with the source of every number, the profiles it builds on, and its figures."""
+    """Print a profile with the source of every number, the profiles it builds on, and its figures."""
     profile = profiles.load(device)
     summaries = device_summary.summarize([profile])
     texts = {profile.name: profile.text, **profile.library}

@@ -13,8 +13,10 @@ from tierwise.device_models.measured_drives import import_drive
 
 
 def import_(
-    geometry: Annotated[Path, typer.Argument(help="JSON: a drive's zones, mechanics, cache and overheads")],
-    seek: Annotated[Path, typer.Argument(help="CSV with the columns distance_cylinders,seek_ms")],
+    geometry: Annotated[
+        Path, typer.Argument(help="JSON file with zones, mechanics, cache and overheads of a drive")
+    ],
+    seek: Annotated[Path, typer.Argument(help="CSV file with the columns distance_cylinders,seek_ms")],
     output: OutputFile = None,
 ) -> None:
     """Make a profile from a measured drive's files; nothing is fitted to requests."""

@@ -31,21 +31,22 @@ Name = Annotated[str, typer.Argument(help="name of the disk")]
 def up(
     name: Name,
     profile: Annotated[str, typer.Option(help="name of a profile, or path of its TOML file")],
-    size: Annotated[str, typer.Option(help="for example 4G")],
-    mount: Annotated[Path, typer.Option(help="directory to mount it at: empty, or one to be made")],
+    size: Annotated[str, typer.Option(help="size, for example 4G")],
+    mount: Annotated[Path, typer.Option(help="mount point: an empty or new directory")],
     *,
-    fs: Annotated[str, typer.Option(help="ext4 or xfs")] = "ext4",
+    fs: Annotated[str, typer.Option(help="file system: ext4 or xfs")] = "ext4",
     seed: FixedSeed = 0,
     precondition: Annotated[
-        str, typer.Option(help="what it went through: fresh, sequential or random writes to every sector")
+        str,
+        typer.Option(help="state of the device: fresh, or after sequential or random writes to every sector"),
     ] = "fresh",
     lies: Annotated[bool, typer.Option("--lies", help="acknowledge flushes without doing them")] = False,
     fail_after: Annotated[str, typer.Option(help="die after '30s' or '1000 requests'")] = "",
-    slow_factor: Annotated[float, typer.Option(help="be this much slower at first")] = 1,
-    slow_for: Annotated[str | None, typer.Option(metavar="TIME", help="how long it is slower")] = None,
+    slow_factor: Annotated[float, typer.Option(help="factor by which it is slower at first")] = 1,
+    slow_for: Annotated[str | None, typer.Option(metavar="TIME", help="time for which it is slower")] = None,
     unreadable: Annotated[str, typer.Option(help="sectors that cannot be read, FROM-TO")] = "",
 ) -> None:
-    """Make an emulated disk with a file system on it and mount it; it stays until it is taken down."""
+    """Make an emulated disk with a file system and mount it. It stays until `disk down`."""
     partition = Partition(WHOLE, parse_size_bytes(size, "--size"), fs)
     times = _fault_times(fail_after, "--fail-after") if fail_after else {}
     faults = Faults(
@@ -73,7 +74,7 @@ def up(
 
 @app.command()
 def down(name: Name, dry_run: DryRun = False) -> None:
-    """Unmount a disk and forget what is on it."""
+    """Unmount a disk and delete its content."""
     disk = EmulatedDisk.find(name)
     if dry_run:
         typer.echo(f"would remove the disk {name} with all files on it")
@@ -90,7 +91,7 @@ def cut(
     seed: FixedSeed = 0,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Cut the power: what was not flushed is lost, users get errors; then mount the disk again."""
+    """Cut the power of a disk: unflushed writes are lost, requests fail. Then mount it again."""
     disk = EmulatedDisk.find(name)
     report = disk.cut(keep_random=keep_random, seed=seed, remount=False)
     lost = (
@@ -107,7 +108,7 @@ def fail(
     name: Name,
     after: Annotated[str, typer.Option(help="'30s' or '1000 requests'")] = "0s",
 ) -> None:
-    """Let the device die: every request gets an error, until the disk is taken down."""
+    """Make a disk fail: every request gets an error until `disk down`."""
     times = _fault_times(after, "--after")
     EmulatedDisk.find(name).fail(**times)
 
@@ -115,10 +116,10 @@ def fail(
 @app.command()
 def slow(
     name: Name,
-    factor: Annotated[float, typer.Option(help="how many times as long everything takes")],
-    duration: Annotated[str, typer.Option(metavar="TIME", help="as 30s")],
+    factor: Annotated[float, typer.Option(help="factor by which every request takes longer")],
+    duration: Annotated[str, typer.Option(metavar="TIME", help="for example 30s")],
 ) -> None:
-    """Let the device be slow, or stall, for a while."""
+    """Make a disk slow, or stall it, for a time."""
     EmulatedDisk.find(name).slow(factor, duration_s(duration, "--duration") or 0.0)
 
 
@@ -127,7 +128,7 @@ def unreadable(
     name: Name,
     sectors: Annotated[str, typer.Option(help="FROM-TO, in sectors of 512 bytes of the block device")],
 ) -> None:
-    """Let reads of some sectors fail until they are written."""
+    """Make reads of some sectors fail until they are written."""
     asked = _sectors(sectors, "--sectors")
     EmulatedDisk.find(name).make_unreadable(asked.start, asked.stop - 1)
 
@@ -189,7 +190,7 @@ def _requests(count: int, size_bytes: int) -> Cell:
 
 @app.command()
 def stats(name: Name, format: FormatOption = Format.TEXT) -> None:
-    """Print everything that a disk counted since it came up."""
+    """Print the counters of a disk."""
     counted = EmulatedDisk.find(name).stats()
     found = table(["counter", "value"], [])
     for path, value in _flat("", counted.model_dump()):
@@ -205,7 +206,7 @@ def _flat(path: str, value: object) -> list[tuple[str, str]]:
 
 
 def clean(dry_run: DryRun = False) -> None:
-    """Undo what tierwise left behind when it was killed: processes, disks, mounts, directories."""
+    """Remove what a killed tierwise left behind: processes, disks, mounts, directories."""
     if dry_run:
         for line in host_clean.pending():
             typer.echo(f"would clean up: {line}")

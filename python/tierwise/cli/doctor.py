@@ -12,7 +12,7 @@ from tierwise.report.document import Block, Cell, Text, Tone, table
 
 
 def doctor(format: FormatOption = Format.TEXT) -> None:
-    """Check what this machine can do, and tell how to mend what it cannot.
+    """Check what this machine can do, and say how to fix what it cannot.
 
     Exit status 1 if devices cannot be emulated here.
     """

@@ -11,13 +11,17 @@ from tierwise.model.units import parse_duration_s
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="directory for results")]
 OutputFile = Annotated[Path | None, typer.Option("-o", "--output", help="file to write")]
-Duration = Annotated[str | None, typer.Option("--duration", metavar="TIME", help="as 30s or 10min")]
+Duration = Annotated[str | None, typer.Option("--duration", metavar="TIME", help="for example 30s or 10min")]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", min=0, max=2**63 - 1, help="of all random choices; random if not given"),
+    typer.Option(
+        "--seed", min=0, max=2**63 - 1, help="seed of the random number generator; random by default"
+    ),
 ]
-FixedSeed = Annotated[int, typer.Option("--seed", min=0, max=2**63 - 1, help="of all random choices")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="print what would be done, and do nothing")]
+FixedSeed = Annotated[
+    int, typer.Option("--seed", min=0, max=2**63 - 1, help="seed of the random number generator")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="print the actions without doing them")]
 Png = Annotated[Path | None, typer.Option("--png", help="file to draw the chart into")]
 
 

@@ -32,7 +32,7 @@ class Format(StrEnum):
     MD = "md"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="of what is printed")]
+FormatOption = Annotated[Format, typer.Option("--format", help="format of the output")]
 
 
 def show(document: Document, found: Mapping[str, Any], schema: str, format: Format) -> None:

@@ -32,39 +32,40 @@ def predict(
         list[str] | None,
         typer.Option(
             metavar="ROLE=DEVICE,…",
-            help="as log=nvme-dc,data=hdd-7k2; all=DEVICE for the rest; each --place is a scenario",
+            help="move roles, such as log=nvme-dc,data=hdd-7k2; all=DEVICE moves the rest. A scenario each",
         ),
     ] = None,
     devices: Annotated[
-        str | None, typer.Option(metavar="DEVICE,DEVICE", help="rank every placement over these")
+        str | None, typer.Option(metavar="DEVICE,DEVICE", help="rank every placement over these devices")
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(help="of the machine, as 48G; the engine keeps its own buffer")
+        str | None,
+        typer.Option(help="memory of the machine, for example 48G; the engine's own buffer keeps its size"),
     ] = None,
-    cores: Annotated[int | None, typer.Option(min=1, max=1024, help="as recorded if not given")] = None,
+    cores: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="number of cores; as recorded by default")
+    ] = None,
     cpu_speed: Annotated[
-        float, typer.Option(min=0.01, max=100.0, help="of a core; 1 is that of the recorded machine")
+        float, typer.Option(min=0.01, max=100.0, help="speed of a core relative to the recorded machine")
     ] = 1.0,
     clients: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="at the same time; as recorded if not given")
+        int | None, typer.Option(min=1, max=100_000, help="number of client sessions; as recorded by default")
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(min=0.001, max=1e7, help="transactions that arrive in a second, open loop")
+        float | None, typer.Option(min=0.001, max=1e7, help="arrivals per second in an open loop")
     ] = None,
     growth: Annotated[
         float | None,
-        typer.Option(min=0.01, max=1000.0, help="data and load, as a multiple of the recorded ones"),
+        typer.Option(min=0.01, max=1000.0, help="factor by which data and load grow"),
     ] = None,
     emulated: Annotated[
-        bool, typer.Option(help="for devices as tierwise emulates them live, no faster than their path")
+        bool, typer.Option(help="predict emulated disks, which are no faster than their path")
     ] = False,
-    unit: Annotated[
-        str | None, typer.Option(help="what rates count: transactions, or requests of clients")
-    ] = None,
+    unit: Annotated[str | None, typer.Option(help="unit of rates: transactions or requests")] = None,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="new devices as on their first day, not after long use")
+        bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=2, max=100, help="runs of the simulator for each")] = SEEDS,
+    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     png: Png = None,
     format: FormatOption = Format.TEXT,
 ) -> None:

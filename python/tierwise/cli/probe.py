@@ -21,20 +21,27 @@ def probe(
     path: Annotated[Path, typer.Argument(help="directory on the device, or a block device with --destroy")],
     *,
     duration: Annotated[
-        str, typer.Option(metavar="TIME", help="of measuring; filling the file comes on top")
+        str, typer.Option(metavar="TIME", help="time to measure; filling the file takes extra time")
     ] = "60s",
     size: Annotated[
-        str | None, typer.Option(help="of the file, such as 4G; by default 1G if there is room")
+        str | None, typer.Option(help="size of the file, for example 4G; default 1G if there is room")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="of every figure, interleaved")] = 5,
+    repeats: Annotated[int, typer.Option(min=1, help="repeats of each figure, interleaved")] = 5,
     pattern: Annotated[
-        list[str] | None, typer.Option(help="one more pattern, such as mixed70-4k-qd16; may be repeated")
+        list[str] | None,
+        typer.Option(help="further access pattern, for example mixed70-4k-qd16; may be repeated"),
     ] = None,
-    sweep: Annotated[bool, typer.Option("--sweep", help="also 4 KiB to 1 MiB at depths 1 to 64")] = False,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="also measure 4 KiB to 1 MiB at depths 1 to 64")
+    ] = False,
     output: OutputFile = None,
     destroy: Annotated[bool, typer.Option("--destroy", help="overwrite the block device PATH")] = False,
-    no_fill: Annotated[bool, typer.Option("--no-fill", help="do not write the block device first")] = False,
-    engine: Annotated[str | None, typer.Option(help="io_uring or threads; the best there is")] = None,
+    no_fill: Annotated[
+        bool, typer.Option("--no-fill", help="skip writing the block device before measuring")
+    ] = False,
+    engine: Annotated[
+        str | None, typer.Option(help="io_uring or threads; default: the best available")
+    ] = None,
     seed: FixedSeed = 0,
     format: FormatOption = Format.TEXT,
 ) -> None:

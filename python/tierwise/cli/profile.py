@@ -28,7 +28,10 @@ def profile(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
     *,
     saved: Annotated[
-        bool, typer.Option("--savings/--no-savings", help="replay what removing each role would save at most")
+        bool,
+        typer.Option(
+            "--savings/--no-savings", help="simulate the upper bound of what each role's device costs"
+        ),
     ] = True,
     html: Annotated[Path | None, typer.Option(help="file to write as one page that opens offline")] = None,
     png: Png = None,

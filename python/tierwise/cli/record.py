@@ -20,31 +20,34 @@ from tierwise.predict.usability import usability_of
 from tierwise.recording import Recording
 from tierwise.report.recording.usability import usability_texts
 
-Out = Annotated[Path, typer.Option("-o", "--output", help="directory of the recording, to be made")]
-Pid = Annotated[int | None, typer.Option(help="first process of a running database, also a container's")]
-Engine = Annotated[str | None, typer.Option(help="the one server of this engine that runs here")]
+Out = Annotated[Path, typer.Option("-o", "--output", help="new directory for the recording")]
+Pid = Annotated[int | None, typer.Option(help="PID of the server's first process; also in a container")]
+Engine = Annotated[str | None, typer.Option(help="record the only running server of this engine")]
 RulesName = Annotated[
-    str | None, typer.Option("--rules", help="what files are for: an engine's name, or a TOML file")
+    str | None, typer.Option("--rules", help="rules for the roles of files: an engine's name, or a TOML file")
 ]
 Time = Annotated[
     str | None,
-    typer.Option("--duration", metavar="TIME", help="as 30s or 10min; 60s, or until the command ends"),
+    typer.Option(
+        "--duration", metavar="TIME", help="for example 30s or 10min; default 60s, or until the command ends"
+    ),
 ]
 UntilUsable = Annotated[
-    str | None, typer.Option(help="go on until the recording is usable, for 10min or so at most")
+    str | None,
+    typer.Option(help="record until the recording is usable, at most for this time, such as 10min"),
 ]
-Duty = Annotated[str | None, typer.Option(help="share of the time to record: 1/10, or 1 for a command")]
-Burst = Annotated[str, typer.Option(help="length of one burst: 500ms")]
+Duty = Annotated[str | None, typer.Option(help="share of the time to record; default 1/10, for a command 1")]
+Burst = Annotated[str, typer.Option(help="length of one burst")]
 TwoSpeed = Annotated[
     bool, typer.Option("--two-speed", help="slow the emulated disk of the log in every other burst")
 ]
 Dsn = Annotated[
     str | None,
     typer.Option(
-        help=f"where to read the engine's counters, without a password; else {data_sources.VARIABLE}"
+        help=f"DSN without a password, to read the engine's counters; or set {data_sources.VARIABLE}"
     ),
 ]
-DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, which nobody else may read")]
+DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")]
 _DEFAULT_S = 60.0
 
 

@@ -20,7 +20,7 @@ app = typer.Typer(no_args_is_help=True, help="List, show and redact recordings."
 
 @app.command("list")
 def list_(
-    directory: Annotated[Path, typer.Argument(help="directory that recordings lie in")] = Path(),
+    directory: Annotated[Path, typer.Argument(help="directory that contains recordings")] = Path(),
     format: FormatOption = Format.TEXT,
 ) -> None:
     """List the recordings in a directory."""
@@ -44,7 +44,7 @@ def show_(
     source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Print what a recording says of itself: engine, machine, bursts, devices, checks, warnings."""
+    """Print the metadata of a recording: engine, machine, bursts, devices, checks, warnings."""
     opened = Recording.open(source)
     about = opened.about
     blocks: list[Block] = [
@@ -74,7 +74,7 @@ def show_(
 def redact(
     source: Annotated[Path, typer.Argument(metavar="RECORDING", help="folder that tierwise record wrote")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="folder of the new recording: empty, or to be made")
+        Path, typer.Option("-o", "--output", help="folder for the new recording: empty or new")
     ],
 ) -> None:
     """Write a recording without paths and names, which gives the same predictions."""

@@ -24,7 +24,7 @@ LATEST_FILES = [RESULTS_FILE, f"{LATEST}/{RESULTS_FILE}"]
 """Where the results of a study lie, seen from its own directory or from the one above."""
 
 Out = Annotated[
-    Path | None, typer.Option("-o", "--output", help="file of the page; beside the results if not given")
+    Path | None, typer.Option("-o", "--output", help="file for the page; default: beside the results")
 ]
 Png = Annotated[
     Path | None, typer.Option("--png", help="also write every chart as a PNG into this directory")

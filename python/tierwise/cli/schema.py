@@ -17,7 +17,9 @@ from tierwise.results.measurements import Record
 
 
 def schema(
-    name: Annotated[str | None, typer.Argument(help="all names are listed if none is given")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="name of a schema; without it, all names are listed")
+    ] = None,
 ) -> None:
     """Print a JSON Schema: of results, recordings, predictions, advice, studies or workloads.
 

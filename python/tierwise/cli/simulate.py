@@ -24,24 +24,27 @@ def simulate(
     *,
     requests: Annotated[
         Path | None,
-        typer.Option(help="CSV file with op (R, W, F or D), lbn, sectors, and maybe think_ms or arrival_us"),
+        typer.Option(
+            help="CSV file with op (R, W, F or D), lbn, sectors, and optionally think_ms or arrival_us"
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="instead: randread-4k, randwrite-8k-qd32, log-append-8k, mixed70-4k, …")
+        str | None,
+        typer.Option(help="access pattern: randread-4k, randwrite-8k-qd32, log-append-8k, mixed70-4k, …"),
     ] = None,
     count: Annotated[
-        int | None, typer.Option(min=1, max=10**9, help="requests of the preset", show_default="100000")
+        int | None,
+        typer.Option(min=1, max=10**9, help="number of requests of the preset", show_default="100000"),
     ] = None,
     duration: Duration = None,
-    depth: Annotated[
-        int | None, typer.Option(min=1, max=65_536, help="requests outstanding at a time")
-    ] = None,
+    depth: Annotated[int | None, typer.Option(min=1, max=65_536, help="queue depth")] = None,
     open_: Annotated[bool, typer.Option("--open", help="requests arrive at arrival_us")] = False,
     precondition: Annotated[
-        str, typer.Option(help="what it went through: fresh, sequential, random or random:SHARE")
+        str,
+        typer.Option(help="state of the device: fresh, or after writes: sequential, random or random:SHARE"),
     ] = "fresh",
     seed: FixedSeed = 0,
-    times: Annotated[Path | None, typer.Option(help="CSV file to write the time of each request to")] = None,
+    times: Annotated[Path | None, typer.Option(help="CSV file for the time of each request")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Simulate a device with the requests of a file or of a preset, and say how long they take."""

@@ -29,23 +29,32 @@ DEMO = ["commit-rate", "redo-placement"]
 ALL = "all"
 RESULTS = Path("results")
 
-Repeats = Annotated[int | None, typer.Option(min=1, help="of every run; the study's own if not given")]
+Repeats = Annotated[
+    int | None, typer.Option(min=1, help="repeats of each run; by default those of the study")
+]
 OwnStorage = Annotated[
-    Path | None, typer.Option(help="use this directory in place of every device; nothing is emulated")
+    Path | None, typer.Option(help="run on this directory in place of every device; nothing is emulated")
 ]
 Place = Annotated[
     list[str] | None,
-    typer.Option(metavar="ROLE=DEVICE,…", help="one more placement: the baseline with these roles moved"),
+    typer.Option(metavar="ROLE=DEVICE,…", help="add a placement: the baseline with these roles moved"),
 ]
 Placements = Annotated[
-    str | None, typer.Option(metavar="NAME,NAME", help="run these placements of the study, and the baseline")
+    str | None, typer.Option(metavar="NAME,NAME", help="run these placements of the study, and its baseline")
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="as memory=256M or constants.rows=1000")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="change a field, for example memory=256M or constants.rows=1000"
+    ),
 ]
 Devices = Annotated[
     list[str] | None,
-    typer.Option("--device", metavar="NAME=DIRECTORY", help="a real directory, or a profile, for a device"),
+    typer.Option(
+        "--device",
+        metavar="NAME=DIRECTORY",
+        help="replace a device of the study by a directory on a real device, or by a profile",
+    ),
 ]
 
 app = typer.Typer(no_args_is_help=True, help="List, show and run studies.")
@@ -98,10 +107,12 @@ def run(
     study: Annotated[str, typer.Argument(help='name, path of a TOML file, or "all"')],
     *,
     output: Output = RESULTS,
-    engine: Annotated[str | None, typer.Option(help="the first of the study if not given")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="smaller: 3 minutes a study or less")] = False,
+    engine: Annotated[str | None, typer.Option(help="engine; default: the first of the study")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="smaller run, at most 3 minutes for a study")
+    ] = False,
     scale: Annotated[
-        str | None, typer.Option(help='"paper" for the size that the paper had, or a number')
+        str | None, typer.Option(help='scale factor, or "paper" for the size in the paper')
     ] = None,
     clients: Annotated[int | None, typer.Option(min=1, max=100_000, help="number of clients")] = None,
     duration: Duration = None,
@@ -112,14 +123,16 @@ def run(
     only: Annotated[bool, typer.Option("--only", help="leave out the baseline")] = False,
     seed: Seed = None,
     repeats: Repeats = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="start anew instead of resuming")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="also run again what failed")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="start again instead of resuming")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="also repeat failed runs")] = False,
     own_storage: OwnStorage = None,
     record: Annotated[
         Path | None, typer.Option(help="record each run to this directory, for predict, profile and advise")
     ] = None,
-    duty: Annotated[str, typer.Option(help="share of the time that --record takes events")] = DEFAULT_DUTY,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="check and list what would be run")] = False,
+    duty: Annotated[str, typer.Option(help="share of the time to record with --record")] = DEFAULT_DUTY,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="check the study and list its runs without running them")
+    ] = False,
 ) -> None:
     """Run a study and print its answer. An interrupted study is resumed.
 
@@ -156,7 +169,7 @@ def run(
 def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
     """Answer the main question here and now: does the log deserve the fast device?
 
-    Where devices cannot be emulated, the same studies run on the machine's own storage.
+    If devices cannot be emulated, the same studies run on this machine's own storage.
     """
     missing = missing_for_emulation(examine())
     own = None

@@ -30,45 +30,52 @@ PAGE_FILE = "accuracy.md"
 CHART_FILE = "accuracy.svg"
 _BARS_NOT_KEPT = 1
 
-CaseNames = Annotated[list[str] | None, typer.Option("--case", help="run this one, or those that begin so")]
+CaseNames = Annotated[
+    list[str] | None, typer.Option("--case", help="run the cases whose names begin with this")
+]
 RoundName = Literal["building", "prospective"]
 
 
 def run(
     file: Annotated[
-        Path | None, typer.Argument(help="cases; those that ship with tierwise if not given")
+        Path | None, typer.Argument(help="file of cases; default: those that ship with tierwise")
     ] = None,
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="few cases, short runs, each once")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="few cases, short runs, one repeat")] = False,
     case: CaseNames = None,
     round: Annotated[
-        RoundName, typer.Option("--round", help="prospective: the model is frozen at this commit")
+        RoundName,
+        typer.Option("--round", help="kind of round; prospective: the model is frozen at this commit"),
     ] = "building",
     rotation: Annotated[
-        int, typer.Option(min=0, help="number of the round: which placements each case takes")
+        int, typer.Option(min=0, help="number of the round, which selects the placements of each case")
     ] = 0,
-    repeats: Annotated[int | None, typer.Option(min=1, help="blocks, in place of the cases' own")] = None,
+    repeats: Annotated[
+        int | None, typer.Option(min=1, help="number of blocks; default: that of each case")
+    ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="folder for rows and recordings")] = RESULTS,
     seed: Seed = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="throw away what is there")] = False,
-    estimate: Annotated[bool, typer.Option("--estimate", help="print how long it will take")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="delete earlier rows of the round")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="print the estimated time")] = False,
     judge_only: Annotated[
-        bool, typer.Option("--judge-only", help="run nothing; judge what is there")
+        bool, typer.Option("--judge-only", help="judge the existing rows without running anything")
     ] = False,
     page: Annotated[Path | None, typer.Option(help="folder for accuracy.md and its chart")] = None,
     publish: Annotated[Path | None, typer.Option(help="copy the rows to this folder, without paths")] = None,
     recordings: Annotated[
-        str | None, typer.Option(help="publish the smallest recordings, too, redacted: as many as fit in 20M")
+        str | None, typer.Option(help="also publish the smallest recordings, redacted, up to 20M")
     ] = None,
     calibrate: Annotated[
         bool,
-        typer.Option("--calibrate", help="let predictions know the errors that were found while building"),
+        typer.Option(
+            "--calibrate", help="calibrate the intervals of predictions with the errors of building rounds"
+        ),
     ] = False,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Measure how far predictions are from the truth: record, predict, measure, compare.
+    """Measure the error of predictions: record, predict, measure, compare.
 
-    One that was stopped goes on where it was. Exit status 1 if a bar is not kept.
+    An interrupted round is resumed. Exit status 1 if a target is missed.
     """
     console = Console()
     if not judge_only:

@@ -32,9 +32,9 @@ def list_(format: FormatOption = Format.TEXT) -> None:
 
 @app.command()
 def new(
-    folder: Annotated[Path, typer.Argument(help="folder to make; its name is the workload's")],
+    folder: Annotated[Path, typer.Argument(help="new folder; its name is the workload's name")],
 ) -> None:
-    """Write a small workload with comments, to be changed into one of your own."""
+    """Write a small workload with comments as a start for your own."""
     for file in workload_template.write(folder):
         typer.echo(f"wrote {file}")
     typer.echo(f"next: tierwise workload check {folder}")
@@ -42,10 +42,10 @@ def new(
 
 @app.command()
 def check(
-    workload: Annotated[str, typer.Argument(help="a folder, a pgbench script, or the name of a shipped one")],
-    engine: Annotated[str, typer.Option(help="as a study names it")] = "postgres",
+    workload: Annotated[str, typer.Argument(help="folder, pgbench script, or name of a shipped workload")],
+    engine: Annotated[str, typer.Option(help="engine, as in a study")] = "postgres",
     scale: Annotated[
-        float | None, typer.Option(help="0.01 when not given, or what makes sense above it")
+        float | None, typer.Option(help="scale factor; default 0.01, or the least that works")
     ] = None,
 ) -> None:
     """Read a workload, load a few rows of it, and run each of its transactions or laps.
