@@ -123,3 +123,14 @@ def test_all_goes_on_after_a_study_that_cannot_run(
     assert {one.status for one in runs} == {"ok"}
     page = (tmp_path / "report.html").read_text("utf-8")
     assert "melbourne" in page and "shared_bufers" in page
+
+
+def test_dry_run_lists_the_runs_and_makes_nothing(tmp_path: Path) -> None:
+    asked = ["study", "run", "crud", "--place", "log=gp3", "--output", str(tmp_path / "results"), "--dry-run"]
+    result = CliRunner().invoke(app, asked, env={"COLUMNS": "200"})
+    assert result.exit_code == 0, result.output
+    assert "log-gp3" in result.output and " runs." in result.output
+    assert "Not run: doublewrite-ssd" in result.output
+    assert not (tmp_path / "results").exists()
+    unknown = CliRunner().invoke(app, [*asked, "--device", "ssd=no-such-profile"])
+    assert isinstance(unknown.exception, TierwiseError) and "no-such-profile" in str(unknown.exception)
