@@ -1,11 +1,12 @@
-//! The calling thread kept to the files that it needs.
+//! Confines the calling thread to the files that it needs.
 
 use std::path::PathBuf;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// Keep this thread and those that it starts to files below these directories; `False` where the kernel cannot.
+/// Confine this thread and those that it starts to files below these directories; `False` where the kernel
+/// cannot.
 #[pyfunction]
 #[pyo3(signature = (*, readable, writable))]
 pub fn confine(readable: Vec<PathBuf>, writable: Vec<PathBuf>) -> PyResult<bool> {

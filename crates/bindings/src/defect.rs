@@ -1,4 +1,4 @@
-//! A defect of ours is told as any error is: on one line, with its place in the source.
+//! Reports a defect of tierwise like any error: on one line, with its place in the source.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,12 +8,12 @@ use pyo3::prelude::*;
 
 use crate::interrupt::user_error;
 
-/// How many calls are under way whose panics are told so.
+/// Number of calls under way whose panics are reported so.
 static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
-/// The first panic of theirs: those that follow on other threads only pass it on.
+/// Their first panic: later ones on other threads only pass it on.
 static FIRST: Mutex<Option<String>> = Mutex::new(None);
 
-/// Does something; its panic, on whatever thread, becomes the exception that a user sees.
+/// Runs a closure; its panic, on any thread, becomes the exception that a user sees.
 pub fn told<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(keep_panics);
@@ -31,7 +31,7 @@ pub fn told<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T
     })
 }
 
-/// Lets panics of calls under way be kept, not printed.
+/// Keeps panics of calls under way instead of printing them.
 fn keep_panics() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {

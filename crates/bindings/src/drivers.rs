@@ -1,4 +1,4 @@
-//! The engines that clients can drive: the one place that names them all.
+//! The engines that clients can drive: the only place that names them all.
 
 use pyo3::prelude::*;
 use tierwise_load::mariadb::MariadbConnector;
@@ -11,7 +11,7 @@ use crate::python_driver::PythonConnector;
 
 const NAMES: &str = "postgres, mariadb, sqlite or python";
 
-/// The driver of a database. What an address is depends on the driver; most take a text.
+/// The driver of a database. The form of an address depends on the driver; most take a text.
 ///
 /// # Errors
 /// `TierwiseError` if there is no such driver or it cannot read the address.

@@ -1,4 +1,4 @@
-//! Long work away from the interpreter, that Ctrl-C ends.
+//! Long work outside the interpreter that Ctrl-C ends.
 
 use std::fmt::Display;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub fn interruptible<T: Send>(
     watched(py, || Ok(()), stop, work)
 }
 
-/// The same; `tell` is called again and again meanwhile, and its exceptions end the work too.
+/// The same; `tell` is called repeatedly meanwhile, and its exceptions end the work too.
 pub fn watched<T: Send>(
     py: Python<'_>,
     mut tell: impl FnMut() -> PyResult<()>,

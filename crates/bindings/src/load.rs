@@ -10,7 +10,7 @@ use tierwise_load::{Clients, Control, Limit, LoadError, Plan, Task, Workload, sq
 use crate::drivers;
 use crate::interrupt;
 
-/// How often a caller hears how far the work is.
+/// How often a caller hears of progress.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
 /// Closed-loop clients of a database.
@@ -70,7 +70,7 @@ impl PyClients {
         interruptible(py, None, |control| self.locked().reconnect(control))
     }
 
-    /// Give the connections up.
+    /// Drop the connections.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.locked().close());
     }
@@ -115,7 +115,7 @@ fn duration(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Work that a [`Control`] ends, interrupted by Ctrl-C; `progress` is called with how much is done.
+/// Work that a [`Control`] ends, interrupted by Ctrl-C; `progress` is called with the amount done.
 fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Bound<'_, PyAny>>,

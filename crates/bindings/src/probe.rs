@@ -13,7 +13,7 @@ use tierwise_probe::{Engine, Limit, ProbeError, Target, fill, measure, trace};
 
 use crate::interrupt::{interruptible, user_error};
 
-/// A file of the probe's own, or a block device that nobody uses.
+/// A file of the probe's own, or a block device that is not in use.
 #[pyclass(frozen, module = "tierwise._core")]
 pub struct ProbeTarget {
     target: RwLock<Option<Target>>,
@@ -47,7 +47,7 @@ impl ProbeTarget {
         self.engine.name()
     }
 
-    /// Let go of it; what is asked of it afterwards is an error.
+    /// Close it; later calls are errors.
     fn close(&self) {
         *self.target.write().expect("no holder panics") = None;
     }
@@ -57,7 +57,7 @@ impl ProbeTarget {
         self.run(py, |target, stop| fill(target, self.engine, stop))
     }
 
-    /// Serve a pattern for a time; gives JSON.
+    /// Serve a pattern for a time; returns JSON.
     fn measure(&self, py: Python<'_>, pattern: &str, seconds: f64, seed: u64) -> PyResult<String> {
         let pattern = Pattern::parse(pattern).map_err(|error| user_error(py, &error, error.fix))?;
         let time = duration(seconds)?;
@@ -67,7 +67,7 @@ impl ProbeTarget {
         serde_json::to_string(&measured).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    /// Serve listed requests (operation, first byte, bytes); gives number, start and end in ns of each.
+    /// Serve listed requests (operation, first byte, bytes); returns number, start and end in ns of each.
     fn trace(
         &self,
         py: Python<'_>,
@@ -124,7 +124,7 @@ impl ProbeTarget {
     }
 }
 
-/// Name of the engine that is used where none is asked for.
+/// Name of the default engine.
 #[pyfunction]
 pub fn probe_engine() -> &'static str {
     Engine::best().name()

@@ -49,12 +49,12 @@ impl PyProfile {
         self.0.usd_per_gb_month()
     }
 
-    /// US dollars for a month with `size_bytes` in use: of what is rented only so much, of what is bought all.
+    /// US dollars for a month with `size_bytes` in use: a rented device by size, a bought device in full.
     fn usd_per_month(&self, size_bytes: u64) -> Option<f64> {
         self.0.usd_per_month_of(size_bytes)
     }
 
-    /// What the host may write before the guarantee ends, in 10^12 bytes, as far as the profile says.
+    /// Bytes the host may write under the guarantee, in 10^12 bytes, as far as the profile says.
     #[getter]
     fn endurance_tb_written(&self) -> Option<f64> {
         self.0.endurance_tb_written()
@@ -70,8 +70,8 @@ impl PyProfile {
     }
 }
 
-/// Parses the text of a profile; `library` has the texts of the profiles it refers to, by name. A `ValueError`
-/// holds what is wrong and how to mend it.
+/// Parses the text of a profile; `library` has the texts of the profiles it refers to, by name. A
+/// `ValueError` holds the fault and its fix.
 #[pyfunction]
 pub fn parse_profile(
     text: &str,

@@ -1,5 +1,5 @@
-//! The driver `python`: an object of Python's is the engine, and holds the interpreter's lock only while it
-//! is called. Drawing, timing and counting stay here.
+//! The driver `python`: a Python object is the engine, and holds the interpreter's lock only while it is
+//! called. Drawing, timing and counting stay here.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use pyo3::types::{PyList, PyTuple};
 use tierwise_load::sql::Template;
 use tierwise_load::{Arguments, Client, Connector, Failure, Outcome, Rows, Value};
 
-/// Rows that are handed over at a time: enough to be worth a call, few enough to stay small.
+/// Rows handed over at a time: enough to be worth a call, few enough to stay small.
 const APPEND_ROWS: usize = 10_000;
 
 /// An object with a method `connect`.
@@ -146,7 +146,7 @@ impl Client for PythonClient {
 
 impl Drop for PythonClient {
     fn drop(&mut self) {
-        // After the interpreter's end there is nobody left to close it.
+        // After the interpreter's end the connection cannot be closed.
         Python::try_attach(|py| {
             if let Err(error) = self.client.call_method0(py, "close") {
                 error.write_unraisable(py, Some(self.client.bind(py)));
@@ -155,7 +155,7 @@ impl Drop for PythonClient {
     }
 }
 
-/// Whatever a method returned.
+/// Any return value of a method.
 struct Ignored;
 
 impl FromPyObject<'_, '_> for Ignored {
@@ -178,7 +178,7 @@ fn to_tuple<'py, 'a>(
     PyTuple::new(py, objects.collect::<PyResult<Vec<_>>>()?)
 }
 
-/// A `StatementError` as it is; of any other exception, its type and text.
+/// A `StatementError` unchanged; of any other exception, its type and text.
 fn failure(py: Python<'_>, error: &PyErr) -> Failure {
     let value = error.value(py);
     let said = || -> PyResult<Failure> {

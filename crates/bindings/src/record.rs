@@ -16,7 +16,7 @@ use crate::interrupt::user_error;
 /// How often the kernel's buffers are emptied.
 const POLL: Duration = Duration::from_millis(20);
 
-/// What a recording is made of and where it goes; see [`Options`].
+/// Inputs and destination of a recording; see [`Options`].
 #[derive(Deserialize)]
 struct OptionsText {
     directory: PathBuf,
@@ -31,13 +31,13 @@ struct OptionsText {
     devices: Vec<DeviceText>,
 }
 
-/// The part of a device that says which requests are its own.
+/// The part of a device that identifies its requests.
 #[derive(Deserialize)]
 struct DeviceText {
     stretches: Vec<StretchText>,
 }
 
-/// Sectors in one piece on what block events name.
+/// Contiguous sectors on the disk that block events name.
 #[derive(Deserialize)]
 struct StretchText {
     number: u32,
@@ -46,7 +46,7 @@ struct StretchText {
     offset_sectors: u64,
 }
 
-/// What Python found out about a file.
+/// Facts about a file, found by Python.
 #[derive(Deserialize)]
 struct FactsText {
     role: Option<Role>,
@@ -95,7 +95,7 @@ impl PyRecorder {
             .map_err(|error| raised(py, &error))
     }
 
-    /// Finds the clients by whom they wake in so many seconds; gives how many there are.
+    /// Finds the clients by their wake-ups in this number of seconds; returns the number of clients.
     fn find_clients(&self, py: Python<'_>, seconds: f64) -> PyResult<usize> {
         let duration = Duration::try_from_secs_f64(seconds)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -109,7 +109,7 @@ impl PyRecorder {
             .map_err(|error| raised(py, &error))
     }
 
-    /// Ends it, and gives what is known of it at once, as JSON.
+    /// Ends it, and returns its immediate facts, as JSON.
     #[pyo3(signature = (log_delay_us = 0.0))]
     fn end(&self, py: Python<'_>, log_delay_us: f64) -> PyResult<String> {
         let summary = py
@@ -129,7 +129,7 @@ impl PyRecorder {
             .ok_or_else(|| PyValueError::new_err("no burst was begun"))
     }
 
-    /// Decodes the oldest burst that waits; gives the number of its events, or none if no burst waits.
+    /// Decodes the oldest burst that waits; returns the number of its events, or none if no burst waits.
     fn decode(&self, py: Python<'_>, resolve: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
         let resolve = resolve.clone().unbind();
         let decoded = py.detach(|| {
@@ -143,7 +143,8 @@ impl PyRecorder {
         })
     }
 
-    /// Writes the bursts decoded by now to another directory; completes `about`, which is JSON, and gives it back.
+    /// Writes the bursts decoded by now to another directory; completes `about`, which is JSON, and returns
+    /// it.
     fn snapshot(&self, py: Python<'_>, about: &str, directory: PathBuf) -> PyResult<String> {
         let about: About = parsed(about)?;
         let about = py
@@ -152,7 +153,7 @@ impl PyRecorder {
         serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    /// Detaches and ends the recording; completes `about`, which is JSON, and gives it back.
+    /// Detaches and ends the recording; completes `about`, which is JSON, and returns it.
     fn finish(&self, py: Python<'_>, about: &str) -> PyResult<String> {
         let about: About = parsed(about)?;
         let about = py
@@ -161,7 +162,7 @@ impl PyRecorder {
         serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     }
 
-    /// Detaches. No error if that was done.
+    /// Detaches. No error if already detached.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.0.close());
     }
@@ -176,7 +177,7 @@ pub fn measure_host(py: Python<'_>) -> PyResult<Option<String>> {
         .map_err(|error| PyRuntimeError::new_err(error.to_string()))
 }
 
-/// What can go wrong while a burst is decoded.
+/// Errors while a burst is decoded.
 enum Failure {
     Python(PyErr),
     Recorder(RecorderError),

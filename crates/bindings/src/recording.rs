@@ -9,7 +9,7 @@ use tierwise_recording::Recording;
 use crate::defect::told;
 use crate::interrupt::user_error;
 
-/// What a recording says of itself, as JSON. With `whole`, every table is read and checked first.
+/// A recording's description of itself, as JSON. With `whole`, every table is read and checked first.
 #[pyfunction]
 pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<String> {
     told(py, || {

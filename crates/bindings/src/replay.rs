@@ -1,4 +1,4 @@
-//! Recordings that are replayed, for Python.
+//! Replays of recordings, for Python.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::defect::told;
 use crate::interrupt::interruptible;
 use crate::profile::PyProfile;
 
-/// The work of one recording, ready to be replayed. A `ValueError` holds what is wrong and how to mend it.
+/// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.
 #[pyclass(frozen, name = "Replay", module = "tierwise._core")]
 pub struct PyReplay {
     program: Program,
@@ -44,7 +44,7 @@ impl PyReplay {
         Mechanism::ALL.iter().map(|one| one.name()).collect()
     }
 
-    /// What the recording says of itself, as JSON.
+    /// The recording's description of itself, as JSON.
     #[getter]
     fn about(&self) -> &str {
         &self.about

@@ -11,7 +11,7 @@ use tierwise_record::{OwnedRequests, RequestCounter};
 
 use crate::interrupt::user_error;
 
-/// Counts requests by who owns the place that they are for.
+/// Counts requests by the owner of their sectors.
 #[pyclass(frozen, name = "RequestCounter", module = "tierwise._core")]
 pub struct PyRequestCounter(Mutex<Option<RequestCounter>>);
 
@@ -59,24 +59,24 @@ impl PyRequestCounter {
         self.with(py, RequestCounter::begin)
     }
 
-    /// Takes what completed until now.
+    /// Counts the requests that completed until now.
     fn count(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, RequestCounter::count)
     }
 
-    /// Takes no more.
+    /// Stops counting.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |counter| counter.stop())
     }
 
-    /// Takes the rest, and gives what was counted as JSON.
+    /// Counts the rest, and returns the counts as JSON.
     fn end(&self, py: Python<'_>) -> PyResult<String> {
         let counted = self.with(py, RequestCounter::end)?;
         let rows: Vec<_> = counted.iter().map(told).collect();
         Ok(serde_json::Value::from(rows).to_string())
     }
 
-    /// Detaches. No error if that was done.
+    /// Detaches. No error if already detached.
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }

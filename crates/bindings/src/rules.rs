@@ -4,13 +4,13 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use tierwise_recording::Rules;
 
-/// What an engine's files are for, by the text of its rules file.
+/// Roles of an engine's files, by the text of its rules file.
 #[pyclass(frozen, name = "Rules", module = "tierwise._core")]
 pub struct PyRules(Rules);
 
 #[pymethods]
 impl PyRules {
-    /// A `ValueError` holds what is wrong with the text and how to mend it.
+    /// A `ValueError` holds the fault of the text and its fix.
     #[new]
     fn new(text: &str, file: &str) -> PyResult<Self> {
         match Rules::parse(text, file) {

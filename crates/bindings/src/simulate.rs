@@ -11,7 +11,7 @@ use tierwise_simulate::{Job, SimulateError, summarize_all};
 use crate::interrupt::{interruptible, user_error};
 use crate::profile::PyProfile;
 
-/// Simulate a job, given as JSON; gives its report as JSON.
+/// Simulate a job, given as JSON; returns its report as JSON.
 #[pyfunction]
 pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResult<String> {
     let job: Job = serde_json::from_str(job).map_err(internal)?;
@@ -21,7 +21,7 @@ pub fn simulate_device(py: Python<'_>, profile: &PyProfile, job: &str) -> PyResu
     json(&report.map_err(|error| refusal(py, &error))?)
 }
 
-/// Measure devices by short simulations; gives a JSON list of figures in their order.
+/// Measure devices by short simulations; returns a JSON list of figures in their order.
 #[pyfunction]
 pub fn summarize_devices(
     py: Python<'_>,

@@ -24,7 +24,7 @@ impl PySqliteDatabase {
         opened.map(Self).map_err(|failure| refused(py, failure))
     }
 
-    /// Run one statement, for a time in seconds at most; gives its rows as JSON.
+    /// Run one statement, for a time in seconds at most; returns its rows as JSON.
     #[pyo3(signature = (sql, cap_s=None))]
     fn query(&self, py: Python<'_>, sql: &str, cap_s: Option<f64>) -> PyResult<String> {
         let cap = cap_s.map(Duration::try_from_secs_f64).transpose();

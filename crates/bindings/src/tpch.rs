@@ -72,7 +72,7 @@ pub fn write_tpch(
     written.map_err(|error| refusal(py, &error))
 }
 
-/// Give back the memory that is kept from one table to the next.
+/// Free the memory that is kept from one table to the next.
 #[pyfunction]
 pub fn release_tpch_text() {
     release_text();

@@ -1,7 +1,8 @@
-//! A thread, and all that it starts from then on, kept to the files that it needs, by the kernel's Landlock.
+//! Confines a thread, and all that it starts from then on, to the files that it needs, by the kernel's
+//! Landlock.
 //!
-//! What a stranger's workload says runs in such a thread. It can open no other file and no TCP connection, and
-//! signal no process outside. Which of these the kernel refuses depends on its version; see landlock(7).
+//! A stranger's workload runs in such a thread. It can open no other file and no TCP connection, and signal
+//! no process outside. Which of these the kernel refuses depends on its version; see landlock(7).
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use landlock::{
     RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-/// The newest rules that are asked for; an older kernel keeps those that it knows.
+/// The newest rules asked for; an older kernel enforces those that it knows.
 const RULES: ABI = ABI::V6;
 
 /// The kernel refused the rules.
@@ -18,8 +19,8 @@ const RULES: ABI = ABI::V6;
 #[error("landlock: {0}")]
 pub struct ConfineError(#[from] RulesetError);
 
-/// Keep the calling thread, for good, to files below these directories. What is not there is left out.
-/// Gives whether any rule is enforced: none is where this kernel has no Landlock, or it is switched off.
+/// Confine the calling thread, for good, to files below these directories. Missing directories are left out.
+/// Returns whether any rule is enforced: none is where this kernel has no Landlock, or it is switched off.
 ///
 /// # Errors
 /// If the kernel knows the rules and refuses them.

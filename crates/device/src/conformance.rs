@@ -1,4 +1,4 @@
-//! What every device must keep, whatever it models. One suite for all models and for the live disk's core.
+//! Rules for every device. One suite tests all models and the live disk's core.
 //!
 //! A case is a list of arrivals; [`check`] drives a fresh device through it and says which rule broke.
 
@@ -50,7 +50,7 @@ struct Trace {
 }
 
 impl Trace {
-    /// `poll_ns`: be late, and look only at multiples of this time.
+    /// `poll_ns`: be late, by advancing only at multiples of this time.
     fn run<D: Device>(
         mut device: D,
         arrivals: &[Arrival],

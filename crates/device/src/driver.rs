@@ -1,4 +1,4 @@
-//! The smallest owner of time: drives a model on virtual time.
+//! A minimal driver: runs a model on virtual time.
 
 use crate::{Completion, Device, Nanos, Request, RequestId};
 

@@ -1,11 +1,11 @@
-//! What will happen at a known time, waiting for time to reach it.
+//! Events at known future times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::{Completion, Nanos, RequestId};
 
-/// Room that every model reserves at the start, so that no request allocates until more are outstanding.
+/// Capacity that every model reserves at the start, so that no request allocates until more are outstanding.
 pub(crate) const RESERVED: usize = 1024;
 
 /// Events ordered by time, by default completions; those due at the same time leave in the order they were added.

@@ -4,10 +4,10 @@
 //! same profile, seed and requests give the same completion times, to the nanosecond.
 //!
 //! - A [`Profile`] holds the parameters of one device, read from TOML. Every number in it names its source.
-//! - [`Profile::build`] makes a [`Device`] of it. Whoever owns time drives the device: it gives requests in and
-//!   asks for the next event. A disk that reorders its queue cannot know a completion time when a request arrives,
+//! - [`Profile::build`] makes a [`Device`] of it. The caller owns time: it submits requests and asks for the
+//!   next event. A disk that reorders its queue cannot know a completion time when a request arrives,
 //!   so the interface is event-driven rather than a function from request to duration.
-//! - A [`Driver`] is the smallest owner of time, on virtual time.
+//! - A [`Driver`] is a minimal caller, on virtual time.
 //!
 //! | module | models | left out |
 //! |---|---|---|
@@ -104,7 +104,7 @@ pub use state::{Precondition, Written};
 ///   call are in order of time.
 /// - **Order of calls.** While [`Device::next_event`] lies before `now`, the caller advances before it submits. A
 ///   model that is behind may give times as if the request had come at that earlier event.
-/// - **Lateness.** When a caller advances late has no influence on the times that it gets.
+/// - **Lateness.** The times do not depend on when a late caller advances.
 /// - **Time backwards.** A call with a `now` before that of an earlier call is taken as one at the latest time so
 ///   far. Times must stay below 2⁵⁵ ns (417 days).
 /// - **Ids** are the caller's and mean nothing to a model. Requests with the same id complete one by one; the
@@ -134,7 +134,7 @@ pub trait Device: Send {
     /// credit. Time does not pass. Call before the first request; a device without such a state ignores it.
     fn precondition(&mut self, _state: Precondition) {}
 
-    /// Gives a request its lasting effect without taking time: what was loaded before time began to count.
+    /// Applies a request's lasting effect without taking time: data loaded before time began to count.
     /// A device whose times do not depend on its content ignores it.
     fn preload(&mut self, _request: &Request) {}
 

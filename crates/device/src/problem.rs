@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Parameters of which no device can be built.
+/// Parameters from which no device can be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}; {fix}")]
 pub struct ParamsError {

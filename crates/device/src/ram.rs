@@ -1,7 +1,7 @@
 //! Memory behind a link: a fixed latency and a shared bandwidth.
 //!
-//! Stands for a RAM disk and for DRAM storage behind a network. With every number 0 it is the device that
-//! measures the path to it.
+//! Stands for a RAM disk and for DRAM storage behind a network. With every number 0 it measures the path to
+//! the device.
 //!
 //! Models: latency by operation, one link shared by all requests in order of arrival.
 //! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.

@@ -1,6 +1,6 @@
-//! Chance from a seed: the same seed, the same sequence.
+//! Pseudo-random numbers: the same seed gives the same sequence.
 
-/// What SplitMix64 adds to its state each time: 2⁶⁴ over the golden ratio.
+/// The increment of SplitMix64's state: 2⁶⁴ over the golden ratio.
 pub const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Spreads a number over 64 bits: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014). 0 stays 0.
@@ -34,7 +34,8 @@ impl SplitMix {
     }
 }
 
-/// Marsaglia's xorshift (Journal of Statistical Software 8(14), 2003): less good, and faster. A state of 0 gives nothing else.
+/// Marsaglia's xorshift (Journal of Statistical Software 8(14), 2003): faster, and less good. State 0 stays
+/// 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Xorshift(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! What a device remembers between requests: what it was filled with, and what it has written.
+//! State that a device keeps between requests: its content, and the sectors written.
 
 /// A state that long use leaves a device in.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -22,7 +22,7 @@ pub enum Precondition {
 pub struct Written {
     /// By requests of the host.
     pub host_sectors: u64,
-    /// To the medium, with everything that the device wrote of its own accord: cleaning, parity, rebuilding.
+    /// To the medium, including the device's own writes: cleaning, parity, rebuilding.
     pub medium_sectors: u64,
     /// Erase blocks that were erased.
     pub erases: u64,

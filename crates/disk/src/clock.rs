@@ -1,4 +1,4 @@
-//! The clock that the live disk drives its model with.
+//! The clock that drives the live disk's model.
 
 use tierwise_device::Nanos;
 

@@ -1,4 +1,4 @@
-//! What a server is told when it starts.
+//! The configuration of a server.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ pub struct PartitionConfig {
     pub size_bytes: u64,
 }
 
-/// Everything that a server needs to know.
+/// The whole configuration of a server.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerConfig {
@@ -39,7 +39,7 @@ pub struct ServerConfig {
     pub seed: u64,
     /// The files, in order of their sectors.
     pub partitions: Vec<PartitionConfig>,
-    /// Latency of the path through loop and FUSE, which the server makes good, in microseconds.
+    /// Latency of the path through loop and FUSE, which the server compensates for, in microseconds.
     pub path_us: f64,
     /// Longest busy waiting before an answer is due, in microseconds.
     pub spin_us: f64,
@@ -47,11 +47,11 @@ pub struct ServerConfig {
     pub precondition: StartState,
     /// Whether flushes are acknowledged at once and do nothing.
     pub lies_about_flush: bool,
-    /// How long after its completion a write is on the medium even without a flush, in seconds.
+    /// Time after which a completed write is on the medium even without a flush, in seconds.
     pub write_back_s: f64,
 }
 
-/// What a device went through before it is served.
+/// State of a device before it is served.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartState {
@@ -73,7 +73,7 @@ impl From<StartState> for Precondition {
     }
 }
 
-/// Unflushed bytes that a disk keeps at most: as much as large write caches hold.
+/// Most unflushed bytes that a disk keeps: the size of large write caches.
 const UNFLUSHED_BYTES_MAX: u64 = 64 << 20;
 
 /// Partitions start and end at multiples of this many bytes.

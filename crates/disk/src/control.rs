@@ -21,13 +21,13 @@ enum Command {
     ResetStats,
     /// Answer at the pace of the model, or at once.
     Timing { on: bool },
-    /// The latency of the path that the server is to make good.
+    /// The latency of the path that the server is to compensate for.
     Path { us: f64 },
-    /// The power goes and comes back; a seed keeps a random subset of what was not flushed.
+    /// The power goes and comes back; a seed keeps a random subset of the unflushed writes.
     Cut { keep_random: Option<u64> },
     /// The device dies.
     Fail { after: After },
-    /// The device takes `factor` times as long for whatever it does, for `length_s` seconds.
+    /// The device takes `factor` times as long for everything, for `length_s` seconds.
     Slow { factor: f64, length_s: f64 },
     /// Reads of the sectors from `first` to `last` fail until something is written there.
     Unreadable { first: u64, last: u64 },

@@ -1,4 +1,4 @@
-//! What can go wrong before a disk is served.
+//! Errors before a disk is served.
 
 use std::io;
 
@@ -37,7 +37,7 @@ pub enum DiskError {
     /// The system refused.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation.
         what: &'static str,
         /// The answer.
         source: io::Error,
@@ -45,7 +45,7 @@ pub enum DiskError {
 }
 
 impl DiskError {
-    /// Wraps the error of a system call with what was tried.
+    /// Wraps the error of a system call with the operation.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what, source }
     }

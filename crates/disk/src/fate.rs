@@ -1,4 +1,4 @@
-//! What becomes of unflushed writes when the power goes.
+//! Which unflushed writes survive when the power goes.
 
 use tierwise_device::random::SplitMix;
 
@@ -19,7 +19,7 @@ pub(crate) enum WriteFate {
 }
 
 impl Fate {
-    /// Nothing is kept without a seed; with one, a subset that it decides.
+    /// Nothing is kept without a seed; a seed decides which subset is kept.
     pub fn new(keep_random: Option<u64>) -> Self {
         keep_random.map_or(Self::Lost, |seed| Self::Random(SplitMix::new(seed)))
     }

@@ -1,4 +1,4 @@
-//! What is wrong with a disk: it dies at some moment, or cannot read some sectors.
+//! Injected faults of a disk: it dies at some moment, or cannot read some sectors.
 
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -32,7 +32,7 @@ impl Faults {
         self.dies_at.store(time, Ordering::Release);
     }
 
-    /// After so many more requests every request fails.
+    /// After this number of further requests every request fails.
     pub fn die_after(&self, requests: u64) {
         self.requests_left.store(requests, Ordering::Release);
     }
@@ -41,7 +41,7 @@ impl Faults {
         now >= self.dies_at.load(Ordering::Acquire)
     }
 
-    /// Counts a request that arrives; gives whether the disk is still there to take it.
+    /// Counts a request that arrives; returns whether the disk is still alive to take it.
     pub fn take(&self, now: Nanos) -> bool {
         let one_less = |left| (left != NEVER).then(|| u64::saturating_sub(left, 1));
         let left = self
@@ -82,7 +82,7 @@ impl Faults {
     }
 }
 
-/// What is left of a range without the sectors from `first` to before `end`.
+/// The parts of a range outside the sectors from `first` to before `end`.
 fn remainder(
     range: RangeInclusive<u64>,
     first: u64,

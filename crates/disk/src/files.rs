@@ -1,4 +1,4 @@
-//! The files that are served, one for each partition, and how their requests become those of a device.
+//! The served files, one for each partition, and the translation of their requests into those of a device.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -25,7 +25,7 @@ pub struct ServedFile {
 pub struct Files {
     /// The files, by partition number.
     pub files: Vec<ServedFile>,
-    /// What serves them.
+    /// The service that completes their requests.
     pub service: Arc<Service<FuseReply>>,
 }
 
@@ -34,7 +34,7 @@ pub const ROOT: INodeNo = INodeNo(1);
 /// Inode number of the first partition's file.
 pub const FIRST_FILE: u64 = 2;
 
-/// Bytes of the device that a request is for.
+/// Range of the device that a request is for.
 #[derive(Clone, Copy)]
 pub struct Extent {
     pub partition: usize,

@@ -1,7 +1,7 @@
 //! The FUSE file system: one directory with one file for each partition.
 //!
-//! A file handle is the number of the power cycle in which the file was opened: after a power cut whoever
-//! had it open gets errors, and whoever opens it again is served.
+//! A file handle is the number of the power cycle in which the file was opened. After a power cut, handles
+//! opened before it return errors, and newly opened ones work.
 
 use std::ffi::OsStr;
 use std::io;

@@ -1,11 +1,11 @@
 //! The live emulated block device: FUSE files, served at the pace of a model from `tierwise-device`.
 //!
-//! One server serves one device. Its files are the partitions of that device: each has its own counters,
-//! and all share one model, that is one head, one queue and one cache. A loop device on each file gives a
-//! real block device on which any file system and any database runs.
+//! One server serves one device. Its files are the partitions of that device. Each has its own counters, and
+//! all share one model: one head, one queue and one cache. A loop device on each file gives a real block
+//! device on which any file system and any database runs.
 //!
 //! Time is that of the monotonic clock. Threads that read from the kernel hand each request to the model at
-//! once and never wait; one real-time thread answers requests at the moment that the model says.
+//! once and never wait; one real-time thread answers requests at the times that the model computes.
 
 mod clock;
 mod config;

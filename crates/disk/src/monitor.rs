@@ -1,8 +1,8 @@
 //! A lock and a condition that a real-time thread can share with ordinary ones.
 //!
-//! The standard library's mutex lets a real-time thread wait for an ordinary one that holds the lock but
-//! not a processor, because others run there: for a whole tick, a hundred times what the server allows
-//! itself. This one lends the holder the priority of whoever waits.
+//! The standard library's mutex lets a real-time thread wait for an ordinary one that holds the lock but not
+//! a processor, because others run there: for a whole tick, a hundred times the server's limit. This mutex
+//! inherits priority: its holder runs at the priority of the waiting thread.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -83,7 +83,7 @@ impl<T> Drop for Monitor<T> {
 pub(crate) struct Guard<'a, T>(&'a Monitor<T>);
 
 impl<T> Guard<'_, T> {
-    /// Gives the lock away until notified or, if there is one, the deadline; may also end without cause.
+    /// Releases the lock until notified or, if there is one, the deadline; may also end without cause.
     pub fn wait_until(&mut self, deadline: Option<Nanos>) {
         let (condition, mutex) = (self.0.condition.get(), self.0.mutex.get());
         // SAFETY: the calling thread holds the mutex, as this guard shows, and holds it again afterwards.

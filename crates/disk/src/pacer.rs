@@ -1,10 +1,10 @@
 //! Drives a model from a clock that is not the model's own.
 //!
-//! The path between the user of a disk and its server takes time that a real disk would not. A request
-//! whose model time is `t` is therefore answered at `t - path`, so that the user sees the answer at `t`.
-//! To know early what happens at `t`, the model's clock runs ahead of the real one, by at most `path`, but
-//! never further than the event that it is asked for. A request that arrives meanwhile is given the model's
-//! time: it was on its way while that event happened.
+//! The path between the user of a disk and its server takes time that a real disk would not. A request whose
+//! model time is `t` is therefore answered at `t - path`, so that the user sees the answer at `t`. To know
+//! early what happens at `t`, the model's clock runs ahead of the real one, by at most `path`, but never
+//! further than the event that it is asked for. A request that arrives meanwhile gets the model's time: it
+//! was on its way while that event happened.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use tierwise_device::{Completion, Device, Nanos, Request, RequestId, Written};
 
 use crate::slowdown::Slowdown;
 
-/// A request on its way to the model; `reply` is whatever its sender needs to answer it.
+/// A request on its way to the model; `reply` is the sender's data for the answer.
 pub struct Arrival<R> {
     /// Number of the partition that counts it.
     pub partition: usize,
@@ -22,7 +22,7 @@ pub struct Arrival<R> {
     pub reply: R,
 }
 
-/// What is counted about a request when it is answered.
+/// Data of a request that is counted when it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// Number of the partition that counts it.
@@ -31,20 +31,20 @@ pub struct Served {
     pub request: Request,
     /// When it arrived.
     pub arrived: Nanos,
-    /// When it was to be answered; `None` if it was not paced.
+    /// When its answer was due; `None` if it was not paced.
     pub due: Option<Nanos>,
 }
 
-/// A request that is to be answered now.
+/// A request whose answer is due now.
 pub struct Done<R> {
-    /// What to count.
+    /// Data to count.
     pub served: Served,
     /// How to answer.
     pub reply: R,
 }
 
 impl<R> Arrival<R> {
-    /// The request as one that is to be answered now, at the time that it arrives.
+    /// The request as one whose answer is due now, at the time that it arrives.
     pub fn at_once(self, now: Nanos) -> Done<R> {
         let served = Served {
             partition: self.partition,
@@ -86,7 +86,7 @@ impl<R> Pacer<R> {
         }
     }
 
-    /// Takes a request at real time `now`, and appends what is to be answered.
+    /// Takes a request at real time `now`, and appends the requests whose answers are due.
     pub fn submit(&mut self, now: Nanos, arrival: Arrival<R>, done: &mut Vec<Done<R>>) {
         let request = arrival.request;
         if !self.timing {
@@ -102,7 +102,7 @@ impl<R> Pacer<R> {
         self.advance(now, done);
     }
 
-    /// Lets the model go on to real time `now`, and appends what is to be answered.
+    /// Lets the model go on to real time `now`, and appends the requests whose answers are due.
     pub fn advance(&mut self, now: Nanos, done: &mut Vec<Done<R>>) {
         self.run_until(now + self.path);
         for completion in self.completions.drain(..) {
@@ -123,17 +123,17 @@ impl<R> Pacer<R> {
             .map(|event| self.slowdown.to_real(event).saturating_sub(self.path))
     }
 
-    /// Lets the device take `factor` times as long for whatever it does, for a while from now on.
+    /// Lets the device take `factor` times as long for everything, for a while from now on.
     pub fn slow(&mut self, now: Nanos, factor: f64, length: Nanos) {
         self.slowdown.start(now, factor, length);
     }
 
-    /// Gives up every request that waits. The model still does what it was told.
+    /// Aborts every request that waits. The model still completes its work.
     pub fn abort(&mut self, done: &mut Vec<Done<R>>) {
         done.extend(self.waiting.drain().map(|(_, answer)| answer));
     }
 
-    /// What the device has written since it was built.
+    /// Sectors that the device has written since it was built.
     pub fn written(&self) -> Written {
         self.device.written()
     }
@@ -147,7 +147,7 @@ impl<R> Pacer<R> {
         }
     }
 
-    /// Changes the latency of the path that is made good.
+    /// Changes the path latency that is compensated for.
     pub fn set_path(&mut self, path: Nanos) {
         self.path = path;
     }

@@ -1,10 +1,12 @@
-//! What keeps the server on time: memory that is never swapped or waited for, and threads that come first.
+//! Measures that keep the server on time: memory that is never swapped or waited for, and threads that run
+//! first.
 //!
-//! None of it is needed to be correct. What the system refuses becomes a warning, and shows in the deadline overrun.
+//! None of it is needed to be correct. A refusal by the system becomes a warning, and shows in the deadline
+//! overrun.
 
 use std::io;
 
-/// Collects what was refused.
+/// Collects the refusals.
 #[derive(Default)]
 pub struct Warnings(pub Vec<String>);
 
@@ -26,7 +28,7 @@ impl Warnings {
     /// Lets the calling thread, and threads it starts, come before all others that are not real-time.
     ///
     /// Threads that read from the kernel are better not real-time: each request would then interrupt the
-    /// one who sends the next, which costs a third of the requests at depth 32.
+    /// thread that sends the next, which costs a third of the requests at depth 32.
     pub fn raise_priority(&mut self) {
         // SAFETY: takes no pointers; process 0 means the calling thread.
         let status = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };

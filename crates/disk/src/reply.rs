@@ -13,7 +13,7 @@ pub enum FuseReply {
         offset: u64,
         length: usize,
     },
-    /// So many bytes were written.
+    /// Number of bytes written.
     Written { reply: ReplyWrite, length: u32 },
     /// It is done.
     Empty(ReplyEmpty),

@@ -42,9 +42,10 @@ pub fn serve(config: &str) -> Result<(), DiskError> {
     session.run().map_err(DiskError::system("reading requests"))
 }
 
-/// Lets a defect end the server: its clients then get errors, where with one thread gone they would hang.
+/// Ends the server on a defect: its clients then get errors, where with one thread gone they would hang.
 ///
-/// Says why straight to the standard error: what a test harness captures is lost with the process.
+/// Prints the reason straight to the standard error: a test harness's captured output is lost with the
+/// process.
 fn abort_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = thread::current();
@@ -108,7 +109,7 @@ fn served_files(config: &ServerConfig) -> Vec<ServedFile> {
     files
 }
 
-/// Starts the thread that answers, and waits for what the system refused it.
+/// Starts the thread that answers, and waits for the system's refusals of its privileges.
 fn start_timer(service: Arc<Service<FuseReply>>, warnings: &mut Warnings) -> Result<(), DiskError> {
     let (sender, refusals) = mpsc::channel();
     let timer = move || {

@@ -1,4 +1,4 @@
-//! Answers requests when the model says: the part of the server that several threads share.
+//! Answers requests at their model times: the part of the server that several threads share.
 //!
 //! A request that is due the moment it arrives is answered by the thread that brought it. All others are
 //! answered by the timer thread, which sleeps until shortly before the next one is due and spins the rest.
@@ -24,7 +24,7 @@ pub(crate) trait Reply: Send {
     fn fail(self);
 }
 
-/// What is to be done when a request is completed.
+/// The effect and the answer of a request, for when it is completed.
 pub(crate) struct Pending<R> {
     pub effect: Effect,
     pub reply: R,
@@ -85,7 +85,7 @@ impl<R: Reply> Service<R> {
         &self.store
     }
 
-    /// Takes a request, and answers whatever is due by then.
+    /// Takes a request, and answers all requests that are due by then.
     pub fn submit(&self, arrival: Arrival<Pending<R>>) {
         let mut done = Vec::new();
         let mut shared = self.shared.lock();
@@ -137,7 +137,7 @@ impl<R: Reply> Service<R> {
         self.size_sectors
     }
 
-    /// The power goes and comes back: what is inside fails, and so does whoever opened a file before.
+    /// The power goes and comes back: requests inside fail, and so do handles opened before.
     pub fn cut(&self, keep_random: Option<u64>) -> CutReport {
         let mut report = self.store.cut(keep_random, clock::now());
         let mut done = Vec::new();
@@ -151,7 +151,7 @@ impl<R: Reply> Service<R> {
         &self.faults
     }
 
-    /// Lets the device take `factor` times as long for whatever it does, for a while.
+    /// Lets the device take `factor` times as long for everything, for a while.
     pub fn slow(&self, factor: f64, length: Nanos) {
         let mut shared = self.shared.lock();
         shared.pacer.slow(clock::now(), factor, length);
@@ -182,7 +182,7 @@ impl<R: Reply> Service<R> {
         for Done { served, reply } in done.drain(..) {
             let Pending { effect, reply } = reply;
             let now = clock::now();
-            // In this order: what an unreadable sector or a dead device refuses has no effect.
+            // In this order: a request that an unreadable sector or a dead device refuses has no effect.
             let succeeds = !self.faults.dead(now)
                 && self.faults.let_through(&served.request)
                 && self.store.complete(&effect, now);
@@ -195,14 +195,14 @@ impl<R: Reply> Service<R> {
         }
     }
 
-    /// Tells the timer thread when to look again; gives whether it must be woken for that.
+    /// Tells the timer thread when to look again; returns whether it must be woken for that.
     fn publish_next_due(&self, shared: &mut Shared<R>) -> bool {
         let next_due = shared.pacer.next_due().unwrap_or(NEVER);
         self.next_due.store(next_due, Ordering::Release);
         next_due < shared.sleeping_until
     }
 
-    /// Gives the lock away until the next request is due but for a spin; earlier if one comes that is.
+    /// Releases the lock until shortly before the next request is due; earlier if one comes that is due.
     fn sleep_until_nearly_due(&self, shared: &mut Guard<'_, Shared<R>>) {
         let mut due = self.next_due.load(Ordering::Acquire);
         loop {

@@ -1,4 +1,4 @@
-//! What a disk did, by partition and as a whole, since the last reset.
+//! Counters of a disk, by partition and as a whole, since the last reset.
 
 use serde::Serialize;
 use tierwise_device::{Nanos, Op, Request, SECTOR_BYTES, Written};
@@ -45,7 +45,7 @@ pub struct DeviceStats {
     pub elapsed_s: f64,
     /// Processor time of the server since the reset.
     pub cpu_s: f64,
-    /// Latency of the path that is made good.
+    /// Latency of the path that is compensated for.
     pub path_us: f64,
     /// Mean number of requests inside.
     pub queue_depth_mean: f64,
@@ -57,7 +57,8 @@ pub struct DeviceStats {
     pub errors: u64,
     /// Bytes of completed writes that a power cut would put at risk, at present.
     pub unflushed_bytes: u64,
-    /// Sectors that went to the medium for each that the host wrote, since the disk came up, if the model tells.
+    /// Sectors written to the medium for each written by the host, since the disk came up, if the model
+    /// reports it.
     pub write_amplification: Option<f64>,
     /// The partitions, in order of their sectors.
     pub partitions: Vec<PartitionStats>,

@@ -1,4 +1,4 @@
-//! Where the bytes of a disk are kept.
+//! Storage for the bytes of a disk.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,10 +6,10 @@ use std::ptr::NonNull;
 
 /// The content of a device, addressed in bytes.
 ///
-/// Ranges lie within the size; whoever calls sees to that. Requests that overlap in space and time may see
-/// parts of each other, as on a real disk.
+/// Ranges lie within the size; the caller ensures that. Requests that overlap in space and time may see parts
+/// of each other, as on a real disk.
 pub trait Store: Send + Sync {
-    /// The bytes of a range; what was never written is zero.
+    /// The bytes of a range; unwritten bytes are zero.
     fn read(&self, offset: u64, length: usize) -> Cow<'_, [u8]>;
 
     /// Replaces the bytes of a range.
@@ -99,8 +99,8 @@ impl Store for MemoryStore {
     }
 }
 
-/// Where the pages that lie wholly in a range begin and end. The kernel drops whole pages alone, and would take one
-/// that lies in part in the range with the rest of it.
+/// Where the pages that lie wholly in a range begin and end. The kernel drops whole pages only, and would
+/// also drop a page that lies in the range only in part.
 fn whole_pages(offset: u64, length: u64, page_bytes: u64) -> (u64, u64) {
     let first = offset.next_multiple_of(page_bytes).min(offset + length);
     let last = ((offset + length) / page_bytes * page_bytes).max(first);

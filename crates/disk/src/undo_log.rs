@@ -1,4 +1,4 @@
-//! The writes that a power cut would undo, oldest first, each with what it replaced.
+//! The writes that a power cut would undo, oldest first, each with the bytes it replaced.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -8,16 +8,16 @@ use tierwise_device::{Nanos, SECTOR_BYTES};
 use crate::fate::Fate;
 use crate::store::Store;
 
-/// What a power cut did to a disk.
+/// The effect of a power cut on a disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct CutReport {
     /// Writes that were not on the medium, those in flight among them.
     pub unflushed_writes: u64,
     /// Sectors that these writes touched.
     pub unflushed_sectors: u64,
-    /// Of these, sectors that have what one of the writes wrote.
+    /// Number of these sectors with the content of one of the writes.
     pub kept_sectors: u64,
-    /// Of these, sectors that have what they had before.
+    /// Number of these sectors with their content from before.
     pub lost_sectors: u64,
     /// Writes of which some sectors were kept and some lost.
     pub torn_writes: u64,
@@ -25,7 +25,7 @@ pub struct CutReport {
     pub failed_requests: u64,
 }
 
-/// How far a write has come.
+/// Progress of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     InFlight,
@@ -71,7 +71,7 @@ impl UndoLog {
         self.completed_bytes
     }
 
-    /// Enters a write with what it replaces, and gives its number.
+    /// Enters a write with the bytes it replaces, and returns its number.
     pub fn push(&mut self, sectors: Range<u64>, old: Box<[u8]>) -> u64 {
         let state = State::InFlight;
         self.records.push_back(Record {
@@ -102,13 +102,13 @@ impl UndoLog {
         self.forget();
     }
 
-    /// A flush arrives; gives what [`UndoLog::complete_flush`] is to be told.
+    /// A flush arrives; returns the argument for [`UndoLog::complete_flush`].
     pub fn start_flush(&mut self) -> u64 {
         self.epoch += 1;
         self.epoch - 1
     }
 
-    /// A flush completes: what was completed when it arrived is durable.
+    /// A flush completes: writes completed when it arrived are durable.
     pub fn complete_flush(&mut self, flushed: u64) {
         for record in &mut self.records {
             if matches!(record.state, State::Completed { epoch, .. } if epoch <= flushed) {
@@ -119,7 +119,7 @@ impl UndoLog {
         self.forget();
     }
 
-    /// Makes durable what was completed before a time, and the oldest beyond a number of bytes.
+    /// Makes durable the writes completed before a time, and the oldest beyond a number of bytes.
     pub fn write_back(&mut self, before: Nanos, most_bytes: u64) {
         for record in &mut self.records {
             let State::Completed { at, .. } = record.state else {
@@ -145,9 +145,9 @@ impl UndoLog {
         }
     }
 
-    /// Undoes every write that is not durable, but for the sectors that fate keeps, and empties the log.
+    /// Undoes every write that is not durable, except for the sectors that fate keeps, and empties the log.
     ///
-    /// From the newest to the oldest, so that what one write replaced is what an older one wrote, until that
+    /// From the newest to the oldest: the bytes that a write replaced are those of an older one, until that
     /// is undone too. A sector that a write keeps, or a durable one wrote, is settled: nothing older matters.
     pub fn cut(&mut self, store: &dyn Store, fate: &mut Fate) -> CutReport {
         let mut report = CutReport::default();
@@ -182,7 +182,7 @@ impl UndoLog {
     }
 }
 
-/// Undoes one write; gives how many sectors it keeps and how many it loses.
+/// Undoes one write; returns how many sectors it keeps and how many it loses.
 fn undo(
     record: &Record,
     unsettled: &mut BTreeSet<u64>,

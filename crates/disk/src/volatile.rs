@@ -1,8 +1,8 @@
 //! A store that can lose its power: it knows which writes would be lost with it.
 //!
-//! The store holds what the host sees. Beside it is a log of the writes that are not durable yet, with what
-//! each replaced; a power cut undoes them from it. A write that is in flight when the power goes has been
-//! acknowledged to nobody: it is undone, or torn, like one that completed without a flush.
+//! The store holds the host's view. Beside it is a log of the writes that are not durable yet, each with the
+//! bytes it replaced; a power cut undoes them from it. A write in flight when the power goes was not
+//! acknowledged: it is undone, or torn, like one that completed without a flush.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +34,7 @@ pub struct WriteBack {
     pub most_bytes: u64,
 }
 
-/// What a request in flight will have done once it is completed.
+/// The effect of a request in flight once it is completed.
 #[derive(Debug)]
 pub struct Effect {
     cycle: u64,
@@ -54,8 +54,8 @@ pub struct VolatileStore {
     cache: WriteCache,
     write_back: WriteBack,
     cycle: AtomicU64,
-    /// Held while bytes are replaced, so that the log has writes to the same sectors in their order. Whoever
-    /// completes requests does not need it, and so never waits for a copy.
+    /// Held while bytes are replaced, so that the log has writes to the same sectors in their order. Threads
+    /// that complete requests do not need it, and so never wait for a copy.
     order: Monitor<()>,
     log: Monitor<UndoLog>,
 }
@@ -139,7 +139,8 @@ impl VolatileStore {
         Effect { cycle, what }
     }
 
-    /// A request is completed, at time `now`; gives whether it is, for it is not if the power went meanwhile.
+    /// Completes a request at time `now`; returns false if the power went meanwhile, since it then has no
+    /// effect.
     #[must_use]
     pub fn complete(&self, effect: &Effect, now: Nanos) -> bool {
         if let What::Nothing = effect.what {
@@ -163,7 +164,8 @@ impl VolatileStore {
 
     /// The power goes, and comes back: a new cycle begins.
     ///
-    /// Without a seed all that is not durable is lost; with one, a random subset of its sectors is kept.
+    /// Without a seed all writes that are not durable are lost; with one, a random subset of their sectors is
+    /// kept.
     pub fn cut(&self, keep_random: Option<u64>, now: Nanos) -> CutReport {
         let _order = self.order.lock();
         let mut log = self.log.lock();

@@ -1,16 +1,16 @@
-//! The time that a run is given, and when an engine has to hear of it again.
+//! The time limit of a run, and when an engine must be told again.
 
 use std::time::{Duration, Instant};
 
 use crate::client::Failure;
 
-/// An engine counts its limit from the start of each statement, so what it was told last is too long by the
-/// time since. It is told again when that is more than this share of the cap.
+/// An engine counts its limit from the start of each statement, so its last limit is too long by the time
+/// since. It is told again when that is more than this share of the cap.
 const LATE_SHARE: u32 = 100;
 /// Too short a time to be worth a round trip.
 const LATE_MIN: Duration = Duration::from_millis(10);
 
-/// A deadline, and what the engine of one client knows about it.
+/// A deadline, and the limit that the engine of one client was last told.
 #[derive(Debug)]
 pub(crate) struct Cap {
     deadline: Instant,
@@ -46,7 +46,7 @@ impl Cap {
         Ok(Some(self.deadline - now))
     }
 
-    /// Forget what the engine was told: a rollback undoes it in some.
+    /// Forget the limit that the engine was told: a rollback undoes it in some engines.
     pub fn forget(&mut self) {
         self.told = None;
     }

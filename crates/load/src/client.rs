@@ -1,4 +1,4 @@
-//! What an engine must be able to do: one file each implements these two traits.
+//! The interface of an engine: one file per engine implements these two traits.
 
 use std::future::Future;
 use std::time::Duration;
@@ -50,22 +50,23 @@ pub trait Client: Send + 'static {
     /// Give a transaction up.
     fn rollback(&mut self) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Add rows to a table as fast as the engine can; returns how many.
+    /// Add rows to a table as fast as the engine can; returns their number.
     fn append(&mut self, rows: Rows) -> impl Future<Output = Result<u64, Failure>> + Send;
 
-    /// From now on stop each statement that takes longer, which then fails as `capped`; `None`: let all run.
+    /// From now on stop each statement that takes longer, which then fails as `capped`; `None`: no limit.
     fn set_cap(
         &mut self,
         cap: Option<Duration>,
     ) -> impl Future<Output = Result<(), Failure>> + Send;
 
-    /// Let the engine count now what it would otherwise count some time after a session's work.
+    /// Let the engine update now the counters that it would otherwise update some time after a session's
+    /// work.
     fn hand_in_counts(&mut self) -> impl Future<Output = Result<(), Failure>> + Send {
         async { Ok(()) }
     }
 }
 
-/// What a statement did.
+/// Result of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Rows returned or changed.
@@ -75,14 +76,14 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Add what another statement did.
+    /// Add the result of another statement.
     pub(crate) fn add(&mut self, other: Self) {
         self.rows += other.rows;
         self.sum = self.sum.wrapping_add(other.sum);
     }
 }
 
-/// What an engine said instead of a result.
+/// An engine's error instead of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// In the engine's words.
@@ -94,7 +95,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure that trying again does not mend.
+    /// A failure that a retry does not resolve.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),

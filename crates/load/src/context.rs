@@ -1,6 +1,6 @@
-//! Who draws values.
+//! The client that draws values.
 
-/// Who draws.
+/// The client that draws.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// Seed of the load.

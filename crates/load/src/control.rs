@@ -1,20 +1,20 @@
-//! What a caller and the work that it started share, and when a run ends.
+//! State shared between a caller and the work that it started, and when a run ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A request to stop, which any thread can make, and how far the work is. Copies are the same control.
+/// A request to stop, which any thread can make, and the progress of the work. Copies are the same control.
 #[derive(Clone, Debug, Default)]
 pub struct Control {
     stopped: Arc<AtomicBool>,
-    /// Stopping whoever this control was derived from stops this one too.
+    /// Stopping the control that this one was derived from stops this one too.
     parent: Option<Arc<AtomicBool>>,
     done: Arc<AtomicU64>,
 }
 
 impl Control {
-    /// Ask whoever holds a copy to stop.
+    /// Ask all holders of a copy to stop.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
     }
@@ -33,7 +33,7 @@ impl Control {
         self.done.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// A control that this one stops, but that does not stop this one; what is done counts for both.
+    /// A control that this one stops, but that does not stop this one; progress counts for both.
     pub(crate) fn child(&self) -> Self {
         Self {
             stopped: Arc::default(),
@@ -46,19 +46,19 @@ impl Control {
 /// When a run ends.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
-    /// After so many transactions, shared out equally among the clients.
+    /// After this number of transactions, shared out equally among the clients.
     Transactions(u64),
     /// When this time is over; transactions under way are finished.
     Time(Duration),
 }
 
-/// What the clients of a pool are to do.
+/// The task of a pool's clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
     /// When it is done.
     pub limit: Limit,
     /// Run this transaction and no other; otherwise the mix. Sequences of a client's own then begin anew,
-    /// unless they go on after what is in use.
+    /// unless they go on after the greatest number in use.
     pub transaction: Option<&'a str>,
     /// After this time the engine stops the statements under way, and no other is begun.
     pub cap: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Values that are made of what other generators drew, and the order that this puts all of them in.
+//! Values made from those that other generators drew, and the order of drawing that results.
 
 use crate::generator_spec::GeneratorSpec;
 
@@ -31,12 +31,12 @@ impl Derivation {
         Ok(Self { sources, depths })
     }
 
-    /// What a value is made of, directly.
+    /// The values that a value is made from, directly.
     pub fn sources(&self, slot: usize) -> &[usize] {
         &self.sources[slot]
     }
 
-    /// Add what the values in `slots` are made of, directly or not.
+    /// Add the values that those in `slots` are made from, directly or not.
     pub fn add_sources(&self, slots: &mut Vec<usize>) {
         let mut next = 0;
         while next < slots.len() {
@@ -47,7 +47,7 @@ impl Derivation {
         }
     }
 
-    /// Each once: what others are made of first, else in the order of declaration.
+    /// Each once: sources of other values first, else in the order of declaration.
     pub fn in_order(&self, mut slots: Vec<usize>) -> Vec<usize> {
         slots.sort_unstable_by_key(|&slot| (self.depths[slot], slot));
         slots.dedup();
@@ -55,7 +55,7 @@ impl Derivation {
     }
 }
 
-/// How many others stand before each, at most; `None` if that has no end.
+/// Length of the longest chain of sources before each; `None` if that has no end.
 fn depths(sources: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut depths = vec![0; sources.len()];
     for _ in 0..=sources.len() {

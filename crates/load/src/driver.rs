@@ -1,4 +1,4 @@
-//! Engines by name at run time: the same calls, whatever the engine's own types are.
+//! Engines by name at run time: the same calls for every engine's own types.
 
 use crate::client::{Client, Connector};
 use crate::control::{Control, Task};
@@ -44,7 +44,7 @@ pub trait Clients: Send {
     /// Those of [`Pool::connect`].
     fn reconnect(&mut self, control: &Control) -> Result<(), LoadError>;
 
-    /// Give the connections up.
+    /// Drop the connections.
     fn close(&mut self);
 }
 

@@ -1,4 +1,4 @@
-//! What goes wrong with a load, and what to do about it.
+//! Errors of a load, and their fixes.
 
 use thiserror::Error;
 
@@ -19,7 +19,7 @@ pub enum LoadError {
         /// What the engine said.
         message: String,
     },
-    /// A statement failed for a reason that trying again does not mend.
+    /// A statement failed for a reason that a retry does not resolve.
     #[error("{context}: {message} (in: {sql})")]
     Statement {
         /// Transaction or table that the statement belongs to.
@@ -60,7 +60,7 @@ impl LoadError {
     }
 }
 
-/// Whether an engine complains of a full device, in its own words.
+/// Whether an engine reports a full device, in its own words.
 fn tells_full(message: &str) -> bool {
     ["No space left", "is full", "disk full"]
         .iter()

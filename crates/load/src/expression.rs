@@ -1,21 +1,21 @@
-//! Arithmetic on what other generators drew.
+//! Arithmetic on values that other generators drew.
 
 use serde::Deserialize;
 
 use crate::context::Context;
 use crate::value::Value;
 
-/// A part of an expression in postfix order: what to push, or what to do with what was pushed last.
+/// A part of an expression in postfix order: a value to push, or an operation on the values pushed last.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Term {
     /// Push a number.
     Number(i64),
-    /// Push what the generator of this name drew last.
+    /// Push the value that the generator of this name drew last.
     Value(String),
     /// Push the number of the client, from 0.
     Client,
-    /// Replace the last two by their sum. Here and below, what is too great wraps around.
+    /// Replace the last two by their sum. Here and below, results that are too great wrap around.
     Add,
     /// By the difference.
     Subtract,
@@ -76,7 +76,8 @@ impl Expression {
         })
     }
 
-    /// Write `values[slot]` from the values that it is made of; one that is no whole number counts as 0.
+    /// Write `values[slot]` from the values that it is made from; a value that is no whole number counts as
+    /// 0.
     pub fn write(&mut self, values: &mut [Value], slot: usize) {
         let stack = &mut self.stack;
         let pop = |stack: &mut Vec<i64>| stack.pop().expect("checked when it was made");

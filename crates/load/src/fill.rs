@@ -13,7 +13,8 @@ use crate::worker::new_runtime;
 use crate::workload::Workload;
 use crate::{decision_support, generated};
 
-/// Name of every thread that fills tables, by which a recording knows who calls an engine that is a library.
+/// Name of every thread that fills tables; it tells a recording which threads call an engine that is a
+/// library.
 const FILLING_THREAD: &str = "tierwise-load";
 
 /// Rows that one connection appends at a time. Fixed, so that the rows do not depend on the connections.
@@ -36,7 +37,7 @@ pub fn fill<K: Connector>(
     let rows = AtomicU64::new(0);
     let append = |client| {
         let appended = append_pieces(connector, client, &pieces, control);
-        // Whoever fails takes the rest of the work away from the others.
+        // A thread that fails takes the rest of the work away from the others.
         if appended.is_err() {
             pieces.lock().expect("no panic under the lock").clear();
         }
@@ -88,7 +89,7 @@ fn append_pieces<K: Connector>(
     })
 }
 
-/// All the work, the largest piece last, where it is taken from first.
+/// All the work, the largest piece last, because pieces are taken from the end.
 fn pieces(workload: &Workload, seed: u64, control: &Control) -> Result<Vec<Rows>, LoadError> {
     let mut pieces = Vec::new();
     for (number, table) in workload.tables.iter().enumerate() {

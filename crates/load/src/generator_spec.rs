@@ -1,4 +1,4 @@
-//! Generators of values as a resolved workload has them.
+//! Generators of values in a resolved workload.
 
 use serde::Deserialize;
 
@@ -52,7 +52,7 @@ pub enum GeneratorSpec {
         /// Greatest.
         high: i64,
     },
-    /// Numbers that no other client draws (`global`), or counted by each client apart.
+    /// Numbers that no other client draws (`global`), or counted by each client separately.
     Sequence {
         /// First number.
         start: i64,
@@ -65,9 +65,9 @@ pub enum GeneratorSpec {
     Counter {
         /// Number of the first.
         start: i64,
-        /// Advances by one every so many.
+        /// Number of rows or repetitions after which it advances by one.
         divide: u64,
-        /// Starts again after so many; never if absent.
+        /// Number of values after which it starts again; never if absent.
         modulo: Option<u64>,
     },
     /// Letters, digits, `-` and `_`.
@@ -86,7 +86,7 @@ pub enum GeneratorSpec {
         /// Relative frequencies; equal if absent.
         weights: Option<Vec<f64>>,
     },
-    /// A text made of a prefix and of what another generator drew last.
+    /// A text made of a prefix and the value that another generator drew last.
     Label {
         /// Begins the text.
         prefix: String,
@@ -105,9 +105,9 @@ pub enum GeneratorSpec {
         /// Greatest.
         high: i64,
     },
-    /// Whole-number arithmetic on what other generators drew last.
+    /// Whole-number arithmetic on values that other generators drew last.
     Expression {
-        /// Its terms, each operator behind what it works on.
+        /// Its terms in postfix order.
         postfix: Vec<Term>,
     },
 }
@@ -127,7 +127,7 @@ impl GeneratorSpec {
         }
     }
 
-    /// Whether all that it draws are whole numbers.
+    /// Whether all values that it draws are whole numbers.
     pub(crate) fn draws_whole_numbers(&self) -> bool {
         match self {
             Self::Text { .. } | Self::Uuid | Self::Label { .. } => false,

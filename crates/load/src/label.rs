@@ -1,4 +1,4 @@
-//! Texts that number something: a prefix, and what was drawn last for another name.
+//! Numbered texts: a prefix, and the value drawn last for another name.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ impl Label {
         }
     }
 
-    /// Write `values[slot]` from the value that it is made of.
+    /// Write `values[slot]` from the value that it is made from.
     pub fn write(&self, values: &mut [Value], slot: usize) {
         let [source, out] = values
             .get_disjoint_mut([self.of, slot])

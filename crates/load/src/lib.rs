@@ -1,7 +1,7 @@
 //! Clients of a database: closed-loop load and the filling of tables, from workloads that are data.
 //!
-//! [`Workload`] is what is done; [`Client`] is how one engine does it; [`Pool`] owns threads, time and
-//! histograms. One file each knows anything about an engine, such as [`postgres`].
+//! [`Workload`] says what to do; [`Client`] is how one engine does it; [`Pool`] owns threads, time and
+//! histograms. Each engine has one file, such as [`postgres`]; nothing else depends on an engine.
 
 mod cap;
 mod client;

@@ -10,8 +10,8 @@ const ROUNDS: usize = 4;
 
 /// A permutation of a range, the same for all clients, that needs no memory for the range.
 ///
-/// A Feistel network permutes the least even power of two that holds the range; what falls outside is
-/// permuted again until it falls inside (M. Luby, C. Rackoff, "How to construct pseudorandom permutations",
+/// A Feistel network permutes the least even power of two that holds the range; numbers outside the range are
+/// permuted again until they fall inside (M. Luby, C. Rackoff, "How to construct pseudorandom permutations",
 /// 1988; J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", 2002).
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
@@ -43,7 +43,7 @@ impl Permutation {
         })
     }
 
-    /// The number in the place that another value says; as many places in a row give each number once.
+    /// The number in the place that another value names; consecutive places give each number once.
     pub fn write(&self, values: &mut [Value], slot: usize) {
         let place = values[self.of].as_int().unwrap_or(0);
         let mut number = place.rem_euclid(self.size as i64) as u64;

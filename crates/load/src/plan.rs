@@ -10,7 +10,7 @@ use crate::random::Random;
 use crate::sql::Template;
 use crate::workload::{Parameter, Repeat, Step, Sum, Transaction, Workload};
 
-/// What every client of a pool shares.
+/// State that all clients of a pool share.
 #[derive(Debug)]
 pub struct Plan {
     pub(crate) parameters: Vec<Parameter>,
@@ -89,7 +89,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Which transaction comes next.
+    /// Draw the next transaction.
     pub(crate) fn choose(&self, random: &mut Random) -> usize {
         self.mix.sample(random)
     }
@@ -193,7 +193,7 @@ impl Plan {
         )
     }
 
-    /// What the step draws itself: what it says, counters, and whatever is made of these.
+    /// Parameters that the step draws itself: those it declares, counters, and all made from these.
     fn drawn_in_step(&self, step: &PlannedStep, mut drawn: Vec<usize>) -> Vec<usize> {
         let needed = self.derivation.in_order(self.needed(step));
         drawn.extend(needed.iter().filter(|&&slot| self.counts_repetitions(slot)));
@@ -206,7 +206,7 @@ impl Plan {
         self.derivation.in_order(drawn)
     }
 
-    /// Whatever a step needs and does not draw itself.
+    /// Parameters that a step needs and does not draw itself.
     fn drawn_at_start(&self, steps: &[PlannedStep]) -> Vec<usize> {
         let mut drawn = Vec::new();
         for step in steps {
@@ -220,7 +220,7 @@ impl Plan {
         self.derivation.in_order(drawn)
     }
 
-    /// What the statements of a step bind, what it adds up, and what these are made of.
+    /// Parameters that the statements of a step bind or that it adds up, and those that these are made from.
     fn needed(&self, step: &PlannedStep) -> Vec<usize> {
         let statements = step.statements.iter().map(|&one| &self.statements[one]);
         let mut needed: Vec<_> = statements.flat_map(|one| one.slots.clone()).collect();

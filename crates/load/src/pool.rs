@@ -12,10 +12,10 @@ use crate::report::{Report, Span};
 use crate::tally::Tally;
 use crate::worker::{Orders, Worker};
 
-/// Clients that one thread serves before another is started: few threads wake up less often.
+/// Clients that one thread serves before another is started: a small number of threads wakes up less often.
 const CLIENTS_PER_THREAD: usize = 64;
 
-/// Name of every thread that runs clients, by which wait sampling finds them among an engine's own.
+/// Name of every thread that runs clients; wait sampling finds them by it among an engine's own threads.
 const CLIENT_THREAD: &str = "tierwise-client";
 
 /// Connected clients, ready to run again and again.
@@ -44,7 +44,7 @@ impl<K: Connector> Pool<K> {
         if clients == 0 {
             return Err(LoadError::Start("0 clients".to_owned()));
         }
-        // The load phase is over: what is measured next has the memory to itself.
+        // The load phase is over: the measured run has the memory to itself.
         tierwise_tpch::release_text();
         let mut pool = Self {
             connector,
@@ -89,7 +89,7 @@ impl<K: Connector> Pool<K> {
         Ok(())
     }
 
-    /// Give the connections up.
+    /// Drop the connections.
     pub fn close(&mut self) {
         self.workers.clear();
     }
@@ -136,7 +136,7 @@ impl<K: Connector> Pool<K> {
     }
 }
 
-/// All parts, or the failure that came first: the others only stopped because of it.
+/// All parts, or the earliest failure: the others only stopped because of it.
 fn first_failure<T>(parts: Vec<Result<T, LoadError>>) -> Result<Vec<T>, LoadError> {
     let failed =
         |part: &&Result<T, LoadError>| matches!(part, Err(error) if *error != LoadError::Stopped);

@@ -22,7 +22,7 @@ mod sum;
 
 use socket::Socket;
 
-/// Under which name clients appear in `pg_stat_activity`.
+/// Name of the clients in `pg_stat_activity`.
 const APPLICATION_NAME: &str = "tierwise-client";
 const DEFAULT_PORT: u16 = 5432;
 /// Enough rows for one write to the socket to be worth it.
@@ -73,7 +73,7 @@ impl Connector for PostgresConnector {
     }
 }
 
-/// Leave the connection to a task of its own. Its errors reach whoever waits for an answer, too.
+/// Run the connection in a task of its own. Its errors also reach callers that wait for an answer.
 fn driven<S, T>(
     connected: Result<(tokio_postgres::Client, Connection<S, T>), Error>,
 ) -> Result<tokio_postgres::Client, Error>

@@ -1,4 +1,4 @@
-//! Chance that is the same on every machine, and texts made of it.
+//! Random numbers that are the same on every machine, and random texts.
 
 use std::fmt::Write;
 
@@ -22,7 +22,7 @@ pub fn random(seed: u64, purpose: &[u64]) -> Random {
     Random::seed_from_u64(mixed)
 }
 
-/// Add so many letters, digits, `-` and `_`.
+/// Add this number of letters, digits, `-` and `_`.
 pub(crate) fn write_text(random: &mut Random, length: usize, out: &mut String) {
     let mut left = length;
     while left > 0 {

@@ -1,4 +1,4 @@
-//! What a run reports.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ pub struct Report {
     pub ended_ns: u64,
     /// Transactions that committed.
     pub transactions: u64,
-    /// Transactions given up after giving way again and again.
+    /// Transactions given up after too many attempts.
     pub errors: u64,
-    /// Times that a transaction gave way (deadlock, serialization) and was tried again.
+    /// Retries of transactions that gave way (deadlock, serialization).
     pub retries: u64,
     /// Rows that statements of committed transactions returned or changed.
     pub rows: u64,
-    /// What committed transactions added up, if the workload says what to add up.
+    /// The sum over committed transactions, if the workload defines one.
     pub checksum: Option<i64>,
     /// The time was over before all was done.
     pub capped: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Take in the span of another thread.
+    /// Merge the span of another thread.
     pub fn merge(&mut self, other: Self) {
         self.started_ns = self.started_ns.min(other.started_ns);
         self.ended_ns = self.ended_ns.max(other.ended_ns);
@@ -55,7 +55,7 @@ impl Span {
 }
 
 impl Report {
-    /// Sum up what was counted; `only` is the transaction that the run was restricted to.
+    /// Sum up the counts; `only` is the transaction that the run was restricted to.
     pub(crate) fn new(tally: Tally, plan: &Plan, only: Option<usize>, span: Span) -> Self {
         let mut all = Times::new();
         for times in &tally.by_transaction {

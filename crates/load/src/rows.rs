@@ -1,9 +1,9 @@
-//! Rows on their way into a table, whatever makes them.
+//! Rows for a table, from any generator.
 
 use crate::control::Control;
 use crate::value::Value;
 
-/// Rows between two looks at the control: to tell how far the work is, and whether it has to stop.
+/// Rows between two checks of the control: to report progress, and to stop if asked.
 const CONTROL_ROWS: u64 = 4096;
 
 /// Makes the rows of one piece of a table.
@@ -19,7 +19,7 @@ pub struct Rows {
     source: Box<dyn RowSource>,
     expected: u64,
     values: Vec<Value>,
-    /// Rows that the control does not know of yet.
+    /// Rows not yet reported to the control.
     untold: u64,
     control: Control,
 }

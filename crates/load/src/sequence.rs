@@ -7,15 +7,15 @@ use crate::context::Context;
 pub(crate) struct Sequence {
     first: i64,
     next: i64,
-    /// What would have come next when the transaction began.
+    /// The next number when the transaction began.
     marked: i64,
     step: i64,
     restarts: bool,
 }
 
 impl Sequence {
-    /// Begins at `start`, or after `used` if that is greater. Of a `global` sequence each client draws every
-    /// n-th number, if there are n. One of a client's own that asked nothing begins anew in each lap.
+    /// Begins at `start`, or after `used` if that is greater. With n clients, each draws every n-th number of
+    /// a `global` sequence. A sequence of a client's own without a query begins anew in each lap.
     pub fn new(start: i64, global: bool, asks: bool, context: Context, used: Option<i64>) -> Self {
         let start = used.map_or(start, |used| start.max(used + 1));
         let (offset, step) = if global {
@@ -38,7 +38,7 @@ impl Sequence {
         drawn
     }
 
-    /// Begin anew, if it does at all.
+    /// Begin anew, unless the sequence goes on.
     pub fn restart(&mut self) {
         if self.restarts {
             self.next = self.first;
@@ -50,7 +50,7 @@ impl Sequence {
         self.marked = self.next;
     }
 
-    /// Go back to where the transaction began: the numbers of a sequence that numbers objects have no gaps.
+    /// Go back to where the transaction began, so that sequences that number objects have no gaps.
     pub fn rewind(&mut self) {
         if self.restarts {
             self.next = self.marked;

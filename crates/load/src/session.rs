@@ -40,7 +40,7 @@ pub(crate) struct Part {
 }
 
 impl<C: Client> Session<C> {
-    /// Prepare all statements, and ask where the sequences go on.
+    /// Prepare all statements, and query where the sequences go on.
     pub async fn new(mut client: C, plan: Arc<Plan>, context: Context) -> Result<Self, LoadError> {
         for statement in &plan.statements {
             let prepared = client.prepare(&statement.template).await;
@@ -66,8 +66,8 @@ impl<C: Client> Session<C> {
         })
     }
 
-    /// Run this client's part. What is drawn depends on the seed, the client and the number of the run
-    /// only, so a longer warm-up leaves the measured run as it was.
+    /// Run this client's part. The drawn values depend on the seed, the client and the number of the run
+    /// only, so a longer warm-up leaves the measured run unchanged.
     pub async fn run(
         &mut self,
         part: Part,
@@ -87,7 +87,7 @@ impl<C: Client> Session<C> {
         Ok(())
     }
 
-    /// Let the engine count what has been run; no part of any run.
+    /// Let the engine update its counters; no part of any run.
     pub async fn hand_in_counts(&mut self) -> Result<(), LoadError> {
         let handed_in = self.client.hand_in_counts().await;
         handed_in.map_err(|failure| failure.in_statement("after the run", "hand in counts"))

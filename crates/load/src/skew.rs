@@ -13,7 +13,7 @@ pub(crate) struct Skew {
     parameter: f64,
 }
 
-/// How the frequencies go.
+/// Shape of the frequencies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     /// A bell over the middle, cut off at `parameter` standard deviations.
@@ -55,7 +55,7 @@ impl Skew {
         self.low + (self.size * place).min(self.size - 1.0) as i64
     }
 
-    /// From 0 to 1, by Box and Muller; what lies outside is drawn again.
+    /// From 0 to 1, by Box and Muller; values outside are drawn again.
     fn gaussian(&self, random: &mut Random) -> f64 {
         loop {
             let (radius, angle): (f64, f64) = (random.random(), random.random());

@@ -1,4 +1,4 @@
-//! Just enough of SQL: where a statement ends, and where its parameters are.
+//! A minimal SQL scanner: where a statement ends, and where its parameters are.
 
 /// A statement with `:name` parameters, which each engine writes in its own way.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,8 +50,8 @@ impl Template {
         sql
     }
 
-    /// For each place of a parameter, in order, the index of its name in [`Template::names`]: what engines
-    /// whose markers have no number must be given.
+    /// For each place of a parameter, in order, the index of its name in [`Template::names`]: the arguments
+    /// for engines whose markers have no number.
     pub fn places(&self) -> impl Iterator<Item = usize> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
@@ -130,7 +130,7 @@ fn is_comment(token: &str) -> bool {
     token.starts_with("--") || token.starts_with("/*")
 }
 
-/// Length up to and with `mark`, or all there is.
+/// Length up to and including `mark`, or all of the text.
 fn end_of(text: &str, mark: &str) -> usize {
     text.find(mark).map_or(text.len(), |at| at + mark.len())
 }

@@ -1,4 +1,4 @@
-//! What clients count while they run.
+//! Counts of clients while they run.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tierwise_latency::Times;
 
 use crate::client::Outcome;
 
-/// What a thread's clients have counted so far.
+/// Counts of a thread's clients so far.
 pub(crate) struct Tally {
     pub by_transaction: Vec<Times>,
     pub errors: u64,

@@ -9,7 +9,7 @@ use crate::plan::{Plan, PlannedRepeat, PlannedStep, PlannedSum, PlannedTransacti
 use crate::sequence::Sequence;
 use crate::session::Session;
 
-/// A transaction that had to give way so often is given up, counted as an error.
+/// Attempts after which a transaction that gave way is given up, counted as an error.
 const ATTEMPTS_MAX: u64 = 100;
 
 /// How a transaction ended.
@@ -128,7 +128,7 @@ impl<C: Client> Session<C> {
         Ok(outcome)
     }
 
-    /// Tell the engine how much time is left, where it has to know.
+    /// Tell the engine how much time is left, where it must know.
     async fn check_cap(&mut self) -> Result<(), Failure> {
         if let Some(cap) = &mut self.cap
             && let Some(left) = cap.due(Instant::now())?

@@ -1,10 +1,10 @@
-//! What a generator draws and a statement binds.
+//! A value that a generator draws and a statement binds.
 
 use std::fmt::{Display, Formatter};
 
 use serde::Deserialize;
 
-/// One value, in no engine's own types.
+/// One value, independent of any engine's types.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(untagged)]
 pub enum Value {
@@ -12,7 +12,7 @@ pub enum Value {
     Int(i64),
     /// A number with a fraction.
     Float(f64),
-    /// Text; also whatever an engine reads from text, such as a date or a UUID.
+    /// Text; also any value that an engine reads from text, such as a date or a UUID.
     Text(String),
 }
 
@@ -25,7 +25,7 @@ impl Value {
         }
     }
 
-    /// An empty text to write into, which keeps the memory of the text that was there.
+    /// An empty text to write into, which keeps the memory of the previous text.
     pub(crate) fn text_mut(&mut self) -> &mut String {
         if !matches!(self, Self::Text(_)) {
             *self = Self::Text(String::new());

@@ -19,7 +19,7 @@ use crate::tally::Tally;
 /// How long a request to stop may go unnoticed while every client waits for the server.
 const STOP_POLL: Duration = Duration::from_millis(20);
 
-/// What one client does in a run.
+/// The task of one client in a run.
 #[derive(Clone, Copy)]
 pub(crate) enum Share {
     Transactions(u64),
@@ -44,7 +44,7 @@ pub(crate) struct Worker<C> {
     runtime: Runtime,
 }
 
-/// What all workers of a run are told.
+/// State that all workers of a run share.
 pub(crate) struct Orders<'a> {
     pub task: Task<'a>,
     /// The number of the task's transaction among all that the plan has.
@@ -118,7 +118,7 @@ impl<C: Client> Worker<C> {
         Ok(())
     }
 
-    /// Run all its clients once every worker is ready. After a failure it has none left.
+    /// Run all its clients once every worker is ready. After a failure it has no clients left.
     pub fn run(&mut self, orders: &Orders<'_>) -> Result<(Tally, Span), LoadError> {
         let tally = Arc::new(Mutex::new(Tally::new(orders.transactions)));
         let sessions = std::mem::take(&mut self.sessions);

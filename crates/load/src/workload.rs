@@ -40,12 +40,12 @@ pub struct Table {
     /// Columns that generators fill; the others keep their defaults.
     #[serde(default)]
     pub columns: Vec<Column>,
-    /// What makes the rows instead.
+    /// The source of the rows, in place of generators.
     #[serde(default)]
     pub source: Option<TableSource>,
 }
 
-/// Where rows come from that no generators of columns make.
+/// Source of rows other than generators of columns.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum TableSource {
@@ -55,7 +55,7 @@ pub enum TableSource {
         table: String,
         /// Size: 1 is about a gigabyte in all tables.
         scale_factor: f64,
-        /// The rows that so many refresh sets insert, in place of the table's own.
+        /// The rows that this number of refresh sets insert, in place of the table's own.
         refresh_sets: Option<u32>,
     },
 }
@@ -90,7 +90,7 @@ pub struct Transaction {
     pub weight: f64,
     /// Each statement commits on its own: no BEGIN and no COMMIT.
     pub autocommit: bool,
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
 }
 
@@ -104,12 +104,12 @@ pub struct Step {
     pub draw: Vec<String>,
     /// Statements.
     pub sql: Vec<String>,
-    /// What it adds to the checksum of a run, if anything.
+    /// Its contribution to the checksum of a run, if any.
     #[serde(default)]
     pub sum: Option<Sum>,
 }
 
-/// What a step adds to the checksum of a run.
+/// A step's contribution to the checksum of a run.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sum {
@@ -125,8 +125,8 @@ pub enum Sum {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Repeat {
-    /// Always as many.
+    /// A fixed number.
     Count(u64),
-    /// As many as this parameter says.
+    /// The value of this parameter.
     Parameter(String),
 }

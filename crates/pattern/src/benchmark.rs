@@ -1,4 +1,4 @@
-//! Sets of patterns that other programs made known.
+//! Sets of patterns that other benchmarks defined.
 
 use crate::Pattern;
 
@@ -10,7 +10,7 @@ const FOUR_KIB: u32 = 4096;
 pub struct Line {
     /// As the benchmark prints it.
     pub title: &'static str,
-    /// The name that [`Pattern::parse`] knows it by.
+    /// The name that [`Pattern::parse`] accepts.
     pub name: &'static str,
     /// What it measures.
     pub pattern: Pattern,

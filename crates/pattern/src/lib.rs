@@ -1,4 +1,4 @@
-//! Access patterns by name: what the simulator asks of a model, and the probe of a real device.
+//! Access patterns by name, for the simulator and for the probe of a real device.
 //!
 //! A [`Pattern`] is data; [`Pattern::requests`] is its endless stream of requests, the same for the same seed.
 
@@ -12,19 +12,19 @@ pub use stream::Requests;
 
 use tierwise_device::SECTOR_BYTES;
 
-/// What is asked of a device, and how much at once.
+/// The requests to a device, and how many are outstanding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pattern {
     /// Share of the requests that read, 0 to 1; the others write.
     pub read_share: f64,
-    /// Whether each request starts anywhere, at a multiple of the block; else where the one before ended,
-    /// from the start of the span and again from there at its end.
+    /// Whether each request starts anywhere, at a multiple of the block; else it starts where the previous
+    /// one ended, from the start of the span and again from there at its end.
     pub random: bool,
     /// Size of every request, in bytes, a multiple of [`SECTOR_BYTES`].
     pub block_bytes: u32,
     /// Requests outstanding at a time, at least 1.
     pub depth: u32,
-    /// A flush follows every so many writes; 0: none.
+    /// Number of writes after which a flush follows; 0: none.
     pub flush_every: u32,
     /// Time between a completion and the request that takes its place, in nanoseconds.
     pub think_ns: u64,
@@ -51,7 +51,7 @@ impl Pattern {
         }
     }
 
-    /// The same with so many outstanding at a time.
+    /// The same with this number outstanding at a time.
     pub const fn with_depth(self, depth: u32) -> Self {
         Self { depth, ..self }
     }

@@ -94,8 +94,8 @@ fn parse_size(text: &str) -> Option<u32> {
     (bytes > 0 && bytes <= BLOCK_BYTES_MAX && bytes % SECTOR_BYTES == 0).then_some(bytes)
 }
 
-/// The name that [`Pattern::parse`] reads; it does not tell the time between requests, nor flushes elsewhere
-/// than after each write of a sequence.
+/// The name that [`Pattern::parse`] reads. It omits the time between requests, and flushes other than after
+/// each write of a sequence.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.random, self.read_share) {

@@ -50,7 +50,8 @@ impl Buffers {
         unsafe { self.start.add(slot * self.each_bytes) }
     }
 
-    /// Makes every block of a buffer unlike any that was written before, at a fraction of the cost of new bytes.
+    /// Makes every block of a buffer unlike all blocks written before, at a fraction of the cost of new
+    /// bytes.
     pub(crate) fn renew(&mut self, slot: usize, bytes: usize) {
         self.stamp = self.stamp.wrapping_add(1);
         let stamp = self.stamp;
@@ -63,8 +64,8 @@ impl Buffers {
         }
     }
 
-    /// Has the kernel place the pages in no order, as those of a database that has run for long. Touched in order
-    /// they would often lie in one piece, and requests of 1 MiB run up to twice as fast: by luck.
+    /// Makes the kernel place the pages in random order, as in a database that has run for long. Touched in
+    /// order they would often be contiguous, and requests of 1 MiB run up to twice as fast: by luck.
     fn scatter(&mut self) {
         let pages = self.layout.size() / ALIGN_BYTES;
         let mut order: Vec<usize> = (0..pages).collect();

@@ -21,7 +21,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// The ring where the kernel gives one, else threads.
+    /// The ring where the kernel provides one, else threads.
     pub fn best() -> Self {
         if uring::available() {
             Self::IoUring
@@ -39,7 +39,7 @@ impl Engine {
     }
 }
 
-/// Serves requests from a target until there is none left or time is up; every one is told to `sink`.
+/// Serves requests from a target until there is none left or time is up; every one is reported to `sink`.
 ///
 /// Writes carry bytes that cannot be compressed or found elsewhere. Returns the time from the first request to
 /// the last completion, in nanoseconds.
@@ -67,7 +67,7 @@ pub fn run(
     Ok(supply.now_ns())
 }
 
-/// Writes a target whole, in order, and flushes it: what was only reserved would read back without the device.
+/// Writes a target whole, in order, and flushes it: blocks only reserved would read back without the device.
 ///
 /// # Errors
 /// As [`run`].

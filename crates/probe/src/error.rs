@@ -1,9 +1,9 @@
-//! What keeps a device from being probed, and what to do about it.
+//! Errors of a probe, and their fixes.
 
 use std::io;
 use std::path::PathBuf;
 
-/// A probe that cannot be made, or broke off.
+/// A probe that cannot start, or broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
     /// The file system serves no request past the page cache.

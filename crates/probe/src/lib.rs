@@ -1,8 +1,8 @@
-//! Measures a real device: requests past the page cache, at a depth, each with its time.
+//! Measures a real device: timed requests past the page cache, at a given depth.
 //!
-//! [`Target`] is what is measured, [`run`] lets an engine serve requests from it, and a [`Sink`] takes each
-//! request's time: [`Counted`] for distributions and rates, [`Trace`] for every single one. [`measure`] and [`trace`]
-//! are those two at once.
+//! [`Target`] is the measured device or file, [`run`] lets an engine serve requests from it, and a [`Sink`]
+//! takes each request's time: [`Counted`] for distributions and rates, [`Trace`] for every single one.
+//! [`measure`] and [`trace`] do both steps at once.
 
 mod buffer;
 mod engine;

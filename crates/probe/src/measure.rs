@@ -1,4 +1,4 @@
-//! A pattern on a target: what one line of a benchmark is.
+//! A pattern on a target: one line of a benchmark.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -46,7 +46,7 @@ pub fn measure(
     Ok(counted.measured(elapsed_ns))
 }
 
-/// Serves listed requests and gives each one's time, in order of completion.
+/// Serves listed requests and returns each one's time, in order of completion.
 ///
 /// # Errors
 /// As [`run`].

@@ -1,4 +1,4 @@
-//! What becomes of the times of requests.
+//! Consumers of the times of requests.
 
 use serde::Serialize;
 use tierwise_device::Op;
@@ -6,13 +6,13 @@ use tierwise_latency::{Latency, Times};
 
 use crate::Done;
 
-/// Takes every request that is done, in the order in which it was seen to be.
+/// Takes every completed request, in the order in which completions were seen.
 pub trait Sink {
     /// One request.
     fn done(&mut self, done: &Done);
 }
 
-/// Takes no notice.
+/// Ignores them.
 impl Sink for () {
     fn done(&mut self, _done: &Done) {}
 }
@@ -36,7 +36,7 @@ pub struct Counted {
     bytes: u64,
 }
 
-/// What one run gave.
+/// Results of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// Reads and writes.

@@ -1,4 +1,4 @@
-//! The requests still to come, those that are done, and the clock: what both engines share.
+//! State shared by both engines: the requests still to come, those that are done, and the clock.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -31,7 +31,7 @@ pub struct Done {
     pub end_ns: u64,
 }
 
-/// The requests still to come, and the clock: what both engines share.
+/// The requests still to come, and the clock: state shared by both engines.
 pub(crate) struct Supply<'a, I> {
     requests: I,
     target: &'a Target,
@@ -101,7 +101,7 @@ impl<'a, I: Iterator<Item = Request>> Supply<'a, I> {
     }
 }
 
-/// The error of a request that gave `result`: a negative error number, or fewer bytes than asked.
+/// The error of a request that returned `result`: a negative error number, or fewer bytes than asked.
 pub(crate) fn outcome(done: &Done, offset: u64, result: i64) -> Result<(), ProbeError> {
     if result >= 0 && (done.op == Op::Flush || result as u64 == done.bytes) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What is measured: a file of the probe's own, or a block device that nobody uses.
+//! The measured target: a file of the probe's own, or a block device that is not in use.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
@@ -21,7 +21,7 @@ impl Target {
     /// Makes a new file and reserves its blocks; it holds nothing until it is filled.
     ///
     /// # Errors
-    /// A file of that name, a file system without direct I/O, no room.
+    /// A file of that name, a file system without direct I/O, no space.
     pub fn create(path: &Path, size_bytes: u64) -> Result<Self, ProbeError> {
         let file = open(path, OpenOptions::new().create_new(true))?;
         reserve(&file, size_bytes).map_err(|error| ProbeError::Request {
@@ -54,7 +54,7 @@ impl Target {
         self.file.as_raw_fd()
     }
 
-    /// Refuses what is neither a read, a write nor a flush inside the target.
+    /// Refuses all but a read, a write or a flush inside the target.
     pub(crate) fn check(&self, request: &Request) -> Result<(), ProbeError> {
         let end_bytes = (request.sector + u64::from(request.sectors)) * SECTOR_BYTES;
         match request.op {

@@ -11,7 +11,7 @@ use crate::buffer::Buffers;
 use crate::supply::{Done, Supply, outcome};
 use crate::{ProbeError, Sink, Target};
 
-/// What the threads share: one lock a request, since a request comes and goes in one step.
+/// State of the threads: one lock a request, since a request comes and goes in one step.
 struct Shared<'a, 'b, I, S> {
     supply: &'a mut Supply<'b, I>,
     sink: &'a mut S,
@@ -68,7 +68,7 @@ fn work<I: Iterator<Item = Request>, S: Sink>(
 }
 
 impl<I: Iterator<Item = Request>, S: Sink> Shared<'_, '_, I, S> {
-    /// Hands in the request that is done and takes the next.
+    /// Reports the request that is done and takes the next.
     fn exchange(&mut self, last: Option<(Done, Result<(), ProbeError>)>) -> Option<(Done, u64)> {
         match last {
             Some((done, Ok(()))) => self.sink.done(&done),

@@ -1,4 +1,4 @@
-//! One thread and a ring: what fio and CrystalDiskMark's successor on Linux do.
+//! One thread and a ring, as in fio and CrystalDiskMark's successor on Linux.
 
 use std::io::ErrorKind;
 
@@ -9,7 +9,7 @@ use crate::buffer::Buffers;
 use crate::supply::{Done, Supply, outcome};
 use crate::{ProbeError, Sink, Target};
 
-/// Whether the kernel gives a ring to this process.
+/// Whether the kernel provides a ring to this process.
 pub(crate) fn available() -> bool {
     IoUring::new(2).is_ok()
 }
@@ -141,7 +141,7 @@ impl Flight {
         self.slots.len() - self.free.len()
     }
 
-    /// Lets the kernel finish with the buffers; what the requests gave no longer counts.
+    /// Lets the kernel finish with the buffers; results of the requests no longer count.
     fn wait_for_all(&mut self) -> Result<(), ProbeError> {
         while self.in_flight() > 0 {
             self.enter(1)?;

@@ -1,4 +1,4 @@
-//! Bursts become rows on disk, one after the other, and what they say of themselves.
+//! Decodes bursts into rows on disk, one after the other, and collects the recording's facts about them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tierwise_recording::{
 use crate::capture::{Decoder, LiveThread, RawBurst};
 use crate::timeline::{DeviceRange, FileFacts, Timeline};
 
-/// What grows as bursts are decoded.
+/// State that grows as bursts are decoded.
 pub struct Decoding {
     timeline: Timeline,
     writer: Writer,
@@ -90,7 +90,7 @@ impl Decoding {
         self.writer.burst(rows)
     }
 
-    /// Writes the recording as it is by now to another directory; completes what it says of itself.
+    /// Writes the recording so far to another directory; completes its description.
     pub fn snapshot(&mut self, about: &mut About, directory: &Path) -> Result<(), RecordingError> {
         self.complete(about);
         let threads = self.timeline.threads().to_vec();
@@ -99,7 +99,7 @@ impl Decoding {
             .snapshot(directory, about.clone(), threads, files)
     }
 
-    /// Ends the recording; completes what it says of itself.
+    /// Ends the recording; completes its description.
     pub fn finish(self, about: &mut About) -> Result<(), RecordingError> {
         self.complete(about);
         let threads = self.timeline.threads().to_vec();
@@ -116,8 +116,8 @@ impl Decoding {
         about.checks.push(opens_check(self.opens));
     }
 
-    /// Says what the threads are for that were started in the burst; one that ended in it too is taken for a
-    /// thread of its process by the name that it gave itself.
+    /// Classifies the threads that were started in the burst; one that also ended in it is taken for a thread
+    /// of its process by the name that it gave itself.
     fn name_new_threads(&mut self, raw: &RawBurst) {
         let by_tid = |threads: &[LiveThread]| -> HashMap<i32, LiveThread> {
             (threads.iter().map(|thread| (thread.tid, thread.clone()))).collect()
@@ -161,7 +161,7 @@ fn opens_check((opens, unresolved): (u64, u64)) -> Check {
 }
 
 impl ForeignCpu {
-    /// Adds a burst: what the machine used, without what the recorded threads and the recorder did.
+    /// Adds a burst: the machine's use, without that of the recorded threads and the recorder.
     fn add(&mut self, raw: &RawBurst, rows: &BurstRows) {
         let on_core = rows
             .states

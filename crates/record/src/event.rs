@@ -1,4 +1,4 @@
-//! One thing the kernel told, decoded; what capture hands to the timeline.
+//! One decoded kernel event; capture hands it to the timeline.
 
 use tierwise_recording::TransactionStatus;
 
@@ -30,7 +30,7 @@ pub enum SwitchState {
     Stopped,
 }
 
-/// A file that got a number, told at the open itself.
+/// A file that got a number, reported at the open itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// Number in the process.
@@ -96,7 +96,7 @@ pub enum EventKind {
     Ended,
     /// A file was opened; sent before the exit of its call.
     Opened(Opened),
-    /// What a call sends ends with this status; sent after its entry.
+    /// The data that a call sends ends with this status; sent after its entry.
     Replied(TransactionStatus),
     /// A block request was given to a device, `(major << 20) | minor`.
     Issue {

@@ -1,4 +1,4 @@
-//! Kernel tracepoints become a recording.
+//! Turns kernel tracepoints into a recording.
 
 mod calibration;
 pub mod capture;

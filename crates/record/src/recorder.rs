@@ -1,7 +1,7 @@
-//! A target that runs becomes a recording on disk: capture, timeline and writer together.
+//! Records a running target to disk: capture, timeline and writer together.
 //!
-//! Taking events and decoding them are apart, and may go on at the same time on two threads: decoding beside a
-//! busy database would cost it more than the tracing does.
+//! Taking events and decoding them are separate, and may run at the same time on two threads. Decoding beside
+//! a busy database would cost it more than the tracing does.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -29,7 +29,7 @@ struct Taken {
     log_delay_us: f64,
 }
 
-/// What is known of a burst the moment it ended.
+/// Facts about a burst at the moment it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BurstSummary {
     /// From, monotonic clock.
@@ -40,13 +40,13 @@ pub struct BurstSummary {
     pub events: u64,
     /// Events that the kernel dropped.
     pub lost: u64,
-    /// Bytes that the kernel gave, which wait to be decoded.
+    /// Bytes from the kernel, which wait to be decoded.
     pub bytes: u64,
     /// Files that were open when it began or were opened in it.
     pub paths: Vec<String>,
 }
 
-/// What can keep a recording from being made.
+/// Errors that keep a recording from being made.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
     /// Tracing failed.
@@ -111,7 +111,7 @@ impl Recorder {
         })
     }
 
-    /// Finds the clients by whom they wake in a burst that is not kept; gives how many there are.
+    /// Finds the clients by their wake-ups in a burst that is not kept; returns the number of clients.
     ///
     /// # Errors
     /// If the kernel refuses, or no process is left.
@@ -163,8 +163,8 @@ impl Recorder {
         Ok(Some(summary))
     }
 
-    /// Decodes the oldest burst that waits and writes its rows; gives the number of its events, or none if no
-    /// burst waits. `resolve` is asked for the facts of files, in the order of their paths.
+    /// Decodes the oldest burst that waits and writes its rows; returns the number of its events, or none if
+    /// no burst waits. `resolve` is asked for the facts of files, in the order of their paths.
     ///
     /// # Errors
     /// Those of `resolve`, and if the file system refuses.
@@ -183,8 +183,8 @@ impl Recorder {
         Ok(Some(events))
     }
 
-    /// Writes the bursts decoded by now to another directory, as a recording that ended here; `about` is completed by
-    /// what they told.
+    /// Writes the bursts decoded by now to another directory, as a recording that ended here; `about` is
+    /// completed from the bursts.
     ///
     /// # Errors
     /// If the file system refuses, or the recording has ended.
@@ -195,7 +195,7 @@ impl Recorder {
         Ok(about)
     }
 
-    /// Detaches, and ends the recording; `about` is completed by what the bursts told.
+    /// Detaches, and ends the recording; `about` is completed from the bursts.
     ///
     /// # Errors
     /// If the file system refuses, or it was ended before.
@@ -206,7 +206,7 @@ impl Recorder {
         Ok(about)
     }
 
-    /// Detaches: the machine is as it was before. No error if that was done.
+    /// Detaches and restores the machine's state. No error if already detached.
     pub fn close(&self) {
         lock(&self.capture).take();
     }
@@ -223,7 +223,7 @@ fn ended() -> RecorderError {
     CaptureError::new("the recording has ended", "attach again for another").into()
 }
 
-/// What a panic of another thread left is still what it was: each step keeps it whole.
+/// Ignores poisoning: each step leaves the state whole, so a panic of another thread does no harm.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Requests to block devices, counted by who owns the place that they are for.
+//! Requests to block devices, counted by the owner of their sectors.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -26,19 +26,19 @@ pub struct RequestCounts {
     pub write_bytes: u64,
 }
 
-/// Requests of one device by one owner; by nobody that is known, if there is none.
+/// Requests of one device by one owner, or by no known owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnedRequests {
     /// Index of the device.
     pub device: u32,
     /// Number of the owner.
     pub owner: Option<u32>,
-    /// How many.
+    /// The counts.
     pub counts: RequestCounts,
 }
 
-/// Counts from [`Self::begin`] to [`Self::end`]. A request belongs to whoever owned its first sector at the next
-/// [`Self::count`] after it; if nobody did then, to the owner that was told last.
+/// Counts from [`Self::begin`] to [`Self::end`]. A request belongs to the owner of its first sector at the
+/// next [`Self::count`] after it; if there was none then, to the last known owner.
 pub struct RequestCounter {
     completions: Completions,
     ledger: Ledger,
@@ -71,7 +71,7 @@ impl RequestCounter {
         })
     }
 
-    /// Tells that an extent belongs to an owner; the latest to be told wins.
+    /// Assigns an extent to an owner; the latest assignment wins.
     pub fn place(&mut self, owner: u32, extent: Extent) {
         self.ledger.extents.insert(owner, extent);
     }
@@ -86,7 +86,7 @@ impl RequestCounter {
         self.completions.record(true)
     }
 
-    /// Takes what completed until now.
+    /// Counts the requests that completed until now.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -95,7 +95,7 @@ impl RequestCounter {
         self.completions.drain(|event| ledger.enter(&event.kind))
     }
 
-    /// Takes no more; what completed until now waits for [`Self::end`].
+    /// Stops counting; requests completed until now wait for [`Self::end`].
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -103,7 +103,7 @@ impl RequestCounter {
         self.completions.record(false)
     }
 
-    /// Takes the rest and gives all that was counted.
+    /// Counts the rest and returns all counts.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -134,7 +134,7 @@ impl Ledger {
         let Some(op) = operation(flags) else {
             return;
         };
-        // The end of a request that needed flushes is told once more, with nothing left of it.
+        // The end of a request that needed flushes is reported once more, with nothing left of it.
         if sectors == 0 && op != BlockOp::Flush {
             return;
         }

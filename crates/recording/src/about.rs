@@ -1,4 +1,4 @@
-//! `about.json`: when, where and of what a recording is, and how far it can be trusted.
+//! `about.json`: date, machine and subject of a recording, and how far it can be trusted.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Host, Role};
 
-/// What a recording says of itself.
+/// A recording's description of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct About {
     /// Always "tierwise recording".
@@ -37,13 +37,14 @@ pub struct About {
     pub cost: Option<Cost>,
     /// Units of work done in the whole of `duration_s`, counted without tracing (transactions), if known.
     pub transactions: Option<u64>,
-    /// What the engine's own counters rose by in `duration_s`, by name; empty if they were not read.
+    /// Increase of the engine's own counters in `duration_s`, by name; empty if they were not read.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, u64>,
     /// Size of all files in the engine's data directory, if that directory is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_directory_bytes: Option<u64>,
-    /// What was measured of the host; none where it was saturated, and in recordings of before it was measured.
+    /// Measured costs of the host; none where it was saturated, and in recordings from before it was
+    /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
     /// Processor time used by others than the recorded threads during bursts, as a share of all cores.
@@ -52,7 +53,7 @@ pub struct About {
     /// older recordings.
     #[serde(default)]
     pub stolen_cpu_share: f64,
-    /// What the recording found out about itself.
+    /// The recording's checks of itself.
     pub checks: Vec<Check>,
     /// Sentences that every use of the recording repeats.
     pub warnings: Vec<String>,
@@ -65,7 +66,7 @@ pub struct Machine {
     pub cores: u32,
     /// Memory, or the limit of the recorded processes' control group if that is less.
     pub memory_bytes: u64,
-    /// What the recorded processes held of it themselves, page cache aside: 0 in recordings that do not say.
+    /// Memory of the recorded processes themselves, page cache aside: 0 in recordings that do not say.
     #[serde(default)]
     pub processes_bytes: u64,
     /// The processor's name.
@@ -83,7 +84,7 @@ pub struct Burst {
     pub end_ns: u64,
     /// Delay added to each flush of the log in this burst, see `--two-speed`.
     pub log_delay_us: f64,
-    /// What storage itself used; none in recordings of before it was measured.
+    /// Processor time of storage itself; none in recordings from before it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_cpu: Option<StorageCpu>,
 }
@@ -120,7 +121,7 @@ pub struct Device {
     pub profile: Option<String>,
     /// Whether the device has a volatile cache, so that a flush means work.
     pub write_cache: bool,
-    /// The file system and all that it stands on, each before what is below it; empty in older recordings.
+    /// The file system and all layers below it, each before the layer below; empty in older recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<ChainLink>,
 }
@@ -130,15 +131,15 @@ pub struct Device {
 pub struct ChainLink {
     /// 0 for the file system; one more than that of the part above it.
     pub depth: u32,
-    /// What it is: "ext4", "LVM volume", "partition", "disk".
+    /// Kind of part: "ext4", "LVM volume", "partition", "disk".
     pub kind: String,
     /// As the kernel names it; none for a file system.
     pub name: Option<String>,
-    /// What its owner or maker calls it: a volume, a backing file, a model.
+    /// The owner's or maker's name for it: a volume, a backing file, a model.
     pub label: Option<String>,
     /// Size in sectors; none for a file system.
     pub sectors: Option<u64>,
-    /// Whether the kernel believes that it turns; only of a physical device.
+    /// Whether the kernel believes that it rotates; only of a physical device.
     pub rotational: Option<bool>,
 }
 
@@ -151,7 +152,7 @@ pub struct Losses {
     pub lost_events: u64,
 }
 
-/// What recording cost, by turns with and without.
+/// Cost of recording, from alternating stretches with and without.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Rate of work (context switches or transactions) during bursts over that between them.
@@ -164,10 +165,10 @@ pub struct Cost {
     pub event_cpu_ns: f64,
 }
 
-/// One thing the recording checks of itself.
+/// One check of a recording on itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Check {
-    /// What, for example "parts sum to wall time".
+    /// Name of the check, for example "parts sum to wall time".
     pub name: String,
     /// Whether it held.
     pub passed: bool,

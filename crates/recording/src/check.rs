@@ -1,4 +1,4 @@
-//! What every user of a recording may rely on, checked once.
+//! Guarantees for every user of a recording, checked once.
 
 use std::path::Path;
 
@@ -6,16 +6,16 @@ use crate::{About, BlockOp, Burst, CallKind, NONE, Recording, RecordingError, St
 
 /// Times, offsets and sizes stay below, so that sums of two of them cannot overflow.
 const LIMIT: u64 = 1 << 62;
-/// What Linux can be built for.
+/// Largest number of cores that Linux can be built for.
 const MOST_CORES: u32 = 8192;
-/// Nothing in a recording lasts as long: 19 hours.
+/// Longest time in a recording: 19 hours.
 const LONGEST_NS: u64 = 1 << 46;
-/// No call moves as much: the kernel stops a page short of 2 GiB (`MAX_RW_COUNT`).
+/// Most bytes of one call: the kernel stops a page short of 2 GiB (`MAX_RW_COUNT`).
 const MOST_MOVED_BYTES: u64 = 1 << 31;
-/// No request moves as much, in sectors: 2 GiB.
+/// Most sectors of one request: 2 GiB.
 const MOST_MOVED_SECTORS: u32 = 1 << 22;
 
-/// What is wrong, in words that name the table and the row.
+/// The fault, in words that name the table and the row.
 type Found = Result<(), String>;
 
 impl Recording {
@@ -36,7 +36,7 @@ impl Recording {
             .map_err(|problem| RecordingError::damaged(directory, problem))
     }
 
-    /// States name calls that are there; needed before anything is sorted.
+    /// States name calls that exist; needed before anything is sorted.
     pub(crate) fn require_known_calls(&self, directory: &Path) -> Result<(), RecordingError> {
         every("states", &self.states, |state| {
             index("call", state.call, self.calls.len(), true)
@@ -44,7 +44,7 @@ impl Recording {
         .map_err(|problem| RecordingError::damaged(directory, problem))
     }
 
-    /// A stretch of time lies within a burst: recorders cut at its edges what goes on.
+    /// A stretch of time lies within a burst: recorders cut events at the burst's edges.
     fn in_burst(&self, start_ns: u64, end_ns: u64) -> Found {
         stretch(start_ns, end_ns)?;
         let bursts = &self.about.bursts;

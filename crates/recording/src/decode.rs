@@ -12,14 +12,14 @@ use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 
 use crate::table::{Cell, Column, Table};
 
-/// Values that are decoded at once.
+/// Values decoded at once.
 const BATCH: usize = 1 << 14;
 
-/// Every row of the file, or what is wrong with it.
+/// Every row of the file, or the fault of the file.
 ///
-/// `rows` is the number that the recording says there are: no more are made, whatever the file claims.
+/// `rows` is the number of rows that the recording states: no more are made, whatever the file claims.
 pub(crate) fn decode<R: Table>(file: Bytes, rows: u64) -> Result<Vec<R>, String> {
-    // The decoder is not ours, and some of what it checks of a damaged file it asserts.
+    // The decoder is not ours, and it asserts some of its checks of a damaged file.
     catch_unwind(AssertUnwindSafe(|| decode_file(file, rows)))
         .unwrap_or_else(|panic| Err(format!("is no such table ({})", words_of(&*panic))))
 }
@@ -71,7 +71,8 @@ fn decode_group<R: Table>(
     Ok(())
 }
 
-/// The reader of a column, once its type is what the schema says; none where it was added to the format later.
+/// The reader of a column, after a check of its type against the schema; none where it was added to the
+/// format later.
 fn column_reader<R>(
     group: &dyn RowGroupReader,
     column: &Column<R>,

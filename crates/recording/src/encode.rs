@@ -52,12 +52,12 @@ impl<R: Table> TableWriter<R> {
         })
     }
 
-    /// Rows that were added so far.
+    /// Number of rows added so far.
     pub fn rows(&self) -> u64 {
         self.rows + self.waiting.len() as u64
     }
 
-    /// Add rows after those before.
+    /// Append rows.
     pub fn add(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), RecordingError> {
         for row in rows {
             self.waiting.push(row);
@@ -68,7 +68,7 @@ impl<R: Table> TableWriter<R> {
         Ok(())
     }
 
-    /// Write what was added so far to a file of its own in another directory; more can be added afterwards.
+    /// Write the rows added so far to a file of its own in another directory; more can be added afterwards.
     pub fn snapshot(&mut self, directory: &Path) -> Result<TableFile, RecordingError> {
         let mut copy = Self::create(directory)?;
         self.copy_groups(&mut copy.file)
@@ -108,7 +108,7 @@ impl<R: Table> TableWriter<R> {
         Ok(())
     }
 
-    /// Write what waits, and the end of the file.
+    /// Write the waiting rows, and the end of the file.
     pub fn finish(mut self) -> Result<TableFile, RecordingError> {
         if !self.waiting.is_empty() {
             self.write_group()?;
@@ -138,7 +138,7 @@ impl<R: Table> TableWriter<R> {
     }
 }
 
-/// Refuse numbers beyond 63 bits, which no kernel gives.
+/// Refuse numbers beyond 63 bits, which no kernel returns.
 fn require_writable<R>(
     path: &Path,
     columns: &[Column<R>],
@@ -258,7 +258,7 @@ fn field_of<R>(column: &Column<R>) -> ParquetResult<Type> {
         .build()
 }
 
-/// Zstandard, differences for what rises, a dictionary for the rest.
+/// Zstandard; difference encoding for rising values, a dictionary for the rest.
 fn properties_of<R>(columns: &[Column<R>]) -> ParquetResult<Arc<WriterProperties>> {
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_2_0)

@@ -1,4 +1,4 @@
-//! What can be wrong with a recording.
+//! Errors of a recording.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl RecordingError {
         }
     }
 
-    /// A file whose content cannot be what was recorded.
+    /// A file whose content cannot come from a recorder.
     pub(crate) fn damaged(file: &Path, problem: impl Display) -> Self {
         Self::new(
             format!("{}: {problem}", file.display()),

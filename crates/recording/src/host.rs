@@ -1,8 +1,9 @@
-//! What a recording measured of the machine that it was taken on.
+//! Measured costs of the machine that a recording was taken on.
 
 use serde::{Deserialize, Serialize};
 
-/// Costs of the host. What could not be measured is missing: the model then takes it from the recorded events.
+/// Costs of the host. Costs that could not be measured are missing: the model then takes them from the
+/// events.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// Time from waking a thread on another, idle core until it runs there, by how long the core was idle.
@@ -11,7 +12,7 @@ pub struct Host {
     /// Waking a thread on the same core and switching to it.
     #[serde(default)]
     pub context_switch_us: Option<f64>,
-    /// What caches that went cold cost.
+    /// Cost of caches that went cold.
     #[serde(default)]
     pub cache_warmup: Option<CacheWarmup>,
     /// Processor time that the measurement took.
@@ -38,7 +39,7 @@ pub struct CacheWarmup {
     pub code_bytes: u64,
     /// Processor time of the workload where it ran just before.
     pub warm_ns: f64,
-    /// What it takes longer after a pause.
+    /// Additional processor time after a pause.
     pub pauses: Vec<ColdRun>,
 }
 

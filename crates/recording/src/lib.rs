@@ -1,4 +1,4 @@
-//! What one run did: threads, files, their states and calls, block requests; a folder of tables.
+//! A recording of one run: threads, files, their states and calls, block requests; a folder of tables.
 //!
 //! Times are nanoseconds of the kernel's monotonic clock. An index names a row of another table of the same
 //! recording; [`NONE`] stands where there is none.
@@ -32,21 +32,21 @@ pub use rows::{
 pub use rules::{Rules, RulesError};
 pub use writer::{BurstRows, Writer};
 
-/// Version of the format; a reader refuses what is newer.
+/// Version of the format; a reader refuses newer ones.
 pub const FORMAT_VERSION: u32 = 1;
 
 /// One recording, in memory. Every table is sorted by its first time, `states` and `calls` by thread first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// When, where and of what.
+    /// Description of the recording.
     pub about: About,
     /// Threads that were seen.
     pub threads: Vec<Thread>,
     /// Files that were opened, or open already.
     pub files: Vec<File>,
-    /// What each thread was doing, without a gap within a burst.
+    /// States of each thread, without a gap within a burst.
     pub states: Vec<State>,
-    /// System calls that matter here.
+    /// System calls that matter to tierwise.
     pub calls: Vec<Call>,
     /// Requests to block devices.
     pub blocks: Vec<Block>,

@@ -1,4 +1,4 @@
-//! `about.json` as it lies on disk: what the recording says of itself, and what each table file must be.
+//! `about.json` on disk: the recording's description of itself, and length and checksum of each table file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use crate::{About, FORMAT_VERSION, RecordingError};
 pub(crate) const FORMAT: &str = "tierwise recording";
 const FILE: &str = "about.json";
 
-/// What a table's file must be, so that a damaged one is known before it is decoded.
+/// Required length and checksum of a table's file, so that a damaged one is known before it is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TableFile {
     pub rows: u64,
@@ -51,7 +51,7 @@ impl Manifest {
             .map_err(|error| RecordingError::unwritable(&file, error))
     }
 
-    /// Read it, and refuse what is not a recording or is newer than this program.
+    /// Read it, and refuse a file that is no recording or is newer than this program.
     pub fn read(directory: &Path) -> Result<Self, RecordingError> {
         let file = directory.join(FILE);
         let bytes = fs::read(&file).map_err(|error| match error.kind() {

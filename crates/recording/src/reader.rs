@@ -1,4 +1,4 @@
-//! A recording is read whole, and whatever is wrong with it is said, not stumbled over.
+//! Reads a recording whole, and reports every fault as an error.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// What a recording says of itself, without its tables.
+    /// A recording's description of itself, without its tables.
     ///
     /// # Errors
     /// If it is no recording, or is newer than this program.
@@ -45,8 +45,8 @@ impl Recording {
         Ok(Manifest::read(directory)?.about)
     }
 
-    /// Put rows in the order that [`Recording`] promises: files hold them burst by burst. The calls that states
-    /// name must be there.
+    /// Put rows in the order that [`Recording`] promises: files hold them burst by burst. The calls that
+    /// states name must exist.
     pub fn sort(&mut self) {
         if !self
             .calls
@@ -59,7 +59,7 @@ impl Recording {
         self.blocks.sort_by_key(|block| block.issued_ns);
     }
 
-    /// Sort calls, and let states point to where they went.
+    /// Sort calls, and update the indices in states.
     fn sort_calls(&mut self) {
         let mut order: Vec<u32> = (0..NONE).take(self.calls.len()).collect();
         order.sort_by_key(|&at| {

@@ -1,4 +1,4 @@
-//! A recording without the names of its owner's: to be given to others.
+//! A recording without its owner's names, to be given to others.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -14,8 +14,8 @@ struct Redactor {
 impl Recording {
     /// The same work without paths, names of devices, and names of programs that are not the engine's.
     ///
-    /// Each part of a path becomes a word of its own, so that a directory still holds its files. Whoever does not
-    /// have this recording cannot find a name by trying: the key is random, and forgotten.
+    /// Each part of a path becomes a word of its own, so that a directory still holds its files. Without this
+    /// recording nobody can find a name by trying: the key is random, and forgotten.
     #[must_use]
     pub fn redacted(self) -> Self {
         let redactor = Redactor::default();
@@ -49,7 +49,7 @@ impl Redactor {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    /// A sentence: whatever in it looks like a path.
+    /// A sentence: replaces everything in it that looks like a path.
     fn sentence(&self, text: &str) -> String {
         let words = text.split(' ').map(|word| match word.contains('/') {
             true => self.path(word),

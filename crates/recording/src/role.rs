@@ -1,8 +1,8 @@
-//! What a file is for; the same words as everywhere.
+//! Roles of files; the same words as everywhere.
 
 use serde::{Deserialize, Serialize};
 
-/// What a file is for.
+/// Role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -18,7 +18,7 @@ pub enum Role {
     Undo,
     /// Sorts, hash joins and temporary tables that spill.
     Temp,
-    /// Catalogue, control files and whatever has no role of its own.
+    /// Catalogue, control files and files without a role of their own.
     System,
     /// Archived log, binary log.
     Archive,

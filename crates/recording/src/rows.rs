@@ -5,10 +5,10 @@ use crate::Role;
 /// An index that names nothing.
 pub const NONE: u32 = u32::MAX;
 
-/// An offset or sector that the kernel did not tell.
+/// An offset or sector that the kernel did not report.
 pub const UNKNOWN: u64 = u64::MAX;
 
-/// What a thread is for, as far as the work of the database goes.
+/// Class of a thread, by its part in the work of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ThreadClass {
     /// Serves one client: a backend process, a connection's thread, or the caller of an embedded engine.
@@ -34,7 +34,7 @@ pub struct Thread {
     pub tid: i32,
     /// Name the kernel shows.
     pub name: String,
-    /// What it is for.
+    /// Its class.
     pub class: ThreadClass,
 }
 
@@ -43,7 +43,7 @@ pub struct Thread {
 pub struct File {
     /// Path as opened; a socket or pipe as the kernel writes it, `socket:[1]`.
     pub path: String,
-    /// What it is for, by the engine's rules; none for sockets and files outside of the database.
+    /// Its role, by the engine's rules; none for sockets and files outside of the database.
     pub role: Option<Role>,
     /// Index in [`crate::About::devices`], or [`crate::NONE`].
     pub device: u32,
@@ -75,13 +75,13 @@ pub struct State {
     pub kind: StateKind,
     /// Core it ran on or was last on.
     pub cpu: u16,
-    /// Of a blocked state: the thread that woke it, if it is known and is one of ours; none for interrupts.
+    /// Of a blocked state: the thread that woke it, if it is known and recorded; none for interrupts.
     pub waker: u32,
     /// Index of the call it was in, or [`crate::NONE`].
     pub call: u32,
 }
 
-/// What a system call asks.
+/// Kind of a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CallKind {
     /// `read`, `pread`, `readv`, `preadv` of a file.
@@ -132,30 +132,30 @@ pub struct Call {
     pub start_ns: u64,
     /// Left or completed; the end of the burst if it was still under way.
     pub end_ns: u64,
-    /// What it asks.
+    /// Its kind.
     pub kind: CallKind,
     /// Index of the file, or [`crate::NONE`].
     pub file: u32,
     /// Where in the file, or [`crate::UNKNOWN`].
     pub offset_bytes: u64,
-    /// How much was moved.
+    /// Number of bytes moved.
     pub size_bytes: u64,
     /// Whether the caller went on before it was done (io_uring, aio).
     pub asynchronous: bool,
     /// Whether it ended in an error.
     pub failed: bool,
-    /// Of a call that sends: the status that its last bytes tell; none where they were not looked at.
+    /// Of a call that sends: the status in its last bytes; none where they were not looked at.
     pub transaction_status: Option<TransactionStatus>,
 }
 
-/// What a block request does.
+/// Operation of a block request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BlockOp {
     /// From the medium.
     Read,
     /// To the device.
     Write,
-    /// Everything acknowledged becomes durable.
+    /// Makes all acknowledged writes durable.
     Flush,
     /// A range is no longer needed.
     Discard,
@@ -170,13 +170,13 @@ pub struct Block {
     pub sector: u64,
     /// Length in sectors.
     pub sectors: u32,
-    /// What it does.
+    /// Its operation.
     pub op: BlockOp,
     /// Durable before it completes.
     pub fua: bool,
     /// A flush comes before it.
     pub preflush: bool,
-    /// Somebody waits for it.
+    /// A thread waits for it.
     pub sync: bool,
     /// Of the file system's own structures, its journal among them.
     pub meta: bool,

@@ -1,4 +1,5 @@
-//! What an engine's files and threads are for, by patterns that come as data: one TOML file an engine.
+//! Roles of an engine's files and classes of its threads, by patterns that come as data: one TOML file an
+//! engine.
 
 use regex::Regex;
 use serde::Deserialize;
@@ -34,7 +35,7 @@ struct FileRule {
     role: Role,
 }
 
-/// A pattern that is absent matches whatever there is.
+/// An absent pattern matches everything.
 #[derive(Clone, Debug)]
 struct ThreadRule {
     process: Option<Regex>,
@@ -73,7 +74,7 @@ impl Rules {
         })
     }
 
-    /// What a file is for, by the first pattern that is found in its path; none if there is no such.
+    /// Role of a file, by the first pattern that is found in its path; none if there is no such pattern.
     #[must_use]
     pub fn role_of(&self, path: &str) -> Option<Role> {
         let path = path.strip_suffix(" (deleted)").unwrap_or(path);
@@ -81,7 +82,8 @@ impl Rules {
         rule.map(|rule| rule.role)
     }
 
-    /// What a thread is for, by the first rule all of whose patterns are found; `Other` if there is no such.
+    /// Class of a thread, by the first rule all of whose patterns are found; `Other` if there is no such
+    /// rule.
     ///
     /// `process` is the name of its process, `command` the process's command line, as it reads now.
     #[must_use]
@@ -121,13 +123,13 @@ struct Text {
     tested: Option<String>,
     #[serde(rename = "source")]
     _source: String,
-    /// Names of settings that matter to prediction: for whoever can ask the engine.
+    /// Names of settings that matter to prediction, for a caller that can ask the engine.
     #[serde(default, rename = "settings")]
     _settings: Vec<String>,
-    /// Where the data directory is found: for whoever asks for its size.
+    /// Where the data directory is found, for a caller that asks for its size.
     #[serde(default, rename = "data_directory")]
     _data_directory: Option<String>,
-    /// Protocol by which its counters are read: for whoever has a DSN.
+    /// Protocol by which its counters are read, for a caller with a DSN.
     #[serde(default, rename = "counters")]
     _counters: Option<String>,
     programs: Vec<String>,

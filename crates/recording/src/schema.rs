@@ -1,4 +1,4 @@
-//! The columns of the five tables; docs/reference/recordings.md tells what they mean.
+//! The columns of the five tables; docs/reference/recordings.md explains their meaning.
 
 use crate::table::{Cell, Column, Table, put, put_or, row_number};
 use crate::words::{ROLE_WORDS, place};
@@ -23,7 +23,7 @@ macro_rules! number {
     };
 }
 
-/// A number of which neighbours differ by little.
+/// A number that differs little from its neighbours.
 macro_rules! rising {
     ($field:ident) => {
         Column {
@@ -33,7 +33,7 @@ macro_rules! rising {
     };
 }
 
-/// A number for which a value of its own stands where there is none.
+/// A number with a reserved value for null.
 macro_rules! optional {
     ($field:ident, $absent:expr) => {
         Column {

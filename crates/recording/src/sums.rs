@@ -1,8 +1,8 @@
-//! A file that is written with its length and its checksum kept.
+//! A file writer that keeps the length and the checksum.
 
 use std::io::{self, Write};
 
-/// Counts and sums up what passes through.
+/// Counts and sums up the bytes that pass through.
 pub(crate) struct Summed<W> {
     inner: W,
     bytes: u64,
@@ -18,7 +18,7 @@ impl<W: Write> Summed<W> {
         }
     }
 
-    /// What it wrote to, the number of bytes, and their checksum.
+    /// The inner writer, the number of bytes, and their checksum.
     pub fn end(self) -> (W, u64, u32) {
         (self.inner, self.bytes, self.sum.finalize())
     }

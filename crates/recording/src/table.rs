@@ -1,8 +1,8 @@
 //! How a row becomes cells: one description for the schema, the writer and the reader of a table.
 
-/// What a cell holds, and how it gets from a row and into it.
+/// Type of a cell, and how its value is read from a row and written into it.
 ///
-/// A setter gives false where the value cannot stand in the row.
+/// A setter returns false where the value cannot stand in the row.
 pub(crate) enum Cell<R> {
     /// The row's own number.
     Row,
@@ -35,7 +35,7 @@ pub(crate) enum Cell<R> {
 pub(crate) struct Column<R> {
     /// Its name in the file.
     pub name: &'static str,
-    /// What its cells hold.
+    /// Type of its cells.
     pub cell: Cell<R>,
     /// Whether neighbours differ by little, as times and row numbers do.
     pub rising: bool,

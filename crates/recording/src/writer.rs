@@ -1,4 +1,4 @@
-//! A recording is written as it is made, the rows of one burst at a time.
+//! Writes a recording while it is made, the rows of one burst at a time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::{
 /// Rows of one burst. A state's `call` counts within the burst, from 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BurstRows {
-    /// What each thread was doing.
+    /// States of each thread.
     pub states: Vec<State>,
     /// System calls.
     pub calls: Vec<Call>,
@@ -71,7 +71,7 @@ impl Writer {
         self.blocks.add(rows.blocks)
     }
 
-    /// Write the recording as it is by now to another folder; it can go on afterwards.
+    /// Write the recording so far to another folder; it can go on afterwards.
     ///
     /// # Errors
     /// As [`Writer::create`] and [`Writer::finish`].
@@ -92,7 +92,7 @@ impl Writer {
         describe(directory, about, (threads, files), tables)
     }
 
-    /// End the recording with what is known last; `about`'s format and version are filled in.
+    /// End the recording with its final description; `about`'s format and version are filled in.
     ///
     /// # Errors
     /// If the file system refuses. The folder is then no recording.
@@ -111,7 +111,7 @@ impl Writer {
     }
 }
 
-/// Write what is known last of a recording whose tables of states, calls and blocks are written.
+/// Write the final description of a recording whose tables of states, calls and blocks are written.
 fn describe(
     directory: &Path,
     about: About,

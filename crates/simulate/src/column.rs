@@ -69,7 +69,7 @@ impl Column {
     }
 }
 
-/// What is wrong with a value, to stand behind it, and how to mend it.
+/// The fault of a value, as a text to follow it, and its fix.
 pub(crate) type Complaint = (&'static str, &'static str);
 
 /// Reads a whole number that is not negative.

@@ -1,9 +1,9 @@
-//! Service times of the model against those that were measured for the same requests.
+//! Service times of the model compared with those measured for the same requests.
 
 use serde::Serialize;
 use tierwise_device::Nanos;
 
-/// How far a model is from what was measured.
+/// The model's error against the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// Mean of the measured service times, in microseconds.
@@ -30,7 +30,7 @@ impl Pairs {
         self.model.push(model_ns);
     }
 
-    /// The comparison, or `None` without pairs or if all that was measured is 0.
+    /// The comparison, or `None` without pairs or if every measured time is 0.
     pub(crate) fn comparison(&mut self) -> Option<Comparison> {
         let measured_mean_ns = mean(&self.measured);
         if self.measured.is_empty() || measured_mean_ns == 0.0 {

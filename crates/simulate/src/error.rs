@@ -1,8 +1,8 @@
-//! What can be wrong with what a simulation is given.
+//! Errors in the input of a simulation.
 
 use std::path::Path;
 
-/// A simulation that cannot be done, in one line that names file, line and column, or the option.
+/// A simulation that cannot run, in one line that names file, line and column, or the option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct SimulateError {

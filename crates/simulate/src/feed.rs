@@ -7,7 +7,7 @@ use tierwise_device::{Nanos, Request};
 
 use crate::SimulateError;
 
-/// A request and what its source says about its time; times in nanoseconds.
+/// A request and the times that its source gives for it, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The request.
@@ -29,7 +29,7 @@ pub trait Source {
     fn next(&mut self) -> Result<Option<Asked>, SimulateError>;
 }
 
-/// So many requests of an endless stream, without a time of arrival.
+/// A number of requests of an endless stream, without a time of arrival.
 #[derive(Debug)]
 pub struct Limited<I> {
     requests: I,
@@ -63,7 +63,7 @@ impl<I: Iterator<Item = Request>> Source for Limited<I> {
     }
 }
 
-/// A source that ends early once somebody asks for it.
+/// A source that ends early on request.
 pub(crate) struct Stoppable<'a> {
     pub(crate) source: Box<dyn Source>,
     pub(crate) stop: &'a AtomicBool,
@@ -119,7 +119,7 @@ impl<'a> Feed<'a> {
         self.batch.pop_front()
     }
 
-    /// Nothing more is to come.
+    /// The source has ended.
     pub(crate) fn end(&mut self) {
         self.batch.clear();
         self.ended = true;

@@ -1,4 +1,4 @@
-//! What a caller wants simulated, as data.
+//! A simulation as data.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -30,7 +30,7 @@ pub struct Job {
     pub depth: Option<u32>,
     /// Requests arrive at the times that the file gives.
     pub open: bool,
-    /// What the device went through before: see [`parse_precondition`].
+    /// State of the device before the simulation: see [`parse_precondition`].
     pub precondition: Option<String>,
     /// For the pattern and the device.
     pub seed: u64,
@@ -39,7 +39,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Simulates it on a device of this profile; `stop` ends it soon, with what was simulated until then.
+    /// Simulates it on a device of this profile; `stop` ends it soon, with the results so far.
     ///
     /// # Errors
     /// Options that contradict each other or make no sense; files that cannot be read, written or understood.

@@ -1,8 +1,8 @@
-//! Drives a device model with requests on virtual time and sums up what it did.
+//! Drives a device model with requests on virtual time and sums up the results.
 //!
-//! [`Job`] is what a caller asks for, as data; [`Job::run`] does it. Requests come from a file ([`Trace`]) or from
-//! an access pattern; [`run`] owns time and puts them to the device; a [`Report`] has the figures.
-//! Memory does not grow with the number of requests, but where times measured elsewhere are compared.
+//! [`Job`] is a simulation as data; [`Job::run`] runs it. Requests come from a file ([`Trace`]) or from an
+//! access pattern; [`run`] owns time and submits them to the device; a [`Report`] has the figures. Memory
+//! does not grow with the number of requests, except where measured times are compared.
 
 mod clock;
 mod column;

@@ -13,7 +13,7 @@ pub(crate) struct InFlight {
     pub(crate) number: u64,
 }
 
-/// A table of them, whose index is the request's id; it grows to the most that were outstanding at a time.
+/// A table of them, whose index is the request's id; it grows to the largest number outstanding at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Outstanding {
     table: Vec<InFlight>,

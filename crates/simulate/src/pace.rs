@@ -1,4 +1,4 @@
-//! Who decides when a request arrives.
+//! When requests arrive: closed or open loop.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,19 +10,20 @@ use crate::feed::Feed;
 /// When requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// So many clients, each with one request outstanding; it asks again its think time after a completion.
+    /// A number of clients, each with one request outstanding; it asks again its think time after a
+    /// completion.
     Closed {
         /// Number of clients, at least 1.
         depth: u32,
     },
-    /// At the times that the source gives, whatever the device does.
+    /// At the times that the source gives, independent of the device.
     Open,
 }
 
 /// The arrivals of a run.
 #[derive(Debug)]
 pub(crate) enum Arrivals {
-    /// When each client that waits for nothing asks next.
+    /// When each idle client asks next.
     Closed(BinaryHeap<Reverse<Nanos>>),
     Open,
 }
@@ -35,7 +36,7 @@ impl Arrivals {
         }
     }
 
-    /// When the next request arrives, or `None` if that hangs on a completion or there is none.
+    /// When the next request arrives, or `None` if that depends on a completion or there is none.
     pub(crate) fn next(&self, feed: &Feed<'_>) -> Option<Nanos> {
         let asked = feed.peek()?;
         match self {

@@ -1,4 +1,4 @@
-//! What a simulation found.
+//! Results of a simulation.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ pub struct Report {
     pub busy_share: f64,
     /// Sectors written by requests.
     pub host_sectors: u64,
-    /// Sectors written to the medium, so far; what is still in a cache is not.
+    /// Sectors written to the medium so far, without those still in a cache.
     pub medium_sectors: u64,
     /// Sectors to the medium for each written by requests; `None` if none were.
     pub write_amplification: Option<f64>,
@@ -58,7 +58,7 @@ pub struct Report {
     pub end_ns: Nanos,
 }
 
-/// What a run adds up, for [`Report::of`].
+/// Sums of a run, for [`Report::of`].
 pub(crate) struct Totals<'a> {
     pub(crate) tallies: &'a Tallies,
     pub(crate) first_arrival_ns: Nanos,

@@ -97,7 +97,7 @@ impl Run<'_> {
             if arrival.is_none() && self.outstanding.len() == 0 {
                 break;
             }
-            // What happens inside the device at the moment of an arrival happens before it.
+            // Events inside the device at the moment of an arrival come before the arrival.
             match (arrival, self.device.next_event()) {
                 (Some(at), event) if event.is_none_or(|event| event > at) => self.submit(at),
                 (_, event) => self.advance(event.expect("a busy device has a next event")),
@@ -107,7 +107,7 @@ impl Run<'_> {
         self.times.as_mut().map_or(Ok(()), |times| times.finish())
     }
 
-    /// Reads requests and writes times, neither of which counts as simulating.
+    /// Reads requests and writes times; neither counts as simulating.
     fn refill(&mut self) -> Result<(), SimulateError> {
         self.cpu.stop();
         self.feed.refill()?;

@@ -1,4 +1,4 @@
-//! A few figures of a device, measured on its model as one would measure a real one.
+//! A few figures of a device, measured on its model in the same way as on a real one.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,11 +17,11 @@ const LOG_RECORD: u32 = 8192;
 const DEEP: u32 = 32;
 const SEQUENTIAL_DEPTH: u32 = 8;
 
-/// In so many parts at most caches are filled; the first whose writes reach the medium is the last.
+/// Caches are filled in at most this number of parts; the first whose writes reach the medium is the last.
 const SETTLING_PARTS: u64 = 16;
-/// Time in which the buckets of a volume run dry that bound its rates from one second to the next.
+/// Time in which the token buckets that bound a volume's rates from one second to the next run dry.
 const VOLUME_SETTLING_NS: Nanos = 1_000_000_000;
-/// Writes to the medium for each of the host's, below which writes are going to a cache that still has room.
+/// Writes to the medium for each of the host's; below this, writes still go to a cache that is not full.
 const SETTLED: f64 = 0.9;
 
 /// Figures of a device that has been in use for long; see [`summarize`].
@@ -41,7 +41,7 @@ pub struct Summary {
     pub random_write_qd32_iops: f64,
     /// Mean time of appending 8 KiB and flushing, in microseconds.
     pub write_flush_us: f64,
-    /// Whether some writes were still going to a cache with room, so that more of them would be slower.
+    /// Whether some writes still went to a cache that was not full, so that more of them would be slower.
     pub cached_writes: bool,
 }
 
@@ -95,7 +95,7 @@ fn write_flush_us(report: &Report) -> f64 {
     report.ops.values().map(|op| op.latency.mean_us).sum()
 }
 
-/// How many requests are measured, and in parts of how many more a device settles before that.
+/// Number of requests measured, and of those in each part that a device settles with before that.
 #[derive(Clone, Copy)]
 struct Length {
     measured: u64,
@@ -119,7 +119,7 @@ const LOG_RUN: Length = Length {
 struct Bench {
     device: Box<dyn Device>,
     now: Nanos,
-    /// Of the requests, another for each pattern: none shall find what the one before has read.
+    /// Seed of the requests, another for each pattern: no pattern shall find what an earlier one has read.
     seed: u64,
     settling_ns: Nanos,
     cached: bool,

@@ -1,4 +1,4 @@
-//! What completed, by kind of request.
+//! Completed requests, by kind.
 
 use tierwise_device::{Nanos, Op, Request, SECTOR_BYTES};
 use tierwise_latency::{Latency, Times};
@@ -42,7 +42,7 @@ impl Tally {
         self.bytes += other.bytes;
     }
 
-    /// The percentiles, with the mean as it is rather than rounded to the histogram's steps.
+    /// The percentiles, with the exact mean rather than one rounded to the histogram's steps.
     pub(crate) fn latency(&self) -> Option<Latency> {
         self.times.summary().map(|latency| Latency {
             mean_us: self.sum_ns as f64 / latency.count as f64 / 1e3,

@@ -16,7 +16,8 @@ struct Row {
     service_ns: Nanos,
 }
 
-/// Writes `op,lbn,sectors,arrival_us,service_us`. Keeps only what completed before an earlier request did.
+/// Writes `op,lbn,sectors,arrival_us,service_us`. Keeps only requests that completed before an earlier one
+/// did.
 #[derive(Debug)]
 pub struct TimesFile {
     path: PathBuf,
@@ -62,7 +63,7 @@ impl TimesFile {
         });
     }
 
-    /// Writes what is complete up to the first request that is not.
+    /// Writes the times up to the first request that is not complete.
     pub(crate) fn write_complete(&mut self) -> Result<(), SimulateError> {
         while let Some(&Some(row)) = self.rows.front() {
             self.write(&row)

@@ -21,7 +21,8 @@ pub struct Trace {
     file: PathBuf,
     reader: csv::Reader<Box<dyn Read>>,
     record: ByteRecord,
-    /// Where each column stands in the file; the kind of request first, which says how to read its place.
+    /// Position of each column in the file; the kind of request first, because it decides how the sector is
+    /// read.
     columns: Vec<(usize, Column)>,
     capacity_sectors: u64,
     last_arrival_ns: Nanos,
@@ -65,7 +66,7 @@ impl Trace {
         self.columns.iter().any(|&(_, own)| own == column)
     }
 
-    /// Reads the next line that is not blank; whether there was one.
+    /// Reads the next line that is not blank; returns whether there was one.
     fn read_line(&mut self) -> Result<bool, SimulateError> {
         loop {
             let is_there = self
@@ -242,7 +243,7 @@ fn op_first(columns: Vec<Column>) -> Vec<(usize, Column)> {
     placed
 }
 
-/// A reader that fails at a line that no request can have: a damaged or hostile file would fill the memory.
+/// A reader that fails at a line longer than any request: a damaged or hostile file would fill the memory.
 struct ShortLines<R> {
     inner: R,
     line_bytes: usize,

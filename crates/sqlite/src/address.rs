@@ -1,4 +1,4 @@
-//! What a connection must know of its database.
+//! The address of a database for its connections.
 
 use serde::Deserialize;
 use tierwise_load::LoadError;

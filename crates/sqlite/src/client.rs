@@ -48,8 +48,8 @@ pub struct SqliteClient {
     session: Session,
     statements: Vec<String>,
     cap: StatementCap,
-    /// The last transaction had to give way. The next takes the write lock first: one that only wants it
-    /// after it has read can lose its turn for ever.
+    /// The last transaction had to give way. The next takes the write lock first: a transaction that asks for
+    /// it only after it has read can lose its turn for ever.
     gave_way: bool,
 }
 

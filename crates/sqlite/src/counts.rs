@@ -1,10 +1,10 @@
-//! What the files and caches of one database did so far.
+//! Counters of the files and caches of one database.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
 
-/// What a file is for; for those of one kind, requests are counted together.
+/// The purpose of a file; requests are counted by it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
     Data,
@@ -29,11 +29,11 @@ impl Kind {
 pub struct Requests {
     /// Read requests.
     pub reads: Count,
-    /// Bytes that they gave.
+    /// Bytes read.
     pub read_bytes: Count,
     /// Write requests.
     pub writes: Count,
-    /// Bytes that they wrote.
+    /// Bytes written.
     pub written_bytes: Count,
     /// Flushes of a file.
     pub syncs: Count,

@@ -69,13 +69,13 @@ impl Database {
         rows.map_err(|error| failure(&error, self.vfs))
     }
 
-    /// Write all of the write-ahead log into the database file; what comes then begins at its start.
+    /// Write all of the write-ahead log into the database file; later records begin at the log's start.
     ///
-    /// The log's file keeps its size, as it does at SQLite's own checkpoints: to write over it costs a flush
-    /// less than to make it grow.
+    /// The log's file keeps its size, as it does at SQLite's own checkpoints: overwriting it costs a flush
+    /// less than growing it.
     ///
     /// # Errors
-    /// If a client keeps it from doing so for as long as the busy timeout allows, or a device refuses.
+    /// If a client prevents it for as long as the busy timeout allows, or a device refuses.
     pub fn checkpoint(&self) -> Result<(), Failure> {
         let told = self.query("PRAGMA wal_checkpoint(RESTART)")?;
         match told.first().and_then(|row| row.first()) {

@@ -1,11 +1,11 @@
-//! What SQLite says went wrong, as clients tell it.
+//! SQLite's errors in the form that clients report.
 
 use rusqlite::{Error, ErrorCode};
 use tierwise_load::Failure;
 
 use crate::vfs::Vfs;
 
-/// The failure of a statement; where a device refused, with what it refused.
+/// The failure of a statement; where a device refused, including the request that it refused.
 pub(crate) fn failure(error: &Error, vfs: &Vfs) -> Failure {
     let message = message(error);
     match error.sqlite_error_code() {

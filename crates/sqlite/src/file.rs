@@ -1,4 +1,4 @@
-//! An open file: that of the VFS `unix`, with a counter in front of its reads, writes and flushes.
+//! An open file: that of the VFS `unix`, behind a counter of its reads, writes and flushes.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::io;
@@ -9,7 +9,7 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_vfs};
 use crate::counts::{Kind, Requests};
 use crate::vfs::Vfs;
 
-/// What SQLite holds. The base's file follows in the same piece of memory.
+/// The file object that SQLite holds. The base's file follows in the same piece of memory.
 #[repr(C)]
 struct File {
     methods: *const ffi::sqlite3_io_methods,
@@ -22,7 +22,7 @@ struct File {
 /// Bytes of memory that this file takes before the base's.
 pub(crate) const SIZE: usize = size_of::<File>();
 
-/// Version 2 has no memory mapping, whose reads nobody could count.
+/// Version 2 has no memory mapping, whose reads cannot be counted.
 static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     iVersion: 2,
     xClose: Some(close),
@@ -45,7 +45,7 @@ static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
     xUnfetch: None,
 };
 
-/// Open a file of the base, and stand in front of it.
+/// Open a file of the base, behind this counter.
 ///
 /// # Safety
 /// `base` is a VFS, `file` points to the memory that it and this file need, and `name` ends in two zeros.
@@ -112,7 +112,7 @@ impl File {
     }
 }
 
-/// Keep what went wrong, in the words of SQLite and of the operating system.
+/// Keep the error, in the words of SQLite and of the operating system.
 fn note(vfs: &Vfs, kind: Kind, request: &str, code: c_int, errno: Option<i32>) {
     let system = match (code & 0xff, errno) {
         (ffi::SQLITE_FULL, _) => Some(libc::ENOSPC),

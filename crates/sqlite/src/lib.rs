@@ -1,4 +1,4 @@
-//! SQLite with each kind of its files in a place of its own: the VFS that does this, clients, and the one
+//! SQLite with each kind of its files in a directory of its own: the VFS that does this, clients, and the one
 //! connection that looks after the database.
 //!
 //! SQLite keeps all its files beside the database file. [`Vfs`] puts the write-ahead log, the rollback

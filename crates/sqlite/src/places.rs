@@ -1,4 +1,4 @@
-//! Which file of a database lies where.
+//! The directory of each file of a database.
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::io;
@@ -58,13 +58,13 @@ impl Places {
         path.file_name().is_some() && places.iter().any(|&place| path.parent() == Some(place))
     }
 
-    /// The database file, by the name that SQLite is given.
+    /// The database file, by the name that SQLite receives.
     pub fn database(&self) -> PathBuf {
         self.data.join("tierwise.db")
     }
 }
 
-/// The names that SQLite makes up beside the database file, and where each of these files is instead.
+/// The names that SQLite makes up beside the database file, and the actual place of each of these files.
 ///
 /// The names have no `-`: from one SQLite would infer a database file in the same directory, and ask for its
 /// owner.

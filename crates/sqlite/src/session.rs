@@ -1,4 +1,4 @@
-//! A connection, set up as its address says, that hands in what it counted.
+//! A connection, set up as its address says, that reports its counts.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, ffi};
@@ -36,7 +36,7 @@ impl Session {
         Ok(Self { connection, vfs })
     }
 
-    /// Add what the connection's cache counted since the last time to the totals.
+    /// Add the counts of the connection's cache since the last time to the totals.
     pub fn hand_in(&self) {
         let counts = &self.vfs.counts;
         counts

@@ -1,8 +1,9 @@
 //! An SQLite VFS that puts each kind of file into a directory of its own, and counts the requests by kind.
 //!
 //! It stands on the VFS `unix`, which does all the work. This one gives it other names for the write-ahead
-//! log, the rollback journal and temporary files, where they are opened, deleted and looked for. The name of
-//! the log's index the VFS `unix` makes up itself, so that is changed in its system calls ([`crate::wal_index`]).
+//! log, the rollback journal and temporary files, where they are opened, deleted and looked for. The VFS
+//! `unix` makes up the name of the log's index itself, so that is changed in its system calls
+//! ([`crate::wal_index`]).
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::ptr;
@@ -175,10 +176,10 @@ fn kind(flags: c_int) -> Kind {
     }
 }
 
-/// A log that is elsewhere is gone for good before anything else is done. Where all files are in one
-/// directory, SQLite leaves that to the file system, which keeps the order of its changes. But of another
-/// file system a power cut can bring back a journal that is older than what the database file holds by then,
-/// and SQLite would undo with it what was committed since.
+/// Deletes a log in another directory durably before anything else is done. Where all files are in one
+/// directory, SQLite leaves that to the file system, which keeps the order of its changes. But on another
+/// file system a power cut can bring back a journal that is older than the content of the database file by
+/// then, and SQLite would undo with it the commits since.
 unsafe extern "C" fn delete(
     shim: *mut ffi::sqlite3_vfs,
     name: *const c_char,

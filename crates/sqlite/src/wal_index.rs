@@ -1,7 +1,7 @@
 //! The place of the write-ahead log's index, the file `-shm`.
 //!
-//! The VFS `unix` makes its name up, beside the database file, and asks no other VFS. But it lets its system
-//! calls be replaced; these two change the name and go on to the calls that were there.
+//! The VFS `unix` makes its name up, beside the database file, and asks no other VFS. But its system calls
+//! can be replaced; these two change the name and call the original ones.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::transmute;

@@ -1,4 +1,4 @@
-//! What can be wrong with a request for rows.
+//! Errors in a request for rows.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! Keys of orders: of each 32 numbers the first 8 are loaded, and refresh sets insert the next ones
-//! (TPC-H specification, clause 4.2.3, O_ORDERKEY; dbgen's `mk_sparse`).
+//! Keys of orders: of each 32 numbers the first 8 are loaded, and refresh sets insert the next ones (TPC-H
+//! specification, clause 4.2.3, O_ORDERKEY; dbgen's `mk_sparse`).
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use tpchgen::generators::OrderGenerator;
 /// Refresh sets until every order that was loaded has been deleted: each replaces a thousandth.
 pub const SETS_MAX: u32 = 1000;
 
-/// How many keys the loaded ones and those of the refresh sets stand apart.
+/// Distance between the loaded keys and those of the refresh sets.
 const SHIFT: i64 = 8;
 
 /// The keys that one refresh pair inserts and deletes.

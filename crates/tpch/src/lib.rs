@@ -1,8 +1,8 @@
 //! Rows of the TPC-H-derived decision-support tables and of their refresh sets, as delimited text.
 //!
-//! Derived from TPC-H; what is measured with it is not comparable to published TPC results. The rows are
-//! those of the specification's generator, by way of the `tpchgen` crate; the keys of the refresh sets follow
-//! clause 4.2.3. Rows are made in batches of bounded size, whatever the scale factor.
+//! Derived from TPC-H; results are not comparable to published TPC results. The `tpchgen` crate generates the
+//! rows of the specification's generator; the keys of the refresh sets follow clause 4.2.3. Rows are made in
+//! batches of bounded size, whatever the scale factor.
 
 mod error;
 mod keys;

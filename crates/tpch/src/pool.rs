@@ -15,11 +15,11 @@ static KEPT: Mutex<Option<Arc<TextPool>>> = Mutex::new(None);
 
 /// The pool for tables of that size.
 ///
-/// Below scale factor 1 it shrinks with the tables: comments then differ from dbgen's and nothing else does.
-/// A pool three times the size of its database would not fit into the memory that a study allows an engine.
+/// Below scale factor 1 it shrinks with the tables: only comments then differ from dbgen's. A pool three
+/// times the size of its database would not fit into the memory that a study allows an engine.
 pub(crate) fn text_pool(scale_factor: f64) -> Arc<TextPool> {
     let bytes = (BYTES * scale_factor).clamp(BYTES_MIN, BYTES) as i32;
-    // Locked while the pool is made, so that others wait for it rather than make one too.
+    // Locked while the pool is made, so that other threads wait for it rather than make another.
     let mut kept = KEPT.lock().expect("no panic under the lock");
     if let Some(pool) = kept.as_ref().filter(|pool| pool.size() == bytes) {
         return Arc::clone(pool);

@@ -1,4 +1,4 @@
-//! What is asked for: a table, or its refresh sets, at one size.
+//! A request for rows: a table, or its refresh sets, at one size.
 
 use crate::error::TpchError;
 use crate::keys::{RefreshKeys, SETS_MAX};
@@ -69,7 +69,7 @@ impl Source {
         Table::Orders.counted_rows(self.scale_factor) / u64::from(SETS_MAX)
     }
 
-    /// What the refresh pair `set` inserts and deletes, counted from 1.
+    /// The keys that the refresh pair `set`, counted from 1, inserts and deletes.
     ///
     /// # Errors
     /// If there is no such pair.

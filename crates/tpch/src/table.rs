@@ -31,11 +31,11 @@ pub enum Table {
 pub struct Column {
     /// Name, as the specification has it.
     pub name: &'static str,
-    /// What its text stands for.
+    /// The type of its text.
     pub kind: Kind,
 }
 
-/// What a field's text stands for.
+/// The type of a field's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A whole number.

@@ -1,14 +1,15 @@
-//! Work without what drives a mechanism. Mechanisms that no recorded data drives ask [`crate::Disabled::has`] where they act.
+//! Removes the recorded data that drives a mechanism. Mechanisms without such data check
+//! [`crate::Disabled::has`] where they act.
 
 use crate::model::mechanism::Mechanism;
 use crate::scheduler::preemption::PreemptionRules;
 use crate::storage::rules::JournalRules;
 use crate::{Grouping, Pace, RecordedRequest, Reuse, Session, Step, Work};
 
-/// What does nothing, in place of a step.
+/// A step that does nothing, used as a replacement.
 const NOTHING: Step = Step::Reuse(Reuse::UNKNOWN);
 
-/// Takes out of work what drives its mechanisms that are switched off.
+/// Removes the data that drives the disabled mechanisms from the work.
 pub(crate) fn strip(work: &mut Work) {
     let disabled = work.disabled;
     let all = Mechanism::ALL.iter();

@@ -1,12 +1,12 @@
-//! What a recording may lack to become work.
+//! Reasons why a recording cannot become work.
 
-/// A recording from which no work can be taken, in one line that names what is missing.
+/// A recording that yields no work, in one line that names the missing part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct WorkError {
     /// What is wrong.
     pub message: String,
-    /// What to do about it, in the imperative.
+    /// How to correct it, in the imperative.
     pub fix: String,
 }
 

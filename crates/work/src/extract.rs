@@ -1,4 +1,4 @@
-//! A recording becomes work: the order in which the rooms do their part.
+//! Converts a recording into work: the order of the extraction stages.
 
 use tierwise_recording::{Recording, StorageCpu, ThreadClass};
 
@@ -29,7 +29,7 @@ use crate::{
 const BULK_BYTES: u64 = 1 << 20;
 
 impl Work {
-    /// Takes the work out of a recording that was checked.
+    /// Extracts the work of a checked recording.
     ///
     /// # Errors
     /// If it has no bursts or no session that did anything.
@@ -37,7 +37,7 @@ impl Work {
         Self::without(recording, Disabled::default())
     }
 
-    /// The same with mechanisms switched off.
+    /// The same with mechanisms disabled.
     ///
     /// # Errors
     /// As [`Self::from_recording`].
@@ -177,7 +177,7 @@ fn client_session(
     session
 }
 
-/// What is appended with each commit, or all along where commits are few and large.
+/// Appends to the log: with each commit, or continuously where commits are few and large.
 fn appending(flushes: &LogFlushes, commits: usize, session_cpu_ns: u64) -> Appending {
     let per_commit = flushes.appended_bytes / commits.max(1) as u64;
     if commits == 0 || per_commit > BULK_BYTES {
@@ -192,7 +192,7 @@ fn session_cpu_ns(view: &View<'_>) -> u64 {
     sessions.map(|thread| view.cpu_ns(thread)).sum()
 }
 
-/// When transactions ended, sorted.
+/// End times of transactions, sorted.
 fn ended(turns: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
     let pairs = turns.iter().flatten().zip(meanings.iter().flatten());
     let mut ended: Vec<u64> = pairs
@@ -203,8 +203,8 @@ fn ended(turns: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> Vec<u64> {
     ended
 }
 
-/// Processor time of others, and of the kernel's threads that work for all, as a share of all cores; without
-/// that of storage where it is known.
+/// Processor time of other programs and of shared kernel threads, as a share of all cores; without that of
+/// storage where it is known.
 fn others_share(view: &View<'_>) -> f64 {
     let about = &view.recording.about;
     let kernel_ns: u64 = [ThreadClass::Kernel, ThreadClass::Other]

@@ -1,4 +1,4 @@
-//! What a recording asks of the machine, free of the times its devices took.
+//! Converts a recording into work: what the run requires of a machine, independent of its devices' times.
 
 mod ablation;
 mod breakdown;

@@ -1,4 +1,4 @@
-//! What a recording cannot tell, as sentences.
+//! Limits of a recording, as sentences.
 
 use tierwise_recording::ThreadClass;
 
@@ -6,7 +6,7 @@ use crate::engines::FlushSharing;
 use crate::index::view::View;
 use crate::{Pace, Work};
 
-/// Sentences for every use of the work.
+/// Limits that apply to every use of the work.
 pub(crate) fn limits(view: &View<'_>, work: &Work, unexplained: f64) -> Vec<String> {
     let mut limits = Vec::new();
     if unexplained > 0.02 {

@@ -1,9 +1,9 @@
-//! Statistics of what was seen in a recording.
+//! Statistics of recorded values.
 
-/// Values from which on a mean is believed.
+/// Least number of values for a mean.
 pub(crate) const ENOUGH: u32 = 20;
 
-/// A mean while values are added.
+/// A running mean.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RunningMean {
     sum: f64,
@@ -17,13 +17,13 @@ impl RunningMean {
         self.count += 1;
     }
 
-    /// The mean; none of too few values.
+    /// The mean; none if there are too few values.
     pub(crate) fn mean(self) -> Option<f64> {
         (self.count >= ENOUGH).then(|| self.sum / f64::from(self.count))
     }
 }
 
-/// The median, of an even number the upper one of the two in the middle; none of nothing.
+/// The median, the upper one for an even number of values; none if there are no values.
 pub(crate) fn median(mut times_ns: Vec<u64>) -> Option<u64> {
     times_ns.sort_unstable();
     times_ns.get(times_ns.len() / 2).copied()

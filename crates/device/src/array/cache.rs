@@ -1,4 +1,4 @@
-//! Writes that the controller has reported and not yet given to the members, gathered by stripe.
+//! The controller's write cache: writes reported to the host but not yet destaged, gathered by stripe.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -51,7 +51,7 @@ pub(super) struct WriteCache {
 }
 
 impl WriteCache {
-    /// `room` is how many sectors may be dirty.
+    /// `room` is the capacity in dirty sectors.
     pub(super) fn new(room: u64, line_sectors: u64) -> Self {
         let lines = (room / 8).min(1 << 18) as usize;
         Self {
@@ -70,17 +70,17 @@ impl WriteCache {
         }
     }
 
-    /// How many sectors may be dirty.
+    /// Capacity: the largest number of dirty sectors.
     pub(super) fn room(&self) -> u64 {
         self.room
     }
 
-    /// How many are.
+    /// Number of dirty sectors.
     pub(super) fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// How many batches are on their way to the members.
+    /// Number of batches that are being destaged.
     pub(super) fn destaging(&self) -> usize {
         self.destaging
     }
@@ -95,7 +95,7 @@ impl WriteCache {
         self.oldest == NONE || self.batches[self.oldest].first_write > write
     }
 
-    /// Whether these sectors fit, those that replace dirty ones taking no room.
+    /// Whether these sectors fit; sectors that replace dirty ones need no further space.
     pub(super) fn has_room(&self, sector: u64, sectors: u64) -> bool {
         self.sectors + sectors <= self.room
             || self.sectors + sectors - self.overlap(sector, sectors) <= self.room
@@ -184,7 +184,7 @@ impl WriteCache {
         None
     }
 
-    /// Begins destaging a batch: later writes to its line are gathered anew. It takes room until it is done.
+    /// Begins destaging a batch; later writes to its line form another. It keeps its space until it is done.
     pub(super) fn take(&mut self, name: u32) {
         let batch = &mut self.batches[name];
         batch.state = State::Destaging;
@@ -205,7 +205,7 @@ impl WriteCache {
             .map(move |(start, end)| (base + start, base + end))
     }
 
-    /// Gives up a batch that is on the members.
+    /// Removes a batch that is on the members.
     pub(super) fn finish(&mut self, name: u32) {
         let batch = self.batches.remove(name);
         self.runs.free(batch.runs);

@@ -1,8 +1,8 @@
-//! The controller's write-back cache at work: what it takes, when it gives what to the members.
+//! Destaging in the controller's write-back cache: which writes it accepts, and when the members get them.
 //!
-//! A stripe that is wholly dirty is destaged at once, without reads; one that is dirty in part waits for its
-//! neighbours until it is old, until more than half of the room is dirty, until a write needs room or until
-//! a flush asks for it; then the oldest goes first.
+//! A stripe that is wholly dirty is destaged at once, without reads. A partly dirty one waits for its
+//! neighbours until it is old, until more than half of the capacity is dirty, until a write needs space or
+//! until a flush asks for it; then the oldest goes first.
 
 use std::collections::VecDeque;
 
@@ -13,13 +13,13 @@ use super::params::ControllerParams;
 use crate::Nanos;
 use crate::due::RESERVED;
 
-/// Share of the room above which the oldest are destaged.
+/// Share of the capacity above which the oldest are destaged.
 const DESTAGE_ABOVE: f64 = 0.5;
 
-/// Sectors in which the writes to a mirror, which has no stripes, are gathered: 512 KiB.
+/// Line size, in sectors, for the writes to a mirror, which has no stripes: 512 KiB.
 const MIRROR_LINE_SECTORS: u64 = 1024;
 
-/// The cache and what waits for it.
+/// The cache, and the writes and flushes that wait for it.
 #[derive(Debug)]
 pub(super) struct Destage {
     pub(super) cache: WriteCache,
@@ -27,7 +27,7 @@ pub(super) struct Destage {
     depth: usize,
     age_ns: Nanos,
     destage_above: u64,
-    /// Writes that wait for room, in order of arrival.
+    /// Writes that wait for space, in order of arrival.
     pub(super) blocked: VecDeque<u32>,
     /// Flushes, each with the number of the last write before it.
     pub(super) flushes: VecDeque<(u32, u64)>,

@@ -1,4 +1,4 @@
-//! The shares of members in one piece of work.
+//! The sectors of each member that one task covers.
 
 /// Consecutive sectors of one lane: a member, or a group of members that hold the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,13 +8,13 @@ pub(super) struct Extent {
     pub(super) end: u64,
 }
 
-/// Extents in order of address; what continues a lane's last extent is joined with it, so that a long request
-/// becomes few commands.
+/// Extents in order of address. An extent that continues its lane's last one is joined with it, so that a
+/// long request becomes few commands.
 #[derive(Debug)]
 pub(super) struct Extents(Vec<Extent>);
 
 impl Extents {
-    /// Room for the extents of usual requests over so many lanes.
+    /// Reserves memory for the extents of usual requests over this number of lanes.
     pub(super) fn for_lanes(lanes: usize) -> Self {
         Self(Vec::with_capacity(64 + 4 * lanes))
     }

@@ -1,4 +1,4 @@
-//! Which member has failed, and what its replacement holds.
+//! The failed member, and the progress of its replacement.
 
 /// Which member does not hold its data.
 #[derive(Clone, Debug)]
@@ -11,7 +11,7 @@ pub(super) struct Health {
 }
 
 impl Health {
-    /// The first member failed, if one has: which one makes no difference to the times of the whole.
+    /// The first member failed, if one has; the array's times do not depend on which one.
     pub(super) fn new(degraded: bool, replaced: bool) -> Self {
         Self {
             failed: degraded.then_some(0),
@@ -38,7 +38,7 @@ impl Health {
         self.failed.filter(|_| end > self.rebuilt)
     }
 
-    /// The member that takes no writes at `start` and behind.
+    /// The member that takes no writes from `start` on.
     pub(super) fn missing_from(&self, start: u64) -> Option<usize> {
         self.failed.filter(|_| start >= self.rebuilt)
     }

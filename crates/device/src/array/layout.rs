@@ -19,7 +19,7 @@ pub(super) struct Layout {
     rows: u64,
 }
 
-/// Where a sector of the array lies: in which chunk of data of which row, and how far into it.
+/// Where a sector of the array lies: its row, its chunk of data in the row, and the offset in the chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) row: u64,
@@ -133,7 +133,7 @@ impl Layout {
         }
     }
 
-    /// Sets, for each chunk of data of a row, what lies in it of the range from `sector` to `end`.
+    /// Sets, for each chunk of data of a row, the part of the range from `sector` to `end` that lies in it.
     pub(super) fn touch(&self, row: u64, sector: u64, end: u64, out: &mut [Touched]) {
         let mut base = row * self.row_sectors();
         for touched in out {

@@ -2,7 +2,7 @@
 
 use crate::Device;
 
-/// A kind of device of which an array can be made. [`crate::Profile`] is one.
+/// A kind of device that can be a member of an array. [`crate::Profile`] is one.
 pub trait Member {
     /// The addressable size, in bytes.
     fn capacity_bytes(&self) -> u64;

@@ -1,4 +1,4 @@
-//! The members of an array and what is known of each: its next event, how much it has to do, where it was last.
+//! The members of an array, each with its next event, its outstanding commands and its last position.
 
 use super::member::Member;
 use super::params::ArrayParams;
@@ -58,13 +58,12 @@ impl Members {
         self.next.set(member, device.next_event());
     }
 
-    /// When the first of them has something to do.
+    /// Time of the earliest event of any member.
     pub(super) fn next_event(&self) -> Option<Nanos> {
         self.next.earliest()
     }
 
-    /// Lets the first member that has something to do at `now` do it; what it completed is then in
-    /// [`Members::done`].
+    /// Advances the first member that is due at `now`; its completions are then in [`Members::done`].
     pub(super) fn advance(&mut self, now: Nanos) {
         let member = self.next.first();
         let device = &mut self.devices[member];
@@ -84,9 +83,9 @@ impl Members {
         self.done[index].id as u32
     }
 
-    /// Which of the members that hold the same to read from: of rotating ones the one whose last command ended
-    /// where this read begins, so that it reads ahead; else the one with the fewest commands; of those the
-    /// one whose last command ended nearest; of those the first.
+    /// Chooses among the members that hold the same. Of rotating ones: the one whose last command ended where
+    /// this read begins, so that it reads ahead. Else the one with the fewest commands; of those the one
+    /// whose last command ended nearest; of those the first.
     pub(super) fn best_copy(
         &self,
         copies: std::ops::Range<usize>,
@@ -118,7 +117,7 @@ impl Members {
         self.devices[member].preload(request);
     }
 
-    /// What was written to the media: by the members' own count, and one to one where they keep none.
+    /// Sectors written to the media: by the members' own count, or by the host's where they keep none.
     pub(super) fn written(&self) -> Written {
         let reported = self
             .devices

@@ -20,7 +20,7 @@ use crate::{Completion, Device, Nanos, Op, Precondition, Request, RequestId, Wri
 pub(super) struct Host {
     id: RequestId,
     pub(super) request: Request,
-    /// The link to the host is done with it then.
+    /// When the link to the host is done with it.
     linked: Nanos,
     /// Tasks that it waits for.
     pub(super) tasks: u32,
@@ -39,14 +39,14 @@ pub(super) enum Owner {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Task {
     pub(super) owner: Owner,
-    /// The row of a write with parity; where a step of rebuilding begins.
+    /// The row of a write with parity, or the sector where a step of rebuilding begins.
     pub(super) row: u64,
     /// Whether its writes follow when its reads are done.
     pub(super) writes_follow: bool,
     pub(super) remaining: u32,
 }
 
-/// What the array itself does at some time, besides its members.
+/// An event of the array itself, not of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
     /// The controller has handled a request, and received it if it is a write.
@@ -69,9 +69,9 @@ pub struct Array {
     pub(super) hosts: Slab<Host>,
     pub(super) tasks: Slab<Task>,
     pub(super) agenda: DueList<Event>,
-    /// What the next commands to members cover.
+    /// Extents of the next commands to members.
     pub(super) extents: Extents,
-    /// What is touched of each chunk of the row in work.
+    /// The touched part of each chunk of the current row.
     pub(super) touched: Vec<Touched>,
     controller: ControllerParams,
     link_free: Nanos,
@@ -80,8 +80,8 @@ pub struct Array {
 }
 
 impl Array {
-    /// An array at rest with an empty cache. The seed is that of the members if they are coupled; else each has
-    /// one of its own, made from it.
+    /// An array at rest with an empty cache. Coupled members all have this seed; otherwise each has its own,
+    /// derived from it.
     ///
     /// # Errors
     /// A field of the parameters that is out of its range; fields that contradict each other, such as a failed
@@ -112,14 +112,14 @@ impl Array {
         }
     }
 
-    /// When the link has moved so many sectors that can move from `ready` on.
+    /// When the link has moved these sectors, which can move from `ready` on.
     fn link(&mut self, ready: Nanos, sectors: u32) -> Nanos {
         let duration = (f64::from(sectors) * self.controller.sector_ns) as Nanos;
         self.link_free = self.link_free.max(ready) + duration;
         self.link_free
     }
 
-    /// Ends a request: the host knows when the link is done with it too.
+    /// Ends a request; the host sees its completion when the link is done with it too.
     pub(super) fn complete(&mut self, now: Nanos, host: u32) {
         let host = self.hosts.remove(host);
         self.agenda
@@ -194,7 +194,7 @@ impl Device for Array {
         self.layout.capacity()
     }
 
-    /// A state of the members; requests spread evenly over them, and so does what is static.
+    /// Puts the members into a state. Requests are spread evenly over them, and so is static data.
     fn precondition(&mut self, state: Precondition) {
         self.members.precondition(state);
     }

@@ -27,7 +27,7 @@ pub struct ArrayParams<M> {
     pub degraded: bool,
     /// Whether and how a replacement of it is filled.
     pub rebuild: Option<RebuildParams>,
-    /// What stands between host and members; by default nothing.
+    /// The controller between host and members; none by default.
     pub controller: ControllerParams,
 }
 
@@ -49,7 +49,7 @@ pub struct ControllerParams {
     pub sector_ns: f64,
     /// Sectors that may be dirty; 0 for no write cache.
     pub dirty_sectors: u64,
-    /// Whether what is dirty survives a loss of power.
+    /// Whether dirty data survives a loss of power.
     pub protected: bool,
     /// Age at which a stripe that is not whole is destaged.
     pub destage_after_ns: Nanos,

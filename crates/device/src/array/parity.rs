@@ -1,8 +1,8 @@
-//! Work on one row with parity: what is read and written, also without one of the members.
+//! Reads and writes of one row with parity, with or without a failed member.
 //!
-//! For a write to part of a row, read-modify-write reads what is replaced and its parity; reconstruct-write reads the rest of the row instead
-//! (Patterson, Gibson and Katz 1988; Chen et al., ACM Computing Surveys 26(2), 1994). The one with fewer reads is
-//! taken, read-modify-write if equal.
+//! For a write to part of a row, read-modify-write reads the replaced data and its parity; reconstruct-write
+//! reads the rest of the row instead (Patterson, Gibson and Katz 1988; Chen et al., ACM Computing Surveys
+//! 26(2), 1994). The model takes the one with fewer reads, read-modify-write if equal.
 
 use super::extents::Extents;
 use super::health::Health;
@@ -14,15 +14,15 @@ use super::touched::Touched;
 enum Way {
     /// There is no member for it.
     None,
-    /// From what is replaced and the old parity.
+    /// From the replaced data and the old parity.
     Modify,
     /// From the rest of the row.
     Reconstruct,
-    /// From all that is left, since what is replaced in part is on a failed member.
+    /// From all surviving chunks, because a partly replaced chunk is on a failed member.
     Everything,
 }
 
-/// One row and what a request or the write cache touches in it.
+/// One row, and the part of it that a request or the write cache touches.
 pub(super) struct Row<'a> {
     layout: &'a Layout,
     row: u64,
@@ -55,8 +55,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    /// Adds what a read of the touched sectors takes: what lay on a missing member is worked out from the rest of
-    /// the row.
+    /// Adds the reads for the touched sectors. Data of a missing member is computed from the rest of the row.
     pub(super) fn read(&self, out: &mut Extents) {
         let lost = self.lost().unwrap_or_default();
         for (lane, touched) in self.lanes() {
@@ -94,7 +93,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Adds what is written.
+    /// Adds the writes.
     pub(super) fn write(&self, out: &mut Extents) {
         for (lane, touched) in self.lanes() {
             self.add(lane, touched.start, touched.end, out);

@@ -1,4 +1,4 @@
-//! What lies on the members before time begins to count.
+//! Data that is on the members before time begins to count.
 
 use super::model::Array;
 use super::parity::Row;

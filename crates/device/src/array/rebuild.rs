@@ -1,4 +1,4 @@
-//! How far the filling of a replacement is, and when its next step may begin.
+//! Progress of a rebuild, and when its next step may begin.
 
 use super::params::RebuildParams;
 use crate::Nanos;
@@ -16,7 +16,7 @@ pub(super) struct Rebuild {
     pub(super) next: u64,
     /// When the present step began.
     pub(super) step_began: Nanos,
-    /// Whether the host wanted something since then.
+    /// Whether the host had requests since then.
     pub(super) host_came: bool,
     /// Steps that are being written.
     pub(super) writing: u32,

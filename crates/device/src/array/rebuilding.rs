@@ -1,4 +1,4 @@
-//! The steps of a rebuild: reads from the members that are left, writes to the replacement.
+//! The steps of a rebuild: reads from the surviving members, writes to the replacement.
 
 use super::model::{Array, Event, Owner};
 use super::rebuild::STEP_SECTORS;
@@ -39,7 +39,7 @@ impl Array {
         self.send_reads(now, task);
     }
 
-    /// Writes to the replacement what was worked out from the rest.
+    /// Writes the reconstructed data to the replacement.
     pub(super) fn rebuild_write(&mut self, now: Nanos, task: u32) {
         let start = self.tasks[task].row;
         let end = (start + STEP_SECTORS).min(self.layout.member_sectors());

@@ -1,4 +1,4 @@
-//! Disjoint stretches of sectors in order of address, many short lists in one store.
+//! Disjoint runs of sectors in order of address; one store holds many short lists.
 
 use super::slab::Slab;
 
@@ -21,7 +21,7 @@ impl Runs {
         Self(Slab::new())
     }
 
-    /// Adds sectors to a list, joining what meets; returns how many were not in it.
+    /// Adds sectors to a list, joining runs that meet; returns how many were not in it.
     pub(super) fn add(&mut self, list: &mut u32, start: u64, end: u64) -> u64 {
         let added = end - start - self.overlap(*list, start, end);
         let (mut before, mut run) = (NONE, *list);
@@ -69,7 +69,7 @@ impl Runs {
         })
     }
 
-    /// Gives up a list.
+    /// Frees a list.
     pub(super) fn free(&mut self, list: u32) {
         let mut run = list;
         while run != NONE {

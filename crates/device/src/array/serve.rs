@@ -87,7 +87,7 @@ impl Array {
         self.send_writes(now, task, Op::Write, fua);
     }
 
-    /// Writes what its owner touches of one row, after the reads that its parity takes.
+    /// Writes the touched part of one row, after the reads that its parity needs.
     pub(super) fn write_row(&mut self, now: Nanos, owner: Owner, row: u64) {
         let task = self.open_task(owner, row);
         self.touch(owner, row);
@@ -202,7 +202,7 @@ impl Array {
         self.members.submit(now, member, task, request);
     }
 
-    /// Lets the first member that has something to do at `now` do it.
+    /// Advances the first member that is due at `now`.
     pub(super) fn members_advance(&mut self, now: Nanos) {
         self.members.advance(now);
         for index in 0..self.members.done() {

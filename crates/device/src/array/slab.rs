@@ -1,4 +1,4 @@
-//! Records that are named by a number while they live; freed places are used again.
+//! Records named by a number while they live; freed slots are used again.
 
 use crate::due::RESERVED;
 
@@ -31,7 +31,7 @@ impl<T: Copy> Slab<T> {
         self.records[name as usize]
     }
 
-    /// How many live.
+    /// Number of live records.
     pub(super) fn len(&self) -> usize {
         self.records.len() - self.free.len()
     }

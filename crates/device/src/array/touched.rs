@@ -1,11 +1,11 @@
 //! The part of a chunk that a write replaces.
 
-/// What a write replaces of one chunk: from `start` to `end`, both offsets in it; nothing if they are equal.
+/// The part of a chunk that a write replaces: from offset `start` to offset `end`; empty if they are equal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Touched {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Whether there are sectors between that it does not replace. They are written again with what was read.
+    /// Whether some sectors in between are not replaced. They are written again with the data that was read.
     pub(super) holed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The earliest of many times, each of which changes often.
+//! The earliest of many times that change often.
 
 use crate::Nanos;
 

@@ -1,4 +1,4 @@
-//! Writes through the controller's cache: what the array does as [`super::destage`] decides.
+//! Writes through the controller's cache, as [`super::destage`] decides.
 
 use super::destage::Destage;
 use super::model::{Array, Event, Owner};
@@ -13,7 +13,7 @@ impl Array {
         })
     }
 
-    /// Whether a read finds everything in the write cache.
+    /// Whether a read finds all its sectors in the write cache.
     pub(super) fn is_cached(&self, read: &Request) -> bool {
         self.destage
             .as_ref()
@@ -28,7 +28,7 @@ impl Array {
         self.destage(now);
     }
 
-    /// Takes writes into the cache while there is room, and reports them.
+    /// Accepts writes into the cache while they fit, and reports them.
     fn admit(&mut self, now: Nanos) {
         while let Some(destage) = &mut self.destage {
             let Some(&host) = destage.blocked.front() else {
@@ -45,7 +45,7 @@ impl Array {
         }
     }
 
-    /// Gives the members what is to be destaged now.
+    /// Sends the members the batches that are due to be destaged.
     fn destage(&mut self, now: Nanos) {
         while let Some(batch) = self.destage.as_mut().and_then(|d| d.next_batch(now)) {
             self.destage_batch(now, batch);
@@ -72,7 +72,7 @@ impl Array {
         self.send_writes(now, task, Op::Write, false);
     }
 
-    /// Sets what is touched of the row of a batch.
+    /// Sets the touched part of a batch's row.
     pub(super) fn touch_dirty(&mut self, batch: u32) {
         self.touched.fill(Touched::default());
         let Some(destage) = &self.destage else {
@@ -85,7 +85,7 @@ impl Array {
         }
     }
 
-    /// A batch is on the members: its room is free, flushes may be done.
+    /// A batch is on the members: its space is free, and flushes may be done.
     pub(super) fn batch_done(&mut self, now: Nanos, batch: u32) {
         if let Some(destage) = &mut self.destage {
             destage.cache.finish(batch);
@@ -97,7 +97,7 @@ impl Array {
         self.destage(now);
     }
 
-    /// Something may have become old.
+    /// A batch may have become old.
     pub(super) fn grow_old(&mut self, now: Nanos) {
         if let Some(destage) = &mut self.destage {
             destage.age_awaited = false;
@@ -105,7 +105,7 @@ impl Array {
         self.destage(now);
     }
 
-    /// A protected cache makes every write durable that it took. One that is not must be emptied first.
+    /// A protected cache makes every accepted write durable. An unprotected one must be emptied first.
     pub(super) fn flush(&mut self, now: Nanos, host: u32) {
         match &mut self.destage {
             Some(destage) if destage.protected => self.complete(now, host),

@@ -1,4 +1,4 @@
-//! Whether a disk can be built of its parameters.
+//! Checks of a disk's parameters.
 
 use super::params::{CacheParams, HddParams, OverheadParams, QueueParams};
 use super::seek::SeekCurve;

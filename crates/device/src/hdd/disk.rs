@@ -28,12 +28,12 @@ pub struct Disk {
     pub(super) queue: Queue,
     pub(super) reads: ReadCache,
     pub(super) writes: WriteCache,
-    /// Writes that wait for room in the write cache.
+    /// Writes that wait for space in the write cache.
     pub(super) blocked: VecDeque<(RequestId, Request)>,
     pub(super) flushes: Flushes,
-    /// End of the command before, if that was a write.
+    /// End of the previous command, if that was a write.
     pub(super) last_write_end: Option<u64>,
-    /// End of the command before, if that was a read.
+    /// End of the previous command, if that was a read.
     pub(super) last_read_end: Option<u64>,
     /// End of the read that the head is on, or reads ahead behind.
     pub(super) read_to: Option<u64>,
@@ -54,7 +54,8 @@ impl Disk {
         Ok(Self::sharing(params, seed, params.seek_ns()))
     }
 
-    /// As [`Disk::new`], for parameters that were checked, with the table of [`HddParams::seek_ns`], which other disks use too.
+    /// As [`Disk::new`], for parameters that were checked, with the table of [`HddParams::seek_ns`], which
+    /// disks share.
     pub(crate) fn sharing(params: &HddParams, seed: u64, seek_ns: Arc<[u32]>) -> Self {
         Self {
             mechanics: Mechanics::new(params, random::mix(seed), seek_ns),
@@ -152,7 +153,7 @@ impl Disk {
         usize::from(self.last_write_end == Some(request.sector))
     }
 
-    /// Takes writes into the cache while there is room, and reports them.
+    /// Accepts writes into the cache while they fit, and reports them.
     pub(super) fn accept(&mut self, now: Nanos) {
         while let Some(&(id, request)) = self.blocked.front() {
             if !self.writes.has_room(&request) {
@@ -197,8 +198,8 @@ impl Disk {
         self.due.push(sent + self.overhead.read_completion_ns, id);
     }
 
-    /// Sends a read while it comes from the medium: the bus is done one sector after the medium, or later if
-    /// it is the slower one.
+    /// Sends a read while it comes from the medium. The bus is done one sector after the medium, or later if
+    /// the bus is slower.
     pub(super) fn reply_media(&mut self, waiting: &Waiting, begin: Nanos, end: Nanos) {
         let sent = (end + self.bus_ns(1)).max(begin + self.bus_ns(waiting.request.sectors));
         self.due

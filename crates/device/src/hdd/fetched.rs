@@ -1,4 +1,4 @@
-//! A read that came from the medium: what the head passed with it.
+//! A read from the medium, and the other sectors of its track that the head passed.
 
 use super::geometry::Place;
 use super::mechanics::{Arm, Mechanics};
@@ -12,7 +12,7 @@ pub(crate) struct Fetched<'a> {
     /// When the head came to the track and when it began with the sector.
     pub(crate) arrived: Nanos,
     pub(crate) begin: Nanos,
-    /// When it was done, and where it was then.
+    /// When it was done, and where the arm was then.
     pub(crate) end: (Nanos, Arm),
     /// Whether it continues the read just before it.
     pub(crate) sequential: bool,
@@ -45,7 +45,7 @@ impl Fetched<'_> {
         })
     }
 
-    /// Where the head goes on behind the last sector, and when: on the next one if it reads on, or else where it
+    /// Where the head is after the last sector, and when: at the next sector if it reads on, or else where it
     /// is.
     pub(crate) fn behind(&self, reads_on: bool, mechanics: &Mechanics) -> (Place, Nanos) {
         let (ended, arm) = self.end;

@@ -1,4 +1,4 @@
-//! Flushes: what waits for the write cache, and for whom others wait.
+//! Flushes: those that wait for the write cache, and the commands that wait for a flush.
 //!
 //! A queued flush (SCSI) ends when every write reported before it is on the medium, and other commands go on
 //! meanwhile. A flush that cannot be queued (ATA) comes after all commands before it and holds back all behind it.

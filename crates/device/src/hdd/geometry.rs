@@ -13,7 +13,7 @@ pub(crate) type Angle = u64;
 /// 2⁶⁴ as a float.
 pub(crate) const TURN: f64 = 18_446_744_073_709_551_616.0;
 
-/// Turns that are sectors, of which `per_track` make a revolution, as an angle.
+/// Angle of a number of sectors, `per_track` of which make a revolution.
 fn angle(sectors: f64, per_track: u32) -> Angle {
     ((sectors / f64::from(per_track)).fract() * TURN) as Angle
 }

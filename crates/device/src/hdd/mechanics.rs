@@ -1,7 +1,7 @@
 //! Time to reach a sector and to pass over sectors: seek, head switch, settling, rotation.
 //!
-//! The rotation phase follows from absolute time alone, so lateness of the caller is absorbed by the platter,
-//! as in a real drive.
+//! The rotation phase follows from absolute time alone. The platter absorbs lateness of the caller, as in a
+//! real drive.
 
 use std::sync::Arc;
 
@@ -164,8 +164,8 @@ impl Mechanics {
         there + self.wait_ns(there, place.angle)
     }
 
-    /// Which of several places the heads reach first, the first of equals. Each comes with the time from which it
-    /// can be sought and whether it is to be written.
+    /// The first of several places that the heads reach; of equals, the first. Each comes with the time from
+    /// which it can be sought and whether it is to be written.
     pub(crate) fn reached_first<'a>(
         &self,
         arm: Arm,

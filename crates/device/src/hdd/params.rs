@@ -48,7 +48,7 @@ pub struct CacheParams {
     pub segment_sectors: u32,
     /// How far a read is continued while the disk has nothing else to do.
     pub readahead_sectors: u32,
-    /// Room for writes that were reported but are not yet on the medium.
+    /// Capacity for writes that were reported but are not yet on the medium.
     pub write_sectors: u32,
     /// Separate stretches of such writes.
     pub write_segments: u32,
@@ -56,7 +56,7 @@ pub struct CacheParams {
     pub readahead_if_sequential: bool,
     /// What ends reading ahead, besides `readahead_sectors`.
     pub readahead_to: ReadaheadEnd,
-    /// Whether a read keeps its track from where the head arrived on it to its end, rather than what follows it.
+    /// Whether a read keeps its track from the head's arrival to the end, rather than the sectors after it.
     pub read_on_arrival: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct OverheadParams {
 pub struct QueueParams {
     /// Commands the drive chooses among; later ones wait in order of arrival.
     pub depth: u32,
-    /// Which command the drive serves next.
+    /// How the drive chooses the next command.
     pub policy: QueuePolicy,
     /// A command older than this is served next.
     pub age_limit_ns: Nanos,

@@ -1,4 +1,4 @@
-//! The command queue: what the drive serves next.
+//! The command queue: which command the drive serves next.
 //!
 //! First come, first served; or shortest seek or shortest positioning time first, with an age limit so that none
 //! starves (Seltzer, Chen, Ousterhout, USENIX 1990; Jacobson and Wilkes, HPL-CSP-91-7).
@@ -27,7 +27,7 @@ pub(crate) struct Waiting {
     pub(crate) sequential: bool,
 }
 
-/// Commands the drive chooses among, and behind them those that the drive has not taken yet.
+/// Commands the drive chooses among, followed by those that the drive has not taken yet.
 #[derive(Debug)]
 pub(crate) struct Queue {
     params: QueueParams,
@@ -58,8 +58,8 @@ impl Queue {
         self.taken.is_empty()
     }
 
-    /// Removes the command to serve next, for an arm free at `now`; `read_to` is the end of the read that the head
-    /// is on, or reads ahead behind.
+    /// Removes the command to serve next, for an arm free at `now`. `read_to` is the end of the read that the
+    /// head is on, or reads ahead behind.
     pub(crate) fn pop(
         &mut self,
         now: Nanos,

@@ -1,6 +1,6 @@
-//! The read cache: segments of consecutive sectors, one of which grows while the disk is idle.
+//! The read cache: segments of consecutive sectors. One of them grows while the disk is idle.
 //!
-//! Growth is never simulated sector by sector: how far it has come is worked out when someone asks.
+//! Growth is never simulated sector by sector: its extent is computed on demand.
 
 use super::fetched::Fetched;
 use super::mechanics::{Arm, Mechanics, Passing};
@@ -20,18 +20,18 @@ struct Stream {
     turn: Option<(Nanos, u64)>,
 }
 
-/// What the cache can do for a read.
+/// How the cache can serve a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
     /// All sectors are in the buffer.
     Hit,
-    /// The head is about to read the rest: it has it at this time.
+    /// The head is about to read the rest; all sectors are there at this time.
     Stream(Nanos),
     /// The mechanism must fetch it.
     Miss,
 }
 
-/// What has been read or written lately, and the reading ahead.
+/// The sectors read or written lately, and the reading ahead.
 #[derive(Debug)]
 pub(crate) struct ReadCache {
     segments: Segments,
@@ -145,7 +145,7 @@ impl ReadCache {
             return Some(Arm::from(&stream.from.place));
         }
         let (passed, track) = mechanics.passed(stream.from, stream.limit, now);
-        // The next question starts from here: a long stream is not gone through from its beginning again.
+        // The next query starts from here, so a long stream is not scanned from its beginning again.
         self.stream = Some(Stream {
             from: track,
             ..stream
@@ -217,7 +217,7 @@ impl ReadCache {
         } else {
             here
         };
-        // A read that fills the segment by itself has left it, for what follows, by the time it is sent.
+        // A read that fills the segment by itself has freed it for later sectors by the time it is sent.
         let kept = if read.sectors < self.segment_sectors {
             start
         } else {
@@ -233,8 +233,8 @@ impl ReadCache {
         self.segments.replace_oldest(start, end);
     }
 
-    /// What was read of `sector..end` before is no longer what the disk holds. Ends reading ahead into it, and then
-    /// returns where the head is.
+    /// Drops `sector..end`: the disk no longer holds what was read there. Ends reading ahead into it, and
+    /// then returns where the head is.
     #[inline]
     pub(crate) fn invalidate(
         &mut self,

@@ -80,7 +80,7 @@ impl Segments {
         self.starts[index] < end && sector < self.end(index)
     }
 
-    /// Takes `sector..end` out of every segment; where that splits one, the longer part stays.
+    /// Removes `sector..end` from every segment; where that splits one, the longer part stays.
     #[inline]
     pub(crate) fn invalidate(&mut self, sector: u64, end: u64) {
         for index in 0..self.starts.len() {

@@ -1,4 +1,4 @@
-//! The mechanism's side of the disk: what it does next and how long that takes.
+//! The mechanism's side of the disk: its next job and how long that takes.
 
 use std::ops::Range;
 
@@ -138,7 +138,7 @@ impl Disk {
         self.job = Some(Job { end, work, sectors });
     }
 
-    /// Ends reading ahead; the arm is then where that had come to.
+    /// Ends reading ahead; the arm is then where reading ahead had come to.
     fn halt(&mut self, now: Nanos) {
         self.read_to = None;
         if let Some(arm) = self.reads.stop(now, &self.mechanics) {
@@ -146,7 +146,7 @@ impl Disk {
         }
     }
 
-    /// Ends a job, which is no longer the disk's, and starts the next.
+    /// Ends a job, which the disk no longer holds, and starts the next.
     pub(super) fn finish(&mut self, job: &Job) {
         match job.work {
             Work::Command => {}

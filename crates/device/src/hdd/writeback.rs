@@ -17,9 +17,9 @@ pub(crate) struct Dirty {
 #[derive(Debug)]
 pub(crate) struct WriteCache {
     dirty: Vec<Dirty>,
-    /// Where the first sector of each lies: apart, since most searches need the sectors only.
+    /// Where the first sector of each lies. A separate list, since most searches need the sectors only.
     places: Vec<Place>,
-    /// The stretch that the mechanism is writing: still takes room, no longer grows.
+    /// The stretch that the mechanism is writing: still takes space, no longer grows.
     writing: Option<Dirty>,
     sectors_max: u64,
     stretches_max: usize,
@@ -77,13 +77,13 @@ impl WriteCache {
         }
     }
 
-    /// Whether a read can be served from here.
+    /// Whether a read can be served from the dirty stretches.
     pub(crate) fn holds(&self, sector: u64, end: u64) -> bool {
         let inside = |dirty: &Dirty| dirty.sector <= sector && end <= dirty.end;
         self.writing.as_ref().is_some_and(inside) || self.dirty.iter().any(inside)
     }
 
-    /// Starts writing the stretch that `choose` picks by the places where they begin.
+    /// Starts writing a stretch; `choose` selects it by the places where the stretches begin.
     pub(crate) fn start(
         &mut self,
         choose: impl FnOnce(&[Place]) -> Option<usize>,

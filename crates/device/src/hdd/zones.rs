@@ -37,7 +37,7 @@ pub struct ZoneParams {
 }
 
 impl ZoneParams {
-    /// All zones of a profile, checked for order and for room.
+    /// All zones of a profile, after a check that they are in order and hold data.
     pub(super) fn parse_all(root: &mut Section<'_>, surfaces: u32) -> SectionResult<Vec<Self>> {
         let parse = |section| Self::parse(section, surfaces);
         let zones = root

@@ -1,4 +1,4 @@
-//! Profiles that a profile refers to by name: the one it is like, the members of an array.
+//! Profiles that a profile refers to by name: its base profile (`like`), the members of an array.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::source;
 use crate::problem::{Problem, SectionResult};
 
-/// Texts of profiles by name. Whoever reads files fills it; this crate reads none.
+/// Texts of profiles by name. The caller reads the files; this crate reads none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Library {
     texts: BTreeMap<String, String>,
@@ -46,7 +46,7 @@ impl Library {
     }
 }
 
-/// The table of a profile, on top of that which it is `like`, if any.
+/// The table of a profile, on top of the profile that it is `like`, if any.
 pub(crate) fn table(text: &str, library: &Library) -> SectionResult<Table> {
     table_within(text, library, &mut Vec::new())
 }
@@ -77,7 +77,7 @@ fn table_within(text: &str, library: &Library, inside: &mut Vec<String>) -> Sect
     Ok(whole)
 }
 
-/// Refuses numbers whose source would be the text that the other profile gives for its own.
+/// Refuses numbers whose source would be the other profile's text for its own numbers.
 fn require_own_sources(own: &mut Table) -> SectionResult<()> {
     own.entry("source")
         .or_insert_with(|| Value::Table(Table::new()));

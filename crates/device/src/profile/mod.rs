@@ -99,8 +99,8 @@ impl Profile {
 
     /// Builds the model. The same seed gives the same times.
     ///
-    /// The seed sets what a real device leaves to chance: where the platters stand at time 0,
-    /// which latency a request meets.
+    /// The seed sets what varies in a real device: where the platters stand at time 0, which latency a
+    /// request meets.
     pub fn build(&self, seed: u64) -> Box<dyn Device> {
         match &self.params {
             Params::Hdd(params) => Box::new(Disk::sharing(params, seed, self.seeks.of(params))),
@@ -173,14 +173,14 @@ impl Profile {
         &self.price
     }
 
-    /// US dollars for a month of the whole device with what was provisioned, as [`Price::per_month`]. An array
-    /// that states no price costs what its members cost.
+    /// US dollars for a month of the whole device with its provisioned limits, as [`Price::per_month`]. An
+    /// array without a price of its own costs the sum of its members.
     pub fn usd_per_month(&self) -> Option<f64> {
         self.usd_per_month_of(self.capacity_bytes())
     }
 
-    /// As [`Profile::usd_per_month`], with only `size_bytes` rented where size is rented; what is bought is
-    /// bought whole.
+    /// As [`Profile::usd_per_month`], with only `size_bytes` rented where size is rented; a bought device is
+    /// charged in full.
     pub fn usd_per_month_of(&self, size_bytes: u64) -> Option<f64> {
         let (iops, mb_per_s) = match &self.params {
             Params::Volume(params) => (params.iops, params.mb_per_s),
@@ -193,7 +193,7 @@ impl Profile {
         self.price.per_month(size_bytes, iops, mb_per_s)
     }
 
-    /// What the maker lets the host write before the guarantee ends, in 10^12 bytes, as far as the profile says.
+    /// Bytes the host may write under the maker's guarantee, in 10^12 bytes, as far as the profile says.
     pub fn endurance_tb_written(&self) -> Option<f64> {
         self.endurance_tb_written
     }

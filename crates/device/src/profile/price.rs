@@ -8,7 +8,7 @@ pub const SERVICE_LIFE_MONTHS: f64 = 60.0;
 
 const MOST_USD: f64 = 1e9;
 
-/// Price of a device: bought once, or rented by the month. What is absent is not known.
+/// Price of a device: bought once, or rented by the month. An absent field is not known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Price {
     /// To buy the whole device, in US dollars.
@@ -17,7 +17,7 @@ pub struct Price {
     pub usd_per_gb_month: Option<f64>,
     /// To rent one I/O per second above those included, for a month, in US dollars.
     pub usd_per_iops_month: Option<f64>,
-    /// Steps of that price: a number of I/Os per second, ascending, and what each above it costs instead.
+    /// Steps of that price: a number of I/Os per second, ascending, and the price of each one above it.
     pub usd_per_iops_month_above: Vec<(f64, f64)>,
     /// To rent 10^6 bytes per second above those included, for a month, in US dollars.
     pub usd_per_mb_per_s_month: Option<f64>,
@@ -70,7 +70,7 @@ impl Price {
         )
     }
 
-    /// Each step replaces the price before it for what lies above.
+    /// Each step replaces the price before it for the I/Os above the step.
     fn iops_per_month(&self, iops: f64) -> f64 {
         let (mut usd, mut price) = (0.0, self.usd_per_iops_month.unwrap_or(0.0));
         let mut counted = self.included_iops.min(iops);

@@ -1,11 +1,11 @@
-//! Seek times by distance, which take longer to work out than all else of a disk: once for all that are built of a
-//! profile or of its copies.
+//! Seek times by distance. They take longer to compute than all else of a disk, so the disks built from a
+//! profile or from its copies share one table.
 
 use std::sync::{Arc, OnceLock};
 
 use crate::hdd::HddParams;
 
-/// Seek times of a profile's disks, in nanoseconds, as soon as one was built.
+/// Seek times of a profile's disks, in nanoseconds, computed when the first disk is built.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seeks(Arc<OnceLock<Arc<[u32]>>>);
 

@@ -10,7 +10,7 @@ use toml::{Table, Value};
 use crate::Nanos;
 use crate::problem::{Problem, SectionResult};
 
-/// One table of a profile. Remembers which keys were asked for, so that the rest can be refused.
+/// One table of a profile. Remembers which keys were read, so that unknown ones can be refused.
 pub(crate) struct Section<'a> {
     path: String,
     table: &'a Table,
@@ -191,7 +191,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Refuses keys that nothing asked for. Call when everything known was read.
+    /// Refuses keys that were not read. Call after all known keys were read.
     pub(crate) fn finish(self) -> SectionResult<()> {
         match self
             .table

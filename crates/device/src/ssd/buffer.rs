@@ -1,13 +1,13 @@
-//! Room in the write cache: what came in and is not on the flash yet.
+//! Space in the write cache: sectors that came in and are not on the flash yet.
 
 use std::collections::VecDeque;
 
 use crate::Nanos;
 
-/// Entries reserved at the start; a larger cache grows to its need in the first requests.
+/// Entries reserved at the start; a larger cache grows as needed in the first requests.
 const RESERVED: usize = 4096;
 
-/// The write cache by what it holds; the data itself is nobody's concern.
+/// The write cache by number of sectors; it holds no data.
 #[derive(Debug)]
 pub(super) struct Buffer {
     capacity_sectors: u64,
@@ -27,7 +27,7 @@ impl Buffer {
         }
     }
 
-    /// The time at which there is room for `sectors`; at once if there is no cache.
+    /// The time at which `sectors` fit; at once if there is no cache.
     pub(super) fn make_room(&mut self, now: Nanos, sectors: u64) -> Nanos {
         let mut at = now;
         while let Some(&(programmed, held)) = self.leaving.front() {
@@ -57,7 +57,7 @@ impl Buffer {
         }
     }
 
-    /// When everything that was to be programmed is.
+    /// When every queued program is done.
     pub(super) fn programmed(&self) -> Nanos {
         self.programmed
     }

@@ -1,10 +1,10 @@
-//! Dies and the channels they share: who is busy until when.
+//! Dies and the channels they share: until when each is busy.
 //!
 //! Packages with dies and planes behind shared buses after Agrawal et al., "Design tradeoffs for SSD performance",
 //! USENIX 2008.
 //!
-//! Reads go before queued programs and erases, but not before the one that runs, unless the die can suspend
-//! it. What a read delays is done later by as much.
+//! Reads go before queued programs and erases, but not before the running one, unless the die can suspend it.
+//! The delayed work is done later by the duration of the read.
 
 use std::ops::Range;
 
@@ -31,7 +31,7 @@ impl Die {
         self.busy_until
     }
 
-    /// Reads for `duration` ahead of what is queued, of which each step takes `step`.
+    /// Reads for `duration` ahead of the queued work, each step of which takes `step`.
     fn read(&mut self, at: Nanos, duration: Nanos, step: Nanos, suspend: Option<Nanos>) -> Nanos {
         let ready = at.max(self.read_until);
         let rest = self.rest_of_step(ready, step);
@@ -76,7 +76,7 @@ pub(super) struct Dies {
     channel_free: Vec<Nanos>,
     read_ns: Vec<Nanos>,
     program_ns: Vec<Nanos>,
-    /// Mean time of a program: what a read may find running.
+    /// Mean time of a program, which a read may find running.
     step_ns: Nanos,
     suspend_ns: Option<Nanos>,
     sector_ns: f64,
@@ -146,7 +146,7 @@ impl Dies {
         done
     }
 
-    /// Reads what a request asks for; returns when the last of it has crossed its channel.
+    /// Reads the stripes of a request; returns when the last of it has crossed its channel.
     pub(super) fn read(&mut self, at: Nanos, request: &Request) -> Nanos {
         let mut done = at;
         let end = request.sector + u64::from(request.sectors);
@@ -164,8 +164,9 @@ impl Dies {
         done
     }
 
-    /// When the die's channel has moved `sectors` that are there at `ready`, and no earlier than `least`; in
-    /// order of arrival by its total work only, so that a slow read does not hold back what is ready before it.
+    /// When the die's channel has moved `sectors` that are there at `ready`, and no earlier than `least`. The
+    /// order of arrival holds for its total work only: a slow read does not delay data that is ready before
+    /// it.
     fn transfer(&mut self, die: u64, least: Nanos, ready: Nanos, sectors: u64) -> Nanos {
         let channel = (die % self.channel_free.len() as u64) as usize;
         let duration = (sectors as f64 * self.sector_ns) as Nanos;

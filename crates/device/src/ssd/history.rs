@@ -1,4 +1,4 @@
-//! Throughput and latency over written volume: where the cliff lies that cleaning makes.
+//! Throughput and latency over written volume; shows the write cliff at which cleaning begins.
 
 use crate::random::{GOLDEN_GAMMA, Xorshift};
 use crate::{Completion, Device, Nanos, Op, Request, SECTOR_BYTES};
@@ -6,7 +6,7 @@ use crate::{Completion, Device, Nanos, Op, Request, SECTOR_BYTES};
 /// Sectors of each write.
 const WRITE_SECTORS: u32 = 8;
 
-/// What a part of the writes took.
+/// Times of a part of the writes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// Bytes written from the beginning to the end of this window.
@@ -15,14 +15,14 @@ pub struct Window {
     pub mb_per_s: f64,
     /// Median latency of a write.
     pub p50_ns: Nanos,
-    /// Latency that 99 % of the writes keep.
+    /// 99th percentile of the latency.
     pub p99_ns: Nanos,
     /// Bytes to the flash for each byte of the host.
     pub write_amplification: f64,
 }
 
 /// Writes 4 KiB at random places of a device, `depth` (1 or more) at a time, in `windows` windows of
-/// `window_bytes`; what each window took. The same seed gives the same places.
+/// `window_bytes`; returns the times of each window. The same seed gives the same places.
 pub fn overwrite_history(
     device: &mut dyn Device,
     depth: u64,

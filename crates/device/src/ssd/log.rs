@@ -1,7 +1,7 @@
 //! Writing through the translation layer: units gather to pages, pages go to the dies in turn.
 //!
-//! Cleaning is charged as it is used: when blocks run out, every program also carries its share of the moves
-//! that make room for it, and each die erases its blocks of a superblock when its turn comes.
+//! The cost of cleaning is spread over the writes: when blocks run out, every program also carries its share
+//! of moves, and each die erases its blocks of a superblock when its turn comes.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub(super) struct Log {
     gathered_units: u64,
     /// Where the last write ended inside a unit, while that unit waits for its page to fill.
     tail: Option<u64>,
-    /// Reads of what else is in a unit that is written in part, for the next program.
+    /// Reads of the rest of partly written units, for the next program.
     merge_ns: Nanos,
     programs: u64,
     written_units: u64,
@@ -122,7 +122,7 @@ impl Log {
         done
     }
 
-    /// Work of a die for the program of a page: in fast flash while there is room, else with its share of
+    /// Work of a die for the program of a page: in fast flash while there is space, else with its share of
     /// cleaning, and of an erase that is queued before it.
     fn program_ns(&mut self, die: u64, at: Nanos, dies: &mut Dies) -> Nanos {
         let mut fold_ns = 0;

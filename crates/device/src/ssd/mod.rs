@@ -160,8 +160,8 @@ impl Ssd {
         }
     }
 
-    /// When the link has moved `sectors` that are there at `ready`. The link keeps the order of arrival only
-    /// in its total work, so that a slow read does not hold back what is ready before it.
+    /// When the link has moved `sectors` that are there at `ready`. Order of arrival applies only to the
+    /// link's total work, so a slow read does not hold back data that is ready before it.
     fn transfer(&mut self, now: Nanos, ready: Nanos, sectors: u32, sector_ns: f64) -> Nanos {
         let duration = (f64::from(sectors) * sector_ns) as Nanos;
         self.link_free = now.max(self.link_free) + duration;

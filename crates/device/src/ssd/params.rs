@@ -37,11 +37,11 @@ pub struct SsdParams {
     pub command_ns: Nanos,
     /// As `command_ns`, for a write.
     pub write_command_ns: Nanos,
-    /// Latency of a read beside what it waits for.
+    /// Latency of a read, without its waits.
     pub read_overhead_ns: Nanos,
-    /// Latency of a write beside what it waits for.
+    /// Latency of a write, without its waits.
     pub write_overhead_ns: Nanos,
-    /// Time of a flush beside what it waits for.
+    /// Time of a flush, without its waits.
     pub flush_ns: Nanos,
     /// Further time of a flush after writes, to a cache without protection: its mapping is written.
     pub journal_ns: Nanos,
@@ -53,11 +53,11 @@ pub struct SsdParams {
     pub write_sector_ns: f64,
     /// Size of the write cache; 0 for none.
     pub cache_sectors: u64,
-    /// Whether what is in the cache survives a loss of power, so that a flush need not empty it.
+    /// Whether the cache content survives a loss of power, so that a flush need not empty it.
     pub power_loss_protection: bool,
     /// The translation layer; without one, writes go to the place that their address gives.
     pub cleaning: Option<CleaningParams>,
-    /// Flash used with one bit a cell for what arrives.
+    /// Flash used with one bit a cell for incoming writes.
     pub slc: Option<SlcParams>,
     /// The state after long use.
     pub worn: Worn,

@@ -1,4 +1,4 @@
-//! Flash used with one bit a cell for what arrives: fast until it is full; folded into the rest when idle.
+//! Flash used with one bit a cell for incoming writes: fast until it is full; folded into the rest when idle.
 
 use crate::Nanos;
 use crate::problem::{Problem, SectionResult, require};
@@ -8,15 +8,15 @@ use crate::section::Section;
 /// How a device uses flash with one bit a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlcParams {
-    /// What it holds while the device is empty, in bytes.
+    /// Its capacity while the device is empty, in bytes.
     pub size_bytes: u64,
-    /// What it holds when the device is full, in bytes.
+    /// Its capacity when the device is full, in bytes.
     pub full_size_bytes: u64,
     /// Time a die is busy with a program of a page in every plane.
     pub program_ns: Nanos,
     /// Idle time after which folding starts.
     pub idle_ns: Nanos,
-    /// Whether, once it is full, each write first folds as much; else it goes past.
+    /// Whether, once it is full, each write first folds an equal amount; else the write bypasses it.
     pub fold_when_full: bool,
 }
 
@@ -56,7 +56,7 @@ impl SlcParams {
     }
 }
 
-/// What is in it.
+/// Its content.
 #[derive(Debug)]
 pub(super) struct Slc {
     params: SlcParams,
@@ -84,7 +84,7 @@ impl Slc {
         self.folded_units
     }
 
-    /// Takes `units` if there is room on a device of which `mapped_share` is in use.
+    /// Takes `units` if they fit on a device with `mapped_share` in use.
     pub(super) fn take(&mut self, units: u64, mapped_share: f64) -> bool {
         let taken = self.held_units + units as f64;
         let fits = taken <= self.size_units(mapped_share);
@@ -103,7 +103,7 @@ impl Slc {
         self.folded_units += units as f64;
     }
 
-    /// Folds what was taken for as long as the device is left alone.
+    /// Folds its content for as long as the device is idle.
     pub(super) fn fold_idle(&mut self, idle_ns: Nanos, unit_ns: f64) {
         if idle_ns > self.params.idle_ns {
             let able = (idle_ns - self.params.idle_ns) as f64 / unit_ns.max(f64::MIN_POSITIVE);

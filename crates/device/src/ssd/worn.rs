@@ -1,15 +1,15 @@
-//! The state after long use, worked out once for all devices that are built of a profile or of its copies.
+//! The state after long use, computed once for all devices built from a profile or from its copies.
 
 use std::sync::{Arc, OnceLock};
 
 use super::flash::Flash;
 use super::ftl::{CleaningParams, Ftl};
 
-/// The map of a device whose whole space was overwritten at random, as soon as one was asked for.
+/// The map of a device whose whole space was overwritten at random, computed at the first request for it.
 #[derive(Clone, Debug, Default)]
 pub struct Worn(Arc<OnceLock<Kept>>);
 
-/// A map and what it follows from.
+/// A map and the parameters that determine it.
 #[derive(Debug)]
 struct Kept {
     flash: Flash,
@@ -18,7 +18,8 @@ struct Kept {
 }
 
 impl Worn {
-    /// A copy of it, for a device of these parameters. One with others than the first that asked has its own map.
+    /// A copy of it, for a device of these parameters. Parameters other than the first device's get their own
+    /// map.
     pub(super) fn copy(&self, flash: &Flash, cleaning: &CleaningParams) -> Ftl {
         let wear_in = || {
             let mut ftl = Ftl::new(flash, cleaning);
@@ -38,7 +39,7 @@ impl Worn {
     }
 }
 
-/// It follows from the parameters: those that differ in nothing else are equal.
+/// The parameters determine it: those that differ in nothing else are equal.
 impl PartialEq for Worn {
     fn eq(&self, _: &Self) -> bool {
         true

@@ -1,5 +1,5 @@
 //! A token bucket in closed form: the virtual scheduling algorithm of ITU-T I.371 (the generic cell rate
-//! algorithm). One time says all about the bucket's level, so that nothing ticks.
+//! algorithm). One time holds the bucket's whole state, so that nothing ticks.
 
 use crate::Nanos;
 

@@ -1,4 +1,4 @@
-//! What a volume of a given size may do: limits that follow its size, and what was provisioned within them.
+//! Limits of a volume of a given size: some follow its size, some were provisioned.
 
 use crate::problem::{Problem, SectionResult};
 use crate::section::Section;

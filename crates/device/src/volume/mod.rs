@@ -1,8 +1,8 @@
 //! A volume of a cloud: latency over a network, and limits that the provider sets.
 //!
-//! Models: latency drawn from a log-normal distribution; limits of I/Os and of throughput as token buckets; credits
-//! for throughput above a baseline; splitting and merging of requests as the provider counts them; limits that
-//! follow the size; requests served at the same time. What is written is durable when it is reported.
+//! Models: latency drawn from a log-normal distribution; limits of I/Os and of throughput as token buckets;
+//! credits for throughput above a baseline; splitting and merging of requests as the provider counts them;
+//! limits that follow the size; requests served at the same time. A write is durable when it is reported.
 //! Does not model: limits of the instance that the volume is attached to; other tenants; latency that grows near the
 //! limits other than by waiting; first reads of a volume made from a snapshot; resizing.
 
@@ -102,8 +102,8 @@ impl Volume {
         at
     }
 
-    /// Takes what `count` I/Os with `sectors` cost, as soon as every limit allows it: in order of arrival, because
-    /// a limit that held one request back lets none pass before it.
+    /// Charges the limits for `count` I/Os with `sectors`, as soon as every limit allows it. In order of
+    /// arrival, because a limit that held one request back lets none pass before it.
     fn begin(&mut self, now: Nanos, count: u64, sectors: u32) -> Nanos {
         let sectors = if self.params.count.whole_units {
             count * self.params.count.unit_sectors

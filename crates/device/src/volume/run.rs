@@ -1,4 +1,4 @@
-//! What counts as one I/O: large requests are split, requests in sequence are merged.
+//! How I/Os are counted: large requests are split, requests in sequence are merged.
 
 use super::params::CountParams;
 use crate::{Nanos, Request};

@@ -1,6 +1,6 @@
 //! Rows by prepared INSERTs of many rows each.
 //!
-//! LOAD DATA LOCAL was no faster, and it turns errors into warnings, leaving out or bending the row.
+//! LOAD DATA LOCAL was no faster. It turns errors into warnings and omits or alters the row.
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, Params, Value};
@@ -9,9 +9,9 @@ use super::{failure, value};
 use crate::Rows;
 use crate::client::Failure;
 
-/// Enough rows for one statement to be worth its way to the server.
+/// Enough rows for one statement to be worth a round trip.
 const STATEMENT_ROWS: usize = 500;
-/// What the protocol allows.
+/// The protocol's limit.
 const STATEMENT_PARAMETERS: usize = u16::MAX as usize;
 /// Statements that commit together: few flushes, and little to undo.
 const TRANSACTION_STATEMENTS: usize = 100;

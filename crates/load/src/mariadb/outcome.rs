@@ -1,4 +1,4 @@
-//! What a statement did, and a column of its result added up.
+//! The result of a statement, and the sum of one of its columns.
 
 use mysql_async::{BinaryProtocol, QueryResult, Value};
 

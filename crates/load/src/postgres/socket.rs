@@ -1,7 +1,7 @@
 //! A Unix socket that costs a client fewer wake-ups than Tokio's own.
 //!
-//! Tokio watches a socket for reading and for writing at once. On a Unix socket Linux then reports room for
-//! writing each time that the peer has *read* something, and so wakes a client that waits for an answer once
+//! Tokio watches a socket for reading and for writing at once. On a Unix socket Linux then reports it
+//! writable each time that the peer has *read* something, and so wakes a client that waits for an answer once
 //! for nothing per request. This one is watched for writing only while it is full.
 
 use std::io::{self, ErrorKind, Read, Write};
@@ -57,7 +57,7 @@ impl AsyncRead for Socket {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) => return Poll::Ready(Err(error)),
                 Ok(length) => {
-                    // Less than asked for was all there was: the next read would only hear that.
+                    // A read shorter than asked for took all there was: the next read would only report that.
                     if length > 0 && length < room.len() {
                         ready.clear_ready();
                     }

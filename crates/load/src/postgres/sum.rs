@@ -34,7 +34,7 @@ pub(super) async fn execute(
     Ok(outcome)
 }
 
-/// A whole number of any of the server's types, of which `sum` and `count` give the larger ones.
+/// A whole number of any of the server's types; `sum` and `count` return the larger ones.
 struct Whole(i64);
 
 impl FromSql<'_> for Whole {

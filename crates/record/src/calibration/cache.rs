@@ -1,4 +1,5 @@
-//! What caches that went cold cost a thread that runs again: after the core was idle, and after another ran on it.
+//! Cost of cold caches for a thread that runs again: after the core was idle, and after another thread ran on
+//! it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread as threads;
@@ -10,17 +11,17 @@ use super::quantile;
 use super::thread::{Signal, background, now_ns, thread_cpu_ns};
 use super::workload::{DATA_BYTES, Workload};
 
-/// Length of the pause, and how often it is tried: 0.3 s in all, half of them idle.
+/// Length of the pause, and number of tries: 0.3 s in all, half of them idle.
 const PAUSES: [(Duration, usize); 3] = [
     (Duration::from_micros(100), 40),
     (Duration::from_millis(1), 30),
     (Duration::from_millis(8), 14),
 ];
-/// Runs that bring the caches up before each pause.
+/// Runs that warm the caches before each pause.
 const WARMING_RUNS: usize = 2;
-/// Fewer tries tell nothing.
+/// Least number of tries for a result.
 const FEWEST_TRIES: usize = 5;
-/// The other thread has so many times the data: it is no copy of the first.
+/// The other thread has this many times the data: it is no copy of the first.
 const OTHER_TIMES: usize = 2;
 
 /// Another thread, which runs on the same core for the length of a pause.
@@ -48,7 +49,7 @@ impl Other {
         }
     }
 
-    /// Lets it run for so long, while the caller sleeps; gives whether it did.
+    /// Lets it run for this time, while the caller sleeps; returns whether it did.
     fn run_for(&self, pause: Duration) -> bool {
         let seen = self.done.count();
         let until_ns = now_ns() + pause.as_nanos() as u64;
@@ -105,7 +106,7 @@ fn measure(other: &Other, until: Instant) -> Option<CacheWarmup> {
     })
 }
 
-/// Brings the caches up; gives what the workload then takes.
+/// Warms the caches; returns the workload's time with warm caches.
 fn warmed_ns(work: &mut Workload) -> f64 {
     (0..WARMING_RUNS).for_each(|_| work.run());
     timed_ns(work)

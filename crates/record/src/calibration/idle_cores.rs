@@ -19,7 +19,7 @@ struct Ticks {
 const TICK: Duration = Duration::from_millis(10);
 
 impl CoreTimes {
-    /// As of now; none where the kernel does not tell.
+    /// The current reading; none where the kernel does not provide it.
     pub(super) fn read() -> Option<Self> {
         Some(Self::parse(&fs::read_to_string("/proc/stat").ok()?))
     }
@@ -41,7 +41,7 @@ impl CoreTimes {
         Self(text.lines().filter_map(line).collect())
     }
 
-    /// Share of the time since an earlier reading that others than the caller kept some cores busy.
+    /// Share of the time since an earlier reading in which others than the caller kept some cores busy.
     pub(super) fn busy_share(&self, earlier: &Self, cores: &[usize], own: Duration) -> f64 {
         let since = |core| self.since(earlier, core);
         let (mut all, mut idle) = (0, 0);

@@ -1,7 +1,7 @@
-//! Costs of the host, measured gently: on cores that are mostly idle, in time that nobody else wants, without I/O.
+//! Costs of the host, measured gently: on cores that are mostly idle, at idle priority, without I/O.
 //!
-//! Others can only lengthen what is measured. So nothing is measured where no core is idle, and what was measured is
-//! dropped where others used its cores meanwhile.
+//! Other programs can only lengthen a measured time. So nothing is measured where no core is idle, and a
+//! measurement is dropped where others used its cores meanwhile.
 
 mod cache;
 mod idle_cores;
@@ -16,11 +16,11 @@ use tierwise_recording::Host;
 
 use idle_cores::{CoreTimes, mostly_idle};
 
-/// How long it is watched which cores are idle; the kernel counts their time in 10 ms.
+/// How long idle cores are searched for; the kernel counts their time in 10 ms.
 const WATCH: Duration = Duration::from_millis(200);
-/// A core is idle that is so for this share of the time; the others' share of the rest is let pass.
+/// A core counts as idle if it is idle for this share of the time; the rest is tolerated.
 const IDLE_SHARE: f64 = 0.75;
-/// All in all it may take so long, then what is still missing stays so.
+/// Time limit of the whole measurement; costs not measured by then stay missing.
 const LONGEST: Duration = Duration::from_millis(1_500);
 
 /// Measures the host; none where no core is idle, or others ran on the cores meanwhile.

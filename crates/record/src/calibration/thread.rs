@@ -1,11 +1,11 @@
-//! Threads that run where and when nobody is disturbed, and how they wait for each other asleep.
+//! Threads that run where and when they disturb no other, and how they wait for each other asleep.
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A wait for a signal that does not come ends after this time: somebody else wants the core.
+/// A wait for a signal that does not come ends after this time: another program wants the core.
 const LONGEST_WAIT_NS: i64 = 200_000_000;
 /// Timers may be late by this much; the kernel's default is 50 µs.
 const TIMER_SLACK_NS: libc::c_ulong = 1_000;
@@ -13,7 +13,7 @@ const LEAST_PRIORITY: libc::c_int = 19;
 
 /// Cores that the caller may run on.
 pub(super) fn allowed_cores() -> Vec<usize> {
-    // SAFETY: a set of cores is plain bits, of which none are set.
+    // SAFETY: a set of cores is plain bits, none of them set.
     let mut set: libc::cpu_set_t = unsafe { zeroed() };
     // SAFETY: the kernel fills a set of the size it is told.
     let status = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) };
@@ -28,7 +28,7 @@ pub(super) fn allowed_cores() -> Vec<usize> {
         .collect()
 }
 
-/// Keeps the calling thread on one core, in time that nobody else wants there.
+/// Keeps the calling thread on one core, at idle priority.
 pub(super) fn background(core: usize) -> io::Result<()> {
     // SAFETY: the structures are plain numbers; the kernel reads them, and the core is within the set.
     unsafe {
@@ -76,12 +76,12 @@ fn read(clock: libc::clockid_t) -> Duration {
 pub(super) struct Signal(AtomicU32);
 
 impl Signal {
-    /// How often it was raised.
+    /// The count.
     pub(super) fn count(&self) -> u32 {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Counts, and wakes who waits.
+    /// Counts, and wakes waiting threads.
     pub(super) fn raise(&self) {
         self.0.fetch_add(1, Ordering::Release);
         let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
@@ -89,7 +89,7 @@ impl Signal {
         unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), operation, 1) };
     }
 
-    /// Waits until it was raised more than `seen` times; gives whether it was, or it took too long.
+    /// Waits until it was raised more than `seen` times; returns whether it was, or it took too long.
     pub(super) fn wait_beyond(&self, seen: u32) -> bool {
         let longest = libc::timespec {
             tv_sec: 0,

@@ -1,4 +1,4 @@
-//! What it costs to wake a thread: on another core that is idle, and on the same core.
+//! Cost of waking a thread: on another core that is idle, and on the same core.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,25 +10,25 @@ use tierwise_recording::WakeupLatency;
 use super::quantile;
 use super::thread::{Signal, background, now_ns};
 
-/// How long the core is idle before it is woken, and how often that is tried: 0.3 s in all, spent by the waker.
+/// Idle times of the core before it is woken, and number of tries: 0.3 s in all, spent by the waker.
 const IDLE: [(Duration, usize); 4] = [
     (Duration::from_micros(20), 200),
     (Duration::from_micros(100), 200),
     (Duration::from_millis(1), 60),
     (Duration::from_millis(10), 20),
 ];
-/// Fewer tries tell no percentile.
+/// Least number of tries for a percentile.
 const FEWEST_TRIES: usize = 10;
-/// Switches there and back that are timed together, and how often.
+/// Switches there and back that are timed together, and number of tries.
 const ROUNDS: u32 = 50;
 const REPEATS: usize = 20;
 
-/// A thread that is woken, and says when it ran.
+/// A thread that is woken, and reports when it ran.
 #[derive(Default)]
 struct Sleeper {
     started: Signal,
     call: Signal,
-    /// How often it is about to sleep.
+    /// Number of times it was about to sleep.
     asleep: AtomicU64,
     ran_ns: AtomicU64,
     stop: AtomicBool,
@@ -76,7 +76,7 @@ impl Sleeper {
         }
     }
 
-    /// Wakes it when it has slept for so long; gives the latency in µs, none if time is over.
+    /// Wakes it when it has slept for this time; returns the latency in µs, none if time is over.
     fn wake_after(&self, idle: Duration, until: Instant) -> Option<f64> {
         let count = u64::from(self.call.count()) + 1;
         self.await_asleep(count, until)?;
@@ -127,7 +127,7 @@ pub(super) fn context_switch_us(core: usize, until: Instant) -> Option<f64> {
             }
             each_us.push((now_ns() - began_ns) as f64 / 1e3 / f64::from(2 * ROUNDS));
         }
-        // Those that were not asked for are answered all the same, so that the other thread ends.
+        // Answers that were not asked for are given all the same, so that the other thread ends.
         rounds.for_each(|_| there.raise());
         each_us
     });

@@ -7,7 +7,7 @@ use tierwise_recording::CacheWarmup;
 /// Bytes of data, within a second-level cache of today's servers (512 KiB to 2 MiB a core).
 pub(super) const DATA_BYTES: usize = 512 << 10;
 const LINE_BYTES: usize = 64;
-/// After so many lines a block of code.
+/// Lines of memory between two blocks of code.
 const LINES_PER_BLOCK: usize = 32;
 /// Size of one block of code, as compiled for x86-64: 16 rounds of about 20 bytes.
 const BLOCK_BYTES: usize = 320;
@@ -52,7 +52,7 @@ impl Workload {
         }
     }
 
-    /// Once through all of it.
+    /// One pass through all of it.
     pub(super) fn run(&mut self) {
         for block in 0..self.lines.len() / LINES_PER_BLOCK {
             self.step(block);
@@ -68,7 +68,7 @@ impl Workload {
         self.value = block(self.value ^ u64::from(black_box(self.at)));
     }
 
-    /// What describes the workload, without any time.
+    /// Description of the workload, without any time.
     pub(super) fn described() -> CacheWarmup {
         CacheWarmup {
             working_set_bytes: DATA_BYTES as u64,
@@ -78,7 +78,7 @@ impl Workload {
     }
 }
 
-/// Code that is the block's own, by its constants.
+/// Code unique to the block, by its constants.
 #[inline(never)]
 fn block<const N: u64>(mut value: u64) -> u64 {
     macro_rules! rounds {

@@ -1,4 +1,4 @@
-//! Clients on the same machine: threads that wake the target's, and are neither its own nor the kernel's.
+//! Clients on the same machine: threads that wake the target's, and belong neither to it nor to the kernel.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,10 @@ use super::processes;
 use super::raw_burst::RawBurst;
 use crate::EventKind;
 
-/// Whoever wakes once may be anybody: a parent, a timer's owner.
+/// A thread that wakes once may be no client: a parent, a timer's owner.
 const LEAST_WAKES: u32 = 2;
 
-/// And whoever wakes this many times less than the busiest was interrupted, or has no part in the work.
+/// A thread that wakes this many times less than the busiest was interrupted, or has no part in the work.
 const BUSIEST_OVER_LEAST: u32 = 20;
 
 /// Wakings between the target and one other thread.
@@ -20,7 +20,8 @@ struct Talk {
     answered: u32,
 }
 
-/// Ids of the clients that a burst shows, sorted: those who wake the target's threads and are woken by them.
+/// Ids of the clients that a burst shows, sorted: threads that wake the target's threads and are woken by
+/// them.
 ///
 /// Both, since an interrupt may use any thread's time to wake a session whose request is done.
 pub fn clients_in(burst: &RawBurst, decoder: &Decoder) -> Vec<i32> {

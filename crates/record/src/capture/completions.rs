@@ -1,4 +1,4 @@
-//! Requests to block devices as they complete, of the whole machine, read when somebody asks.
+//! Completed requests to block devices, of the whole machine, read on demand.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::tracepoints::{COMPLETION, Meaning};
 use super::{CaptureError, tracers};
 use crate::Event;
 
-/// Room for each core: some 70,000 requests, between two times of asking.
+/// Buffer for each core: some 70,000 requests, between two reads.
 const BUFFER_BYTES: u64 = 4 << 20;
 
 /// A private instance of the tracer with one tracepoint.
@@ -31,12 +31,12 @@ impl Completions {
         Ok(Self { instance, decoder })
     }
 
-    /// Records from now on, or no more; what was recorded stays until it is drained.
+    /// Starts or stops recording; recorded events stay until they are drained.
     pub fn record(&self, on: bool) -> Result<(), CaptureError> {
         self.instance.record(on)
     }
 
-    /// Gives what was recorded since the last time, core by core.
+    /// Returns the events recorded since the last time, core by core.
     pub fn drain(&self, mut sink: impl FnMut(&Event)) -> Result<(), CaptureError> {
         let mut page = vec![0; page_bytes()];
         for pipe in self.instance.pipes()? {

@@ -15,7 +15,7 @@ const SAME_PROCESS: u64 = 0x1_0000;
 /// Where in a system call's record the arguments begin.
 const ARGUMENTS_OFFSET: usize = 16;
 
-/// Knows the records of the tracepoints it was told of.
+/// Decodes the records of the tracepoints that it learned.
 #[derive(Default)]
 pub struct Decoder {
     layouts: Vec<Option<Layout>>,
@@ -62,7 +62,7 @@ impl Decoder {
         true
     }
 
-    /// The event that a record tells; none for a record that is unknown or too short.
+    /// The event of a record; none for a record that is unknown or too short.
     pub fn decode(&self, cpu: u16, time_ns: u64, record: &[u8]) -> Option<Event> {
         let id = u16::from_ne_bytes(record.get(..2)?.try_into().ok()?);
         let current = i32::from_ne_bytes(record.get(4..8)?.try_into().ok()?);
@@ -155,7 +155,7 @@ impl Layout {
         Some(letters)
     }
 
-    /// The kernel's request; where it does not tell that (before 5.17), what the program named it.
+    /// The kernel's request; where the record lacks that (before 5.17), the program's name for it.
     fn request(&self, record: &[u8]) -> Option<u64> {
         let request = self.fields[2].and_then(|field| field.number(record));
         request.map_or_else(|| self.number(0, record), Some)

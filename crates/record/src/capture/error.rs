@@ -1,9 +1,9 @@
-//! What can keep a capture from starting or going on.
+//! Errors that keep a capture from starting or going on.
 
 use std::io;
 use std::path::Path;
 
-/// A capture that cannot be done, in one line that names file or option.
+/// A capture that cannot run, in one line that names file or option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CaptureError {

@@ -1,12 +1,12 @@
-//! Who started whom, of all processes at one instant.
+//! Parents of all processes at one instant.
 //!
-//! The kernel takes some 20 µs for each process that is looked at, so one look serves all who ask at that instant.
+//! Reading a process takes some 20 µs of kernel time, so one reading serves all queries about that instant.
 
 use std::collections::BTreeMap;
 
 use super::processes::{self, is_kernel_thread, parent_of};
 
-/// The kernel's thread that starts all others of its own.
+/// The kernel's thread that starts all other kernel threads.
 const KERNEL_PARENT: i32 = 2;
 
 /// All processes, and the kernel's own threads, each with its parent.
@@ -15,7 +15,7 @@ pub struct Family {
 }
 
 impl Family {
-    /// That of this instant.
+    /// The state at this instant.
     pub fn now() -> Self {
         let pids = processes::numbers_in("/proc").into_iter();
         Self {

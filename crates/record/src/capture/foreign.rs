@@ -1,4 +1,4 @@
-//! Processor time of the whole machine, and of threads whose time is told apart.
+//! Processor time of the whole machine, and of threads that are counted separately.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,13 +11,13 @@ use super::processes;
 /// Processor time that was used in a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CpuTime {
-    /// That all cores together have.
+    /// Time of all cores together.
     pub all_ns: f64,
-    /// That was used, but not by the recorder or the servers of emulated disks.
+    /// Time used, except by the recorder and the servers of emulated disks.
     pub others_ns: f64,
-    /// That the hypervisor gave to others while threads wanted it.
+    /// Time that the hypervisor gave to others while threads wanted it.
     pub stolen_ns: f64,
-    /// That storage used; none where the kernel's threads cannot be seen, as in a container.
+    /// Time used by storage; none where the kernel's threads cannot be seen, as in a container.
     pub storage: Option<StorageCpu>,
 }
 
@@ -42,7 +42,7 @@ impl CpuUse {
         }
     }
 
-    /// What was used since then.
+    /// Time used since then.
     pub fn since(&self) -> CpuTime {
         let ticks = Ticks::now();
         let server_ns = self.servers.since_ns();
@@ -70,7 +70,7 @@ impl Threads {
         Self(tids.iter().filter_map(time).collect())
     }
 
-    /// What they have had since.
+    /// Their processor time since then.
     fn since_ns(&self) -> u64 {
         let had = |(&tid, before): (&i32, &u64)| {
             processes::cpu_ns(tid).map(|now| now.saturating_sub(*before))
@@ -78,7 +78,7 @@ impl Threads {
         self.0.iter().filter_map(had).sum()
     }
 
-    /// What the kernel's threads have had that were not there before: workers come and go.
+    /// Processor time of the kernel threads that were not there before: workers come and go.
     fn started_ns(&self) -> u64 {
         let new = Family::now().kernel_threads().into_iter();
         let new = new.filter(|tid| !self.0.contains_key(tid));

@@ -39,7 +39,7 @@ impl Instance {
         instance.set("tracing_on", "0")?;
         instance.set("trace_clock", "mono")?;
         instance.set("buffer_size_kb", &(buffer_bytes >> 10).to_string())?;
-        // What is dropped when the buffer is full is the newest, so that what is there has no gaps; it costs less too.
+        // A full buffer drops the newest events, so that the kept ones have no gaps; it costs less too.
         instance.set("options/overwrite", "0")?;
         for cpu in online_cpus() {
             instance.open_pipe(cpu)?;
@@ -85,7 +85,7 @@ impl Instance {
             .collect();
         let missing = tids.iter().filter(|tid| !known.contains(tid));
         let list: String = missing.map(|tid| format!("{tid}\n")).collect();
-        // Each write waits for all cores to see it, some 30 ms: so one for all.
+        // Each write waits for all cores to see it, some 30 ms, so all threads share one write.
         let append = |file: io::Result<File>| file?.write_all(list.as_bytes());
         if list.is_empty() {
             return Ok(());
@@ -102,15 +102,16 @@ impl Instance {
         Ok(())
     }
 
-    /// Switches all tracepoints off and follows no thread, so that the machine runs as if there were none.
+    /// Switches all tracepoints off and follows no thread, so that tracing has no cost for the machine.
     ///
-    /// As long as threads are followed, the kernel looks at every switch and wake-up whether it is one of theirs.
+    /// As long as threads are followed, the kernel checks at every switch and wake-up whether it is one of
+    /// theirs.
     pub fn disable(&self) -> Result<(), CaptureError> {
         self.set("events/enable", "0")?;
         self.set("set_event_pid", "")
     }
 
-    /// Lets records into the buffer, or no more.
+    /// Starts or stops recording into the buffer.
     pub fn record(&self, on: bool) -> Result<(), CaptureError> {
         self.set("tracing_on", if on { "1" } else { "0" })
     }
@@ -128,7 +129,7 @@ impl Instance {
         cloned.map_err(|error| CaptureError::tracefs(&self.directory, &error))
     }
 
-    /// What was counted since the instance was made.
+    /// Counts since the instance was made.
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for pipe in &self.pipes {
@@ -151,7 +152,7 @@ impl Instance {
 impl Drop for Instance {
     fn drop(&mut self) {
         self.pipes.clear();
-        // What fails here is seen by the next start, which finds the instance in the ledger.
+        // After a failure here the instance stays in the ledger, where the next start finds it.
         let _ = self.record(false);
         let _ = self.disable();
         let _ = fs::remove_dir(&self.directory);

@@ -1,4 +1,4 @@
-//! Memory that stands for a part of a file, or of what the kernel shows as one.
+//! Memory mapped to a part of a file, or of a kernel object shown as one.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -12,7 +12,7 @@ pub struct Mapping {
 
 // SAFETY: it owns its memory, which no thread is bound to.
 unsafe impl Send for Mapping {}
-// SAFETY: what it hands out is shared memory for reading, or atomic.
+// SAFETY: it hands out shared memory for reading, or atomic memory.
 unsafe impl Sync for Mapping {}
 
 /// What may be done with a mapping.
@@ -62,7 +62,7 @@ impl Mapping {
         unsafe { self.start.add(offset).cast() }
     }
 
-    /// Bytes that nobody writes as long as they are borrowed: which the caller knows.
+    /// Bytes that nobody writes as long as they are borrowed; the caller ensures that.
     pub fn slice(&self, offset: usize, length: usize) -> &[u8] {
         assert!(
             offset

@@ -1,7 +1,7 @@
-//! Kernel tracepoints, read in binary from private instances of the tracer, become events.
+//! Decodes kernel tracepoints, read in binary from private instances of the tracer, into events.
 //!
-//! A capture is switched on for a burst at a time; between bursts the machine runs as if it were not there.
-//! What a burst gave is decoded later, at leisure: [`Capture::begin`] and [`Capture::end`], then [`RawBurst::decode`].
+//! A capture is switched on for a burst at a time; between bursts it costs the machine nothing. The data of a
+//! burst is decoded later: [`Capture::begin`] and [`Capture::end`], then [`RawBurst::decode`].
 
 mod bpf;
 mod clients;

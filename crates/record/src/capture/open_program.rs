@@ -1,6 +1,8 @@
-//! The two programs that catch a path: the entry of a call keeps where it lies, the exit copies it.
+//! The two programs that catch a path: the entry of a call keeps the path's address, the exit copies the
+//! path.
 //!
-//! At the exit, because by then the kernel has read the path itself, so that its page is in memory.
+//! The copy is at the exit, because by then the kernel has read the path itself, so that its page is in
+//! memory.
 
 use super::bpf::{Assembler, Helper, Map, Register::*};
 use super::format::Format;
@@ -12,7 +14,7 @@ pub struct Entry {
     directory: Option<i16>,
 }
 
-/// Length of what the entry keeps for the exit: address and directory.
+/// Length of the record that the entry keeps for the exit: address and directory.
 pub const KEPT_BYTES: u32 = 16;
 
 /// Length of the key: process and thread.
@@ -23,7 +25,7 @@ const PATH_BYTES: i32 = 4096;
 
 const PATH_OFFSET: i32 = 40;
 
-/// What the exit tells.
+/// The exit's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// When, monotonic clock.
@@ -32,7 +34,7 @@ pub struct Told {
     pub pid: i32,
     /// Thread.
     pub tid: i32,
-    /// The number that the file got; of a call that opens none, what it gave.
+    /// The number that the file got; of a call that opens none, its result.
     pub result: i64,
     /// Number of the directory that a relative path begins at.
     pub directory: i32,

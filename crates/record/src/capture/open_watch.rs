@@ -1,4 +1,4 @@
-//! Hears of every open and removal of a file while a burst lasts, from BPF programs at those calls.
+//! Reports every open and removal of a file while a burst lasts, from BPF programs at those calls.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use super::open_program::{self, Entry, KEPT_BYTES, KEY_BYTES, Told};
 /// Calls that open or remove a file by its name.
 const CALLS: [&str; 5] = ["openat", "openat2", "open", "unlink", "unlinkat"];
 
-/// Room for records that were not read yet; some two thousand, as each may hold the longest path.
+/// Buffer for unread records; some two thousand, as each may hold the longest path.
 const RING_BYTES: u32 = 8 << 20;
 
 /// Calls that may be under way at once.
@@ -66,7 +66,7 @@ impl OpenWatch {
             .collect()
     }
 
-    /// Gives what was heard since the last time.
+    /// Returns the records since the last time.
     pub fn drain(&mut self, mut take: impl FnMut(Told)) {
         self.ring.drain(|record| {
             if let Some(told) = open_program::parse(record) {
@@ -76,7 +76,7 @@ impl OpenWatch {
     }
 }
 
-/// Before Linux 5.11 maps count as locked memory, of which root too has little.
+/// Before Linux 5.11 maps count as locked memory, which is limited for root too.
 pub fn allow_locked_memory() {
     let limit = libc::rlimit {
         rlim_cur: libc::RLIM_INFINITY,

@@ -1,4 +1,4 @@
-//! Which file an open gave: heard at the open itself, and told before the end of its call.
+//! The file of each open: recorded at the open itself, and reported before the end of its call.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ pub struct Open {
     pub pid: i32,
     /// Thread.
     pub tid: i32,
-    /// What the call gave: the number of the file, or 0 for a removal.
+    /// The call's result: the number of the file, or 0 for a removal.
     pub result: i64,
     /// Absolute path.
     pub path: String,
@@ -30,7 +30,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens to these processes and what comes from them.
+    /// Listens to these processes and their descendants.
     pub fn new(watch: Arc<Mutex<OpenWatch>>, pids: &[i32]) -> Self {
         Self {
             watch,
@@ -39,7 +39,7 @@ impl Listener {
         }
     }
 
-    /// Takes what was told since the last time.
+    /// Takes the records since the last time.
     pub fn hear(&mut self) {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         watch.drain(|told| {
@@ -57,14 +57,14 @@ impl Listener {
         });
     }
 
-    /// What was heard, in order of time.
+    /// The opens, in order of time.
     pub fn into_opens(mut self) -> Vec<Open> {
         self.opens.sort_by_key(|open| open.time_ns);
         self.opens
     }
 }
 
-/// How far the two witnesses of one end of a call may lie apart.
+/// Largest distance between the two records of one end of a call.
 const SLACK_NS: u64 = 2_000_000;
 
 /// Opens of a burst, waiting for the ends of their calls.
@@ -91,7 +91,7 @@ impl<'a> Opens<'a> {
         }
     }
 
-    /// What is to be said before `event`: that its call opens, or with the number -1 removes, a file.
+    /// The event to insert before `event`: its call opens a file, or removes one (number -1).
     pub fn before(&mut self, event: &Event) -> Option<Event> {
         let EventKind::Exit { result, number } = event.kind else {
             return None;

@@ -18,7 +18,7 @@ pub struct Records<'a> {
     time_ns: u64,
 }
 
-/// How many bytes of a page hold something, with its header; none for a page that is not one.
+/// Number of bytes in use in a page, with its header; none for a page that is not one.
 pub fn used_bytes(page: &[u8]) -> Option<usize> {
     let committed = usize::try_from(word(page, 8)? & LENGTH_MASK).ok()?;
     let used = HEADER_BYTES + committed;

@@ -1,4 +1,4 @@
-//! Paths as programs write them become absolute ones, each file under one name.
+//! Converts paths as programs write them to absolute ones, each file under one name.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::processes;
 
-/// Resolves paths of opens while their processes live; remembers what does not change.
+/// Resolves paths of opens while their processes live; caches constant facts.
 #[derive(Default)]
 pub struct Paths {
     ours: HashMap<i32, bool>,
@@ -15,7 +15,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Knows these processes as those that are recorded, and where each works.
+    /// Registers these processes as recorded, and the directory in which each works.
     pub fn of(pids: &[i32]) -> Self {
         let mut paths = Self::default();
         for &pid in pids {
@@ -39,7 +39,8 @@ impl Paths {
         ours
     }
 
-    /// The absolute path, without symbolic links on the way; none if the process ended before it could be told.
+    /// The absolute path, without symbolic links on the way; none if the process ended before it could be
+    /// resolved.
     pub fn resolve(&mut self, pid: i32, directory: i32, path: &str) -> Option<String> {
         let base = match directory {
             _ if path.starts_with('/') => PathBuf::new(),
@@ -54,8 +55,8 @@ impl Paths {
         Some(whole.to_string_lossy().into_owned())
     }
 
-    /// Where a process works; of one that ended, where all others do if that is one place: a server's processes
-    /// share it.
+    /// Working directory of a process. Of one that ended: that of all others if they share one, as a server's
+    /// processes do.
     fn working_directory(&mut self, pid: i32) -> Option<PathBuf> {
         if let Some(known) = self.working.get(&pid) {
             return Some(known.clone());

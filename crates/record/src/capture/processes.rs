@@ -1,4 +1,4 @@
-//! What `/proc` tells of processes: parents, threads, open files, calls under way, processor time.
+//! Facts about processes from `/proc`: parents, threads, open files, calls under way, processor time.
 
 use std::fs;
 use std::path::PathBuf;
@@ -120,7 +120,7 @@ pub fn call_under_way(pid: i32, tid: i32) -> Option<CallUnderWay> {
     })
 }
 
-/// Processor time that a thread has had.
+/// Processor time of a thread.
 pub fn cpu_ns(tid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok()

@@ -1,4 +1,4 @@
-//! One burst as it was taken: raw pages, what `/proc` told at its start, and the opens.
+//! One burst in raw form: pages, the facts from `/proc` at its start, and the opens.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,9 @@ pub struct RawBurst {
     pub start_ns: u64,
     /// To.
     pub end_ns: u64,
-    /// Events that the kernel gave; more than are decoded by those just before the start and after the end.
+    /// Events from the kernel; a few just before the start and after the end are not decoded.
     pub events: u64,
-    /// Events that the kernel dropped for want of room.
+    /// Events that the kernel dropped for lack of space.
     pub lost_events: u64,
     /// Processor time in it, of the traced threads too.
     pub cpu: CpuTime,
@@ -38,7 +38,7 @@ pub struct RawBurst {
     pub(super) streams: Vec<Stream>,
 }
 
-/// What decoding a burst counted.
+/// Counts from decoding a burst.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
     /// Events.
@@ -50,7 +50,7 @@ pub struct Decoded {
 }
 
 impl RawBurst {
-    /// How many bytes the kernel gave.
+    /// Number of bytes from the kernel.
     pub fn bytes(&self) -> u64 {
         self.streams.iter().map(Stream::bytes).sum()
     }
@@ -77,7 +77,8 @@ impl RawBurst {
             .into_iter()
             .partition(|open| open.time_ns < self.start_ns);
         self.opens = during;
-        // A stranger that has ended cannot be told from a process of ours by then, but it has no thread here.
+        // A stranger that has ended cannot be told from a recorded process by then, but it has no thread
+        // here.
         let targets = self.targets();
         let ours = |open: &Open| targets.binary_search(&open.tid).is_ok();
         let open_file = |open: Open| {
@@ -92,7 +93,7 @@ impl RawBurst {
         self.files.extend(known);
     }
 
-    /// Gives its events to `sink` in order of time, between a start and an end.
+    /// Passes its events to `sink` in order of time, between a start and an end.
     pub fn decode(&self, decoder: &Decoder, mut sink: impl FnMut(Event)) -> Decoded {
         let mut opens = Opens::new(&self.opens);
         let mut replies = Replies::new(&self.replies);
@@ -157,8 +158,8 @@ fn edge(time_ns: u64, kind: EventKind) -> Event {
     }
 }
 
-/// Who sends through the loopback wakes the receiver in a software interrupt, but by its own doing: so where
-/// one of them is a target's and the other a client, or nobody knows the clients yet.
+/// A sender on the loopback wakes the receiver in a software interrupt, but by its own doing. This holds
+/// where one of them is a target's and the other a client, or the clients are not known yet.
 fn attribute(event: &mut Event, record: &[u8], targets: &[i32], clients: &[i32]) {
     if let EventKind::Waking {
         interrupt, woken, ..

@@ -13,7 +13,7 @@ use super::options::Options;
 use super::replies::{self, Reply};
 use super::spool::{Spool, Stream};
 
-/// What a burst may take of memory; a longer one is kept in a file.
+/// Largest memory of a burst; a longer one is kept in a file.
 const MEMORY_BYTES: usize = 64 << 20;
 
 /// Reads until it is told to finish, or dropped.
@@ -24,7 +24,7 @@ pub struct Reader {
     pub tid: i32,
 }
 
-/// Who hears of what the events do not tell; none where the kernel takes no programs.
+/// Watches for facts that the events lack; none where the kernel takes no programs.
 #[derive(Default)]
 pub struct Listeners {
     /// Of opens.
@@ -40,14 +40,14 @@ impl Listeners {
     }
 }
 
-/// What a reader got.
+/// Data from a reader.
 #[derive(Default)]
 pub struct Heard {
     /// Pages by pipe.
     pub streams: Vec<Stream>,
     /// Files that were opened.
     pub opens: Vec<Open>,
-    /// What sessions sent.
+    /// Replies of sessions.
     pub replies: Vec<Reply>,
 }
 
@@ -72,7 +72,7 @@ impl Reader {
         })
     }
 
-    /// Everything that was read, with what is still there; the events must be off.
+    /// Everything that was read, with the rest that is still there; the events must be off.
     pub fn finish(mut self) -> io::Result<Heard> {
         self.join()
     }
@@ -91,7 +91,7 @@ impl Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        // Who drops it does not want what was read.
+        // A caller that drops it does not want the data.
         let _ = self.join();
     }
 }
@@ -106,7 +106,7 @@ fn read_until(
     let mut streams: Vec<_> = pipes.iter().map(|pipe| Stream::new(pipe.cpu)).collect();
     let mut page = vec![0; page_bytes()];
     loop {
-        // The flag first: what came before it was set is read after it was seen.
+        // Read the flag first: events from before it was set are then read after it was seen.
         let last = stopped.load(Ordering::Acquire);
         for (pipe, stream) in pipes.iter().zip(&mut streams) {
             drain(&pipe.file, &mut page, |page| stream.push(page, &mut spool))?;

@@ -1,4 +1,4 @@
-//! Which status a session's reply told: decoded at once, and told after the entry of the call that sent it.
+//! Status in a session's reply: decoded at once, and reported after the entry of the call that sent it.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +8,16 @@ use tierwise_recording::TransactionStatus;
 use super::reply_watch::ReplyWatch;
 use crate::{Event, EventKind, protocol};
 
-/// What a call sent.
+/// Data sent by a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// When it began, monotonic clock.
     pub time_ns: u64,
     /// Thread.
     pub tid: i32,
-    /// How many bytes.
+    /// Number of bytes.
     pub length_bytes: u64,
-    /// What its last bytes tell.
+    /// Status in its last bytes.
     pub status: TransactionStatus,
 }
 
@@ -36,7 +36,7 @@ impl Listener {
         }
     }
 
-    /// Takes what was sent since the last time.
+    /// Takes the replies since the last time.
     pub fn hear(&mut self) {
         let mut watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner);
         watch.drain(|sent| {
@@ -49,14 +49,14 @@ impl Listener {
         });
     }
 
-    /// What was heard, in order of time.
+    /// The replies, in order of time.
     pub fn into_replies(mut self) -> Vec<Reply> {
         self.replies.sort_by_key(|reply| reply.time_ns);
         self.replies
     }
 }
 
-/// How far the two witnesses of one entry of a call may lie apart: both run in it, one after the other.
+/// Largest distance between the two records of one entry of a call: both run in it, one after the other.
 const SLACK_NS: u64 = 100_000;
 
 /// Replies of a burst, waiting for the entries of their calls.
@@ -74,7 +74,7 @@ impl<'a> Replies<'a> {
         Self { waiting }
     }
 
-    /// What is to be said after `event`: the status that its call tells.
+    /// The event to insert after `event`: the status that its call sends.
     pub fn after(&mut self, event: &Event) -> Option<Event> {
         let EventKind::Enter { number, arguments } = event.kind else {
             return None;

@@ -1,5 +1,5 @@
-//! The programs that take the last bytes of what a session sends, at the entry of the call, of recorded processes
-//! alone.
+//! The programs that copy the last bytes that a session sends, at the entry of the call, of recorded
+//! processes only.
 
 use super::bpf::{Assembler, Helper, Jump, Map, Register::*};
 use super::format::Format;
@@ -13,17 +13,17 @@ const TAIL_OFFSET: i32 = 24;
 /// After them, whether they could be read.
 const RESULT_OFFSET: i32 = TAIL_OFFSET + TAIL_BYTES as i32;
 const RECORD_BYTES: i32 = RESULT_OFFSET + 8;
-/// Nobody waits for a record: the ring is emptied at even distances.
+/// No reader waits for a record: the ring is emptied at regular intervals.
 const WAKE_NOBODY: i32 = 1;
 
-/// What one call sent.
+/// Data sent by one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
     /// When, monotonic clock.
     pub time_ns: u64,
     /// Thread.
     pub tid: i32,
-    /// How many bytes.
+    /// Number of bytes.
     pub length_bytes: u64,
     tail: [u8; TAIL_BYTES],
 }
@@ -75,7 +75,7 @@ pub fn send_code(format: &Format, recorded: &Map, ring: &Map) -> Option<Vec<u64>
     Some(code.code().to_vec())
 }
 
-/// The program where a process or thread begins: what recorded ones start is recorded.
+/// The program where a process or thread begins: children of recorded processes are recorded.
 pub fn fork_code(format: &Format, recorded: &Map) -> Option<Vec<u64>> {
     let child = offset(format, "pid")?;
     let mut code = Assembler::default();

@@ -1,4 +1,4 @@
-//! Looks at the last bytes of what recorded processes send while a burst lasts, from BPF programs at those calls.
+//! Reads the last bytes that recorded processes send while a burst lasts, from BPF programs at those calls.
 
 use std::fs;
 use std::io;
@@ -9,13 +9,13 @@ use super::format::Format;
 use super::open_watch::allow_locked_memory;
 use super::reply_program::{self, KEY_BYTES, Sent};
 
-/// With which servers reply: PostgreSQL, MySQL and MariaDB use `send`, which is this call. What is sent by another has
-/// no status.
+/// The call with which servers reply: PostgreSQL, MySQL and MariaDB use `send`, which is this call. Data sent
+/// by another call has no status.
 const SEND: &str = "syscalls/sys_enter_sendto";
 /// Where a process or thread begins.
 const FORK: &str = "task/task_newtask";
 
-/// Room for records that were not read yet, of 40 bytes.
+/// Buffer for unread records, of 40 bytes.
 const RING_BYTES: u32 = 4 << 20;
 /// Processes that may be recorded at once.
 const PROCESSES: u32 = 16_384;
@@ -51,7 +51,7 @@ impl ReplyWatch {
         })
     }
 
-    /// Runs them, for these processes and what they start, until what is returned is dropped.
+    /// Runs them, for these processes and their descendants, until the returned value is dropped.
     pub fn attach(&self, pids: &[i32]) -> io::Result<Vec<Attachment>> {
         for pid in pids {
             self.recorded.insert(pid.unsigned_abs().into())?;
@@ -62,7 +62,7 @@ impl ReplyWatch {
             .collect()
     }
 
-    /// Gives what was sent since the last time.
+    /// Returns the records since the last time.
     pub fn drain(&mut self, mut take: impl FnMut(Sent)) {
         self.ring.drain(|record| {
             if let Some(sent) = reply_program::parse(record) {

@@ -19,9 +19,9 @@ use super::reply_watch::ReplyWatch;
 use super::tracers::Tracers;
 use super::{CaptureError, Options};
 
-/// A target that can be traced. Everything it took from the kernel is given back when it is dropped.
+/// A target that can be traced. Dropping it releases everything it took from the kernel.
 pub struct Capture {
-    // First, so that its reader lets go of the instances before they are removed.
+    // First, so that its reader releases the instances before they are removed.
     burst: Option<Running>,
     options: Options,
     decoder: Arc<Decoder>,
@@ -31,7 +31,7 @@ pub struct Capture {
     open_watch: Option<Arc<Mutex<OpenWatch>>>,
     /// The same.
     reply_watch: Option<Arc<Mutex<ReplyWatch>>>,
-    /// Lets go of the programs of the last burst.
+    /// Detaches the programs of the last burst.
     releasing: Option<JoinHandle<()>>,
     counts_before: Counts,
 }
@@ -42,7 +42,7 @@ struct Running {
     reader: Reader,
     /// Processor time before it.
     cpu: CpuUse,
-    /// Programs that hear of opens and replies, as long as this is kept.
+    /// Programs that watch opens and replies, as long as this is kept.
     watching: Vec<Attachment>,
 }
 
@@ -68,7 +68,7 @@ impl Capture {
         Ok(capture)
     }
 
-    /// How records become events.
+    /// Decodes records into events.
     pub fn decoder(&self) -> Arc<Decoder> {
         Arc::clone(&self.decoder)
     }
@@ -112,10 +112,10 @@ impl Capture {
         Ok(pids)
     }
 
-    /// Switches on; what happens from now on belongs to the burst.
+    /// Switches on; later events belong to the burst.
     pub fn begin(&mut self) -> Result<(), CaptureError> {
         if let Some(releasing) = self.releasing.take() {
-            // It returns nothing, and a panic in it would have been told already.
+            // It returns nothing, and a panic in it would have been reported already.
             let _ = releasing.join();
         }
         let begun = self.switch_on();
@@ -126,7 +126,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Switches off, and takes what was recorded since [`Self::begin`]; none if it was not called.
+    /// Switches off, and takes the data recorded since [`Self::begin`]; none if it was not called.
     pub fn end(&mut self) -> Result<Option<RawBurst>, CaptureError> {
         let Some(running) = self.burst.take() else {
             return Ok(None);
@@ -135,7 +135,7 @@ impl Capture {
         burst.end_ns = monotonic_ns();
         burst.cpu = running.cpu.since();
         self.tracers.switch_off()?;
-        // The kernel takes some 50 ms to let go of each program, in which it does nothing else for us.
+        // The kernel takes some 50 ms to detach each program, in which it does nothing else for us.
         self.releasing = Some(thread::spawn(move || drop(running.watching)));
         let heard = running.reader.finish();
         let heard = heard.map_err(|error| CaptureError::unreadable(&error))?;
@@ -179,7 +179,8 @@ impl Capture {
         })
     }
 
-    /// Hears of opens and replies from now on, so that no open falls between what was open before and the first event.
+    /// Watches opens and replies from now on, so that no open is lost between the list of open files and the
+    /// first event.
     fn watch(&self, pids: &[i32]) -> (Listeners, Vec<Attachment>) {
         let (mut listeners, mut watching) = (Listeners::default(), Vec::new());
         if let Some(watch) = &self.open_watch {

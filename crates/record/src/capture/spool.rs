@@ -1,4 +1,4 @@
-//! What the kernel gave in one burst, as it came: pages by instance and core, to be decoded later.
+//! Raw data of one burst: pages by instance and core, to be decoded later.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use super::page;
 /// Pages are kept in pieces of this size, so that growing never copies.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Pages of one core of one instance, one after the other, each cut to what it holds.
+/// Pages of one core of one instance, one after the other, each cut to its used length.
 pub struct Stream {
     /// Which core.
     pub cpu: u16,
@@ -32,7 +32,7 @@ enum Chunk {
     },
 }
 
-/// Where pieces of streams go: memory, and beyond a limit a file without a name, that ends with its burst.
+/// Storage for pieces of streams: memory, and beyond a limit a file without a name, that ends with its burst.
 pub struct Spool {
     memory_left: usize,
     file: File,
@@ -75,7 +75,7 @@ impl Spool {
     }
 }
 
-/// A file that is gone when it is closed, whatever ends its program.
+/// A file that is gone when it is closed, however its program ends.
 fn unnamed_file(directory: &Path) -> io::Result<File> {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -114,7 +114,7 @@ impl Stream {
         Ok(())
     }
 
-    /// How many bytes it holds.
+    /// Number of bytes in it.
     pub fn bytes(&self) -> u64 {
         self.chunks().map(|chunk| chunk.len() as u64).sum()
     }

@@ -1,6 +1,6 @@
 //! Which tracepoints are switched on, and how each becomes an event.
 
-/// What a tracepoint tells.
+/// Meaning of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
     /// A system call begins.
@@ -27,8 +27,8 @@ pub enum Meaning {
     UringComplete,
 }
 
-/// System calls that are traced at entry and exit: the input and output of databases, their waits, and what
-/// changes the numbers or names of files. A kernel or machine that lacks one does without.
+/// System calls that are traced at entry and exit: the input and output of databases, their waits, and calls
+/// that change the numbers or names of files. A kernel or machine that lacks one does without.
 pub const SYSTEM_CALLS: [&str; 76] = [
     "read",
     "pread64",

@@ -8,7 +8,7 @@ use super::instance::{Counts, Instance, Pipe, online_cpus};
 use super::tracepoints::{DEVICES, Meaning, SCHEDULING, SYSTEM_CALLS};
 use super::{CaptureError, Options};
 
-/// Which part of the others' room the events of devices get.
+/// Fraction of the others' buffer size for the events of devices.
 const DEVICES_SHARE: u64 = 4;
 
 /// Three private instances.
@@ -37,7 +37,7 @@ impl Tracers {
             }
         }
         scheduling.follow_forks()?;
-        // Requests are far fewer than calls and switches; memory that is taken costs time, used or not.
+        // Requests are far fewer than calls and switches; allocated memory costs time, used or not.
         let mut devices = create("block", room / DEVICES_SHARE)?;
         for (event, meaning) in DEVICES {
             // A kernel without io_uring, or with its older names, has fewer.
@@ -65,7 +65,7 @@ impl Tracers {
         (self.all().iter()).try_for_each(|instance| instance.enable())
     }
 
-    /// Lets records into the buffers.
+    /// Starts recording into the buffers.
     pub fn record(&self) -> Result<(), CaptureError> {
         (self.all().iter()).try_for_each(|instance| instance.record(true))
     }
@@ -85,7 +85,7 @@ impl Tracers {
         Ok(pipes)
     }
 
-    /// What was counted since they were made.
+    /// Counts since they were made.
     pub fn counts(&self) -> Counts {
         Counts::of(&self.all())
     }

@@ -1,14 +1,14 @@
-//! What the end of a database's reply says of its session's transaction, by the protocols that say it.
+//! Reads the status of a session's transaction from the end of a database's reply, by protocol.
 
 mod mysql;
 mod postgresql;
 
 use tierwise_recording::TransactionStatus;
 
-/// Bytes at the end of what is sent that are looked at.
+/// Bytes at the end of a reply that are looked at.
 pub const TAIL_BYTES: usize = 8;
 
-/// The status that the last bytes of `length_bytes` that were sent tell; `Unknown` where no protocol explains them.
+/// The status in the last bytes of `length_bytes` that were sent; `Unknown` where no protocol explains them.
 pub fn status(tail: &[u8], length_bytes: u64) -> TransactionStatus {
     postgresql::status(tail)
         .or_else(|| mysql::status(tail, length_bytes))

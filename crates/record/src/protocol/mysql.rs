@@ -38,7 +38,7 @@ pub fn status(tail: &[u8], length_bytes: u64) -> Option<TransactionStatus> {
     }
 }
 
-/// Whether it is an EOF packet, of which all but the first byte is seen.
+/// Whether it is an EOF packet; all but its first byte is seen.
 fn is_eof([high, highest, _, kind, ..]: [u8; 8], length_bytes: u64) -> bool {
     length_bytes >= EOF_BYTES && high == 0 && highest == 0 && kind == END_OF_ROWS
 }
@@ -78,7 +78,7 @@ fn is_number(seen: &[u8], after: u64, (length, mark): (u64, u8)) -> bool {
     first && (length < 9 || at(after + 1).is_none_or(|byte| byte == 0))
 }
 
-/// What flags tell, if they and the number of warnings are such as servers send.
+/// Status by the flags, if they and the number of warnings are such as servers send.
 fn decoded(flags: u16, warnings: u16) -> Option<TransactionStatus> {
     let in_transaction = flags & IN_TRANSACTION != 0;
     let read_only = flags & IN_READ_ONLY_TRANSACTION != 0;

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use tierwise_recording::{Block, BlockOp, NONE};
 
-/// Where sectors of a recorded device lie in what block events speak of; a volume may lie in several places.
+/// Maps sectors of a recorded device to those in block events; a volume may lie in several places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceRange {
     /// `(major << 20) | minor` of the whole disk, as block events give it.
     pub number: u32,
     /// First sector on that disk.
     pub first_sector: u64,
-    /// Their number; 0 if that is not known.
+    /// Number of sectors; 0 if that is not known.
     pub sectors: u64,
     /// Sector of the recorded device that lies there first.
     pub offset_sectors: u64,

@@ -1,4 +1,4 @@
-//! One burst: what is known of threads, their calls and requests while it lasts.
+//! One burst: threads, their calls and requests while it lasts.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ pub(super) struct Burst {
     underway: Vec<Option<Underway>>,
     by_tid: HashMap<i32, usize>,
     blocks: Blocks,
-    /// Of each block request, what was known when it was issued.
+    /// For each block request, the facts known when it was issued.
     hints: Vec<Hint>,
     /// Threads with a sync under way and its file, the oldest first.
     syncing: Vec<(i32, u32)>,
@@ -172,7 +172,7 @@ impl Burst {
         self.stop_syncing(at);
     }
 
-    /// Ends a call whose exit is never told.
+    /// Ends a call whose exit is never reported.
     fn close_call(&mut self, at: usize, time_ns: u64) {
         if let Some(call) = self.underway[at].take() {
             let track = &mut self.tracks[at];
@@ -223,7 +223,7 @@ impl Burst {
         }
     }
 
-    /// A request of an io_uring is done, whoever ran.
+    /// A request of an io_uring is done, under any thread.
     pub(super) fn submitted_done(&mut self, time_ns: u64, request: u64, result: i64) {
         self.asynchronous
             .done(&mut self.tracks, time_ns, request, result);

@@ -14,7 +14,7 @@ pub(super) struct Underway {
     shape: Shape,
     /// Where it lies among the calls of its thread.
     pub index: u32,
-    /// Number that capture told the path of, in this call.
+    /// File number whose path capture reported in this call.
     opened: Option<i32>,
 }
 
@@ -140,7 +140,7 @@ impl Tables {
         }
     }
 
-    /// What a call that has ended did to files and their numbers.
+    /// Effect of a call that has ended on files and their numbers.
     fn change(&mut self, row: &Call, call: &Underway, pid: i32, result: i64) {
         if result < 0 {
             return;
@@ -182,7 +182,7 @@ impl Tables {
     }
 }
 
-/// What the call under way sends ends with this status; a file that is written has none.
+/// The data of the call under way ends with this status; a file that is written has none.
 pub(super) fn replied(track: &mut Track, call: Option<Underway>, status: TransactionStatus) {
     let row = call.and_then(|call| track.calls.get_mut(call.index as usize));
     if let Some(row) = row.filter(|row| row.kind == CallKind::Send) {
@@ -190,7 +190,7 @@ pub(super) fn replied(track: &mut Track, call: Option<Underway>, status: Transac
     }
 }
 
-/// A call whose entry was before the burst ends in it: all that the thread did so far was in it.
+/// A call whose entry was before the burst ends in it: all of the thread's activity so far was in it.
 pub(super) fn exit_unentered(track: &mut Track, time_ns: u64, number: u32, result: i64) {
     let begun_ns = track
         .states

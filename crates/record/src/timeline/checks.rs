@@ -1,4 +1,4 @@
-//! How far the rows are to be trusted.
+//! Checks of how far the rows can be trusted.
 
 use std::collections::BTreeMap;
 
@@ -154,7 +154,7 @@ fn deviation(track: &Track, span_ns: u64) -> f64 {
     (lived as f64 - sum as f64).abs() / lived.max(1) as f64
 }
 
-/// A core whose switches are not told is no failure: they are inferred.
+/// A core whose switches are not reported is no failure: they are inferred.
 fn silent_cores(cores: &Cores) -> Check {
     let silent = cores.without_switches();
     let (missing, seen) = cores.arrivals();

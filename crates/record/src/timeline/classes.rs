@@ -1,4 +1,4 @@
-//! What threads that no rule knows are for, by what they do.
+//! Classifies threads that no rule knows, by their calls.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +11,8 @@ pub(super) struct Presumed {
 }
 
 impl Presumed {
-    /// Judges by the calls of a burst, which are in order of threads: who receives and sends serves a client;
-    /// any other that no rule knows works in the background.
+    /// Classifies by the calls of a burst, which are in order of threads: a thread that receives and sends
+    /// serves a client; any other that no rule knows works in the background.
     pub(super) fn judge(&mut self, threads: &mut [Thread], calls: &[Call]) {
         for (index, thread) in threads.iter_mut().enumerate() {
             if thread.class == ThreadClass::Other {

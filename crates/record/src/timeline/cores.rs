@@ -1,4 +1,4 @@
-//! What each core runs, as far as switches tell, and whether they tell all.
+//! The thread on each core, by its switches, and whether all switches were reported.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ struct Core {
     /// Switches to threads that were seen, and those away from the idle thread among them.
     arrivals: u64,
     seen: u64,
-    /// Those that must have been, but were not seen.
+    /// Switches that must have happened, but were not seen.
     missing: u64,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Cores {
 }
 
 impl Cores {
-    /// Nothing is known of what runs.
+    /// Forgets which threads run.
     pub(super) fn forget(&mut self) {
         for core in self.cores.values_mut() {
             core.running = None;
@@ -38,8 +38,8 @@ impl Cores {
         core.seen += u64::from(previous == 0);
     }
 
-    /// When a thread that could run from `ready_ns` on must have got the core where it is seen running at
-    /// `now_ns` although no switch told. A switch from another of ours would have been seen, so the core was
+    /// Infers when a thread that could run from `ready_ns` on got the core where it is seen running at
+    /// `now_ns` without a switch. A switch from another recorded thread would have been seen, so the core was
     /// idle: the thread got it as soon as both were ready.
     pub(super) fn infer_arrival(&mut self, cpu: u16, tid: i32, ready_ns: u64, now_ns: u64) -> u64 {
         let core = self.cores.entry(cpu).or_default();
@@ -53,7 +53,7 @@ impl Cores {
         core.since_ns
     }
 
-    /// Cores of which no switch away from the idle thread is told, though there must have been many. A few are
+    /// Cores without a reported switch away from the idle thread, though there must have been many. A few are
     /// missing on any core: events are switched on one by one when a burst begins.
     pub(super) fn without_switches(&self) -> Vec<u16> {
         let silent = self.cores.iter().filter(|(_, core)| {

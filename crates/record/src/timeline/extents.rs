@@ -31,7 +31,7 @@ struct Piece {
     offset_bytes: u64,
 }
 
-/// All extents, without overlap; the latest to be told wins.
+/// All extents, without overlap; the latest one added wins.
 #[derive(Debug, Default)]
 pub(crate) struct Extents {
     pieces: BTreeMap<(u32, u64), Piece>,
@@ -52,7 +52,7 @@ impl Extents {
         self.pieces.insert((extent.device, extent.sector), piece);
     }
 
-    /// Makes room: cuts what overlaps the range.
+    /// Removes the parts of extents that overlap the range.
     fn clear(&mut self, device: u32, start: u64, end: u64) {
         if let Some((&(_, from), &piece)) = self.before(device, start)
             && piece.end > start
@@ -74,7 +74,7 @@ impl Extents {
         range.next_back()
     }
 
-    /// Leaves of a piece what lies outside of `start..end`.
+    /// The parts of a piece outside of `start..end`.
     fn cut(&mut self, device: u32, from: u64, piece: Piece, start: u64, end: u64) {
         self.pieces.remove(&(device, from));
         if from < start {

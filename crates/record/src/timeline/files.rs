@@ -6,10 +6,10 @@ use tierwise_recording::{File, NONE, Role, UNKNOWN};
 
 use super::extents::{Extent, Extents};
 
-/// What is found out about a file from outside of the trace.
+/// Facts about a file from outside of the trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileFacts {
-    /// What it is for.
+    /// Its role.
     pub role: Option<Role>,
     /// Index of its device among those of the recording.
     pub device: Option<u32>,
@@ -50,7 +50,7 @@ impl Files {
         file
     }
 
-    /// Whether bytes go to or come from someone, not a file.
+    /// Whether its bytes are exchanged with a peer rather than a file.
     pub(super) fn is_stream(&self, file: u32) -> bool {
         match self.rows.get(file as usize) {
             Some(row) => !row.path.starts_with('/'),
@@ -72,8 +72,8 @@ impl Files {
             .collect()
     }
 
-    /// What lies on a device where no known file does: the newest file whose place is not known, if all such
-    /// files are of one role. Temporary files are removed before anyone can ask where they lie.
+    /// The file for a place on a device where no known file lies: the newest file whose place is not known,
+    /// if all such files are of one role. Temporary files are removed before their place can be asked for.
     pub(super) fn unplaced_on(&self, device: u32) -> Option<u32> {
         let on_it = |file: &&u32| self.rows[**file as usize].device == device;
         let newest = *self.unplaced.iter().rev().find(on_it)?;
@@ -109,7 +109,7 @@ impl Files {
     }
 }
 
-/// What a number stands for.
+/// The open file behind a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Descriptor {
     /// Index of the file.
@@ -137,7 +137,7 @@ impl Descriptors {
             .insert(fd, descriptor);
     }
 
-    /// `copy` stands for what `fd` does; for nothing known if that is not known.
+    /// `copy` stands for the same as `fd`; for nothing known if that is not known.
     pub(super) fn duplicate(&mut self, pid: i32, fd: i32, copy: i32) {
         match self.get(pid, fd).copied() {
             Some(of) => self.set(pid, copy, of.file, UNKNOWN),
@@ -157,7 +157,7 @@ impl Descriptors {
         }
     }
 
-    /// A child process begins with what its parent has.
+    /// A child process begins with its parent's numbers.
     pub(super) fn fork(&mut self, parent: i32, child: i32) {
         if let Some(open) = self.processes.get(&parent).cloned() {
             self.processes.insert(child, open);

@@ -1,4 +1,4 @@
-//! Which file a block request belongs to, and what asynchronous calls asked.
+//! The file of each block request, and the request of each asynchronous call.
 //!
 //! Known are: where each file lies (exact, unless a file was moved or removed since), the call that the issuing
 //! thread was in (exact for reads; a write or flush is often issued by a kernel thread), and which syncs
@@ -11,7 +11,7 @@ use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, UNKNOWN};
 use super::blocks::DeviceRange;
 use super::files::Files;
 
-/// What was known of a request when it was issued.
+/// Facts about a request when it was issued.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hint {
     /// File of the call that the issuing thread was in, and what the call asks.

@@ -1,8 +1,8 @@
-//! Events become rows: what each thread was doing, its calls, and requests to devices.
+//! Turns events into rows: states of each thread, its calls, and requests to devices.
 //!
-//! Pure: whoever traces hands in what it hears and what it finds out about threads and files. A switch that the
-//! kernel does not tell is inferred from the waking before it and the first event after it; a waking may come
-//! before the switch that it answers; calls may be under way when a burst begins or ends.
+//! Pure: the caller traces and passes in the events and its facts about threads and files. A switch that the
+//! kernel does not report is inferred from the waking before it and the first event after it; a waking may
+//! come before the switch that it answers; calls may be under way when a burst begins or ends.
 //!
 //! Not modelled: descriptors passed over sockets, files of an executed program that were to be closed, and
 //! devices stacked on others (their requests are told of the lowest one).
@@ -120,12 +120,12 @@ impl Timeline {
         self.tables.files.to_resolve()
     }
 
-    /// Tells what a file is for and where it lies.
+    /// Sets the role of a file and its place on a device.
     pub fn describe_file(&mut self, file: u32, facts: FileFacts) {
         self.tables.files.describe(file, facts);
     }
 
-    /// Says what a thread is for; `Other` leaves it to what it does.
+    /// Sets the class of a thread; `Other` leaves it to its calls.
     pub fn set_class(&mut self, thread: u32, class: ThreadClass) {
         if let Some(row) = self.threads.get_mut(thread as usize)
             && class != ThreadClass::Other
@@ -146,7 +146,7 @@ impl Timeline {
         &self.tables.files.rows
     }
 
-    /// What can be said of how far the rows are to be trusted.
+    /// Checks of how far the rows can be trusted.
     #[must_use]
     pub fn checks(&self) -> Vec<Check> {
         self.totals.checks(&self.cores)
@@ -234,7 +234,7 @@ impl Timeline {
         thread.map_or(tid, |&thread| self.threads[thread as usize].pid)
     }
 
-    /// What only a thread of ours does itself: it is one, and it runs.
+    /// An event that only a recorded thread causes itself: it is one, and it runs.
     fn act(&mut self, event: &Event) {
         if self.burst.track(event.tid).is_none() {
             let known = self.by_tid.get(&event.tid).copied();

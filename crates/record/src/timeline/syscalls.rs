@@ -1,4 +1,4 @@
-//! What the system calls of this machine ask, by their number.
+//! Meaning of the system calls of this machine, by their number.
 
 use tierwise_recording::CallKind;
 
@@ -31,14 +31,14 @@ pub(super) enum Size {
     Argument(usize),
 }
 
-/// What a call does to the numbers of open files.
+/// Effect of a call on the numbers of open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// Nothing.
     None,
     /// The result is a new number; capture tells its path.
     Open,
-    /// The result is a new number for what the words say.
+    /// The result is a new number for the object that the words name.
     Create(&'static str),
     /// The result is another number for argument 0.
     Duplicate,
@@ -63,7 +63,7 @@ pub(super) struct Shape {
     pub offset: Offset,
     /// How much.
     pub size: Size,
-    /// What it does to descriptors.
+    /// Its effect on descriptors.
     pub change: Change,
     /// Whether requests to devices that are made in it go on after it (aio).
     pub submits: bool,
@@ -224,7 +224,7 @@ pub(super) fn unlinks(number: u32) -> bool {
     }
 }
 
-/// What a request handed to an io_uring asks, by its `IORING_OP_…`.
+/// Kind of a request handed to an io_uring, by its `IORING_OP_…`.
 pub(super) fn uring_kind(operation: u8) -> CallKind {
     match operation {
         1 | 4 | 22 => CallKind::Read,

@@ -1,11 +1,11 @@
-//! What one thread was doing, without a gap.
+//! States of one thread, without a gap.
 
 use tierwise_recording::{Call, NONE, State, StateKind};
 
 use super::cores::Cores;
 use crate::SwitchState;
 
-/// What is known of a thread at present.
+/// State of a thread at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Nothing since the burst began.
@@ -40,7 +40,7 @@ pub(super) struct Track {
     acted: bool,
     /// Whether it began within the burst.
     pub born: bool,
-    /// Whether anyone said in this burst that the thread lives.
+    /// Whether the thread is known to live in this burst.
     pub alive: bool,
     /// Events that contradict what was known.
     pub contradictions: u64,
@@ -108,7 +108,7 @@ impl Track {
         self.since_ns = end_ns;
     }
 
-    /// The thread is seen running: if no switch told so, one is inferred.
+    /// The thread is seen running: without a reported switch, one is inferred.
     pub(super) fn runs(&mut self, time_ns: u64, cpu: u16, cores: &mut Cores) {
         match self.phase {
             Phase::Cpu => {
@@ -169,8 +169,8 @@ impl Track {
         self.enter_phase(next, time_ns);
     }
 
-    /// Somebody wakes it. A waking is told before the lock of the core is taken, so it may come before the
-    /// switch that it answers; it is kept until then.
+    /// Another thread wakes it. A waking is reported before the lock of the core is taken, so it may come
+    /// before the switch that it answers; it is kept until then.
     pub(super) fn woken(&mut self, time_ns: u64, target: u16, waker: u32) {
         match self.phase {
             Phase::Unseen | Phase::Blocked => {

@@ -1,4 +1,4 @@
-//! What a transaction asks and waits for, as recorded: for bounds that hold without a simulation.
+//! Demands and waits of a transaction, as recorded: for bounds that hold without a simulation.
 
 use std::collections::BTreeMap;
 
@@ -12,37 +12,37 @@ use crate::program::prepared::Program;
 /// Means over the client sessions' transactions; over their turns where the recording shows no transaction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Demands {
-    /// Time that passes outside of the machine: the client's, in microseconds.
+    /// Time outside of the machine: the client's, in microseconds.
     pub think_us: f64,
-    /// Processor time of the client, freed of what recording took.
+    /// Processor time of the client, without recording overhead.
     pub client_cpu_us: f64,
     /// The same of the session's thread.
     pub server_cpu_us: f64,
-    /// The same, had both threads found their caches as they left them.
+    /// The same, if both threads had found their caches unchanged.
     pub warm_cpu_us: f64,
-    /// Time in which both may have run: a client that is sent its answer wakes while its server still runs.
+    /// Time in which both may have run: a client wakes at its reply while its server still runs.
     pub overlap_us: f64,
     /// Processor time of a transaction's share of the log's flushes, as recorded; not part of the above.
     pub flush_cpu_us: f64,
     /// Reads that the page cache did not answer, by role.
     pub reads: BTreeMap<&'static str, f64>,
-    /// Waits, by what for.
+    /// Waits, by category.
     pub waits: Vec<WaitSummary>,
 }
 
 /// A kind of wait.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WaitSummary {
-    /// What was waited for, by the names of profiles.
+    /// Category of the wait, by the names of profiles.
     pub category: &'static str,
-    /// Of the file, where one was waited for.
+    /// Role of the file, where one was waited for.
     pub role: Option<Role>,
-    /// In microseconds, freed of what recording cost.
+    /// In microseconds, without recording overhead.
     pub time_us: f64,
 }
 
 impl Program {
-    /// What a transaction asks and waits for.
+    /// Demands and waits of a transaction.
     pub(crate) fn demands(&self) -> Demands {
         let mut found = Demands::default();
         for session in self.work.sessions.iter().filter(|one| self.is_client(one)) {
@@ -107,7 +107,7 @@ impl Program {
         found
     }
 
-    /// Of a commit, with as many to a flush as were observed.
+    /// Flush processor time per commit, at the observed number of commits per flush.
     fn flush_cpu_ns(&self) -> f64 {
         let cpu_ns = |log: &LogRules| f64::from(log.leader_cpu_ns + log.release_cpu_ns);
         let each_ns = self.work.log.as_ref().map_or(0.0, cpu_ns);
@@ -121,7 +121,7 @@ impl Program {
             0.0 => observed.turns_per_s,
             rate_per_s => rate_per_s,
         };
-        // Rates are freed of what recording cost: as many as bursts hold were fewer.
+        // Rates are corrected for recording overhead; bursts contain fewer transactions.
         let counted = rate_per_s * freed * observed.span_ns as f64 / 1e9;
         let summary =
             |&(category, role, time_ns): &(TimeCategory, Option<Role>, u64)| WaitSummary {

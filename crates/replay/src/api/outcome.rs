@@ -55,7 +55,7 @@ pub struct Outcome {
     pub busy_share: f64,
     /// Requests by role.
     pub io: Vec<RoleIo>,
-    /// Transactions that had arrived and waited for a session at the end, in an open loop.
+    /// Transactions waiting for a session at the end, in an open loop.
     pub waiting: u64,
     /// Reasons why the answer is less certain than usual, as sentences.
     pub warnings: Vec<String>,

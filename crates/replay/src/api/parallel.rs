@@ -25,7 +25,7 @@ pub fn replay(work: &Work, scenario: &Scenario) -> Result<Outcome, ReplayError> 
     run(&Program::new(work.clone(), &Library::default())?, scenario)
 }
 
-/// The answer to a request, or why there is none.
+/// The answer to a request, or the reason for its refusal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Answer {

@@ -11,9 +11,9 @@ use crate::api::scenario::{Mode, Scenario};
 use crate::api::simulation_request::RunLength;
 use crate::program::prepared::Program;
 
-/// From this many transactions on, work counts as steady rather than as done once.
+/// Work with at least this many transactions counts as steady, else as done once.
 const STEADY_TRANSACTIONS: usize = 40;
-/// Least and most virtual time that is measured of steady work, in nanoseconds.
+/// Least and most measured virtual time of steady work, in nanoseconds.
 const SPANS_NS: (u64, u64) = (2_000_000_000, 60_000_000_000);
 
 /// How to replay the recorded run.
@@ -65,10 +65,11 @@ impl ReproductionRequest {
 pub struct Reproduction {
     /// Outcomes without tracing overhead, one for each seed.
     pub outcomes: Vec<Outcome>,
-    /// The same with tracing overhead, to be compared with what was observed.
+    /// The same with tracing overhead, to be compared with observed values.
     pub traced: Vec<Outcome>,
-    /// Replayed rate of transactions over the observed one, both with tracing overhead, less 1; mean of the seeds. Of
-    /// turns where the recording has no complete transaction; for work done once, observed time over replayed time.
+    /// Replayed rate of transactions over the observed one, both with tracing overhead, less 1; mean of the
+    /// seeds. Uses turns where the recording has no complete transaction; for work done once, observed time
+    /// over replayed time.
     pub error: f64,
     /// The same for the median latency, if the recording has one.
     pub latency_error: Option<f64>,
@@ -78,8 +79,8 @@ pub struct Reproduction {
     pub p99_error: Option<f64>,
 }
 
-/// Whether recorded work repeats or is done once, and how long to measure. A single session recorded from its first
-/// step to its last is done once, however many transactions it has: its steps have an order.
+/// Whether recorded work repeats or is done once, and how long to measure. A single session recorded from its
+/// first step to its last is done once, however many transactions it has, because its steps have an order.
 #[must_use]
 pub fn recorded_mode(program: &Program) -> Mode {
     let in_order = program.work.observed.whole && program.clients() == 1;
@@ -91,7 +92,7 @@ pub fn recorded_mode(program: &Program) -> Mode {
 }
 
 impl Reproduction {
-    /// From outcomes without tracing overhead, and with it.
+    /// Built from outcomes without tracing overhead, and with it.
     fn new(program: &Program, mode: Mode, outcomes: Vec<Outcome>, traced: Vec<Outcome>) -> Self {
         let mean = |figure: &dyn Fn(&Outcome) -> f64| {
             traced.iter().map(figure).sum::<f64>() / traced.len() as f64

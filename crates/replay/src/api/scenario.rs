@@ -30,8 +30,8 @@ pub enum Mode {
 /// The path to an emulated live disk, for predictions that are compared with runs on one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EmulatedPath {
-    /// Path latency that the emulation subtracts from a request's device time, in nanoseconds. A request whose device
-    /// is slower than that takes the device's time.
+    /// Path latency that the emulation subtracts from a request's device time, in nanoseconds. A request with
+    /// a longer device time takes the device's time.
     pub path_ns: u64,
 }
 
@@ -43,7 +43,7 @@ impl Default for EmulatedPath {
     }
 }
 
-/// How reads count of which the recording does not tell whether another size of memory would answer them.
+/// How reads count if the recording does not tell whether another size of memory would answer them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MissAssumption {
@@ -61,7 +61,7 @@ pub enum MissAssumption {
 pub struct Scenario {
     /// Devices; none at an index stands for the recorded device with that index.
     pub devices: Vec<Option<Profile>>,
-    /// Device index of each role; a role not named stays where it was recorded.
+    /// Device index of each role; an unlisted role stays where it was recorded.
     pub placement: Vec<(Role, usize)>,
     /// Number of cores.
     pub cores: u32,
@@ -69,7 +69,7 @@ pub struct Scenario {
     pub cpu_speed: f64,
     /// Memory for pages of the engine and of the system, in bytes; none for as recorded.
     pub memory_bytes: Option<u64>,
-    /// How reads count whose reuse the recording does not tell, with another size of memory.
+    /// How reads of unknown reuse count with another size of memory.
     pub misses: MissAssumption,
     /// Share of the recorded machine's cores that other programs use; none for as recorded.
     pub background_share: Option<f64>,
@@ -79,8 +79,8 @@ pub struct Scenario {
     pub rate_per_s: Option<f64>,
     /// Whether work repeats or is done once.
     pub mode: Mode,
-    /// Ends the measurement of steady work after this many transactions; none for the whole span. The warm-up lasts a
-    /// fifth as many.
+    /// Ends the measurement of steady work after this many transactions; none for the whole span. The warm-up
+    /// lasts for a fifth as many.
     pub enough: Option<u64>,
     /// Seed of the random number generator.
     pub seed: u64,
@@ -88,7 +88,7 @@ pub struct Scenario {
     pub empirical_devices: bool,
     /// Whether tracing overhead is included.
     pub traced: bool,
-    /// The path to emulated live disks, if those are predicted.
+    /// The path to emulated live disks, if runs on such disks are predicted.
     pub live: Option<EmulatedPath>,
     /// Whether devices that were not recorded are in the state of long use: SSDs overwritten at random, volumes out
     /// of credit. Recorded ones are as they were emulated.

@@ -45,7 +45,7 @@ pub struct EmulationOptions {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulationRequest {
-    /// Devices of the roles that do not stay where they were recorded.
+    /// Devices of the roles that move.
     #[serde(default)]
     pub placement: BTreeMap<Role, PlacementTarget>,
     /// Number of cores; none for as recorded.
@@ -54,7 +54,7 @@ pub struct SimulationRequest {
     pub cpu_speed: f64,
     /// Memory in bytes; none for as recorded.
     pub memory_bytes: Option<u64>,
-    /// How reads count whose reuse the recording does not tell, with another size of memory.
+    /// How reads of unknown reuse count with another size of memory.
     #[serde(default)]
     pub misses: MissAssumption,
     /// Share of the recorded machine's cores that other programs use; none for as recorded.
@@ -62,8 +62,8 @@ pub struct SimulationRequest {
     pub others_share: Option<f64>,
     /// Number of client sessions; none for as recorded.
     pub clients: Option<u32>,
-    /// Transactions that arrive in a second, whether those before are done or not; none for clients that each wait for
-    /// their answer, as recorded.
+    /// Transactions that arrive in a second, whether earlier ones are done or not; none for clients that each
+    /// wait for their answer, as recorded.
     #[serde(default)]
     pub rate_per_s: Option<f64>,
     /// For how long.
@@ -73,7 +73,7 @@ pub struct SimulationRequest {
     pub enough: Option<u64>,
     /// Seed of the random number generator.
     pub seed: u64,
-    /// Emulated live disks, if that is what is predicted.
+    /// Emulated live disks, if runs on such disks are predicted.
     #[serde(default)]
     pub live: Option<EmulationOptions>,
     /// Whether devices that were not recorded are in the state of long use.
@@ -152,7 +152,7 @@ impl EmulationOptions {
     }
 }
 
-/// Longest time that may be asked for: a day.
+/// Longest time that a request may specify: a day.
 const LONGEST_NS: f64 = 86_400e9;
 
 fn nanos(time: f64, unit_ns: f64, field: &str) -> Result<u64, ReplayError> {

@@ -1,4 +1,4 @@
-//! A recording's work in short.
+//! Summary of a recording's work.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::api::scenario::Mode;
 use crate::program::operation::{FileAccess, Operation};
 use crate::program::prepared::Program;
 
-/// The work of a recording in short.
+/// Summary of a recording's work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     /// Cores of the recorded machine.
@@ -35,19 +35,19 @@ pub struct Summary {
     pub footprints: BTreeMap<&'static str, u64>,
     /// Devices of the recording.
     pub devices: Vec<DeviceSummary>,
-    /// What was observed.
+    /// Observed values.
     pub observed: ObservedSummary,
-    /// What a transaction asks and waits for.
+    /// Demands and waits of a transaction.
     pub demands: Demands,
     /// Locks held over commits.
     pub locks: Vec<LockSummary>,
-    /// Whether another size of memory can be asked for.
+    /// Whether another size of memory can be predicted.
     pub can_change_memory: bool,
-    /// Why not, if it cannot.
+    /// The reason, if it cannot.
     pub memory_reason: String,
-    /// What part of memory held pages of files.
+    /// The part of memory that held pages of files.
     pub page_cache: PageCache,
-    /// What the recording cannot tell.
+    /// Limits of the recording.
     pub limits: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub struct DeviceSummary {
     pub roles: Vec<Role>,
 }
 
-/// What was observed.
+/// Observed values.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ObservedSummary {
     /// Turns a second.
@@ -84,7 +84,7 @@ pub struct ObservedSummary {
 /// A lock.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LockSummary {
-    /// What is known of it.
+    /// Description.
     pub name: String,
     /// Keys.
     pub keys: u32,
@@ -93,7 +93,7 @@ pub struct LockSummary {
 }
 
 impl Program {
-    /// The work in short.
+    /// Summarises the work.
     #[must_use]
     pub fn summary(&self) -> Summary {
         let work = &self.work;
@@ -152,7 +152,7 @@ impl Program {
         }
     }
 
-    /// A percentile of the latencies that were observed; of an even number the lower one of two, as in outcomes.
+    /// A percentile of the observed latencies; the lower one of two for an even number, as in outcomes.
     pub(crate) fn observed_latency_us(&self, share: f64) -> Option<f64> {
         let sorted = &self.work.observed.latencies_ns;
         let at = (sorted.len() as f64 * share).ceil().max(1.0) as usize - 1;

@@ -1,8 +1,8 @@
 //! A device behind its path.
 //!
-//! Source: crates/disk/src/pacer.rs. The emulation completes a request earlier by its path credit, but never before
-//! the request arrived. So the model's clock runs ahead of virtual time by at most that credit, and only to an event
-//! that is due.
+//! Source: crates/disk/src/pacer.rs. The emulation completes a request earlier by its path credit, but never
+//! before the request arrived. So the model's clock runs ahead of virtual time by at most that credit, and
+//! only to a due event.
 
 use std::collections::VecDeque;
 

@@ -54,7 +54,7 @@ pub(crate) struct IoCpuCost {
     pub(crate) path: RequestPath,
     /// Path latency that the emulation subtracts: requests complete so much earlier.
     pub(crate) path_credit_ns: Nanos,
-    /// Of a write's byte cost, the share that one write at a time can use.
+    /// The share of a write's byte cost that one write at a time can use.
     store_share: f64,
     cpu_speed: f64,
     last_sent: Nanos,

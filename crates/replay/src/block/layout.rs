@@ -155,7 +155,7 @@ fn target(scenario: &Scenario, role: Role) -> Option<usize> {
     named.map(|placed| placed.1)
 }
 
-/// Where a role lay; limited to its device's capacity where a profile tells it.
+/// Where a role lay; limited to its device's capacity where a profile gives it.
 fn recorded_area(program: &Program, role: Role) -> Option<Area> {
     program
         .devices

@@ -1,4 +1,4 @@
-//! Commits: who flushes the log, who waits for that flush, and what follows.
+//! Commits: the session that flushes the log, the sessions that wait for that flush, and their continuation.
 //!
 //! Sources: PostgreSQL, `XLogFlush` (xlog.c): the first session to get WALWriteLock writes all that is inserted by
 //! then, nothing that comes later; the others sleep until it is released, check whether they are covered, else
@@ -140,7 +140,7 @@ impl Simulation<'_> {
         self.wake_log_waiters();
     }
 
-    /// Names the first uncovered session the next leader, whoever comes meanwhile.
+    /// Names the first uncovered session the next leader, regardless of later arrivals.
     fn name_next_leader(&mut self) {
         let Some(log) = &mut self.log else { return };
         let sessions = &self.sessions;
@@ -188,7 +188,7 @@ impl Simulation<'_> {
         self.release_locks(index);
     }
 
-    /// The engine's own thread periodically flushes what is left.
+    /// The engine's own thread periodically flushes the rest.
     pub(crate) fn periodic_log_flush(&mut self) {
         let Some(log) = &mut self.log else { return };
         let Some(period_ns) = log.rules.flusher_period_ns else {
@@ -203,7 +203,7 @@ impl Simulation<'_> {
     }
 }
 
-/// Keeps uncovered sessions of a stack (top last) asleep, all but the last, which is woken first; the covered
+/// Keeps uncovered sessions of a stack (top last) asleep, except the last, which is woken first; the covered
 /// sessions follow in order of arrival.
 fn keep_asleep(
     woken: &mut VecDeque<u32>,

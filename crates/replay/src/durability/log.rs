@@ -13,9 +13,9 @@ const SECTOR_BYTES: u64 = 512;
 /// The log's replica, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct LogReplica {
-    /// How far the log was sent to it.
+    /// Log position sent to it.
     pub(crate) sent: u64,
-    /// How far the replica is durable.
+    /// Durable position of the replica.
     pub(crate) durable: u64,
     /// The session that writes it, while it waits for more.
     pub(crate) idle_thread: Option<u32>,
@@ -35,7 +35,7 @@ pub(crate) struct Log<'a> {
     pub(crate) inserted: u64,
     /// Position at which the current file begins.
     begins: u64,
-    /// How many recorded flushes, the first ones, did not extend the file.
+    /// Number of recorded flushes, the first ones, that did not extend the file.
     plain: u32,
     pub(crate) flushed: u64,
     /// The leader that flushes or is about to, or [`NONE`].
@@ -80,8 +80,8 @@ impl<'a> Log<'a> {
         self.begins = self.inserted;
     }
 
-    /// Recorded flushes of which one is drawn, as first and count: those that extend the file or not, where that is
-    /// known.
+    /// Range of recorded flushes to draw from, as first and count: those that extend the file or not, where
+    /// that is known.
     pub(crate) fn scripts(&self, grows: Option<bool>) -> (u32, u32) {
         let all = self.rules.scripts.len() as u32;
         match grows {

@@ -1,8 +1,8 @@
 //! The log's replica, made durable by another thread; commits may wait for both.
 //!
-//! Sources: PostgreSQL, `SyncRepWaitForLSN` (syncrep.c): a session whose commit is durable waits, locks held, until
-//! the sender hears that the replica's is; `WalSndLoop` (walsender.c) sends all that was flushed meanwhile;
-//! pg_receivewal flushes what it got before it replies (receivelog.c).
+//! Sources: PostgreSQL, `SyncRepWaitForLSN` (syncrep.c): a session whose commit is durable waits, holding its
+//! locks, until the sender learns that the replica's copy is durable; `WalSndLoop` (walsender.c) sends all
+//! that was flushed meanwhile; pg_receivewal flushes the received log before it replies (receivelog.c).
 
 use tierwise_device::Nanos;
 use tierwise_work::TimeCategory;
@@ -40,7 +40,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// The replica is durable as far as it was sent: wakes the commits that covers. Always true.
+    /// The replica is durable up to the sent position: wakes the covered commits. Always true.
     pub(crate) fn acknowledge_replica(&mut self) -> bool {
         let Some(log) = &mut self.log else {
             return true;

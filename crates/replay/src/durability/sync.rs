@@ -1,4 +1,4 @@
-//! Syncs: jobs that pass through their stages, and what follows when they end.
+//! Syncs: jobs that pass through their stages, and the actions at their end.
 //!
 //! Source: `ext4_sync_file` (fs/ext4/fsync.c) waits until the data is written, requests the journal's commit or a
 //! flush, and waits again: so its caller wakes in between, on its core. The journal's thread: `journal.rs`.
@@ -168,7 +168,8 @@ impl<'a> Simulation<'a> {
         sent
     }
 
-    /// The next write of a job: those that only the recorded sync shows, then the dirty pages of its files.
+    /// The next write of a job: first the writes that only the recorded sync shows, then the dirty pages of
+    /// its files.
     fn next_write(&mut self, index: u32, job: &Job) -> Option<(u64, u32)> {
         let cursor = job.cursor;
         let (write, next) = match job.writes {
@@ -211,7 +212,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// Whether who syncs writes the journal itself.
+/// Whether the syncing session writes the journal itself.
 pub(crate) fn by_caller(script: Option<&SyncScript>) -> bool {
     script.is_some_and(|script| script.by_caller)
 }

@@ -18,7 +18,7 @@ pub(crate) enum Stage {
 /// sends the commit record with `REQ_PREFLUSH | REQ_FUA`, which blk-flush.c turns into a flush, the write and another
 /// flush. So the record, though next to the blocks, comes a revolution of a disk later.
 ///
-/// Who writes the journal itself and flushes once, does so behind the record.
+/// A session that writes the journal itself and flushes once does so after the record.
 pub(crate) fn stage(number: u32, flushes: u32, by_caller: bool) -> Stage {
     match (number, flushes) {
         (0, _) => Stage::Data,
@@ -32,7 +32,7 @@ pub(crate) fn stage(number: u32, flushes: u32, by_caller: bool) -> Stage {
     }
 }
 
-/// First sector and end of what a sync covers; everything where the work does not say.
+/// First sector and end of the range a sync covers; everything where the work does not say.
 pub(crate) fn range(script: &SyncScript) -> (u64, u64) {
     if script.range.1 == 0 {
         (0, u64::MAX)

@@ -1,12 +1,12 @@
 //! Checkpoints of a write-ahead log, run by the committing session (SQLite).
 //!
-//! Source: sqlite3.c. `sqlite3WalDefaultHook`: a session that commits and finds enough pages in the log runs a
-//! checkpoint, unless another does. `walCheckpoint`: flush the log; write the last frame of each page to its place,
-//! up to where the oldest transaction reads; flush the data file, unless somebody has committed meanwhile.
-//! `walRestartLog`: a transaction that began when all frames had been copied restarts the log, if no other reads in
-//! it. So on a slow device, where others commit during every checkpoint, the log never restarts: its file grows,
-//! which costs each commit a journal write and a second flush (fs/jbd2/commit.c). Not modelled: readers that block a
-//! checkpoint altogether (lock 0), rollbacks.
+//! Source: sqlite3.c. `sqlite3WalDefaultHook`: a session that commits and finds enough pages in the log runs
+//! a checkpoint, unless another does. `walCheckpoint`: flush the log; write the last frame of each page to
+//! its place, up to the read position of the oldest transaction; flush the data file, unless another session
+//! has committed meanwhile. `walRestartLog`: a transaction that began when all frames had been copied
+//! restarts the log, if no other reads in it. So on a slow device, where others commit during every
+//! checkpoint, the log never restarts: its file grows, which costs each commit a journal write and a second
+//! flush (fs/jbd2/commit.c). Not modelled: readers that block a checkpoint altogether (lock 0), rollbacks.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -48,7 +48,8 @@ impl Simulation<'_> {
             .unwrap_or(NO_SNAPSHOT)
     }
 
-    /// Appends a session's pages; restarts the log where nobody reads it. Whether the session can continue at once.
+    /// Appends a session's pages; restarts the log if no session reads it. Whether the session can continue
+    /// at once.
     pub(crate) fn append_frames(&mut self, index: u32, count: u32) -> bool {
         let unread = self.oldest_snapshot(index) == NO_SNAPSHOT;
         let snapshot = self.sessions[index as usize].snapshot;

@@ -1,6 +1,6 @@
-//! Open loop: transactions arrive at random, whether the ones before are done or not.
+//! Open loop: transactions arrive at random, whether earlier ones are done or not.
 //!
-//! The sessions of the recording serve them, each one at a time; what finds no idle session waits for one.
+//! The sessions of the recording serve them, one at a time each; a transaction waits if no session is idle.
 
 use std::collections::VecDeque;
 
@@ -11,17 +11,17 @@ use tierwise_work::TimeCategory;
 use crate::kernel::events::Event;
 use crate::kernel::simulation::Simulation;
 
-/// Keeps arrivals apart from what else a seed draws.
+/// Separates the random numbers of arrivals from a seed's other ones.
 const STREAM: u64 = 0xa881_7a15;
 
-/// Arrivals of a Poisson process, and who can serve them.
+/// Arrivals of a Poisson process, and the idle sessions.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     random: SplitMix,
     mean_gap_ns: f64,
-    /// When each of those arrived that wait for a session.
+    /// Arrival times of the transactions that wait for a session.
     backlog: VecDeque<Nanos>,
-    /// Idle sessions, the one that has been idle for longest first.
+    /// Idle sessions, the longest idle first.
     idle: VecDeque<u32>,
 }
 
@@ -41,7 +41,7 @@ impl Arrivals {
         (-(1.0 - uniform).ln() * self.mean_gap_ns) as Nanos
     }
 
-    /// How many wait for a session.
+    /// Number of transactions that wait for a session.
     pub(crate) fn waiting(&self) -> u64 {
         self.backlog.len() as u64
     }
@@ -72,7 +72,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A session has ended a transaction; whether another one waits for it.
+    /// A session has ended a transaction; returns whether another one waits for it.
     pub(crate) fn await_arrival(&mut self, index: u32) -> bool {
         let Some(arrivals) = &mut self.arrivals else {
             return true;

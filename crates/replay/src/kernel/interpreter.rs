@@ -43,7 +43,7 @@ impl Simulation<'_> {
                 }
                 false
             }
-            // Only a client that has just run on a core runs on: `client_done` takes this operation.
+            // Only a client that has just run on a core continues to run: `client_done` takes this operation.
             Operation::ClientRunOn { .. } => true,
             Operation::Delay { time_ns, timer } => self.away(index, time_ns, timer),
             Operation::Reuse(reuse) => {

@@ -9,7 +9,7 @@ use crate::api::outcome::Latency;
 /// Warm-up of a run that ends after a number of transactions: one in this many of them.
 const WARM_UP_DIVISOR: u64 = 5;
 
-/// What follows from the number of transactions.
+/// The consequence of the number of transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Milestone {
     /// The warm-up ends.
@@ -18,7 +18,7 @@ pub(crate) enum Milestone {
     Enough,
 }
 
-/// Measured from [`Metrics::start`] on; what came before is discarded.
+/// Measured from [`Metrics::start`] on; earlier values are discarded.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     counted_from: Option<Nanos>,
@@ -73,7 +73,7 @@ impl Metrics {
         self.all_transactions
     }
 
-    /// Counts a client's transaction; what follows from their number.
+    /// Counts a client's transaction; returns the consequence of the new number.
     pub(crate) fn count_transaction(&mut self) -> Option<Milestone> {
         self.all_transactions += 1;
         let (reached, milestone) = if self.is_counting() {
@@ -85,7 +85,7 @@ impl Metrics {
         reached.then_some(milestone)
     }
 
-    /// Adds a session's time from `since` until `now`; `since` may lie in the future, then it adds none.
+    /// Adds a session's time from `since` until `now`; adds none if `since` lies in the future.
     pub(crate) fn add_time(&mut self, part: TimeCategory, since: Nanos, now: Nanos) {
         if let Some(from) = self.counted_from {
             self.spent_ns[part as usize] += now.saturating_sub(since.max(from));

@@ -1,5 +1,5 @@
-//! The event loop: virtual time, the sessions' operations, metrics. It routes to the other rooms and models no
-//! device, core, cache or lock itself.
+//! The event loop: virtual time, the sessions' operations, metrics. It routes events to the other modules and
+//! models no device, core, cache or lock itself.
 
 pub(crate) mod arrivals;
 pub(crate) mod events;

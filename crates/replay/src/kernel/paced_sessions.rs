@@ -1,4 +1,5 @@
-//! Background sessions: they start their turns at recorded times or after as many transactions.
+//! Background sessions: they start their turns at recorded times or after the recorded number of
+//! transactions.
 
 use tierwise_work::Pace;
 
@@ -29,7 +30,7 @@ impl Simulation<'_> {
         self.events.push(self.now.max(at), Event::Begin(index));
     }
 
-    /// Starts the turns that are due after so many transactions.
+    /// Starts the turns that are due after this number of transactions.
     pub(crate) fn begin_due_by_work(&mut self) {
         let mut at = 0;
         while let Some(&(due, session)) = self.due_by_work.get(at) {

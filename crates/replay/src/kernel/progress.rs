@@ -1,7 +1,7 @@
-//! Stops a run that makes no progress, and says what it hangs on.
+//! Stops a run that makes no progress, and names the cause.
 //!
-//! Rows that pass every check can still describe what no database does: turns that take no time, a wait for something
-//! that never comes.
+//! Rows that pass every check can still describe behaviour that no database has: turns that take no time, a
+//! wait for an event that never comes.
 
 use tierwise_device::Nanos;
 use tierwise_work::TimeCategory;
@@ -10,8 +10,8 @@ use crate::api::error::ReplayError;
 use crate::kernel::session::SessionState;
 use crate::program::prepared::Program;
 
-/// Longest virtual time without an action of a session or a completion, beyond the longest recorded absence: even the
-/// slowest device answers within an hour.
+/// Longest virtual time without an action of a session or a completion, in addition to the longest recorded
+/// absence: even the slowest device answers within an hour.
 const STALL_NS: Nanos = 3_600_000_000_000;
 /// Most events and completions in a second of virtual time for each core at the recorded speed: 100 ns each. A
 /// context switch takes several times as long.
@@ -86,7 +86,7 @@ impl Progress {
     }
 }
 
-/// What the stopped run hangs on.
+/// The cause of the missing progress.
 fn describe(halt: Halt, now: Nanos, sessions: &[SessionState]) -> String {
     let after_s = now as f64 / 1e9;
     if halt == Halt::TooManyEvents {

@@ -36,7 +36,7 @@ use crate::scheduler::cores::Cores;
 
 /// Warm-up, as a share of the measured span.
 const WARM_UP: f64 = 0.2;
-/// Least number of observed times that may stand for a device.
+/// Least number of observed times to model a device by them.
 const MIN_OBSERVED_TIMES: usize = 30;
 /// Background load of a core below the least share is left out; above the most it is capped.
 const MIN_SHARE: f64 = 0.002;
@@ -85,7 +85,7 @@ fn worn(profile: &Profile, seed: u64) -> Box<dyn Device> {
     device
 }
 
-/// Whether enough times of a device were observed to stand for it.
+/// Whether enough times of a device were observed to model it by them.
 fn is_known(device: &tierwise_work::RecordedDevice) -> bool {
     device.reads.len() + device.writes.len() >= MIN_OBSERVED_TIMES
 }
@@ -150,7 +150,8 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
     }
 }
 
-/// Most bytes that may be dirty at once: what was observed. If that filled a control group, more memory adds as much.
+/// Most bytes that may be dirty at once: the observed maximum. If that filled a control group, more memory
+/// adds as much.
 fn most_dirty_bytes(work: &Work, memory_bytes: u64) -> u64 {
     if work.most_dirty_bytes <= limit_bytes(work.memory_bytes) {
         return work.most_dirty_bytes;
@@ -186,8 +187,8 @@ fn sessions(program: &Program, clients: Option<u32>) -> Vec<SessionState> {
     sessions
 }
 
-/// Starts the background load: one session on each core that uses its share of what other programs used in the
-/// recording.
+/// Starts the background load: one session on each core, with its share of the processor time of other
+/// programs in the recording.
 fn start_background_load(simulation: &mut Simulation<'_>, scenario: &Scenario) {
     let work = &simulation.program.work;
     let share = scenario

@@ -14,7 +14,7 @@ pub(crate) const CLIENT: usize = 1;
 /// No snapshot: the session reads nothing from the write-ahead log.
 pub(crate) const NO_SNAPSHOT: u64 = u64::MAX;
 
-/// What a session does when its wait is over.
+/// A session's action when its wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
     /// Executes its next operation.
@@ -37,7 +37,7 @@ pub(crate) enum Resume {
     JournalThreadDone(u32),
     /// Its client's thread has sent its request.
     ClientDone,
-    /// As the client thread with this index, or [`NONE`]: has run on after a request.
+    /// As the client thread with this index, or [`NONE`]: has continued to run after a request.
     ClientRanOn(u32),
 }
 
@@ -84,13 +84,13 @@ pub(crate) struct SessionState {
     pub(crate) head_start_ns: u32,
     /// Whether a completion or a timer wakes its thread next.
     pub(crate) woken_by_kernel: bool,
-    /// Whether the cost of cold caches is yet to be added.
+    /// Whether the cost of cold caches has yet to be added.
     pub(crate) warmup_pending: bool,
     pub(crate) activity: TimeCategory,
     pub(crate) activity_since: Nanos,
     /// End of the log after its last append.
     pub(crate) appended: u64,
-    /// How far its flush of the log reaches.
+    /// Log position up to which its flush reaches.
     pub(crate) flush_end: u64,
     /// Keys of hot locks that it holds.
     pub(crate) held_keys: Vec<u32>,
@@ -110,14 +110,14 @@ pub(crate) struct SessionState {
     pub(crate) read_until: Option<(Role, u64)>,
     /// The key that it tries to get, or [`NONE`].
     pub(crate) awaited_key: u32,
-    /// How often it has started its program again.
+    /// Number of restarts of its program.
     pub(crate) cycle: u32,
     pub(crate) cycle_began: Nanos,
     /// Of a paced session: the number of turns scheduled.
     pub(crate) turn: u32,
     /// Failed attempts to get the key.
     pub(crate) lock_attempts: u32,
-    /// How far its transaction reads the write-ahead log, or [`NO_SNAPSHOT`].
+    /// Position up to which its transaction reads the write-ahead log, or [`NO_SNAPSHOT`].
     pub(crate) snapshot: u64,
     /// Whether it is a client session, which metrics measure.
     pub(crate) counts: bool,

@@ -1,4 +1,4 @@
-//! The event loop: it owns virtual time and passes each event to its room.
+//! The event loop: it owns virtual time and passes each event to its module.
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
@@ -37,7 +37,8 @@ pub(crate) struct Simulation<'a> {
     pub(crate) storage: Storage,
     pub(crate) jobs: Jobs,
     pub(crate) sessions: Vec<SessionState>,
-    /// Idle I/O threads of the kernel, as indexes of `sessions`; they also stand for client threads that run on.
+    /// Idle I/O threads of the kernel, as indexes of `sessions`; they also stand for client threads that
+    /// continue to run.
     pub(crate) idle_io_threads: Vec<u32>,
     /// When each role's journal thread last ran.
     pub(crate) journal_ran_at: [Nanos; Role::ALL.len()],
@@ -163,12 +164,12 @@ impl Simulation<'_> {
         &mut self.sessions[session as usize]
     }
 
-    /// Sets what a session spends its time on from now on.
+    /// Sets the time category of a session from now on.
     pub(crate) fn set_activity(&mut self, session: u32, activity: TimeCategory) {
         self.set_activity_from(session, activity, self.now);
     }
 
-    /// Sets what a session spends its time on from then on.
+    /// Sets the time category of a session from then on.
     pub(crate) fn set_activity_from(&mut self, session: u32, activity: TimeCategory, from: Nanos) {
         let state = &mut self.sessions[session as usize];
         let activity = if state.replied {

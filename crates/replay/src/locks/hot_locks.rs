@@ -14,17 +14,17 @@ struct Key {
     waiting: VecDeque<u32>,
 }
 
-/// What came of asking for a key.
+/// Result of a request for a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LockOutcome {
-    /// It is held now, and was not before.
+    /// The session holds it now, and did not before.
     Taken,
-    /// It was held before, or waiting for it would never end: an engine ends one of such transactions; here it
-    /// goes on without the key.
+    /// The session held it before, or waiting for it would deadlock: an engine aborts one of such
+    /// transactions; here the session continues without the key.
     Skipped,
-    /// Its holder must let go first.
+    /// The session waits until the holder releases it.
     Queued,
-    /// It is held; to be asked for again after a while.
+    /// Another session holds it; the session retries later.
     Busy,
 }
 
@@ -67,7 +67,7 @@ impl<'a> HotLocks<'a> {
         self.ranges[usize::from(lock)]
     }
 
-    /// What is known of a lock.
+    /// Description of a lock.
     pub(crate) fn rules(&self, lock: u16) -> &'a HotLock {
         &self.locks[usize::from(lock)]
     }
@@ -77,7 +77,7 @@ impl<'a> HotLocks<'a> {
         self.keys[key as usize].over_commit
     }
 
-    /// Asks for a key of a lock.
+    /// Requests a key of a lock.
     pub(crate) fn request(&mut self, session: u32, lock: u16, key: u32) -> LockOutcome {
         match self.keys[key as usize].holder {
             NOBODY => {
@@ -94,7 +94,7 @@ impl<'a> HotLocks<'a> {
         }
     }
 
-    /// Whether what `from` waits for is, over any number of others, held by `session`.
+    /// Whether `from` waits, directly or through other sessions, for a key held by `session`.
     fn waits_on(&self, from: u32, session: u32) -> bool {
         let mut at = from;
         for _ in 0..self.waits_for.len() {
@@ -109,7 +109,7 @@ impl<'a> HotLocks<'a> {
         true
     }
 
-    /// Lets go of a key; the session that holds it next, if any waited.
+    /// Releases a key; returns the session that holds it next, if any waited.
     pub(crate) fn release(&mut self, key: u32) -> Option<u32> {
         let key = &mut self.keys[key as usize];
         let next = key.waiting.pop_front();

@@ -1,5 +1,5 @@
-//! Waits of one session for another that no rule explains. A wait ends when the signal was given more often than the
-//! waiting session has completed rounds of its program.
+//! Waits of one session for another that no rule explains. A wait ends when the signal was given more often
+//! than the waiting session has completed rounds of its program.
 
 use tierwise_device::Nanos;
 
@@ -15,11 +15,11 @@ const FOR_EVER: u32 = u32::MAX / 2;
 struct Waiting {
     signal: usize,
     session: u32,
-    /// Whether it has waited for long.
+    /// Whether its wait began before the previous check.
     long: bool,
 }
 
-/// Signals and who waits for them. Each copy of the recorded sessions has signals of its own.
+/// Signals and their waiting sessions. Each copy of the recorded sessions has signals of its own.
 #[derive(Debug)]
 pub(crate) struct ThreadDependencies {
     /// Signals of one copy of the sessions.
@@ -31,7 +31,7 @@ pub(crate) struct ThreadDependencies {
 }
 
 impl ThreadDependencies {
-    /// Signals for so many copies of a program's sessions.
+    /// Signals for this many copies of a program's sessions.
     pub(crate) fn new(program: &Program, sets: u32) -> Self {
         let in_a_set = program.signallers.len();
         Self {
@@ -47,7 +47,7 @@ impl ThreadDependencies {
         self.given_up
     }
 
-    /// Gives the signals of sessions that do not run in advance.
+    /// Gives in advance the signals of sessions that do not run.
     pub(crate) fn pre_signal_missing(&mut self, program: &Program, sessions: &[SessionState]) {
         for (at, given) in self.given.iter_mut().enumerate() {
             let (set, signaller) = (at / self.in_a_set, program.signallers[at % self.in_a_set]);
@@ -85,7 +85,7 @@ impl ThreadDependencies {
         }
     }
 
-    /// Whether a signal was given to a session; else the session is put among those waiting.
+    /// Whether a signal was given to a session; if not, the session is added to the waiting ones.
     pub(crate) fn is_given(
         &mut self,
         (index, number): (u32, u32),

@@ -24,7 +24,7 @@ pub(crate) struct CacheHits {
     unknown: bool,
     /// Whether it holds all files, so that nothing is read twice.
     holds_all: bool,
-    /// MissAssumption although it holds all files.
+    /// Misses although it holds all files.
     pub(crate) misses: u64,
 }
 

@@ -1,12 +1,13 @@
 //! Dirty pages: written into the page cache, not yet on their device.
 //!
-//! Source: Linux's write-back (Documentation/admin-guide/sysctl/vm.rst). The flusher wakes every 5 s and writes files
-//! that have been dirty for 30 s; above 10 % of memory it writes at once. Writers are blocked so that dirty pages,
-//! with those under way, stay below 20 % (mm/page-writeback.c: about midway between the limit and the mean of both).
-//! In a control group of version 1 those shares are of the machine, not of the group: pages stay dirty until they are
-//! the oldest in the group's memory, then the flusher writes all (mm/vmscan.c), and a writer waits where all pages
-//! are dirty. The recording tells which holds: where more was dirty than the shares allow, the most that was dirty is
-//! what the memory holds. Files are written in order of their pages. Not modelled: limits by device.
+//! Source: Linux's write-back (Documentation/admin-guide/sysctl/vm.rst). The flusher wakes every 5 s and
+//! writes files that have been dirty for 30 s; above 10 % of memory it writes at once. Writers are blocked so
+//! that dirty pages, with those under way, stay below 20 % (mm/page-writeback.c: about midway between the
+//! limit and the mean of both). In a control group of version 1 those shares are of the machine, not of the
+//! group: pages stay dirty until they are the oldest in the group's memory, then the flusher writes all
+//! (mm/vmscan.c), and a writer waits where all pages are dirty. The recording shows which rule applies: if
+//! more was dirty than the shares allow, the observed maximum is the memory's capacity. Files are written in
+//! order of their pages. Not modelled: limits by device.
 
 use tierwise_device::Nanos;
 use tierwise_recording::Role;
@@ -46,14 +47,14 @@ pub(crate) struct DirtyPages {
     under_way: u64,
     /// Pages inserted into the cache so far.
     inserted: u64,
-    /// Size of the cache in pages, where that limits dirty pages.
+    /// Size of the cache in pages, where it limits dirty pages.
     capacity: Option<u64>,
     background: u64,
     limit: u64,
 }
 
 impl DirtyPages {
-    /// `most_dirty_bytes`: most that was observed to be dirty; `sectors`: size of each role.
+    /// `most_dirty_bytes`: observed maximum of dirty bytes; `sectors`: size of each role.
     pub(crate) fn new(
         memory_bytes: u64,
         most_dirty_bytes: u64,
@@ -143,7 +144,7 @@ impl DirtyPages {
         Some(run)
     }
 
-    /// Whether more is dirty than the background limit.
+    /// Whether dirty pages exceed the background limit.
     pub(crate) fn over_background_limit(&self) -> bool {
         let Some(capacity) = self.capacity else {
             return self.count > self.background;
@@ -179,7 +180,7 @@ fn pages(sectors: u32) -> u64 {
 }
 
 impl RoleDirtyPages {
-    /// Marks the pages of a range dirty or clean; how many changed.
+    /// Marks the pages of a range dirty or clean; returns the number changed.
     fn change(&mut self, sector: u64, sectors: u32, set: bool) -> u64 {
         let first = sector / PAGE_SECTORS;
         let last = (sector + u64::from(sectors.max(1)) - 1) / PAGE_SECTORS;

@@ -114,9 +114,9 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// Whether a recorded miss is a hit now. Where memory holds all files, pages are read the first time, or after
-    /// something outside this work evicted them. That goes with time, not with work: sessions that have started again
-    /// read no more of them in a time than was recorded.
+    /// Whether a recorded miss is a hit now. Where memory holds all files, pages are read the first time, or
+    /// after a process outside this work evicted them. Evictions follow time, not work: restarted sessions
+    /// read these pages at no more than the recorded rate.
     fn is_in_memory(&mut self, index: u32, role: Role) -> bool {
         let mut through_cache = self.program.work.read_ahead.iter();
         let off = self.program.is_off(Mechanism::WarmReads);

@@ -1,4 +1,4 @@
-//! The kernel's flusher: its writes under way and who waits for them. It sends nothing itself.
+//! The kernel's flusher: its writes under way and the sessions that wait for them. It sends nothing itself.
 
 use std::collections::VecDeque;
 

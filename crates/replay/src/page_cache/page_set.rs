@@ -1,4 +1,4 @@
-//! A sparse set of pages of a large space; memory is used only where pages are.
+//! A sparse set of pages of a large space; only chunks with pages use memory.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,8 @@ impl PageSet {
         }
     }
 
-    /// Takes so many pages in, or out; how many changed. What reaches beyond the space begins it anew.
+    /// Adds or removes this many pages; returns the number changed. The first page is taken modulo the space;
+    /// pages beyond its end are ignored.
     pub(crate) fn change(&mut self, first: u64, pages: u64, set: bool) -> u64 {
         let first = first % self.space;
         let end = first.saturating_add(pages).min(self.space);
@@ -67,7 +68,7 @@ impl PageSet {
         changed
     }
 
-    /// The first run of pages at or after a page, `longest` at most: its first and its length.
+    /// The first run of pages at or after a page, `longest` at most: its first page and its length.
     pub(crate) fn run(&self, from: u64, longest: u64) -> Option<(u64, u64)> {
         let found = self.chunks.range(from / CHUNK..).find_map(|(key, chunk)| {
             let at = chunk.first_at(from.saturating_sub(key * CHUNK))?;
@@ -110,7 +111,7 @@ impl Chunk {
         u64::from(changed)
     }
 
-    /// The first page in it at or after one.
+    /// The first page of the set at or after a page.
     fn first_at(&self, from: u64) -> Option<u64> {
         let mut word = (from / BITS) as usize;
         let mut bits = self.words.get(word)? & (u64::MAX << (from % BITS));

@@ -1,5 +1,5 @@
-//! Read-ahead where it differs from the recording: on a device with another read-ahead size, and where a smaller
-//! memory evicted what was found.
+//! Read-ahead that differs from the recording: on a device with another read-ahead size, and where a smaller
+//! memory evicted pages that were found.
 //!
 //! Source: Linux mm/readahead.c. A window is sent when its stream begins, the next when a reader comes to the last
 //! one sent: four times as long, then twice, up to the device's limit. A reader waits for the request that brings its
@@ -32,7 +32,7 @@ impl Simulation<'_> {
         self.send_windows(role, (sector, asked_end), stream_end, Covered::Unread);
     }
 
-    /// A reader comes to pages that one recorded request brought and that were not all sent here.
+    /// A reader reaches pages of a recorded request that were not all sent here.
     pub(crate) fn continue_stream(&mut self, role: Role, sector: u64, sectors: u32) {
         let range = (sector, sector + u64::from(sectors));
         if let Some((part, stream_end)) = self.read_ahead.take_unsent(role, range) {
@@ -40,8 +40,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// A session reads pages that were evicted; whether it can continue at once. A session that reads on where it was
-    /// gets read-ahead.
+    /// A session reads evicted pages; whether it can continue at once. A sequential read gets read-ahead.
     pub(crate) fn read_evicted(
         &mut self,
         index: u32,
@@ -60,7 +59,7 @@ impl Simulation<'_> {
         self.await_read_ahead(index, role, sector, sectors)
     }
 
-    /// Whether pages are there; else the session waits for those under way.
+    /// Whether pages are in the cache; else the session waits for those under way.
     pub(crate) fn await_read_ahead(
         &mut self,
         index: u32,
@@ -76,7 +75,7 @@ impl Simulation<'_> {
         self.block(index)
     }
 
-    /// Sends the windows that the kernel would at this read of a stream.
+    /// Sends the windows that the kernel would send at this read of a stream.
     fn send_windows(&mut self, role: Role, range: Range, stream_end: u64, covered: Covered) {
         let limit = self.storage.layout().read_ahead(role);
         let windows = self
@@ -87,7 +86,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Sends a window in requests of its own.
+    /// Sends a window as separate requests.
     fn send_window(&mut self, role: Role, (first, until): Range, limit: u64) {
         let mut from = first;
         while from < until {

@@ -1,4 +1,5 @@
-//! Read-ahead windows: what of each stream was sent, is under way, or is left to send. It sends nothing itself.
+//! Read-ahead windows: the parts of each stream that were sent, are under way, or remain. It sends nothing
+//! itself.
 
 use tierwise_recording::Role;
 
@@ -8,7 +9,7 @@ const MAX_WINDOWS: usize = 256;
 /// First sector and end of a range.
 pub(crate) type Range = (u64, u64);
 
-/// A window: what was sent of a stream at a time.
+/// A window: the part of a stream sent at one time.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     role: Role,
@@ -16,7 +17,7 @@ struct Window {
     /// First sector that no recorded read has reached.
     unread: u64,
     end: u64,
-    /// Nominal size, from which the next one's follows.
+    /// Nominal size, which determines the next window's.
     sectors: u64,
     /// Whether the next one was sent.
     followed: bool,
@@ -41,12 +42,12 @@ struct Unsent {
     stream_end: u64,
 }
 
-/// From where on a window covers a read.
+/// Start of the part of a window that covers a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Covered {
     /// From the first sector that no recorded read has reached.
     Unread,
-    /// All of it.
+    /// The whole window.
     Whole,
 }
 
@@ -72,7 +73,7 @@ impl ReadAhead {
         });
     }
 
-    /// A reader reaches a range: what of it to send now, and where its stream ends.
+    /// A reader reaches a range: returns the part to send now, and the end of its stream.
     pub(crate) fn take_unsent(&mut self, role: Role, (sector, end): Range) -> Option<(Range, u64)> {
         let ours = |one: &Unsent| one.role == role && one.from < end && sector < one.end;
         let at = self.unsent.iter().rposition(ours)?;
@@ -174,7 +175,7 @@ impl ReadAhead {
     }
 }
 
-/// Size of the window after one of so many sectors (`get_next_ra_size`).
+/// Size of the window after one of this many sectors (`get_next_ra_size`).
 fn next_size(sectors: u64, limit: u64) -> u64 {
     let next = if sectors < limit / 16 {
         4 * sectors

@@ -1,4 +1,4 @@
-//! Write-back: when the kernel writes dirty pages, and who waits.
+//! Write-back: when the kernel writes dirty pages, and which sessions wait.
 //!
 //! Source: Linux. The flusher wakes every 5 s (`dirty_writeback_centisecs`) or is woken; `sync_file_range` starts the
 //! same writes at once; a sync waits for writes of its files under way (`filemap_write_and_wait_range`). The number
@@ -26,7 +26,7 @@ impl Simulation<'_> {
         self.start_write_back();
     }
 
-    /// Starts write-back of what is too old or too much.
+    /// Starts write-back of pages that are too old or too many.
     pub(crate) fn start_write_back(&mut self) {
         self.dirty_pages.begin_write_back(self.now);
         for role in Role::ALL {
@@ -41,7 +41,7 @@ impl Simulation<'_> {
         }
     }
 
-    /// Whether one more write may be under way; one always may. `gently`: for the flusher.
+    /// Whether one more write may be under way; the first always may. `gently`: for the flusher.
     fn may_write_back(&mut self, role: Role, gently: bool) -> bool {
         let under_way = self.flusher.under_way(role);
         let (now, throttle) = (self.now, self.storage.throttle(role));

@@ -45,7 +45,7 @@ pub(crate) enum Operation {
         head_start_ns: u32,
         client: bool,
     },
-    /// The client's thread runs on for `base_ns`, with warm caches, while the session works.
+    /// The client's thread continues to run for `base_ns`, with warm caches, while the session works.
     ClientRunOn { base_ns: u32 },
     /// Waits for a time; `timer`: on the engine's own timer, else for the client.
     Delay { time_ns: u64, timer: bool },
@@ -70,9 +70,9 @@ pub(crate) enum Operation {
     Checkpoint(CheckpointPhase),
     /// Commits: makes the log durable.
     Commit,
-    /// Waits until more of the log is durable than when this was last passed.
+    /// Waits until more of the log is durable than at the previous such operation.
     AwaitLog,
-    /// The log's replica is durable as far as it was sent.
+    /// The log's replica is durable up to the sent position.
     Acknowledge,
     /// Takes a key of a hot lock.
     Lock { lock: u16 },
@@ -84,7 +84,7 @@ pub(crate) enum Operation {
     Await { number: u32 },
     /// Waits for all asynchronous requests.
     Drain,
-    /// Replies to the client; what follows is client time. `ends`: a transaction.
+    /// Replies to the client; client time follows. `ends`: a transaction.
     Reply { ends: bool },
     /// Background load uses one slice of a core.
     BackgroundRun,

@@ -1,4 +1,4 @@
-//! A recording's work, compiled: operations of each session, devices, and figures that no scenario changes.
+//! A recording's work, compiled: operations of each session, devices, and values that no scenario changes.
 
 use tierwise_device::{Library, Profile};
 use tierwise_recording::ThreadClass;
@@ -13,7 +13,7 @@ use crate::program::session_program::{SessionProgram, compile};
 pub struct Program {
     pub(crate) work: Work,
     pub(crate) sessions: Vec<SessionProgram>,
-    /// Index in `sessions` of the background load: what other programs of the machine ran.
+    /// Index in `sessions` of the background load: other programs of the machine.
     pub(crate) background_load: u32,
     /// Client sessions in `sessions`, and their transactions.
     pub(crate) clients: usize,
@@ -23,16 +23,16 @@ pub struct Program {
     pub(crate) devices: Vec<RecordedDevice>,
     /// Their profiles, of those that were emulated.
     pub(crate) profiles: Vec<Option<Profile>>,
-    /// What stands for a device of which nothing is known.
+    /// Substitute for an unknown device.
     pub(crate) unknown_device_times: RecordedDevice,
     /// The session that gives each signal.
     pub(crate) signallers: Vec<Option<u32>>,
-    /// The longest time that any session is away.
+    /// The longest absence of any session.
     pub(crate) longest_away_ns: u64,
 }
 
 impl Program {
-    /// Makes work ready; `library` has the texts of profiles that those of recorded devices refer to.
+    /// Compiles work; `library` has the texts of profiles that those of recorded devices refer to.
     ///
     /// # Errors
     /// Work without a client's session, or with an index that is out of range.
@@ -79,12 +79,12 @@ impl Program {
         })
     }
 
-    /// Whether a mechanism is switched off.
+    /// Whether a mechanism is disabled.
     pub(crate) fn is_off(&self, mechanism: Mechanism) -> bool {
         self.work.disabled.has(mechanism)
     }
 
-    /// Reads of clients' sessions that the page cache did not answer, in a nanosecond of the recording.
+    /// Client sessions' reads that the page cache did not answer, per nanosecond of the recording.
     pub(crate) fn reads_per_ns(&self) -> f64 {
         self.reads as f64 / self.work.observed.span_ns.max(1) as f64
     }
@@ -117,23 +117,23 @@ impl Program {
         !session.turns.is_empty() && is_client(session, self.work.sessions.iter().any(is_session))
     }
 
-    /// Transactions as their clients counted them, of so many that the work shows.
+    /// Transactions as the clients counted them, for this many that the work shows.
     pub(crate) fn counted(&self, shown: u64) -> u64 {
         (shown as f64 * self.counted_each()).round() as u64
     }
 
-    /// The same of one.
+    /// The same for one.
     pub(crate) fn counted_each(&self) -> f64 {
         self.work.observed.counted_per_shown.unwrap_or(1.0)
     }
 
-    /// The time after which recorded work begins anew.
+    /// The time after which recorded work repeats.
     pub(crate) fn period_ns(&self) -> u64 {
         let last = self.last_start(Pace::Time) + 1;
         self.work.observed.span_ns.max(last)
     }
 
-    /// The transactions after which it does.
+    /// The number of transactions after which it repeats.
     pub(crate) fn period_transactions(&self) -> u64 {
         let last = self.last_start(Pace::Work) + 1;
         (self.transactions() as u64).max(last)
@@ -175,7 +175,7 @@ fn devices(
     Ok((devices, profiles))
 }
 
-/// Whether a session is a client's; without `any` thread that serves one, every loop is taken for it.
+/// Whether a session is a client's; every loop counts as one unless `any` thread serves a client.
 fn is_client(session: &Session, any: bool) -> bool {
     session.pace == Pace::Loop && (is_session(session) || !any)
 }
@@ -195,7 +195,7 @@ fn reads(op: &Operation) -> bool {
     matches!(access, FileAccess::Read | FileAccess::AsyncRead)
 }
 
-/// How many of the clients' operations are such.
+/// Number of the clients' operations that match.
 fn count(sessions: &[SessionProgram], is_such: fn(&Operation) -> bool) -> usize {
     let clients = sessions.iter().filter(|session| session.client);
     let ops = clients.flat_map(|session| &session.ops);
@@ -217,7 +217,7 @@ fn signallers(sessions: &[SessionProgram]) -> Vec<Option<u32>> {
     found
 }
 
-/// The longest time that a session is away.
+/// The longest absence of a session.
 fn longest_away_ns<'a>(ops: impl Iterator<Item = &'a Operation>) -> u64 {
     let away = ops.filter_map(|op| match op {
         Operation::Delay { time_ns, .. } => Some(*time_ns),
@@ -226,7 +226,7 @@ fn longest_away_ns<'a>(ops: impl Iterator<Item = &'a Operation>) -> u64 {
     away.max().unwrap_or(0)
 }
 
-/// Whether the rules of work point to what is there.
+/// Whether the script indexes in the rules of work are valid.
 fn are_sound(work: &Work) -> bool {
     let scripts = work.scripts.len() as u64;
     work.checkpoints.as_ref().is_none_or(|rules| {

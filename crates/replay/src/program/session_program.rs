@@ -1,11 +1,11 @@
-//! Sessions made ready to be run: operations in one flat list.
+//! Compiled sessions: operations in one flat list.
 
 use tierwise_work::{Pace, Session, Step, Turn, Work};
 
 use crate::api::error::ReplayError;
 use crate::program::operation::{CheckpointPhase, Operation, broken, compile_step};
 
-/// A session made ready.
+/// A compiled session.
 #[derive(Debug)]
 pub(crate) struct SessionProgram {
     pub(crate) ops: Vec<Operation>,
@@ -27,7 +27,7 @@ pub(crate) struct SessionProgram {
 }
 
 impl SessionProgram {
-    /// What other programs do.
+    /// Work of other programs.
     pub(crate) fn background_load() -> Self {
         Self {
             ops: vec![Operation::BackgroundRun, Operation::BackgroundRest],
@@ -43,7 +43,7 @@ impl SessionProgram {
     }
 }
 
-/// Makes a session ready.
+/// Compiles a session.
 ///
 /// # Errors
 /// Turns without their steps or starts, steps whose index is out of range.

@@ -1,4 +1,4 @@
-//! Client threads at work: which session a thread serves and which ones wait for it.
+//! Client threads at work: the session a thread serves, and the sessions that wait for it.
 
 use tierwise_device::Nanos;
 use tierwise_work::TimeCategory;
@@ -24,8 +24,8 @@ impl Simulation<'_> {
         self.leave_core(index);
     }
 
-    /// A client's thread has sent a session's request. It keeps its core while the session works: first it runs on after
-    /// the request, then it serves the next session.
+    /// A client's thread has sent a session's request. It keeps its core while the session works: first it
+    /// continues to run after the request, then it serves the next session.
     pub(crate) fn client_done(&mut self, index: u32) {
         let run_on_ns = self.take_run_on_ns(index);
         let client = self.session(index).client;
@@ -56,7 +56,7 @@ impl Simulation<'_> {
         self.leave_core(run_on);
     }
 
-    /// Time that a session's client runs on after the request just sent; moves past that operation.
+    /// Time that a session's client continues to run after the request just sent; moves past that operation.
     fn take_run_on_ns(&mut self, index: u32) -> Nanos {
         let session = &mut self.sessions[index as usize];
         let ops = &self.program.sessions[session.program_index as usize].ops;
@@ -72,8 +72,8 @@ impl Simulation<'_> {
         self.clients.get(client as usize)?.waiting.front().copied()
     }
 
-    /// A client's thread has run on after a request, carried by the session `run_on`; it serves the next session on the
-    /// same core.
+    /// A client's thread has finished running after a request, carried by the session `run_on`; it serves the
+    /// next session on the same core.
     pub(crate) fn end_run_on(&mut self, run_on: u32, client: u32) {
         let core = std::mem::replace(&mut self.session(run_on).core, NONE);
         self.session(run_on).thread = SERVER;

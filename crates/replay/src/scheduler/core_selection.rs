@@ -1,10 +1,10 @@
 //! Core selection: where a woken thread runs.
 //!
-//! Source: the recording (`WakeupRules`, `Session::cores`). A thread wakes on the core where it ran last, since kernels
-//! keep a thread near its caches; at first that is its core in one burst of the recording. Whether it moves when that
-//! core is busy, and whether an idle core steals waiting threads, differs between kernels and machines; both are
-//! probabilities from the recording. Not modelled: periodic load balancing, hardware threads of one core, caches shared
-//! by cores.
+//! Source: the recording (`WakeupRules`, `Session::cores`). A thread wakes on the core where it ran last,
+//! since kernels keep a thread near its caches; at first that is its core in one burst of the recording.
+//! Whether it moves when that core is busy, and whether an idle core steals waiting threads, differs between
+//! kernels and machines; both are probabilities from the recording. Not modelled: periodic load balancing,
+//! hardware threads of one core, caches shared by cores.
 
 use tierwise_device::Nanos;
 use tierwise_work::Waker;
@@ -63,7 +63,7 @@ impl Simulation<'_> {
         self.cores.steal()
     }
 
-    /// Latency of a wake-up on a core that has idled for so long.
+    /// Latency of a wake-up on a core that has been idle for this time.
     pub(crate) fn wakeup_ns(&self, idle_ns: Nanos) -> Nanos {
         self.program.work.wakeups.start_latency_ns(idle_ns)
     }

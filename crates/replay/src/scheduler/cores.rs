@@ -1,4 +1,5 @@
-//! Cores, each with a run queue and time slices. `core_selection.rs` chooses the core, `run_queue.rs` who is next.
+//! Cores, each with a run queue and time slices. `core_selection.rs` chooses the core, `run_queue.rs` the
+//! next session.
 //!
 //! Source of the slice: Linux's EEVDF, `base_slice_ns` 0.75 ms × (1 + log2(cores)), at most 3 ms for 8 cores or more
 //! (kernel/sched/fair.c). Not modelled: nice values, simultaneous multithreading, clock frequencies.
@@ -31,9 +32,9 @@ struct Running {
 pub(crate) enum BurstEnd {
     /// The session has finished its work.
     Done(u32),
-    /// The slice is over and others wait.
+    /// The slice is over and other sessions wait.
     Preempted { session: u32, left_ns: Nanos },
-    /// The session continues until the core's next event: nobody waits.
+    /// The session continues until the core's next event: no session waits.
     Continues(Nanos),
     /// The event is stale: the burst was shortened before.
     Stale,
@@ -135,8 +136,8 @@ impl Cores {
         self.cores[core as usize].queue.push(session, lost);
     }
 
-    /// A waiting session preempts the running one at `at`, unless that leaves before; the time of the core's new
-    /// event.
+    /// A waiting session preempts the running one at `at`, unless the running one leaves before; returns the
+    /// time of the core's new event.
     pub(crate) fn preempt_at(&mut self, core: u32, session: u32, at: Nanos) -> Option<Nanos> {
         let core = &mut self.cores[core as usize];
         core.queue.set_preemptor(session);
@@ -193,7 +194,8 @@ impl Cores {
         self.cores[core as usize].slice_left_ns = self.slice_ns;
     }
 
-    /// Whether the running session must yield: a waiting session preempts it, or its slice is over and others wait.
+    /// Whether the running session must yield: a waiting session preempts it, or its slice is over and others
+    /// wait.
     pub(crate) fn must_yield(&self, core: u32) -> bool {
         let core = &self.cores[core as usize];
         core.queue.has_preemptor() || (core.slice_left_ns == 0 && core.queue.len() > 0)

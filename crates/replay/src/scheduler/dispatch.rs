@@ -101,7 +101,8 @@ impl Simulation<'_> {
         self.events.push(ends, Event::Core(core));
     }
 
-    /// Adds to the session's processor time what the core's cold caches cost, by how long no recorded thread ran there.
+    /// Adds the cost of the core's cold caches to the session's processor time, by how long no recorded
+    /// thread ran there.
     fn apply_cache_warmup(&mut self, index: u32, core: u32, wakes_ns: Nanos) {
         if !std::mem::replace(&mut self.session(index).warmup_pending, false) {
             return;

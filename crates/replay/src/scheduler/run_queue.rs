@@ -1,4 +1,4 @@
-//! A core's run queue: who waits and who is next.
+//! A core's run queue: the waiting sessions and the choice of the next one.
 //!
 //! Source: the recording (`PreemptionRules`). A woken thread preempts the running one with the recorded probability.
 //! Otherwise woken and preempted threads are next by their recorded weights.
@@ -21,7 +21,7 @@ struct Waiter {
 #[derive(Debug, Default)]
 pub(crate) struct RunQueue {
     waiting: Vec<Waiter>,
-    /// How many of them were preempted.
+    /// Number of preempted sessions.
     lost: usize,
     /// The session that preempts the running one.
     preemptor: Option<u32>,

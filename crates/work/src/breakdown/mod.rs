@@ -1,7 +1,7 @@
-//! Where the time went: of every class of threads, by what it ran on or waited for, and by role.
+//! Breakdown of time: for each class of threads, by CPU or wait category and by role.
 //!
-//! These are totals of waits. What a faster device would save is another question, since waits overlap and move:
-//! that is replay's to answer.
+//! These are totals of waits. They do not tell what a faster device would save, since waits overlap and move:
+//! replay predicts that.
 
 #[cfg(test)]
 mod tests;
@@ -21,17 +21,17 @@ use crate::{Disabled, TimeCategory};
 
 pub use traffic::{FileTraffic, Requests, RoleTraffic};
 
-/// Time of one class of threads that went to one thing.
+/// Time of one class of threads in one category.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slice {
-    /// To what.
+    /// The category.
     #[serde(rename = "part")]
     pub category: TimeCategory,
-    /// Of the file, where it was one and has one.
+    /// Role of the file, if the time has a file and the file has a role.
     pub role: Option<Role>,
-    /// How long, summed over threads.
+    /// Time, summed over threads.
     pub time_s: f64,
-    /// Of the class's time.
+    /// Share of the class's time.
     pub share: f64,
 }
 
@@ -40,15 +40,15 @@ pub struct Slice {
 pub struct ClassTime {
     /// The class.
     pub class: &'static str,
-    /// Threads of it that were seen.
+    /// Threads of the class that were seen.
     pub threads: u32,
-    /// Time that they lived in bursts, summed.
+    /// Lifetime of these threads within bursts, summed.
     pub lived_s: f64,
-    /// What it went to, in the order of [`TimeCategory`] and of roles.
+    /// Time by category and role, in the order of [`TimeCategory`] and of roles.
     pub slices: Vec<Slice>,
 }
 
-/// Where the time of a recording went.
+/// Breakdown of a recording's time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Breakdown {
     /// Time in bursts.
@@ -59,24 +59,24 @@ pub struct Breakdown {
     pub cores: u32,
     /// Share of all cores' time that recorded threads used.
     pub busy_share: f64,
-    /// Classes that any thread is of.
+    /// Classes that have a thread.
     pub classes: Vec<ClassTime>,
-    /// What each role asked of its devices.
+    /// I/O of each role.
     pub roles: Vec<RoleTraffic>,
-    /// The files with most time waited for, at most some dozens.
+    /// The files with the longest total wait, at most some dozens.
     pub files: Vec<FileTraffic>,
-    /// How far any thread's parts are from the time that it lived, at most, as a share of that time.
+    /// Largest difference between a thread's parts and its lifetime, as a share of that lifetime.
     pub sum_error: f64,
 }
 
-/// What one class's time went to, while it is added up.
+/// One class's time while it is summed.
 #[derive(Default)]
 struct Sum {
     lived_ns: u64,
     categories: BTreeMap<(TimeCategory, Option<Role>), u64>,
 }
 
-/// Says where the time went.
+/// Computes the breakdown.
 #[must_use]
 pub fn breakdown(recording: &Recording) -> Breakdown {
     let repaired = missing_switches::repaired(recording, Disabled::default());
@@ -108,8 +108,8 @@ pub fn breakdown(recording: &Recording) -> Breakdown {
     }
 }
 
-/// The class of each thread. Sessions that are no part of the load, because they do next to nothing while others work
-/// or serve a replica of the log, count as other threads: replay leaves them out.
+/// The class of each thread. Sessions outside the load count as other threads: those that do next to nothing
+/// while others work, or that serve a replica of the log. Replay leaves them out.
 fn classes(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<ThreadClass> {
     let sessions = raw_sessions(rows, flushes);
     let turns = sessions.iter().flat_map(|session| &session.turns);
@@ -123,7 +123,7 @@ fn classes(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<ThreadClass> {
         .collect()
 }
 
-/// Adds the time of one thread; gives how far its parts are from the time it lived.
+/// Adds the time of one thread; returns the difference between its parts and its lifetime.
 fn add_thread(
     rows: &Rows<'_>,
     flushes: &LogFlushes,
@@ -148,7 +148,7 @@ fn add_thread(
     share(lived_ns.abs_diff(added_ns), lived_ns)
 }
 
-/// From the first to the last that is known of a thread, in each burst.
+/// First and last known instant of a thread in each burst.
 fn lived_ns(recording: &Recording, states: &[State]) -> u64 {
     let bursts = recording.about.bursts.iter().map(|burst| {
         let first = states.partition_point(|state| state.start_ns < burst.start_ns);

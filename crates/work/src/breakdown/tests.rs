@@ -1,4 +1,4 @@
-//! A leader that flushes the log, two followers, one who waits for a lock, and a page fault.
+//! A leader that flushes the log, two followers, a thread that waits for a lock, and a page fault.
 
 use tierwise_recording::{
     Block, BlockOp, Burst, Call, CallKind, File, NONE, Recording, Role, State, StateKind, Thread,
@@ -75,8 +75,8 @@ impl Builder {
     }
 }
 
-/// Three sessions wait for the leader's flush of 100 to 500 µs: two are woken right after it, one for a lock
-/// that it holds for longer; another reads pages.
+/// Three sessions wait for the leader's flush of 100 to 500 µs: it wakes two of them right after it, and one
+/// later for a lock that it holds longer; another session reads pages.
 fn recorded() -> Recording {
     let mut made = Builder::default();
     made.recording.about.machine.cores = 2;
@@ -194,7 +194,7 @@ fn a_wait_for_asynchronous_calls_is_for_the_first_to_be_done() {
     made.file("/db/data", Role::Data);
     let session = made.thread(ThreadClass::Session);
     let wait = made.call(session, CallKind::Await, NONE, (90, 310));
-    // The woken thread itself tells that the read is done, after the waking at 300.
+    // The woken thread itself reports the completed read, after its wakeup at 300.
     for (kind, file, span) in [
         (CallKind::Write, LOG, (80, 900)),
         (CallKind::Read, DATA, (85, 304)),

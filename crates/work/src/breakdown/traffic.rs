@@ -1,37 +1,37 @@
-//! What files asked of devices.
+//! I/O by role and by file.
 
 use serde::Serialize;
 use tierwise_recording::{Block, BlockOp, CallKind, Recording, Role};
 
-/// Files that are listed at most.
+/// Largest number of files listed.
 const FILES: usize = 40;
 
-/// What one role asked of its devices.
+/// I/O of one role.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RoleTraffic {
     /// The role.
     pub role: Option<Role>,
-    /// Names of the devices that its files lie on.
+    /// Names of the devices that hold its files.
     pub devices: Vec<String>,
     /// Size of its files.
     pub size_bytes: u64,
-    /// Syncs that threads asked for.
+    /// Syncs that threads requested.
     pub syncs: u64,
     /// Requests to devices.
     #[serde(flatten)]
     pub requests: Requests,
-    /// Time in which at least one of them was under way.
+    /// Time in which at least one of them was outstanding.
     pub busy_s: f64,
-    /// Time that threads waited for the files in calls, summed.
+    /// Time that threads waited in calls for the files, summed.
     pub waited_s: f64,
 }
 
 /// Requests to devices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Requests {
-    /// That read.
+    /// Reads.
     pub reads: u64,
-    /// That wrote.
+    /// Writes.
     pub writes: u64,
     /// Flushes.
     pub flushes: u64,
@@ -59,12 +59,12 @@ impl Requests {
     }
 }
 
-/// What one file asked of its device.
+/// I/O of one file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileTraffic {
     /// Its path.
     pub path: String,
-    /// What it is for.
+    /// Its role.
     pub role: Option<Role>,
     /// Its size.
     pub size_bytes: u64,
@@ -75,7 +75,7 @@ pub struct FileTraffic {
     pub waited_s: f64,
 }
 
-/// Every role that a file or request is of, and at the end what is of none: journals of file systems.
+/// Every role of a file or request; last, requests without a role: journals of file systems.
 pub(super) fn by_role(recording: &Recording, waited_ns: &[u64]) -> Vec<RoleTraffic> {
     let all = Role::ALL.iter().copied().map(Some).chain([None]);
     let rows = all.map(|role| traffic_of(recording, waited_ns, role));
@@ -122,7 +122,7 @@ fn traffic_of(recording: &Recording, waited_ns: &[u64], role: Option<Role>) -> R
     row
 }
 
-/// Time that at least one of the spans covers; they are in order of their starts.
+/// Time covered by at least one of the spans, which are sorted by start.
 fn covered_ns(spans: &[(u64, u64)]) -> u64 {
     let mut covered = 0;
     let mut until = 0;
@@ -133,7 +133,7 @@ fn covered_ns(spans: &[(u64, u64)]) -> u64 {
     covered
 }
 
-/// The files that were waited for most.
+/// The files with the longest total wait.
 pub(super) fn by_file(recording: &Recording, waited_ns: &[u64]) -> Vec<FileTraffic> {
     let mut requests = vec![Requests::default(); recording.files.len()];
     for block in &recording.blocks {

@@ -1,4 +1,4 @@
-//! Threads that work for no client: their turns, cut at idle waits, and what sets their pace.
+//! Turns of background threads: cut at idle waits, with their pace.
 
 use tierwise_recording::ThreadClass;
 
@@ -15,7 +15,7 @@ use crate::{Pace, Session, Step};
 /// Fewer transactions than these set no pace.
 const ENOUGH: usize = 20;
 
-/// The sessions of background threads. `ended` are the instants at which transactions ended, sorted.
+/// The sessions of background threads. `ended` has the end times of transactions, sorted.
 pub(crate) fn sessions(
     emitter: &mut Emitter<'_>,
     clock: &WorkClock,
@@ -83,7 +83,7 @@ fn works(segments: &[Segment]) -> bool {
         .any(|segment| !matches!(segment.kind, SegmentKind::Wait { .. }))
 }
 
-/// Stretches of work between idle waits, which are left out.
+/// Stretches of work between idle waits; the idle waits are left out.
 fn at_idle_waits(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
     let mut turns = vec![Vec::new()];
     for segment in segments {
@@ -106,7 +106,7 @@ fn at_idle_waits(segments: Vec<Segment>) -> Vec<Vec<Segment>> {
     turns
 }
 
-/// Work that moves data comes with the transactions that made it necessary; all else with time.
+/// Work that moves data follows the transactions that caused it; all other work follows time.
 fn set_pace(session: &mut Session, clock: &WorkClock, ended: &[u64], begins: &[u64]) {
     if moves_data(session) && ended.len() >= ENOUGH {
         session.pace = Pace::Work;

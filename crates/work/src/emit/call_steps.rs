@@ -11,11 +11,11 @@ use crate::storage::sync_scripts;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::transactions::turns::RawTurn;
 
-/// Flushes of the log whose scripts are looked at.
+/// Flushes of the log whose scripts are examined.
 const MOST_LOG_SCRIPTS: usize = 4096;
 
 impl Emitter<'_> {
-    /// Writes what a call asks for; `index` is its place in the turn, `number` in the recording.
+    /// Writes the steps of a call; `index` is its place in the turn, `number` in the recording.
     pub(super) fn call(
         &mut self,
         raw: &RawTurn,
@@ -58,7 +58,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A file is made durable, or a part of it is given to the device already.
+    /// A file is made durable, or a part of it is sent to the device early.
     fn durable(&mut self, role: Role, call: &Call) -> Step {
         if makes_durable(call) {
             return self.syncs.sync(self.view, role, call);
@@ -99,7 +99,7 @@ impl Emitter<'_> {
     }
 }
 
-/// From when to when a thread waited within a call that begins with the first segment.
+/// Start and end of a thread's wait within a call that begins with the first segment.
 fn waits_within(segments: &[Segment], end_ns: u64) -> Vec<(u64, u64)> {
     let inside = segments
         .iter()

@@ -7,16 +7,16 @@ use crate::{Step, WarmupCost};
 /// Time on a core.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CpuBurst {
-    /// As it would take on a warm core.
+    /// Time on a warm core.
     pub(crate) cpu_ns: f64,
-    /// What recording took on top.
+    /// Overhead of recording.
     pub(crate) traced_ns: f64,
-    /// Of a client; see [`Step::Cpu`].
+    /// Of a client: how long it had been awake; see [`Step::Cpu`].
     head_start_ns: u64,
 }
 
 impl CpuBurst {
-    /// What a client did between two turns; the events that tell of a wait took so much.
+    /// A client's CPU burst between two turns; `events_ns`: cost of the events that report a wait.
     pub(crate) fn of_client(part: ClientTime, events_ns: f64, cost: &WarmupCost) -> Self {
         let ran_ns = part.cpu_ns as f64;
         let events_ns = if part.after_wait_ns > 0 {
@@ -34,7 +34,7 @@ impl CpuBurst {
         }
     }
 
-    /// What was gathered.
+    /// The collected time.
     pub(crate) fn take(&mut self) -> Self {
         std::mem::take(self)
     }

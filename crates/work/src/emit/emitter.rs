@@ -1,4 +1,4 @@
-//! Turns written as steps: demands stay, waits go.
+//! Turns written as steps: demands are kept, waits are dropped.
 
 use tierwise_recording::{NONE, ThreadClass};
 
@@ -18,31 +18,31 @@ use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 use crate::{Delay, Grouping, Session, Step, SyncScript, Turn, WarmupCost};
 
-/// What is appended to the log, and when.
+/// How much is appended to the log, and when.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Appending {
-    /// So much with each commit.
+    /// This much with each commit.
     PerCommit(u32),
-    /// So many bytes in a nanosecond of a session on a core: few commits of much data.
+    /// This many bytes per nanosecond of a session on a core: few commits of much data.
     PerCpu(f64),
 }
 
-/// Writes turns as steps; shared by all sessions, and collects what the log's rules need.
+/// Writes turns as steps for all sessions, and collects data for the log's rules.
 pub(crate) struct Emitter<'a> {
     pub(crate) view: &'a View<'a>,
     pub(crate) flushes: &'a LogFlushes,
     pub(crate) dependencies: &'a ThreadDependencies,
     pub(crate) grouping: Grouping,
     pub(crate) appending: Appending,
-    /// Checkpoints that follow the work done.
+    /// Checkpoints triggered by the pages in the log.
     pub(crate) checkpoints: Option<&'a Checkpoints>,
-    /// Processor time that one recorded event took.
+    /// Processor time of one recorded event.
     pub(crate) event_ns: f64,
-    /// What cold cores cost.
+    /// Cost of cold cores.
     pub(crate) cost: WarmupCost,
     /// Syncs that are no commits.
     pub(crate) syncs: Syncs,
-    /// Scripts of flushes of the log by those who led.
+    /// Scripts of the leaders' flushes of the log.
     pub(crate) log_scripts: Vec<SyncScript>,
     /// Processor time in calls that wrote and flushed the log.
     pub(crate) flush_cpu: FlushCpu,
@@ -132,13 +132,13 @@ impl<'a> Emitter<'a> {
         session.steps.extend(steps);
     }
 
-    /// The steps of a commit of a thread that ended then.
+    /// The steps of a commit of a thread that ended at that instant.
     fn commit_steps(&self, thread: u32, end_ns: u64) -> Vec<Step> {
         let known = self.checkpoints.map(|found| found.commit(thread, end_ns));
         known.unwrap_or_else(|| commit_steps(self.append_bytes()))
     }
 
-    /// Whether a segment is no step: of a checkpoint of a thread, or of what it tried in vain.
+    /// Whether a segment is no step: part of a thread's checkpoint, or of a failed attempt.
     fn is_left_out(
         &self,
         (thread, tries): (u32, Option<(u64, u64)>),
@@ -163,7 +163,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Of a session's thread: what the engine's own threads run writes what sessions appended.
+    /// Whether the thread is a session's: the engine's own threads write the data that sessions appended.
     fn append_per_ns(&self, thread: u32) -> f64 {
         match self.appending {
             Appending::PerCpu(bytes_per_ns)
@@ -175,7 +175,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A wait of a turn, why and in which state; `client` is the thread of the session's client.
+    /// A wait of a turn, with its cause and state; `client` is the thread of the session's client.
     fn wait(
         &mut self,
         (raw, segment): (&RawTurn, &Segment),
@@ -213,7 +213,7 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// Steps from the client's first after the reply to the end, if nothing of the server's is among them.
+/// Steps from the client's first after the reply to the end, if none of them is the server's.
 fn trailing(steps: &[Step], tail: usize) -> u32 {
     let clients = |step: &&Step| {
         matches!(

@@ -1,4 +1,4 @@
-//! Reads and writes of files as steps: found in the page cache, read ahead, waited for, written past the cache.
+//! Reads and writes of files as steps: page cache hits, read-ahead, waits, writes past the cache.
 
 use tierwise_recording::{Block, BlockOp, Call, CallKind, NONE, State};
 
@@ -6,13 +6,13 @@ use crate::Step;
 use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::index::view::View;
 
-/// Looks at neighbouring sectors become one, up to this length.
+/// Reads of neighbouring sectors are merged up to this length.
 const LOOK_SECTORS: u32 = 256;
 
-/// From when to when a thread waited.
+/// Start and end of a thread's wait.
 pub(crate) type Wait = (u64, u64);
 
-/// Steps of a read in which the thread waited so.
+/// Steps of a read with this wait.
 pub(crate) fn read(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<Step> {
     if call.asynchronous {
         return transfer(view, call, false).into_iter().collect();
@@ -29,8 +29,8 @@ pub(crate) fn read(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<Step> {
     steps
 }
 
-/// What any other call made the device read: directories and inodes to open a file, the map of free space to
-/// lengthen one.
+/// Device reads of any other call: directories and inodes to open a file, the map of free space to extend
+/// one.
 pub(crate) fn reads_within(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<Step> {
     let talks = matches!(
         call.kind,
@@ -42,7 +42,7 @@ pub(crate) fn reads_within(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<
     own_reads(view, &view.own_blocks(call, BlockOp::Read), waits)
 }
 
-/// What a page fault made the device read, if a thread waited outside of any call.
+/// Device reads of a page fault, if a thread waited outside of any call.
 pub(crate) fn fault(view: &View<'_>, state: &State) -> Vec<Step> {
     let own = view.fault_reads(state);
     own_reads(view, &own, &[(state.start_ns, state.end_ns)])
@@ -73,7 +73,7 @@ pub(crate) fn write(view: &View<'_>, call: &Call, waits: &[Wait]) -> Vec<Step> {
     steps
 }
 
-/// Requests that a thread itself sent, in order, each waited for where a wait ended with it.
+/// Requests that a thread itself sent, in order; a request is waited for if a wait ended with it.
 fn own_reads(view: &View<'_>, own: &[&Block], waits: &[Wait]) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut left = own;
@@ -110,7 +110,7 @@ fn waited_for(view: &View<'_>, sent: &[&Block], awaited: usize) -> Vec<Step> {
         };
         return stream(view, sent[0]).into_iter().chain([read]).collect();
     }
-    // In the order in which they were sent: a disk's head is where the first of them was.
+    // In the order in which they were sent: the first request set the position of the disk's head.
     let look = Step::CachedRead {
         role,
         sector,
@@ -119,13 +119,13 @@ fn waited_for(view: &View<'_>, sent: &[&Block], awaited: usize) -> Vec<Step> {
     submits().chain([look]).collect()
 }
 
-/// How far the stream of a request goes on, if it does.
+/// How far the stream of a request continues, if it does.
 fn stream(view: &View<'_>, block: &Block) -> Option<Step> {
     let sectors = view.streams.rest(block);
     (sectors > 0).then_some(Step::Stream { sectors })
 }
 
-/// Adds a step, joined to the one before if both look at neighbouring sectors.
+/// Adds a step; merges it with the previous one if both read neighbouring sectors.
 pub(crate) fn join_looks(before: Option<&mut Step>, step: Step) -> Option<Step> {
     let (
         Some(Step::CachedRead {
@@ -150,7 +150,7 @@ pub(crate) fn join_looks(before: Option<&mut Step>, step: Step) -> Option<Step> 
     Some(step)
 }
 
-/// An asynchronous request, as its call tells.
+/// An asynchronous request, as its call shows.
 fn transfer(view: &View<'_>, call: &Call, write: bool) -> Option<Step> {
     let (role, sector, sectors) = view.address_space.of_call(view, call)?;
     Some(Step::Submit {
@@ -183,7 +183,7 @@ fn submit(view: &View<'_>, block: &Block) -> Vec<Step> {
     stream(view, block).into_iter().chain([submit]).collect()
 }
 
-/// A wait for pages that another request, sent earlier or by somebody else, was bringing.
+/// A wait for pages of an outstanding request that was sent earlier or by another thread.
 fn under_way(view: &View<'_>, call: &Call, waited_ns: u64) -> Option<Step> {
     let device = view.device_of(call.file);
     let from_ns = call.start_ns.saturating_sub(1_000_000_000);
@@ -216,7 +216,7 @@ fn under_way(view: &View<'_>, call: &Call, waited_ns: u64) -> Option<Step> {
     }
     let (role, sector, sectors) = view.address_space.of_call(view, call)?;
     Some(if view.sees(device) {
-        // For memory, or for a lock: what was waited for is not the device.
+        // The thread waited for memory or a lock, not for the device.
         Step::CachedRead {
             role,
             sector,

@@ -1,4 +1,4 @@
-//! The rules of the log, from what the emission of all sessions collected.
+//! The rules of the log, from the data collected while all sessions were emitted.
 
 use crate::LogRules;
 use crate::SyncScript;
@@ -10,7 +10,7 @@ use tierwise_recording::{Role, StateKind, ThreadClass};
 
 /// Scripts that are kept.
 const MOST_SCRIPTS: usize = 256;
-/// Fewer than one of so many are taken for chance.
+/// Fewer than one in this many count as chance.
 const BY_CHANCE: usize = 20;
 
 /// The log's rules; none if nothing was flushed or appended.
@@ -40,7 +40,7 @@ pub(crate) fn log(emitter: &Emitter<'_>) -> Option<LogRules> {
     })
 }
 
-/// Scripts evenly drawn from all; an assumed one where the device's requests are not known.
+/// Scripts sampled evenly from all; an assumed one where the device's requests are not known.
 fn kept(all: &[SyncScript], seen: bool) -> Vec<SyncScript> {
     let working: Vec<&SyncScript> = all.iter().filter(|script| script.flushes > 0).collect();
     if !seen || working.is_empty() {
@@ -50,8 +50,8 @@ fn kept(all: &[SyncScript], seen: bool) -> Vec<SyncScript> {
     working.into_iter().step_by(step).cloned().collect()
 }
 
-/// The same, both of a log that becomes longer and of one that does not, for a replay that knows which. Few that wrote
-/// the file system's journal met one of its own times.
+/// The same, split into flushes that extend the log and flushes that do not, for a replay that knows which. A
+/// small share that wrote the file system's journal coincided with a periodic journal commit.
 fn with_growth(scripts: Vec<SyncScript>) -> Vec<SyncScript> {
     let count = scripts.len();
     let (mut growing, mut plain): (Vec<_>, Vec<_>) = scripts

@@ -1,6 +1,6 @@
-//! Turns written as steps of the work: demands stay, waits go.
+//! Turns written as steps of the work: demands are kept, waits are dropped.
 //!
-//! Only `extract` may use this room.
+//! Only `extract` may use this module.
 
 pub(crate) mod background;
 mod call_steps;

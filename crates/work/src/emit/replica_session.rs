@@ -46,7 +46,7 @@ pub(crate) fn session(replica: LogReplica, emitter: &mut Emitter<'_>) -> Session
     session
 }
 
-/// What both threads do for one flush of the copy.
+/// Steps of both threads for one flush of the copy.
 fn cycle(script: u32, half_ns: u64, waited_for: bool) -> Vec<Step> {
     let half = Step::Cpu {
         time_ns: u32::try_from(half_ns).unwrap_or(u32::MAX),

@@ -12,7 +12,7 @@ use crate::transactions::thread_dependencies::DependencyMark;
 use crate::transactions::turn_meaning::Meaning;
 use crate::{Delay, Reuse, Step, WarmupCost};
 
-/// Appends that no commit follows are gathered up to this.
+/// Appends without a following commit are collected up to this size.
 const APPEND_BYTES: f64 = 16_384.0;
 
 /// Writes the steps of one turn.
@@ -21,33 +21,33 @@ pub(crate) struct StepWriter<'a> {
     cpu_burst: CpuBurst,
     /// Own time on a core so far, as recorded.
     ran_ns: u64,
-    /// Steps to put in after so much own time on a core, last first.
+    /// Steps to insert at given own times on a core, last first.
     planned: Vec<(u64, Vec<Step>)>,
-    /// Until then, time on a core belongs to the log's flush.
+    /// Until this instant, time on a core belongs to the log's flush.
     strip_until_ns: u64,
     stripped: FlushCpu,
-    /// Until then, time is left out.
+    /// Until this instant, time is left out.
     left_out_until_ns: u64,
-    /// What this turn signals and awaits, and when; the next first.
+    /// Signals and awaits of this turn with their times; the next first.
     marks: &'a [(u64, DependencyMark)],
-    /// Bytes appended to the log in a nanosecond on a core, where commits are few.
+    /// Bytes appended to the log per nanosecond on a core, where commits are few.
     append_per_ns: f64,
     /// Bytes not yet appended.
     unwritten_bytes: f64,
     event_ns: f64,
-    /// Cost of events not yet taken off.
+    /// Cost of events not yet subtracted.
     tracing_debt_ns: f64,
     submitted: bool,
     unread: UnreadRequests,
-    /// What cold cores cost, and how cold the core is.
+    /// Cost of cold cores, and the core's coldness.
     cost: WarmupCost,
     cold: f64,
-    /// What coldness cost the steps so far, in nanoseconds.
+    /// Cost of coldness in the steps so far, in nanoseconds.
     cold_ns: f64,
     reuse_distances: &'a ReuseDistances,
-    /// When what is written now was asked, and by which call.
+    /// Instant and call of the request being written.
     asked: (u64, Option<u32>),
-    /// Reuse of the reads that were written last.
+    /// Reuse of the latest reads.
     reuse: Reuse,
 }
 
@@ -82,7 +82,7 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    /// What comes next was asked by this segment.
+    /// The segment that requested the following steps.
     pub(crate) fn asked(&mut self, segment: &Segment) {
         let call = match segment.kind {
             SegmentKind::Call { call } => Some(call),
@@ -107,7 +107,7 @@ impl<'a> StepWriter<'a> {
         self.steps.len()
     }
 
-    /// Runs from one instant to another, after a wait, on a core that was `cold`.
+    /// Runs from one instant to another, after a wait, on a core of coldness `cold`.
     pub(crate) fn run(&mut self, from_ns: u64, to_ns: u64, (after_wait_ns, cold): (u64, f64)) {
         self.cold = cold;
         if after_wait_ns > 0 {
@@ -167,7 +167,7 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    /// Puts in what is due: signals and awaits by the time, hidden steps by the time on a core.
+    /// Inserts due steps: signals and awaits by the time, hidden steps by the time on a core.
     fn insert_due(&mut self, now_ns: u64) {
         while let Some(&(_, mark)) = self.marks.first().filter(|mark| mark.0 <= now_ns) {
             self.push(match mark {
@@ -192,7 +192,7 @@ impl<'a> StepWriter<'a> {
         self.tracing_debt_ns += 2.0 * self.event_ns;
     }
 
-    /// What the thread does until then is no part of the turn.
+    /// Until this instant, the thread's work is no part of the turn.
     pub(crate) fn leave_out_until(&mut self, time_ns: u64) {
         self.left_out_until_ns = time_ns;
     }
@@ -222,7 +222,7 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    /// Waits for what was submitted, if anything was.
+    /// Waits for submitted requests, if there are any.
     pub(crate) fn drain(&mut self) {
         if std::mem::take(&mut self.submitted) {
             self.push(Step::Drain);
@@ -254,7 +254,7 @@ impl<'a> StepWriter<'a> {
         }
     }
 
-    /// Processor time that cold caches cost.
+    /// Processor time caused by cold caches.
     pub(crate) fn cold_ns(&self) -> u32 {
         self.cold_ns as u32
     }
@@ -277,7 +277,7 @@ impl<'a> StepWriter<'a> {
         self.append(APPEND_BYTES);
     }
 
-    /// Appends what was gathered, if it is at least so much.
+    /// Appends the collected bytes, if there are at least this many.
     fn append(&mut self, least_bytes: f64) {
         if self.unwritten_bytes >= least_bytes {
             let size_bytes = std::mem::take(&mut self.unwritten_bytes) as u32;

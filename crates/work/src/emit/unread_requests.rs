@@ -1,8 +1,8 @@
-//! Requests that were sent ahead and whose pages were not used yet.
+//! Read-ahead requests whose pages have not been used yet.
 
 use crate::Step;
 
-/// Requests that are kept.
+/// Largest number of requests kept.
 const MOST: usize = 64;
 
 /// First sectors of such requests, oldest first.
@@ -19,7 +19,8 @@ impl UnreadRequests {
         self.sectors.drain(..surplus);
     }
 
-    /// Whether a step is the first use of such a request: it may have to wait, so it is not merged with others.
+    /// Whether a step is the first use of such a request. It may have to wait, so it is not merged with
+    /// others.
     pub(super) fn is_first_use(&mut self, step: Step) -> bool {
         let Step::CachedRead {
             sector, sectors, ..

@@ -5,8 +5,8 @@ use tierwise_recording::Role;
 use super::rules::{DirectIo, EngineRules, FlushSharing, INFERRED};
 use crate::Grouping;
 
-/// Source: storage/innobase/log/log0sync.cc, `group_commit_lock`: its release wakes all who were covered, and one of
-/// the others to lead.
+/// Source: storage/innobase/log/log0sync.cc, `group_commit_lock`: its release wakes all covered waiters, and
+/// one of the others to lead.
 pub(super) const RULES: EngineRules = EngineRules {
     name: "mariadb",
     flush_sharing: FlushSharing::UnlessOverlapping(Grouping::Relay),

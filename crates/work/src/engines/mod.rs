@@ -1,7 +1,7 @@
-//! What is known of each engine, as data: one file an engine. No code elsewhere asks for an engine's name.
+//! Rules of each engine, as data: one file per engine. No code elsewhere checks an engine's name.
 //!
-//! An engine without a file here has [`INFERRED`]: what its recordings do not show is left out, and the limits of the
-//! work say so.
+//! An engine without a file here has [`INFERRED`]: mechanisms that its recordings do not show are left out,
+//! and the limits of the work say so.
 
 mod mariadb;
 mod postgres;
@@ -22,7 +22,7 @@ static ENGINES: [EngineRules; 4] = [
 ];
 static WITHOUT_RULES: EngineRules = INFERRED;
 
-/// The rules of the engine of that name.
+/// The rules of the named engine.
 pub(crate) fn rules_of(name: &str) -> &'static EngineRules {
     let name = name.to_lowercase();
     let mut known = ENGINES.iter();

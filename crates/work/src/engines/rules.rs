@@ -1,4 +1,4 @@
-//! What the rules of an engine say.
+//! The rules of an engine.
 
 use std::collections::BTreeMap;
 
@@ -7,65 +7,66 @@ use tierwise_recording::Role;
 use super::settings::size_bytes;
 use crate::Grouping;
 
-/// Settings of an engine by name, as recordings have them.
+/// Settings of an engine by name, as recorded.
 pub(crate) type Settings = BTreeMap<String, String>;
 
 /// The rules of one engine.
 #[derive(Debug, PartialEq)]
 pub(crate) struct EngineRules {
-    /// What the engine's name in a recording contains, in lower case; empty for an engine without rules.
+    /// Substring of the engine's name in a recording, in lower case; empty for an engine without rules.
     pub(super) name: &'static str,
     /// How commits share flushes of the log.
     pub(crate) flush_sharing: FlushSharing,
-    /// Setting that has the size of the engine's own buffer of pages.
+    /// Setting with the size of the engine's own page buffer.
     pub(super) buffer_setting: Option<&'static str>,
-    /// Setting by which files are read past the page cache.
+    /// Setting that makes the engine read files past the page cache.
     pub(super) direct_io: Option<DirectIo>,
-    /// A write-ahead log from which pages are moved to their places by the work done.
+    /// A write-ahead log from which commits move pages to their places.
     pub(super) write_ahead_log: Option<WriteAheadLog>,
-    /// Delays between the tries of a session that finds the right to write taken, the last of them for ever; empty
-    /// where waiters are woken.
+    /// Delays between the attempts of a session to get the write lock, the last one repeated; empty where
+    /// waiters are woken.
     pub(crate) retry_ns: &'static [u64],
 }
 
 /// How commits share flushes of the log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FlushSharing {
-    /// Always in one way.
+    /// Always the same way.
     Always(Grouping),
-    /// In one way, unless the recorded flushes of one file overlap: then nobody waits for another's.
+    /// One way, unless the recorded flushes of one file overlap: then no commit waits for another's flush.
     UnlessOverlapping(Grouping),
-    /// Not known: by which threads wake which after a flush.
+    /// Unknown: inferred from which threads wake which after a flush.
     Inferred,
 }
 
-/// A setting by which an engine reads files past the page cache.
+/// A setting that makes an engine read files past the page cache.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DirectIo {
     /// Its name.
     pub(super) setting: &'static str,
-    /// What its value contains then.
+    /// Substring of its value in that case.
     pub(super) value: &'static str,
-    /// Whose files.
+    /// Roles of the affected files.
     pub(super) roles: &'static [Role],
 }
 
-/// A log that holds whole pages, in frames, until there are so many that they are moved to their places.
+/// A log that holds whole pages, in frames, until their number triggers a checkpoint that moves them to their
+/// places.
 #[derive(Debug, PartialEq)]
 pub(crate) struct WriteAheadLog {
-    /// The setting, and its value, with which there is one.
+    /// The setting, and its value, that enable this log.
     pub(super) kept: (&'static str, &'static str),
-    /// Length of the header, which begins the log anew.
+    /// Length of the header, which restarts the log.
     pub(crate) header_bytes: u64,
-    /// Length of what stands before each page.
+    /// Length of the frame header before each page.
     pub(crate) frame_header_bytes: u64,
-    /// The setting that has the size of a page, and its default.
+    /// The setting with the size of a page, and its default.
     pub(super) page_bytes: (&'static str, u64),
-    /// The setting that has the number of pages at which they are moved, and its default.
+    /// The setting with the number of pages that triggers a checkpoint, and its default.
     pub(super) checkpoint_pages: (&'static str, u32),
 }
 
-/// Rules of an engine of which nothing is known.
+/// Rules of an unknown engine.
 pub(super) const INFERRED: EngineRules = EngineRules {
     name: "",
     flush_sharing: FlushSharing::Inferred,
@@ -76,12 +77,12 @@ pub(super) const INFERRED: EngineRules = EngineRules {
 };
 
 impl EngineRules {
-    /// Whether one session at a time may write.
+    /// Whether only one session at a time may write.
     pub(crate) fn has_one_writer(&self) -> bool {
         self.flush_sharing == FlushSharing::Always(Grouping::Exclusive)
     }
 
-    /// Size of the engine's own buffer of pages; 0 if it is not known.
+    /// Size of the engine's own page buffer; 0 if it is not known.
     pub(crate) fn buffer_bytes(&self, settings: &Settings) -> u64 {
         let set = self.buffer_setting.and_then(|name| settings.get(name));
         set.and_then(|size| size_bytes(size)).unwrap_or(0)
@@ -97,7 +98,7 @@ impl EngineRules {
         set.map_or(&[][..], |by| by.roles)
     }
 
-    /// The write-ahead log, if the settings say that there is one.
+    /// The write-ahead log, if the settings enable one.
     pub(crate) fn write_ahead_log(&self, settings: &Settings) -> Option<&WriteAheadLog> {
         let is_kept = |log: &&WriteAheadLog| {
             let mode = settings.get(log.kept.0);
@@ -116,7 +117,7 @@ impl WriteAheadLog {
             .unwrap_or(default)
     }
 
-    /// Pages in the log at which they are moved.
+    /// Pages in the log that trigger a checkpoint.
     pub(crate) fn checkpoint_pages(&self, settings: &Settings) -> u32 {
         let (name, default) = self.checkpoint_pages;
         let set = settings.get(name).and_then(|pages| pages.parse().ok());

@@ -1,6 +1,6 @@
-//! Values of settings as engines write them.
+//! Values of settings in the engines' notation.
 
-/// A size: a number, and kB, MB or GB of 1,024 each or nothing.
+/// A size: a number with the unit kB, MB or GB, of 1,024 each, or without a unit.
 pub(super) fn size_bytes(text: &str) -> Option<u64> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit());
     let (number, unit) = text.split_at(digits.unwrap_or(text.len()));

@@ -3,7 +3,7 @@
 use super::rules::{EngineRules, FlushSharing, INFERRED, WriteAheadLog};
 use crate::Grouping;
 
-/// How long the busy handler sleeps, from try to try (sqlite3.c, `sqliteDefaultBusyCallback`).
+/// Sleeps of the busy handler between attempts (sqlite3.c, `sqliteDefaultBusyCallback`).
 const BUSY_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
 
 const BUSY_NS: [u64; 12] = {

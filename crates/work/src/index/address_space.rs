@@ -1,4 +1,5 @@
-//! One linear space of sectors for each role: where its files lie on their device, as far as requests tell.
+//! One linear sector space per role: the positions of its files on their device, as far as requests show
+//! them.
 //!
 //! A call has an offset in a file, a block request a sector of a partition. Both are mapped into one space by the
 //! extents of the files (`extents.rs`). A file without any request is put behind the others.
@@ -15,7 +16,7 @@ use crate::index::sizes::{PAGE_SECTORS, SECTOR_BYTES};
 /// Where a role's files are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Region {
-    /// Index in the recording's devices, or [`NONE`].
+    /// Index among the recording's devices, or [`NONE`].
     pub(crate) device: u32,
     /// Sector of the partition that is the role's sector 0.
     pub(crate) origin: u64,
@@ -29,7 +30,7 @@ pub(crate) struct Region {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AddressSpace {
     regions: BTreeMap<Role, Region>,
-    /// Of each file: where its parts lie in the role's space.
+    /// Of each file: the positions of its parts in the role's space.
     extents: Vec<Extents>,
     /// Of each file: its length in sectors.
     lengths: Vec<u64>,
@@ -57,7 +58,7 @@ impl AddressSpace {
         address_space
     }
 
-    /// A role's place.
+    /// A role's position.
     pub(crate) fn region(&self, role: Role) -> Option<&Region> {
         self.regions.get(&role)
     }
@@ -67,7 +68,7 @@ impl AddressSpace {
         self.regions.iter().map(|(role, region)| (*role, region))
     }
 
-    /// Role, first sector and length of what a call moves.
+    /// Role, first sector and length of the range that a call moves.
     pub(crate) fn of_call(&self, rows: &Rows<'_>, call: &Call) -> Option<(Role, u64, u32)> {
         let role = rows.role(call.file)?;
         let region = self.regions.get(&role)?;
@@ -88,7 +89,7 @@ impl AddressSpace {
         self.owners.get(device as usize) == Some(&Some(role))
     }
 
-    /// First sector and end of a file in its role's space, whatever lies between its parts.
+    /// First sector and end of a file in its role's space, including any gaps between its parts.
     pub(crate) fn range_of(&self, file: u32) -> (u64, u64) {
         let ranges = self.ranges_of(file, 0).into_iter();
         ranges.reduce(cover).unwrap_or((0, 0))
@@ -116,7 +117,8 @@ impl AddressSpace {
         }
     }
 
-    /// Role and sector in its space of a block request; a file system's own belong to a partition's only role.
+    /// Role and sector in its space of a block request; a file system's own requests belong to a partition's
+    /// only role.
     pub(crate) fn of_block(&self, rows: &Rows<'_>, block: &Block) -> Option<(Role, u64)> {
         let owner = || self.owners.get(block.device as usize).copied().flatten();
         let role = rows.role(block.file).or_else(owner)?;
@@ -228,7 +230,7 @@ fn device_of_most(rows: &Rows<'_>, files: &[usize], sizes: &[u64]) -> u32 {
     most.map_or(NONE, |(device, _)| device)
 }
 
-/// The only role on each device, if it holds one only.
+/// The role of each device that holds a single role.
 fn owners(rows: &Rows<'_>) -> Vec<Option<Role>> {
     let devices = &rows.recording.about.devices;
     let mut roles: Vec<Vec<Role>> = devices.iter().map(|device| device.roles.clone()).collect();
@@ -243,7 +245,7 @@ fn owners(rows: &Rows<'_>) -> Vec<Option<Role>> {
     roles.into_iter().map(only).collect()
 }
 
-/// The pages in which sectors lie.
+/// The pages that contain these sectors.
 pub(crate) fn pages_of(sector: u64, sectors: u32) -> Range<u64> {
     let end = sector.saturating_add(u64::from(sectors));
     sector / PAGE_SECTORS..end.div_ceil(PAGE_SECTORS)

@@ -1,7 +1,8 @@
 //! Extents of files on their devices, inferred from requests.
 //!
-//! A read that a thread sent in a call and waited for begins at the call's offset, so it tells where that offset lies.
-//! Between two such places a file is taken to be contiguous; where they do not fit together a new extent begins.
+//! A read that a thread sent in a call and waited for begins at the call's offset, so it shows that offset's
+//! sector. Files are assumed contiguous between two such places; a new extent begins where two places do not
+//! fit together.
 
 use tierwise_recording::{Block, BlockOp, CallKind, StateKind, UNKNOWN};
 
@@ -9,10 +10,10 @@ use crate::constants::{EARLY_NS, WOKEN_NS};
 use crate::index::rows::Rows;
 use crate::index::sizes::SECTOR_BYTES;
 
-/// The most that is read ahead at once.
+/// Largest read-ahead.
 const AHEAD_SECTORS: i128 = 4096;
 
-/// One file's extents: the sector of the file with which each begins, and where that lies; none if nothing is known.
+/// One file's extents: the first file sector of each and its position; none if nothing is known.
 pub(crate) type Extents = Vec<(u64, u64)>;
 
 /// The extents of all files, in sectors of their partitions.
@@ -40,7 +41,7 @@ pub(crate) fn extents(rows: &Rows<'_>) -> Vec<Extents> {
         .collect()
 }
 
-/// Sector of the file at which the call began that a request was sent in, and whether the request was waited for.
+/// First file sector of the call that sent the request, and whether the call waited for the request.
 fn offset(rows: &Rows<'_>, block: &Block) -> (Option<u64>, bool) {
     let call = rows.call_at(block.thread, block.issued_ns);
     let fits = call.filter(|call| call.file == block.file && call.offset_bytes != UNKNOWN);
@@ -60,8 +61,8 @@ fn offset(rows: &Rows<'_>, block: &Block) -> (Option<u64>, bool) {
     (Some(call.offset_bytes / SECTOR_BYTES), waited && reads)
 }
 
-/// Merges places into extents; the first begins the file. Of places that differ by less than one read-ahead the lowest
-/// is right: the others are requests for data after the call's.
+/// Merges places into extents; the first begins the file. If places differ by less than one read-ahead, the
+/// lowest is right: the others are requests for data after the call's.
 fn joined(mut told: Extents) -> Extents {
     told.sort_unstable();
     let mut parts: Vec<(u64, i128)> = Vec::new();
@@ -82,14 +83,14 @@ fn joined(mut told: Extents) -> Extents {
     parts.into_iter().map(place).collect()
 }
 
-/// Where a sector of a file lies.
+/// Position of a file's sector.
 pub(crate) fn locate(extents: &[(u64, u64)], sector: u64) -> u64 {
     let next = extents.partition_point(|extent| extent.0 <= sector);
     let (first, start) = extents[..next].last().copied().unwrap_or((0, 0));
     start.saturating_add(sector - first)
 }
 
-/// The ranges in which the sectors of a file from one to another lie, as first sector and end.
+/// The ranges that contain the file's sectors from one to another, as first sector and end.
 pub(crate) fn ranges(extents: &[(u64, u64)], from: u64, to: u64) -> Vec<(u64, u64)> {
     let inside = extents.iter().map(|extent| extent.0);
     let mut cuts: Vec<u64> = inside.filter(|&at| from < at && at < to).collect();

@@ -1,6 +1,6 @@
-//! A recording's rows made searchable: by thread, by time, by place in a file.
+//! Lookups in a recording's rows: by thread, by time, by position in a file.
 //!
-//! Facts and lookups only. What a row means for the work is said elsewhere.
+//! Facts and lookups only. Other modules interpret the rows.
 
 pub(crate) mod address_space;
 pub(crate) mod calls;

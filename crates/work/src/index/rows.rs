@@ -1,4 +1,4 @@
-//! The rows of a recording, searchable: states and calls by thread, block requests by time, roles of files.
+//! The indexed rows of a recording: states and calls by thread, block requests by time, roles of files.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::index::calls::{received, sent};
 use crate::scheduler::core_coldness::cold_starts;
 use crate::scheduler::missing_switches::RepairedStates;
 
-/// A recording, its rows indexed.
+/// A recording with indexed rows.
 pub(crate) struct Rows<'a> {
     pub(crate) recording: &'a Recording,
     /// The rules of its engine.
@@ -21,13 +21,13 @@ pub(crate) struct Rows<'a> {
     repaired: &'a RepairedStates,
     states: Vec<Range<usize>>,
     calls: Vec<Range<usize>>,
-    /// Of each state: how cold its core was when it began.
+    /// Of each state: the coldness of its core when it began.
     cold_starts: Vec<f32>,
     /// Of each device: whether requests to it were recorded.
     seen: Vec<bool>,
 }
 
-/// A recording is whole if its bursts are so much of its time.
+/// A recording is continuous if its bursts cover this share of its time.
 const WHOLE: f64 = 0.9;
 
 impl<'a> Rows<'a> {
@@ -48,12 +48,12 @@ impl<'a> Rows<'a> {
         &self.repaired.states[self.states[thread as usize].clone()]
     }
 
-    /// Where the states of a thread stand among those of all threads.
+    /// Range of a thread's states among those of all threads.
     pub(crate) fn state_range(&self, thread: u32) -> Range<usize> {
         self.states[thread as usize].clone()
     }
 
-    /// How cold their cores were when the states of a thread began.
+    /// Coldness of the cores when the states of a thread began.
     pub(crate) fn cold_starts(&self, thread: u32) -> &[f32] {
         &self.cold_starts[self.state_range(thread)]
     }
@@ -63,12 +63,12 @@ impl<'a> Rows<'a> {
         &self.repaired.states
     }
 
-    /// Where threads run that wake.
+    /// Core selection at wakeups.
     pub(crate) fn wakeups(&self) -> WakeupRules {
         self.repaired.wakeups.clone()
     }
 
-    /// Processor time that one recorded event took.
+    /// Processor time of one recorded event.
     pub(crate) fn event_ns(&self) -> f64 {
         let cost = self.recording.about.cost.as_ref();
         cost.map_or(0.0, |cost| {
@@ -125,7 +125,7 @@ impl<'a> Rows<'a> {
         &blocks[first..end.max(first)]
     }
 
-    /// The call of a thread that was under way at an instant, if one was.
+    /// The thread's call under way at an instant, if there is one.
     pub(crate) fn call_at(&self, thread: u32, time_ns: u64) -> Option<&'a Call> {
         if thread as usize >= self.calls.len() {
             return None;
@@ -136,7 +136,7 @@ impl<'a> Rows<'a> {
         before.find(|call| call.end_ns >= time_ns && !call.asynchronous)
     }
 
-    /// Whether a thread spoke to its client between two instants.
+    /// Whether a thread exchanged data with its client between two instants.
     pub(crate) fn talked(&self, thread: u32, from_ns: u64, to_ns: u64) -> bool {
         let (_, calls) = self.calls(thread);
         let next = calls.partition_point(|call| call.start_ns < from_ns);
@@ -152,7 +152,7 @@ impl<'a> Rows<'a> {
         bursts.iter().map(|b| b.end_ns - b.start_ns).sum()
     }
 
-    /// Whether next to all of the time was recorded.
+    /// Whether nearly all of the time was recorded.
     pub(crate) fn is_whole(&self) -> bool {
         self.span_ns() as f64 / 1e9 >= WHOLE * self.recording.about.duration_s
     }
@@ -189,7 +189,7 @@ impl<'a> Rows<'a> {
             .collect()
     }
 
-    /// Reads from devices that a page fault made, if a thread waited outside of any call.
+    /// Device reads of a page fault, if a thread waited outside of any call.
     pub(crate) fn fault_reads(&self, wait: &State) -> Vec<&'a Block> {
         let from_ns = wait.start_ns.saturating_sub(FAULT_NS.get());
         let sent = self.blocks(from_ns, wait.end_ns).iter();
@@ -198,14 +198,14 @@ impl<'a> Rows<'a> {
             .collect()
     }
 
-    /// Whether a write went past the page cache: the caller itself sent it to the device.
+    /// Whether a write bypassed the page cache: the caller itself sent it to the device.
     pub(crate) fn is_direct(&self, call: &Call) -> bool {
         let own = self.own_blocks(call, BlockOp::Write);
         own.iter().any(|block| block.file == call.file)
     }
 }
 
-/// Where the rows of each thread lie in a table sorted by thread.
+/// Range of each thread's rows in a table sorted by thread.
 fn ranges<T>(threads: usize, rows: &[T], thread: impl Fn(&T) -> u32) -> Vec<Range<usize>> {
     let mut first = 0;
     (0..threads as u32)

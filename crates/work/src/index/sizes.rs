@@ -1,7 +1,7 @@
 //! Sizes that the kernel fixes.
 
-/// Of a sector, the unit in which a block request says its place and length.
+/// Bytes of a sector, the unit of a block request's position and length.
 pub(crate) const SECTOR_BYTES: u64 = 512;
-/// Of a page of the page cache on x86-64, and on most aarch64 kernels; others have 16 or 64 KiB.
+/// Bytes of a page of the page cache on x86-64, and on most aarch64 kernels; others have 16 or 64 KiB.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 pub(crate) const PAGE_SECTORS: u64 = PAGE_BYTES / SECTOR_BYTES;

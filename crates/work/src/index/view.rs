@@ -1,4 +1,4 @@
-//! A recording as extraction sees it: its rows, where files lie, streams of reads, reuse of pages.
+//! A recording as extraction sees it: its rows, file positions, read streams, page reuse.
 
 use std::ops::Deref;
 
@@ -11,13 +11,13 @@ use crate::page_cache::read_streams::ReadStreams;
 use crate::page_cache::reuse_distances::ReuseDistances;
 use crate::scheduler::missing_switches::RepairedStates;
 
-/// A recording, indexed; everything of its [`Rows`] can be asked of it.
+/// An indexed recording; it gives access to all of its [`Rows`].
 pub(crate) struct View<'a> {
     rows: Rows<'a>,
     pub(crate) address_space: AddressSpace,
     pub(crate) streams: ReadStreams,
     pub(crate) reuse_distances: ReuseDistances,
-    /// What the recording tells of the page cache.
+    /// The page cache as the recording shows it.
     pub(crate) page_cache: PageCache,
 }
 

@@ -2,7 +2,7 @@
 
 use tierwise_recording::Burst;
 
-/// Turns instants of the recording into time since the work began.
+/// Converts instants of the recording into time since the work began.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkClock {
     /// Begin and end of each burst, and the time of the work at its begin.

@@ -1,6 +1,6 @@
-//! Checkpoints that follow the work done: pages in the log are moved to their places when it has so many, by who
-//! commits then. What is moved depends on what was changed since, so a recorded one is left out of its session's
-//! turns, and its rules are kept (`wal.rs` says which engine's).
+//! Checkpoints triggered by pages: a commit that finds enough pages in the log moves them to their places.
+//! The moved pages depend on the changes since the last checkpoint, so recorded checkpoints are left out of
+//! their sessions' turns and kept as rules (`wal.rs` says which engine's).
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ use crate::storage::syncs::Syncs;
 use crate::{CheckpointRules, Step, SyncScript, WarmupCost};
 use tierwise_recording::Role;
 
-/// Numbers of pages that differ by less than a thousandth are the same: rounding alone makes them differ.
+/// Page counts that differ by less than a thousandth are equal: they differ by rounding only.
 const SAME_PAGES: f64 = 1e-6;
 
-/// What the recording shows of such checkpoints.
+/// Such checkpoints as the recording shows them.
 pub(crate) struct Checkpoints {
     wal: Wal,
-    /// Pages in the log at which they are moved.
+    /// Pages in the log that trigger a checkpoint.
     after_pages: u32,
     /// First sectors of the pages of all commits.
     pages: Vec<u64>,
-    /// Of each thread: from when to when it moved pages or began the log anew.
+    /// Of each thread: start and end of each checkpoint or restart of the log.
     spans: BTreeMap<u32, Vec<(u64, u64)>>,
     /// The number of each commit, by thread and end.
     commits: BTreeMap<(u32, u64), usize>,
@@ -33,7 +33,7 @@ pub(crate) struct Checkpoints {
 }
 
 impl Checkpoints {
-    /// None where nothing was moved.
+    /// None if no pages were moved.
     pub(crate) fn find(view: &View<'_>, flushes: &LogFlushes) -> Option<Self> {
         let log = kept(view)?;
         let after_pages = log.checkpoint_pages(&view.recording.about.settings);
@@ -58,7 +58,7 @@ impl Checkpoints {
         })
     }
 
-    /// The steps of a commit of a thread that ended then.
+    /// The steps of a commit of a thread that ended at that instant.
     pub(crate) fn commit(&self, thread: u32, end_ns: u64) -> Vec<Step> {
         let number = self.commits.get(&(thread, end_ns)).copied();
         let count = number.map_or(0, |number| self.wal.written[number].frames.len() as u32);
@@ -76,7 +76,7 @@ impl Checkpoints {
         begin.into_iter().chain(commit).collect()
     }
 
-    /// The end of the span in which an instant lies, of those that are left out.
+    /// The end of the left-out span that contains an instant.
     pub(crate) fn left_out(&self, thread: u32, time_ns: u64) -> Option<u64> {
         let spans = self.spans.get(&thread)?;
         let after = spans.partition_point(|span| span.0 <= time_ns);
@@ -84,13 +84,13 @@ impl Checkpoints {
         (time_ns < span.1).then_some(span.1)
     }
 
-    /// How much of a time of a thread is not left out.
+    /// The part of a thread's time that is not left out.
     pub(crate) fn kept_ns(&self, thread: u32, start_ns: u64, end_ns: u64) -> u64 {
         let from = self.left_out(thread, start_ns).unwrap_or(start_ns);
         end_ns.saturating_sub(from)
     }
 
-    /// The rules, with the scripts of what was made durable added to those of all syncs.
+    /// The rules; adds the scripts of their syncs to those of all syncs.
     pub(crate) fn rules(&self, view: &View<'_>, syncs: &mut Syncs) -> CheckpointRules {
         let begin = SyncScript {
             flushes: 1,
@@ -124,7 +124,7 @@ impl Checkpoints {
     }
 }
 
-/// What flushes of the data made the device do, by the pages that were moved.
+/// Device requests of the data flushes, by the number of pages moved.
 fn data_scripts(view: &View<'_>, wal: &Wal, syncs: &mut Syncs) -> Vec<(u32, u32)> {
     let mut scripts = Vec::new();
     for one in &wal.moves {
@@ -147,9 +147,9 @@ fn data_scripts(view: &View<'_>, wal: &Wal, syncs: &mut Syncs) -> Vec<(u32, u32)
     scripts
 }
 
-/// Processor time of a page, of a checkpoint beside its pages, and what recording took of a page; of warm threads. A
-/// straight line through all that were seen, as near to small ones as to large ones by their own time: a flush costs
-/// more the more pages it writes.
+/// Processor time per page, per checkpoint without its pages, and recording overhead per page; for warm
+/// threads. A straight line fitted to the relative errors of all checkpoints seen: a flush costs more the
+/// more pages it writes.
 fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
     let whole = || {
         wal.moves
@@ -177,7 +177,7 @@ fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
         alone += weight(ns) * (pages - mean_pages).powi(2);
     }
     let most_ns = mean_ns / mean_pages.max(1.0);
-    // Where all moved as many, no line goes through them.
+    // If all moved the same number of pages, the slope of the line is undefined.
     let differ = alone > SAME_PAGES * all * mean_pages.powi(2);
     let page_ns = if differ { with / alone } else { most_ns };
     let page_ns = page_ns.clamp(0.0, most_ns);
@@ -188,7 +188,7 @@ fn cost(view: &View<'_>, wal: &Wal) -> (f64, f64, f64) {
     )
 }
 
-/// What a whole checkpoint took of a core, had its thread been warm and not recorded.
+/// Core time of a whole checkpoint, if its thread had been warm and not recorded.
 fn moved_ns(view: &View<'_>, one: &PageMove) -> f64 {
     let (from_ns, to_ns) = one.copied_ns;
     let event_ns = view.event_ns();

@@ -1,4 +1,4 @@
-//! Processor time of those who flush the log: until the last wait for its device, and after it.
+//! Processor time of the threads that flush the log: until the last wait for its device, and after it.
 //!
 //! The part after the wait runs on a core that was idle for as long as the device took, so it costs less on a faster
 //! device. The part before does not.
@@ -7,11 +7,11 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct FlushCpu {
     flushes: u32,
-    /// What recording took on top.
+    /// Overhead of recording.
     traced_ns: f64,
     before_ns: f64,
     after_ns: f64,
-    /// Of the flush under way: after its last wait so far.
+    /// Of the flush under way: time after its latest wait.
     last: Option<f64>,
 }
 
@@ -21,7 +21,7 @@ impl FlushCpu {
         self.flushes += u32::from(flush);
     }
 
-    /// A stretch on a core in a flush, after a wait or not; as it would take on a warm core.
+    /// A stretch on a core in a flush, after a wait or not; as on a warm core.
     pub(crate) fn ran(&mut self, time_ns: f64, waited: bool) {
         if waited {
             self.before_ns += self.last.replace(0.0).unwrap_or(0.0);
@@ -32,22 +32,22 @@ impl FlushCpu {
         }
     }
 
-    /// Recording took so much of a stretch on top.
+    /// Adds the recording overhead of a stretch.
     pub(crate) fn was_recorded(&mut self, traced_ns: f64) {
         self.traced_ns += traced_ns;
     }
 
-    /// What it took of one flush on the mean.
+    /// Mean recording overhead of one flush.
     pub(crate) fn traced_ns(&self) -> u32 {
         (self.traced_ns / f64::from(self.flushes.max(1))) as u32
     }
 
-    /// The flush is done.
+    /// The flush has ended.
     pub(crate) fn settle(&mut self) {
         self.after_ns += self.last.take().unwrap_or(0.0);
     }
 
-    /// Takes in those of another turn.
+    /// Merges the flushes of another turn.
     pub(crate) fn add(&mut self, mut other: Self) {
         other.settle();
         self.flushes += other.flushes;
@@ -56,7 +56,7 @@ impl FlushCpu {
         self.after_ns += other.after_ns;
     }
 
-    /// Of one flush on the mean, before its wait and after it.
+    /// Mean of one flush, before its wait and after it.
     pub(crate) fn of_one(&self) -> (u32, u32) {
         let each = |ns: f64| (ns / f64::from(self.flushes.max(1))) as u32;
         (each(self.before_ns), each(self.after_ns))

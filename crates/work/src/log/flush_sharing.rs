@@ -1,4 +1,5 @@
-//! How commits share flushes of the log: by the rules of the engine, or by which threads wake which after a flush.
+//! How commits share flushes of the log: by the rules of the engine, or by which threads wake which after a
+//! flush.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::engines::FlushSharing;
 use crate::index::rows::Rows;
 use crate::log::flushes::{Flush, LogFlushes};
 
-/// Threads that were woken too early, by a flush that did not cover them: fewer tell nothing.
+/// Least number of threads that a flush woke without covering them, to infer the rule.
 const ENOUGH: usize = 20;
 
 impl LogFlushes {
@@ -25,8 +26,8 @@ impl LogFlushes {
         }
     }
 
-    /// By what threads did that a flush woke without having covered them: all of them are woken, and all but one wait
-    /// once more, or only the next leader is woken.
+    /// Infers the rule from threads that a flush woke without covering them: either all of them are woken,
+    /// and all but one wait again, or only the next leader is woken.
     fn inferred(&self, rows: &Rows<'_>) -> Grouping {
         let sessions = rows.threads(ThreadClass::Session);
         let led: Vec<bool> = sessions
@@ -41,8 +42,8 @@ impl LogFlushes {
         }
     }
 
-    /// Each time that a flush woke a thread without having covered it: whether the thread flushed the log itself then,
-    /// not waited once more.
+    /// Each time a flush woke a thread without covering it: whether the thread then flushed the log itself
+    /// rather than waiting again.
     fn led_once_woken_early(&self, rows: &Rows<'_>, thread: u32) -> Vec<bool> {
         let own = self.all.iter().filter(|flush| flush.thread == thread);
         let mut steps: Vec<LogStep> = own

@@ -1,4 +1,4 @@
-//! Flushes of the log: which calls make it durable, how much was appended.
+//! Flushes of the log: which calls make it durable, and how much was appended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,21 +18,21 @@ pub(crate) struct Flush {
     pub(crate) file: u32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// When the last of those that waited for it was woken.
+    /// When the last of its waiters was woken.
     pub(crate) woke_until_ns: u64,
 }
 
-/// All flushes of the log, and what was appended to it.
+/// All flushes of the log, and the bytes appended to it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogFlushes {
-    /// By start.
+    /// Sorted by start.
     pub(crate) all: Vec<Flush>,
     by_thread: BTreeMap<u32, Vec<Flush>>,
     /// Bytes by which the log grew in all bursts.
     pub(crate) appended_bytes: u64,
-    /// Smallest distance between places of the log that were written.
+    /// Smallest distance between written positions of the log.
     pub(crate) page_bytes: u32,
-    /// A second copy of it; its flushes are not among these.
+    /// The log's second copy; its flushes are not among these.
     pub(crate) replica: Option<LogReplica>,
 }
 
@@ -44,8 +44,8 @@ impl LogFlushes {
         };
         let mut writes: Vec<&Call> = Vec::new();
         let mut unflushed: BTreeSet<u32> = BTreeSet::new();
-        // Where one session at a time writes, whoever flushes the log has written to it, unless it moves the log's
-        // pages to their places: that is a sync as any other.
+        // Where one session at a time writes, a session that flushes the log has written to it, unless it
+        // moves the log's pages to their places: that is an ordinary sync.
         let one_writer = rows.engine.has_one_writer();
         for call in &rows.recording.calls {
             let other = call.failed || found.is_replica(call.thread);
@@ -104,7 +104,7 @@ impl LogFlushes {
         })
     }
 
-    /// The flush whose end let a waiter go on: its waker's, ended just before, after the wait began.
+    /// The flush that ended a wait: the waker's, which ended just before, after the wait began.
     pub(crate) fn that_woke(
         &self,
         waker: u32,
@@ -130,7 +130,7 @@ impl LogFlushes {
     }
 }
 
-/// Finds how far the chain of wakings after each flush goes.
+/// Finds the end of the wakeup chain after each flush.
 fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
     let mut wakings: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for state in rows
@@ -163,7 +163,7 @@ fn chain(rows: &Rows<'_>, flushes: &mut [Flush]) {
     }
 }
 
-/// Whether a call on the log makes it durable: a sync, or a write that flushed the device or went past its cache.
+/// Whether a call makes the log durable: a sync, or a write that flushed the device or bypassed its cache.
 fn flushes(rows: &Rows<'_>, call: &Call) -> bool {
     if makes_durable(call) {
         return true;
@@ -175,7 +175,7 @@ fn flushes(rows: &Rows<'_>, call: &Call) -> bool {
         })
 }
 
-/// How far the end of the log moved; a page written again does not count.
+/// Distance that the end of the log moved; a rewritten page does not count.
 fn appended_bytes(writes: &[&Call]) -> u64 {
     let mut last: Option<(u32, u64)> = None;
     let mut sum = 0;
@@ -195,8 +195,8 @@ fn appended_bytes(writes: &[&Call]) -> u64 {
     sum
 }
 
-/// The granule of writes to the log: of the engine's, and of what the device was sent, since the page cache writes
-/// whole pages.
+/// The granule of writes to the log: of the engine's, and of the device's, since the page cache writes whole
+/// pages.
 fn page_bytes(rows: &Rows<'_>, writes: &[&Call]) -> u32 {
     let known = writes
         .iter()
@@ -213,7 +213,7 @@ fn page_bytes(rows: &Rows<'_>, writes: &[&Call]) -> u32 {
     asked.unwrap_or(4096).max(sent.unwrap_or(512).min(4096))
 }
 
-/// The largest power of two, up to 64 KiB, that divides nearly all of some sizes; none of none.
+/// The largest power of two, up to 64 KiB, that divides nearly all of some sizes; none if there are no sizes.
 fn granule(sizes: impl Iterator<Item = u64>) -> Option<u32> {
     let mut by_shift = [0_usize; 17];
     for size in sizes {

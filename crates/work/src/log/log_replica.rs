@@ -1,9 +1,9 @@
-//! A replica of the log on the same machine: a sender of the engine, which waits until the log is durable, and a
+//! A replica of the log on the same machine: an engine's sender, which waits until the log is durable, and a
 //! receiver, which makes the copy durable and acknowledges it (`pg_receivewal`, a standby's receiver).
 //!
-//! Where sessions wait for the sender too, a commit ends when both copies are durable. The replica has its own group
-//! commit: each of its flushes covers all that the log's flushes had covered when it began. So the unit is one cycle of
-//! both threads.
+//! Where sessions wait for the sender too, a commit ends when both copies are durable. The replica has its
+//! own group commit: each of its flushes covers all that the log's flushes had covered when it began. So one
+//! cycle of both threads is the unit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,13 @@ use crate::index::rows::Rows;
 pub(crate) struct LogReplica {
     pub(crate) sender: u32,
     pub(crate) receiver: u32,
-    /// Whether commits wait for it.
+    /// Whether commits wait for the copy.
     pub(crate) waited_for: bool,
 }
 
 impl LogReplica {
-    /// The copy's threads, if there is one: a thread that is sent what it writes to files of the log, which nobody
-    /// else writes, by a background thread that flushes none.
+    /// The copy's threads, if there is a copy: the receiver writes log files that no other thread writes, and
+    /// gets their data from a background thread that does not flush the log.
     pub(crate) fn find(rows: &Rows<'_>) -> Option<Self> {
         let (flushes, writers) = touched(rows);
         let alone = |thread: u32| {
@@ -59,7 +59,7 @@ pub(crate) fn flushes_log(rows: &Rows<'_>, call: &Call) -> bool {
     makes_durable(call) && !call.failed && rows.role(call.file) == Some(Role::Log)
 }
 
-/// How often each thread flushes the log, and who writes to each of its files.
+/// Each thread's number of log flushes, and the writers of each log file.
 fn touched(rows: &Rows<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>) {
     let mut flushes: BTreeMap<u32, u32> = BTreeMap::new();
     let mut writers: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
@@ -77,7 +77,7 @@ fn touched(rows: &Rows<'_>) -> (BTreeMap<u32, u32>, BTreeMap<u32, BTreeSet<u32>>
     (flushes, writers)
 }
 
-/// Who ended most of the waits of a thread.
+/// The thread that ended most of a thread's waits.
 fn sender(rows: &Rows<'_>, receiver: u32) -> Option<u32> {
     let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
     let waits = rows.states(receiver).iter();

@@ -1,4 +1,4 @@
-//! The database's log: its flushes, who shares them, its second copy, SQLite's checkpoints.
+//! The database's log: its flushes, which commits share them, its second copy, SQLite's checkpoints.
 //!
 //! Nothing here knows of turns or transactions.
 

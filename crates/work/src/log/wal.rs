@@ -1,11 +1,11 @@
-//! SQLite's write-ahead log as a recording shows it: the frames that each commit put there, and who moved which pages
-//! from there to their places.
+//! SQLite's write-ahead log as a recording shows it: the frames of each commit, and the checkpoints that
+//! moved pages from the log to their places.
 //!
-//! Sources: sqlite3.c, `walFrames`, `walCheckpoint`; <https://sqlite.org/fileformat2.html#walformat>: a header of 32
-//! bytes, then frames of 24 bytes and a page. A checkpoint flushes the log, reads the last frame of each page and
-//! writes it to its place, and flushes those, unless somebody has committed meanwhile. The offset read tells the
-//! frame, the offset written the page: so each frame that a checkpoint moved has its page, and those that it passed
-//! over held pages that came again later.
+//! Sources: sqlite3.c, `walFrames`, `walCheckpoint`; <https://sqlite.org/fileformat2.html#walformat>: a
+//! header of 32 bytes, then frames of 24 bytes and a page. A checkpoint flushes the log, copies the last
+//! frame of each page to the page's place, and flushes those pages, unless another commit came meanwhile. The
+//! read offset gives the frame, the write offset the page. So the page of each moved frame is known. Frames
+//! that the checkpoint skipped held pages with a later frame.
 
 use tierwise_recording::{Call, CallKind, Role, ThreadClass, UNKNOWN};
 
@@ -16,18 +16,18 @@ use crate::log::flushes::LogFlushes;
 use crate::log::wal_header::is_header;
 use crate::storage::sync_scripts;
 
-/// What a commit put into the log.
+/// The log frames of a commit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoggedCommit {
     pub(crate) thread: u32,
     pub(crate) end_ns: u64,
-    /// From when to when it was flushed.
+    /// Start and end of its flush.
     pub(crate) flush_ns: (u64, u64),
     /// Numbers of its frames, counted from 1.
     pub(crate) frames: Vec<u64>,
     /// Processor time of writing them.
     pub(crate) write_ns: u64,
-    /// Whether the log began anew with it.
+    /// Whether the log restarted with it.
     pub(crate) began: bool,
     /// Whether the file system wrote its journal: the file became longer.
     pub(crate) grew: bool,
@@ -39,22 +39,22 @@ pub(crate) struct PageMove {
     pub(crate) thread: u32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
-    /// From the first page's reading until the last one's writing.
+    /// From the read of the first page to the write of the last one.
     pub(crate) copied_ns: (u64, u64),
     /// Frame and first sector, in the data's own space, of each page.
     pub(crate) pages: Vec<(u64, u64)>,
-    /// The flush of the pages: its index among calls.
+    /// The flush of the pages: its call index.
     pub(crate) flush: Option<u32>,
 }
 
-/// All of it, by time of end.
+/// All commits and checkpoints, by end time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wal {
     pub(crate) written: Vec<LoggedCommit>,
     pub(crate) moves: Vec<PageMove>,
-    /// Flushes of the log's header: from, to.
+    /// Flushes of the log's header: start and end.
     pub(crate) headers: Vec<(u32, u64, u64)>,
-    /// Length of what stands before all frames, and before each page.
+    /// Length of the log's header, and of the frame header before each page.
     pub(crate) header_bytes: u64,
     frame_header_bytes: u64,
     pub(crate) page_bytes: u64,
@@ -86,7 +86,7 @@ impl Wal {
         self.frame_header_bytes + self.page_bytes
     }
 
-    /// The frame of which a call moves the page.
+    /// The frame whose page a call moves.
     fn frame(&self, call: &Call) -> Option<u64> {
         let before = self.header_bytes + self.frame_header_bytes;
         if call.offset_bytes == UNKNOWN || call.size_bytes != self.page_bytes {
@@ -97,18 +97,18 @@ impl Wal {
     }
 }
 
-/// A thread's calls, one after the other.
+/// A thread's calls, in order.
 struct WalScan<'a> {
     view: &'a View<'a>,
     flushes: &'a LogFlushes,
     wal: &'a mut Wal,
     thread: u32,
-    /// What it has put into the log since its last commit.
+    /// Frames written since its last commit.
     writing: LoggedCommit,
-    /// When it wrote a header that is not flushed.
+    /// Time of a header write that is not flushed yet.
     header_ns: Option<u64>,
     moving: Option<PageMove>,
-    /// The frame that it has read, and when.
+    /// The frame read last, and when.
     read: Option<(u64, u64)>,
 }
 
@@ -189,7 +189,8 @@ impl<'a> WalScan<'a> {
         }
     }
 
-    /// Only a checkpoint writes pages to their places: where none began, it did before the burst.
+    /// Only a checkpoint writes pages to their places: a write without a recorded start belongs to one that
+    /// began before the burst.
     fn writes_page(&mut self, call: &Call) {
         let Some((frame, read_ns)) = self.read.take() else {
             return self.end_move();

@@ -1,30 +1,30 @@
-//! How the file of a log becomes longer, and what that costs: a commit within its length changes no more than its
-//! pages, one that makes it longer has the file system look for room and write its journal.
+//! Growth of the log's file and its cost: a commit within the file's length changes only its pages; a commit
+//! that extends the file makes the file system allocate blocks and write its journal.
 
 use crate::constants::{WAL_FRAME_NS, WAL_GROWING_NS, WAL_GROWING_SHARE};
 use crate::index::view::View;
 use crate::log::wal::{LoggedCommit, Wal};
 use crate::statistics::median;
 
-/// Commits of each kind that tell what the other takes.
+/// Least number of commits of each kind needed to compare them.
 const ENOUGH: usize = 20;
 
-/// What is known of it.
+/// Growth of the log's file.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LogGrowth {
-    /// Commits before which the log's file was made anew.
+    /// Commits before which the log's file was recreated.
     pub(crate) anew: Vec<usize>,
-    /// How long it was at first.
+    /// Its initial length.
     pub(crate) room_bytes: u64,
-    /// Processor time of a commit that makes it longer, on top, and of each of its frames.
+    /// Extra processor time of a commit that extends it, and of each of its frames.
     pub(crate) cpu_ns: f64,
     pub(crate) frame_ns: f64,
-    /// How many did.
+    /// Share of commits that extended it.
     pub(crate) share: f64,
 }
 
 impl LogGrowth {
-    /// `most`: how long the file was in the end.
+    /// `most`: final length of the file.
     pub(crate) fn new(view: &View<'_>, wal: &Wal, most: u64) -> Self {
         let (growing, plain): (Vec<&LoggedCommit>, Vec<&LoggedCommit>) =
             wal.written.iter().partition(|commit| commit.grew);
@@ -61,8 +61,8 @@ impl LogGrowth {
     }
 }
 
-/// Before which commits the log's file was made anew, and what room it had at first: a commit within it changes
-/// nothing that the file system keeps in its journal. `most`: how long the file was in the end.
+/// Commits before which the log's file was recreated, and its initial length: a commit within it changes
+/// nothing in the file system's journal. `most`: final length of the file.
 fn room(wal: &Wal, most: u64) -> (Vec<usize>, u64) {
     let bytes = |frames: u64| {
         let all = frames.saturating_mul(wal.frame_bytes());

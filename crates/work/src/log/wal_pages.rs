@@ -1,24 +1,23 @@
-//! Which page each frame of the log held.
+//! Infers the page of each log frame.
 //!
-//! A checkpoint tells the page of each frame that it moved. A frame that it passed over held a page whose last frame
-//! came later: one of those moved, likelier one that changes often. How often a page changes is known from how far
-//! before the checkpoint's end its last frame was: times between changes that come at random are as long, on the
-//! mean, as the time from the last one until now. Frames that no recorded checkpoint reached hold pages as the
-//! others do.
+//! A checkpoint shows the page of each frame that it moved. A skipped frame held a page with a later frame:
+//! one of those moved, more likely one that changes often. The age of a page's last frame at the checkpoint's
+//! end estimates how often it changes: for random changes, the mean time since the last change equals the
+//! mean time between changes. Frames that no recorded checkpoint reached hold pages as the others do.
 
 use std::collections::BTreeMap;
 
 use crate::constants::WAL_PRIOR_FRAMES;
 use crate::log::wal::{PageMove, Wal};
 
-/// Tries to find a page that a commit does not have yet.
+/// Attempts to find a page that a commit does not have yet.
 const TRIES: usize = 8;
 
-/// A frame of the log as it is now: where its page stands in the list, and the commit that it is of.
+/// A frame in the current log: the position of its page in the list, and its commit.
 type FramePlace = (usize, usize);
 
-/// First sectors, in the data's own space, of the pages that all commits put into the log, one after the other.
-/// `begins`: instants at which bursts begin, before which nothing is known.
+/// First sectors of the pages of all commits' frames, in the data's own space and in order. `begins`: starts
+/// of bursts, before which nothing is known.
 pub(crate) fn pages(wal: &Wal, begins: &[u64]) -> Vec<u64> {
     let mut search = PageSearch {
         known: Vec::new(),
@@ -48,17 +47,17 @@ pub(crate) fn pages(wal: &Wal, begins: &[u64]) -> Vec<u64> {
     search.finish()
 }
 
-/// The search for them.
+/// The search for these pages.
 struct PageSearch {
-    /// Pages of all frames, as far as they are known.
+    /// Known pages of all frames.
     known: Vec<Option<u64>>,
-    /// First and number of each commit's.
+    /// First frame and number of frames of each commit.
     of_commit: Vec<(u32, u32)>,
-    /// What is in the log.
+    /// The current contents of the log.
     log: BTreeMap<u64, FramePlace>,
-    /// Up to where pages have been moved.
+    /// Pages up to this frame have been moved.
     moved: Option<u64>,
-    /// How often each page comes.
+    /// How often each page changes.
     often: BTreeMap<u64, f64>,
     drawn: u64,
 }
@@ -74,7 +73,7 @@ impl PageSearch {
         self.of_commit.push((first as u32, frames.len() as u32));
     }
 
-    /// Pages that were moved are known, and those that were passed over are chosen among them.
+    /// Sets the known pages of moved frames, and chooses the pages of skipped frames among them.
     fn take(&mut self, one: &PageMove) {
         for (frame, sector) in &one.pages {
             if let Some(place) = self.log.get(frame) {
@@ -111,7 +110,7 @@ impl PageSearch {
         pages.contains(&Some(sector))
     }
 
-    /// Evenly spread between 0 and 1.
+    /// A uniform random number between 0 and 1.
     fn draw(&mut self) -> f64 {
         self.drawn = self.drawn.wrapping_add(0x9E37_79B9_7F4A_7C15);
         (self.drawn >> 11) as f64 / (1_u64 << 53) as f64
@@ -131,7 +130,7 @@ fn any(all: &[u64], drawn: f64) -> u64 {
     all.get(at).copied().unwrap_or(0)
 }
 
-/// The pages of a move, last first, with the sums of how often they change.
+/// The pages of a move, last first, with running sums of their change rates.
 struct Choice {
     frames: Vec<u64>,
     sectors: Vec<u64>,
@@ -154,7 +153,7 @@ impl Choice {
         }
     }
 
-    /// One of those whose last frame comes after another.
+    /// A random page whose last frame comes after another.
     fn later_than(&self, frame: u64, drawn: f64) -> Option<u64> {
         let later = self.frames.partition_point(|&last| last > frame);
         let most = self.sums[..later].last()? * drawn;
@@ -163,7 +162,7 @@ impl Choice {
     }
 }
 
-/// How often each page comes, a frame.
+/// Changes of each page per frame.
 fn often(wal: &Wal) -> BTreeMap<u64, f64> {
     let mut seen: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
     for one in &wal.moves {

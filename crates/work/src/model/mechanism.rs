@@ -1,10 +1,10 @@
-//! Mechanisms of the model by name. Each can be switched off, to measure what it is worth (benchmarks/ablation.py).
+//! Mechanisms of the model by name. Each can be disabled to measure its effect (benchmarks/ablation.py).
 
 use crate::WorkError;
 
 macro_rules! mechanisms {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// A mechanism that can be switched off.
+        /// A mechanism that can be disabled.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Mechanism { $($(#[$doc])* $variant,)* }
 
@@ -22,7 +22,7 @@ macro_rules! mechanisms {
 }
 
 mechanisms! {
-    /// Runnable time is restored where no event told of a switch.
+    /// Runnable time is restored where no event reported a switch.
     MissingSwitches = "missing_switches",
     /// Caches that go cold while a core idles.
     CacheWarmup = "cache_warmup",
@@ -36,7 +36,7 @@ mechanisms! {
     BackgroundLoad = "background_load",
     /// A client thread serves its sessions one at a time.
     ClientThreads = "client_threads",
-    /// A client thread runs on after a request.
+    /// A client thread continues to run after a request.
     ClientRunOn = "client_run_on",
     /// A client is awake before its session's thread has left the core.
     ClientHeadStart = "client_head_start",
@@ -60,7 +60,7 @@ mechanisms! {
     IoCpuCost = "io_cpu_cost",
     /// The path to an emulated disk.
     EmulatedPath = "emulated_path",
-    /// What the emulation subtracts for that path.
+    /// The path latency that the emulation subtracts.
     PathCredit = "path_credit",
     /// The server of an emulated disk stores one write at a time.
     SerialStore = "serial_store",
@@ -78,7 +78,7 @@ mechanisms! {
     WritebackThrottle = "writeback_throttle",
 }
 
-/// Mechanisms that are switched off; none by default.
+/// Disabled mechanisms; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disabled(u64);
 
@@ -103,7 +103,7 @@ impl Disabled {
         Ok(disabled)
     }
 
-    /// Whether a mechanism is switched off.
+    /// Whether a mechanism is disabled.
     #[must_use]
     pub fn has(self, mechanism: Mechanism) -> bool {
         self.0 & (1 << mechanism as u64) != 0

@@ -1,6 +1,6 @@
-//! The work itself, as plain values: what a recording asks of the machine.
+//! The work itself, as plain values: what a run requires of a machine.
 //!
-//! Nothing here knows how it is found in a recording.
+//! Nothing here depends on how work is extracted from a recording.
 
 pub(crate) mod mechanism;
 pub(crate) mod step;

@@ -1,10 +1,10 @@
-//! What a session does, one thing after the other.
+//! The steps of a session, in order.
 
 use tierwise_recording::Role;
 
 use crate::Reuse;
 
-/// One thing a session does. Times are of the recorded processor.
+/// One action of a session. Times are of the recorded processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Step {
     /// Runs on a core.
@@ -13,14 +13,14 @@ pub enum Step {
         time_ns: u32,
         /// Whether the client's thread, not the server's, ran.
         client: bool,
-        /// What recording it took on top.
+        /// Overhead of recording.
         traced_ns: u32,
-        /// Of a client: how long it had been awake when its session's thread left its core. Who is sent an answer
-        /// wakes while the sender still runs.
+        /// Of a client: how long it had been awake when its session's thread left its core. The receiver of a
+        /// reply wakes while the sender still runs.
         head_start_ns: u32,
     },
-    /// The client's thread runs on after its request, while the session works: it returns from the call that sent the
-    /// request, and checks for replies.
+    /// The client's thread continues to run after its request, while the session works: it returns from the
+    /// call that sent the request, and checks for replies.
     ClientRunOn {
         /// Time on the core.
         time_ns: u32,
@@ -31,125 +31,127 @@ pub enum Step {
     Reuse(Reuse),
     /// Reads pages of a file that the page cache held.
     CachedRead {
-        /// What the file is for.
+        /// Role of the file.
         role: Role,
-        /// Sector of the role's own space.
+        /// Sector in the role's own space.
         sector: u64,
         /// Length.
         sectors: u32,
     },
     /// Reads from the device, and waits.
     Read {
-        /// What the file is for.
+        /// Role of the file.
         role: Role,
-        /// Sector of the role's own space.
+        /// Sector in the role's own space.
         sector: u64,
         /// Length.
         sectors: u32,
     },
     /// Writes past the page cache, and waits.
     WriteThrough {
-        /// What the file is for.
+        /// Role of the file.
         role: Role,
-        /// Sector of the role's own space.
+        /// Sector in the role's own space.
         sector: u64,
         /// Length.
         sectors: u32,
     },
-    /// Writes into the page cache; becomes work for the device later, or at a sync.
+    /// Writes into the page cache; reaches the device later, or at a sync.
     Write {
-        /// What the file is for.
+        /// Role of the file.
         role: Role,
-        /// Sector of the role's own space.
+        /// Sector in the role's own space.
         sector: u64,
         /// Length.
         sectors: u32,
     },
     /// Waits until all that was written to files of this role is durable; not a commit.
     Sync {
-        /// What the files are for.
+        /// Role of the files.
         role: Role,
-        /// What the sync made the device do: index in [`Work::scripts`](crate::Work::scripts).
+        /// Device requests of the sync: index in [`Work::scripts`](crate::Work::scripts).
         script: u32,
     },
-    /// Gives dirty pages to the device and goes on, unless too many are under way: `sync_file_range`.
+    /// Submits dirty pages to the device and continues, unless too many are under way: `sync_file_range`.
     WriteBack {
-        /// What the file is for.
+        /// Role of the file.
         role: Role,
-        /// Sector of the role's own space.
+        /// Sector in the role's own space.
         sector: u64,
         /// Length.
         sectors: u32,
     },
-    /// Hands a request to the device and goes on: read-ahead, io_uring, aio. Later reads of sectors that are under way
-    /// wait for them.
+    /// Submits a request to the device and continues: read-ahead, io_uring, aio. Later reads of these sectors
+    /// wait for requests under way.
     Submit {
-        /// What the file is for.
+        /// Role of the file.
         role: Role,
-        /// Sector of the role's own space.
+        /// Sector in the role's own space.
         sector: u64,
         /// Length.
         sectors: u32,
         /// Whether it writes.
         write: bool,
     },
-    /// The next read or request of this session is of a stream of which so much is read later.
+    /// The next read or request of this session belongs to a stream that reads this many sectors later.
     Stream {
         /// Sectors.
         sectors: u32,
     },
-    /// Waits until all that this session submitted is done.
+    /// Waits until all requests that this session submitted are complete.
     Drain,
-    /// Pages of a file that was deleted or cut: what was not yet written of them never will be.
+    /// Pages of a deleted or truncated file: those not yet written will never be.
     Forget {
-        /// What the file was for.
+        /// Role of the file.
         role: Role,
-        /// Sector of the role's own space.
+        /// Sector in the role's own space.
         sector: u64,
         /// Length.
         sectors: u32,
     },
     /// Appends to the log's buffer.
     Append {
-        /// How much.
+        /// Bytes.
         size_bytes: u32,
     },
-    /// Pages that the next commit puts into the log: the next of [`crate::CheckpointRules::pages`], over and over.
+    /// Pages that the next commit puts into the log: the next of [`crate::CheckpointRules::pages`],
+    /// cyclically.
     Frames {
-        /// How many.
+        /// Number of pages.
         count: u32,
     },
-    /// The log's file is made anew, and empty.
+    /// The log's file is recreated, and empty.
     NewLogFile,
-    /// Moves pages from the log to their places, if it holds enough of them and nobody else does.
+    /// Moves pages from the log to their places, if the log holds enough of them and no other session moves
+    /// them.
     Checkpoint,
-    /// Waits until the log is durable up to what this session has appended; at once if that is nothing.
+    /// Waits until the log is durable up to this session's last append; at once if it has appended nothing.
     Commit,
-    /// Waits until the log is durable further than when this session last passed here: a second copy is made of
-    /// what was added.
+    /// Waits until the log is durable further than at this session's last such step: the second copy is made
+    /// of the added part.
     AwaitLog,
-    /// The second copy is durable as far as the log was at the last [`Step::AwaitLog`]: commits go on that wait for
-    /// both.
+    /// The second copy is durable up to the log's position at the last [`Step::AwaitLog`]: commits that wait
+    /// for both continue.
     Acknowledge,
-    /// Takes one key of a hot lock, kept until the session's next commit (its end or its begin, see
+    /// Takes one key of a hot lock. Keeps it until the session's next commit (its end or its begin, see
     /// [`crate::HotLock::over_commit`]) or the end of a turn that ends a transaction.
     Lock {
         /// Index in [`Work::locks`](crate::Work::locks).
         lock: u16,
     },
-    /// Lets sessions that await this number go on.
+    /// Wakes sessions that await this number.
     Signal {
         /// Unique in the work.
         number: u32,
     },
-    /// Waits for another session's signal, a dependency that the recording showed and no rule explains.
+    /// Waits for another session's signal: a recorded dependency that no rule explains.
     Await {
         /// The signal's number.
         number: u32,
     },
 }
 
-/// Time that passes whatever the devices do.
+/// Time that passes independently of the devices.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Delay {
     /// How long.

@@ -1,4 +1,4 @@
-//! How much the page cache held, as what it answered tells.
+//! Size of the page cache, inferred from its hits and misses.
 
 use serde::Serialize;
 use tierwise_recording::About;
@@ -35,7 +35,7 @@ impl Counts {
         counts[reuse.class()] += 1;
     }
 
-    /// Reads that a cache that holds what is below each class would have answered otherwise.
+    /// Reads that a cache of each class's size would have answered differently.
     fn contradictions(&self) -> [u64; CLASSES] {
         let mut wrong = [0; CLASSES];
         let mut count: u64 = self.found[1..].iter().sum();
@@ -48,23 +48,24 @@ impl Counts {
     }
 }
 
-/// What a recording tells of the page cache.
+/// The page cache as a recording shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PageCache {
-    /// The least that it may have held.
+    /// Its smallest possible size.
     pub least_bytes: u64,
-    /// What it held most likely.
+    /// Its most likely size.
     pub likely_bytes: u64,
-    /// The most.
+    /// Its largest possible size.
     pub most_bytes: u64,
-    /// Share of the reads of pages used before that no such size explains: what a cache that does not always drop
-    /// what was unused for longest did otherwise.
+    /// Share of the reads of previously used pages that no LRU size explains: the difference of a cache that
+    /// does not always evict the least recently used page.
     pub unexplained: f64,
-    /// The engine's own buffer, as its settings say; it is not part of the page cache.
+    /// The engine's own buffer, by its settings; it is not part of the page cache.
     pub engine_bytes: u64,
-    /// Whether the engine reads its files past the page cache, so that its own buffer alone answers.
+    /// Whether the engine reads its files past the page cache, so that only its own buffer answers.
     pub passed: bool,
-    /// Whether caches were empty at the start and all was recorded from there, so that first uses are known.
+    /// Whether caches were empty at the start and the recording has no gap since, so that first uses are
+    /// known.
     pub cold: bool,
     /// Why the recording cannot tell which reads another size would answer, if it cannot.
     pub reason: Option<String>,
@@ -106,8 +107,8 @@ impl PageCache {
     }
 }
 
-/// What memory there was for pages of files, and how much of that is sure: of what processes held themselves
-/// something may have been missed.
+/// Memory available for pages of files, and the part of it that is certain: some memory of processes may have
+/// been missed.
 fn left(about: &About, engine_bytes: u64) -> (u64, u64) {
     let machine = &about.machine;
     match machine.processes_bytes {

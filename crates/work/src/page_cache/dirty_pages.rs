@@ -1,7 +1,9 @@
-//! Which pages were written into the page cache before an instant, in the same burst, and how many at most were dirty.
+//! Pages written into the page cache earlier in the same burst, and the largest number that were dirty at
+//! once.
 //!
-//! A page that a sync wrote was dirtied either by a recorded write or in a gap between bursts. The first is a step of
-//! its own, and a replay's sync writes it because it is dirty. Of the second only the sync tells.
+//! A page that a sync wrote was dirtied either by a recorded write or in a gap between bursts. A recorded
+//! write is a step of its own, and a replay's sync writes the page because it is dirty. For a gap, only the
+//! sync shows the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +13,7 @@ use crate::index::address_space::pages_of;
 use crate::index::sizes::PAGE_BYTES;
 use crate::index::view::View;
 
-/// No call moves more pages than these (`MAX_RW_COUNT`).
+/// Largest number of pages that a call moves (`MAX_RW_COUNT`).
 const MOST_PAGES: usize = 1 << 19;
 
 /// When each page was first written, by role, burst and page.
@@ -40,7 +42,7 @@ impl DirtyPages {
         dirtied
     }
 
-    /// Whether any of these pages was written in the burst of an instant, before it.
+    /// Whether any of these pages was written before an instant, in the same burst.
     pub(crate) fn before(&self, role: Role, sector: u64, sectors: u32, time_ns: u64) -> bool {
         let burst = self.burst(time_ns.saturating_sub(1));
         let mut pages = pages_of(sector, sectors.max(1)).take(MOST_PAGES);
@@ -55,7 +57,7 @@ impl DirtyPages {
     }
 }
 
-/// Most bytes that were dirty at once or on their way to the device, of pages whose writing was recorded.
+/// Most bytes that were dirty at once or on their way to the device, of pages whose write was recorded.
 pub(crate) fn most_dirty_bytes(view: &View<'_>) -> u64 {
     let mut changes = dirtying(view);
     changes.extend(cleaning(view));
@@ -95,7 +97,7 @@ struct Change {
     dirties: bool,
 }
 
-/// Writes into the page cache, and files that are cut: of those nothing stays dirty.
+/// Writes into the page cache, and truncated files: their pages do not stay dirty.
 fn dirtying(view: &View<'_>) -> Vec<Change> {
     let calls = view.recording.calls.iter();
     calls

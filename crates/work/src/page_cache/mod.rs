@@ -1,6 +1,6 @@
-//! What the page cache held, which reads another size of it would answer, and which pages were dirty.
+//! The page cache: its contents, the reads that another size would answer, and its dirty pages.
 //!
-//! Nothing here knows of turns or the log's flushes.
+//! Nothing here depends on turns or the log's flushes.
 
 pub(crate) mod cache_size;
 pub(crate) mod dirty_pages;

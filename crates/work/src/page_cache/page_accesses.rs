@@ -4,7 +4,7 @@ use tierwise_recording::{BlockOp, Call, CallKind, ThreadClass, UNKNOWN};
 
 use crate::index::rows::Rows;
 
-/// No call moves more (`MAX_RW_COUNT` in Linux's include/linux/fs.h), and no request is longer.
+/// Largest size of a call (`MAX_RW_COUNT` in Linux's include/linux/fs.h), and of a request.
 const MOST_BYTES: u64 = 0x7fff_f000;
 const MOST_SECTORS: u32 = (MOST_BYTES / 512) as u32;
 
@@ -15,8 +15,8 @@ pub(crate) enum Access {
     Call(u32),
 }
 
-/// Everything that uses pages, by time: requests when they were sent, calls when they were done, for what they
-/// asked of a device comes before.
+/// All uses of pages, by time: requests at submission, calls at completion, because a call's device requests
+/// precede its completion.
 pub(crate) fn accesses(rows: &Rows<'_>) -> Vec<(u64, Access)> {
     let recording = rows.recording;
     let requests = recording.blocks.iter().zip(0..);
@@ -39,7 +39,7 @@ pub(crate) fn accesses(rows: &Rows<'_>) -> Vec<(u64, Access)> {
     accesses
 }
 
-/// A caller that goes on before its request is done uses its pages before the device is asked for them.
+/// A caller that continues before its request is done uses its pages before the device receives the request.
 fn when(call: &Call) -> u64 {
     if call.asynchronous {
         call.start_ns
@@ -48,8 +48,8 @@ fn when(call: &Call) -> u64 {
     }
 }
 
-/// Begins of bursts before which what the page cache held may have changed unseen: time passed unrecorded while
-/// work went on, or the engine was started anew, as is done to begin with empty caches.
+/// Starts of bursts before which the page cache may have changed unseen: work continued unrecorded, or the
+/// engine was restarted, as is done to begin with empty caches.
 pub(crate) fn discontinuities(rows: &Rows<'_>) -> Vec<u64> {
     let whole = rows.is_whole();
     let bursts = rows.recording.about.bursts.windows(2);

@@ -1,7 +1,8 @@
-//! Reads that follow each other on a file, which the kernel's read-ahead joins as far as its device allows.
+//! Sequential reads of a file, which the kernel's read-ahead joins up to its device's limit.
 //!
-//! How far ahead is read belongs to the device, not to the work: 128 KiB, but 2 MiB on a disk with moving parts since
-//! Linux 6.17 (twice the largest request; measured on 6.18). So a replay elsewhere must know how far a stream goes on.
+//! The read-ahead size belongs to the device, not to the work: 128 KiB, but 2 MiB on a disk with moving parts
+//! since Linux 6.17 (twice the largest request; measured on 6.18). So a replay elsewhere must know the length
+//! of a stream.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -11,14 +12,14 @@ use crate::constants::READ_AHEAD_LEAST_SHARE;
 use crate::index::rows::Rows;
 use crate::index::sizes::SECTOR_BYTES;
 
-/// How far the kernel reads ahead, in sectors: without moving parts, and with them.
+/// Read-ahead size of the kernel, in sectors: without moving parts, and with them.
 const WINDOWS: (u32, u32) = (256, 4096);
-/// The first kernel with the second.
+/// The first kernel with the second size.
 const SINCE: (u32, u32) = (6, 17);
-/// Reads among which the one before is looked for.
+/// Number of earlier reads searched for the previous one of a stream.
 const RECENT: usize = 64;
 
-/// How far streams go on.
+/// Lengths of streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadStreams {
     /// By instant and sector of a request: sectors of its stream that were read later.
@@ -77,7 +78,7 @@ fn followers(reads: &[&Block]) -> Vec<Option<usize>> {
     followers
 }
 
-/// How far ahead each role was read, in sectors; roles that were not are left out.
+/// Read-ahead size of each role, in sectors; roles without read-ahead are left out.
 pub(crate) fn windows(rows: &Rows<'_>) -> Vec<(Role, u32)> {
     let longest = longest_ahead(rows);
     let window = |role| match longest.get(&role) {
@@ -92,7 +93,7 @@ pub(crate) fn windows(rows: &Rows<'_>) -> Vec<(Role, u32)> {
         .collect()
 }
 
-/// Calls that read files of each role, and those of them in which the caller did not wait.
+/// Calls that read files of each role, and those in which the caller did not wait.
 fn reads(rows: &Rows<'_>) -> BTreeMap<Role, (u64, u64)> {
     let states = rows.recording.states.iter();
     let blocked = states.filter(|state| state.kind == StateKind::Blocked);
@@ -109,7 +110,7 @@ fn reads(rows: &Rows<'_>) -> BTreeMap<Role, (u64, u64)> {
     reads
 }
 
-/// The longest request of each role that was longer than the call that it was sent in.
+/// The longest request of each role that exceeded its call's length.
 fn longest_ahead(rows: &Rows<'_>) -> BTreeMap<Role, u32> {
     let mut longest: BTreeMap<Role, u32> = BTreeMap::new();
     for block in &rows.recording.blocks {
@@ -126,7 +127,7 @@ fn longest_ahead(rows: &Rows<'_>) -> BTreeMap<Role, u32> {
     longest
 }
 
-/// How far the recorded kernel reads ahead on devices without moving parts, and with them.
+/// Read-ahead size of the recorded kernel on devices without moving parts, and with them.
 pub(crate) fn of_kernel(release: &str) -> (u32, u32) {
     let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
     match (numbers.next(), numbers.next()) {

@@ -1,13 +1,13 @@
 //! Reuse distance: how many other pages were used between two uses of a page.
 //!
-//! An LRU cache holds a page exactly if it has room for more pages than were used since (Mattson, Gecsei, Slutz,
-//! Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970). So one pass tells the
-//! hits of every size, and a larger cache never misses what a smaller one holds.
+//! An LRU cache holds a page exactly if its capacity exceeds the number of pages used since (Mattson, Gecsei,
+//! Slutz, Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9(2), 1970). So one
+//! pass gives the hits of every size, and a larger cache never misses a page that a smaller one holds.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Classes of a doubling: sizes are told to 9 %.
+/// Classes per doubling: sizes are resolved to 9 %.
 const PER_DOUBLING: f64 = 8.0;
 
 /// How many other pages were used since a page's last use, in classes of 9 %.
@@ -17,17 +17,17 @@ pub struct Reuse(u8);
 impl Reuse {
     /// The recording shows no earlier use.
     pub const UNKNOWN: Self = Self(0);
-    /// No cache answers it: its first use since caches were empty, or one that goes past the page cache.
+    /// No cache answers it: its first use since caches were empty, or a use that bypasses the page cache.
     pub const NEVER: Self = Self(u8::MAX);
 
-    /// After the use of so many others.
+    /// After this many other pages.
     #[must_use]
     pub fn after(pages: u64) -> Self {
         let class = (pages as f64 + 1.0).log2() * PER_DOUBLING;
         Self(1 + class.min(253.0) as u8)
     }
 
-    /// The least number of other pages that it may stand for, if it is known.
+    /// The smallest number of other pages in its class, if it is known.
     #[must_use]
     pub fn pages(self) -> Option<u64> {
         match self {
@@ -47,7 +47,7 @@ impl Reuse {
     }
 }
 
-/// Pages in the order of their last use, and how many lie behind each.
+/// Pages in the order of their last use, and the number of pages behind each.
 #[derive(Debug, Default)]
 pub(crate) struct LruStack {
     /// When each page was used last, by the count of uses.
@@ -58,7 +58,7 @@ pub(crate) struct LruStack {
 }
 
 impl LruStack {
-    /// Uses a page; how many others were used since its last use, if there was one.
+    /// Uses a page; returns the number of other pages used since its last use, if there was one.
     pub(crate) fn touch(&mut self, page: u64) -> Option<u64> {
         if self.now as usize == self.tree.len() {
             self.renumber();
@@ -68,11 +68,11 @@ impl LruStack {
         self.now += 1;
         let before = before?;
         self.add(before, -1);
-        // All last uses but this one and those up to the page's former one.
+        // All last uses after the page's previous one, without this one.
         Some(self.last.len() as u64 - 1 - u64::from(self.up_to(before)))
     }
 
-    /// Pages that are gone take no room.
+    /// Removed pages occupy no cache.
     pub(crate) fn forget(&mut self, pages: Range<u64>) {
         let few = pages.end.saturating_sub(pages.start) < self.last.len() as u64;
         let gone: Vec<u64> = if few {
@@ -88,7 +88,7 @@ impl LruStack {
         }
     }
 
-    /// Counts uses from 0 again, and makes room for as many more as there are pages.
+    /// Restarts the count of uses at 0, with capacity for as many more as there are pages.
     fn renumber(&mut self) {
         let mut order: Vec<(u32, u64)> = self.last.iter().map(|(page, at)| (*at, *page)).collect();
         order.sort_unstable();
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Which uses a cache of so many pages answers, by doing what it does.
+    /// Simulates an LRU cache of this many pages; returns which uses it answers.
     fn hits(uses: &[u64], capacity: usize) -> Vec<bool> {
         let mut held: Vec<u64> = Vec::new();
         let mut answered = |page: &u64| {

@@ -1,7 +1,7 @@
-//! Reuse distances of all reads, which tell the hits of a page cache of any size.
+//! Reuse distances of all reads, which give the hits of a page cache of any size.
 //!
-//! The recording shows every read call, hit or miss, and every request to a device. So the reuse distance of each read
-//! is known as far back as the recording goes without a gap, and hits and misses by distance tell the cache's size.
+//! The recording shows every read call, hit or miss, and every request to a device. So the reuse distance of
+//! each read is known within a recording without gaps, and hits and misses by distance give the cache's size.
 
 use std::collections::HashMap;
 
@@ -17,21 +17,21 @@ use crate::page_cache::page_accesses::{Access, accesses, discontinuities};
 use crate::page_cache::reuse::{LruStack, Reuse};
 use crate::page_cache::unseen_reads::reason;
 
-/// The role of a page stands above its number.
+/// A page key has the role in the bits above the page number.
 const ROLE_SHIFT: u32 = 56;
 
-/// The reuse of every read call, by its row, and of every request that read, by its place and time.
+/// The reuse of every read call, by its row, and of every read request, by its position and time.
 #[derive(Debug, Default)]
 pub(crate) struct ReuseDistances {
     calls: Vec<Reuse>,
     requests: HashMap<(Role, u64), Vec<(u64, Reuse)>>,
 }
 
-/// Pages of one use: their role, the first, and how many.
+/// Pages of one use: their role, first page, and number.
 type Pages = (Role, u64, u64);
 
 impl ReuseDistances {
-    /// Of a whole recording, and what it tells of the page cache.
+    /// Of a whole recording, with its estimate of the page cache.
     pub(crate) fn new(rows: &Rows<'_>, address_space: &AddressSpace) -> (Self, PageCache) {
         let recording = rows.recording;
         let mut scan = ReuseScan {
@@ -56,7 +56,7 @@ impl ReuseDistances {
         (scan.reuse_distances, cache)
     }
 
-    /// Of what a step reads, if it reads; it was asked at an instant, by a call if by one.
+    /// Of a step's read, if it reads; with the instant of the request and its call, if it has one.
     pub(crate) fn of(&self, step: &Step, time_ns: u64, call: Option<u32>) -> Option<Reuse> {
         match *step {
             Step::CachedRead { .. } => Some(call.map_or(Reuse::after(0), |row| self.of_call(row))),
@@ -82,7 +82,7 @@ impl ReuseDistances {
         self.calls.get(row as usize).copied().unwrap_or_default()
     }
 
-    /// Of the first request for a sector from an instant on, or else the last before.
+    /// Of the first request for a sector at or after an instant, or else the last before.
     fn of_request(&self, role: Role, sector: u64, from_ns: u64) -> Option<Reuse> {
         let requests = self.requests.get(&(role, sector))?;
         let next = requests.partition_point(|request| request.0 < from_ns);
@@ -91,12 +91,12 @@ impl ReuseDistances {
     }
 }
 
-/// A time without a break, from whose start on it is known which pages were used.
+/// A time span without a gap, with the pages used since its start.
 #[derive(Debug, Default)]
 struct Span {
-    /// Pages that were read for the first time in it: found in the cache, and brought from a device.
+    /// Pages read for the first time in the span: those found in the cache, and those read from a device.
     first_uses: (u64, u64),
-    /// Requests of unknown reuse: their place, and their number there.
+    /// Requests of unknown reuse: their position, and their number there.
     unknown: Vec<((Role, u64), usize)>,
 }
 
@@ -105,7 +105,7 @@ struct ReuseScan<'a> {
     address_space: &'a AddressSpace,
     stack: LruStack,
     counts: Counts,
-    /// The present one last.
+    /// The current span last.
     spans: Vec<Span>,
     reuse_distances: ReuseDistances,
     /// Roles whose files are read and written past the page cache.
@@ -113,7 +113,7 @@ struct ReuseScan<'a> {
 }
 
 impl ReuseScan<'_> {
-    /// Goes through all bursts by time; what lies before a break tells nothing of what comes after it.
+    /// Processes all bursts by time; accesses before a gap give no information on those after it.
     fn all(&mut self) {
         let accesses = accesses(self.rows);
         let mut breaks = discontinuities(self.rows).into_iter().peekable();
@@ -167,7 +167,7 @@ impl ReuseScan<'_> {
         }
     }
 
-    /// Pages of a file that was cut or deleted take no room.
+    /// Pages of a truncated or deleted file occupy no cache.
     fn forget(&mut self, call: &Call, role: Role) {
         for (sector, sectors) in self.address_space.cut_by(call) {
             let (_, first, count) = pages(role, sector, sectors);
@@ -176,7 +176,8 @@ impl ReuseScan<'_> {
         }
     }
 
-    /// Uses pages; the longest reuse of those that were used before, unless most were not, and how many were not.
+    /// Uses pages; returns the longest reuse of previously used pages, unless most are new, and the number of
+    /// new pages.
     fn touch(&mut self, pages: Pages, missed: bool) -> (Reuse, u64) {
         if self.past.contains(&pages.0) {
             return (Reuse::NEVER, 0);
@@ -197,8 +198,8 @@ impl ReuseScan<'_> {
         (longest, first)
     }
 
-    /// Where caches were empty at the start, a first use is one that no cache answers. Whether they were at the
-    /// start of every span: such as had been in use would have held their part of the files.
+    /// If caches were empty at the start, no cache answers a first use. Checks that they were empty at the
+    /// start of every span: caches already in use would have held their part of the files.
     fn first_requests_never(&mut self, cache_bytes: u64) -> bool {
         let used = self.address_space.regions().map(|(_, region)| region.used);
         let files_bytes = (used.sum::<u64>() * SECTOR_BYTES).max(1);

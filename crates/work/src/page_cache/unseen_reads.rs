@@ -1,14 +1,14 @@
-//! Whether a recording shows what the page cache answered.
+//! Whether a recording shows which reads the page cache answered.
 
 use tierwise_recording::{Block, BlockOp, Call, CallKind, Role, ThreadClass, UNKNOWN};
 
 use crate::constants::UNSEEN_MOST_SHARE;
 use crate::index::rows::Rows;
 
-/// Reads that no call shows, from which on they are too many.
+/// Limit on reads that no call shows.
 const MOST_UNSEEN_SECTORS: u64 = 2048;
 
-/// Why the recording does not tell which reads were answered by the page cache, if it does not.
+/// Why the recording does not tell which reads the page cache answered, if it does not.
 pub(crate) fn reason(rows: &Rows<'_>, past: &[Role]) -> Option<String> {
     if rows.recording.blocks.is_empty() {
         let unseen = "requests to devices were not recorded, so which reads missed is not known";
@@ -36,7 +36,7 @@ pub(crate) fn reason(rows: &Rows<'_>, past: &[Role]) -> Option<String> {
     ))
 }
 
-/// The share of what the engine's threads read that no call explains, if it is too large.
+/// The share of the engine's reads that no call explains, if it is too large.
 fn without_call(rows: &Rows<'_>) -> Option<f64> {
     let engine = |thread| {
         matches!(

@@ -12,12 +12,13 @@ use crate::constants::{
     WARMUP_CLIENT_SHARE, WARMUP_COLD_NS, WARMUP_COLDEST_NS, WARMUP_SCALE_NS, WARMUP_WARM_NS,
 };
 
-/// Cost of cold caches. A core that has been idle for `w` has the coldness `ln(1 + w / scale) / ln(1 + coldest / scale)`,
-/// at most 1, at least what is left of its coldness before. A burst that takes `t` on a warm core costs `cold × coldness ×
-/// (1 − exp(−t / warm))` on top, and coldness falls by the same share.
+/// Cost of cold caches. A core that has been idle for `w` has the coldness `ln(1 + w / scale) / ln(1 +
+/// coldest / scale)`, at most 1, at least the rest of its previous coldness. A burst that takes `t` on a warm
+/// core costs `cold × coldness × (1 − exp(−t / warm))` extra, and coldness falls by the same share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmupCost {
-    /// What a core of coldness 1 costs until it is warm, in nanoseconds; learned from the recording where it tells.
+    /// Cost of a core of coldness 1 until it is warm, in nanoseconds; learned from the recording where
+    /// possible.
     pub cold_ns: f64,
     /// Time on a core in which coldness falls to 1/e, in nanoseconds.
     pub warm_ns: f64,
@@ -29,7 +30,7 @@ pub struct WarmupCost {
     pub client_share: f64,
 }
 
-/// As measured; see above.
+/// Measured values; see above.
 impl Default for WarmupCost {
     fn default() -> Self {
         Self {

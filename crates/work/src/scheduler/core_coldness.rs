@@ -1,10 +1,10 @@
-//! How cold the core was on which each recorded burst began.
+//! Coldness of each recorded burst's core at its start.
 
 use tierwise_recording::{Recording, State, StateKind, ThreadClass};
 
 use crate::WarmupCost;
 
-/// Of each state on a core: how cold the core was when it began; 0 of others.
+/// Of each state on a core: the core's coldness when it began; 0 for other states.
 pub(crate) fn cold_starts(recording: &Recording, states: &[State]) -> Vec<f32> {
     let cost = WarmupCost::default();
     let mut order: Vec<u32> = (0..states.len() as u32)
@@ -18,7 +18,7 @@ pub(crate) fn cold_starts(recording: &Recording, states: &[State]) -> Vec<f32> {
         let state: &State = &states[at as usize];
         let burst = bursts.partition_point(|burst| burst.end_ns <= state.start_ns);
         let place = (state.cpu, burst);
-        // What ran before a burst is not known: as if the core had been in use.
+        // A core's use before a burst is unknown: assume that it was in use.
         let last = before.filter(|last| last.0 == place);
         let (end_ns, cold) = last.map_or((state.start_ns, 0.0), |last| (last.1, last.2));
         let cold = cost.after_idle(cold, state.start_ns.saturating_sub(end_ns));

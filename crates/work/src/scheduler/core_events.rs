@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tierwise_recording::{State, StateKind};
 
-/// What happens to a thread on a core; variants are in the order of events at one instant.
+/// An event of a thread on a core; variants are in the order of events at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CoreEvent {
     /// Leaves its core; `waits`: still runnable.

@@ -1,7 +1,7 @@
 //! The core on which each thread ran.
 //!
-//! Kernels keep a thread on the core that holds its caches, so a thread keeps its core for a whole burst. Which threads
-//! share a core decides which of them wait for each other: so a replay takes all cores from the same burst.
+//! Kernels keep a thread on the core that holds its caches, so a thread keeps its core for a whole burst.
+//! Threads that share a core wait for each other, so a replay takes all cores from the same burst.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub(crate) fn of_threads(view: &View<'_>, threads: &[u32]) -> Vec<Option<u16>> {
     ran_ns.into_iter().map(longest).collect()
 }
 
-/// The same of each client thread that serves some sessions.
+/// The same of each client thread that serves sessions.
 pub(crate) fn of_clients(view: &View<'_>, sessions: &[Session]) -> BTreeMap<u32, Vec<Option<u16>>> {
     let clients = sessions.iter().filter_map(|session| session.client);
     clients

@@ -1,9 +1,9 @@
-//! Repairs switches that no event tells: when threads really got their cores.
+//! Restores switches that no event reports: the instants at which threads really got their cores.
 //!
-//! Some cores of virtual machines report no switch away from the idle thread (docs/reference/recordings.md). The recorder then
-//! lets a thread run from its wakeup on. But an idle core must be started first, which takes longer than many CPU
-//! bursts last: 25 µs where it was halted. That time is no demand, so it becomes runnable time before the burst. Its
-//! length is that of wakeups that were reported in full (`wakeup_latency.rs`).
+//! Some cores of virtual machines report no switch away from the idle thread (docs/reference/recordings.md).
+//! The recorder then lets a thread run from its wakeup on. But an idle core must be started first, which
+//! takes longer than many CPU bursts: 25 µs for a halted core. That time is no demand, so it becomes
+//! runnable time before the burst. Its length is that of fully reported wakeups (`wakeup_latency.rs`).
 
 use tierwise_recording::{Call, NONE, Recording, State, StateKind};
 
@@ -11,16 +11,16 @@ use crate::constants::WAKEUP_MOST_SHARE;
 use crate::scheduler::wakeup_latency::CoreActivity;
 use crate::{Disabled, Mechanism, WakeupRules};
 
-/// The states of a recording, repaired.
+/// A recording's states with restored switches.
 #[derive(Debug, Default)]
 pub(crate) struct RepairedStates {
     /// As [`Recording::states`].
     pub(crate) states: Vec<State>,
-    /// Where threads run that wake, and when.
+    /// Core selection and wakeup latency.
     pub(crate) wakeups: WakeupRules,
 }
 
-/// Repairs the states of a recording.
+/// Restores missing switches in the states of a recording.
 pub(crate) fn repaired(recording: &Recording, disabled: Disabled) -> RepairedStates {
     let cores = CoreActivity::new(&recording.states);
     let wakeups = WakeupRules::of(&recording.states, &cores);
@@ -50,7 +50,7 @@ pub(crate) fn repaired(recording: &Recording, disabled: Disabled) -> RepairedSta
     RepairedStates { states, wakeups }
 }
 
-/// Whether a thread runs from its wakeup on without a delay: no switch told when it got the core.
+/// Whether a thread runs from its wakeup on without a delay: no switch showed when it got the core.
 fn is_untold(before: &State, state: &State) -> bool {
     before.thread == state.thread
         && before.end_ns == state.start_ns
@@ -87,7 +87,7 @@ mod tests {
         }
     }
 
-    /// Wakings of which all is told, on core 0: 20 µs each. Then one on core 1 of which it is not.
+    /// Fully reported wakeups on core 0, 20 µs each. Then one on core 1 without a reported switch.
     fn recording() -> Recording {
         let mut states = Vec::new();
         for at in (0..2000).step_by(100) {

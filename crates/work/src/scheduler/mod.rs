@@ -1,6 +1,6 @@
-//! How the kernel shares cores: home cores, preemption, latency of wakeups, cold caches, switches that no event tells.
+//! How the kernel shares cores: home cores, preemption, wakeup latency, cold caches, unreported switches.
 //!
-//! Nothing here knows files, devices or transactions.
+//! Nothing here depends on files, devices or transactions.
 
 pub(crate) mod cache_warmup;
 pub(crate) mod core_coldness;

@@ -14,23 +14,23 @@ use crate::scheduler::core_events::{CoreEvent, events};
 use crate::scheduler::waker::{WAKERS, Waker};
 use crate::statistics::{ENOUGH, RunningMean};
 
-/// Events of a core that are looked at.
+/// Largest number of core events examined.
 const MOST_EVENTS: usize = 500_000;
-/// The weight of preempted threads is searched between this and its inverse, by this many bisections.
+/// Limits for the weight of preempted threads (this and its inverse), and the number of bisections.
 const MOST_WEIGHT: f64 = 1000.0;
 const HALVINGS: u32 = 30;
 
 /// How threads share a core. By default there is no preemption, and the thread that waited longest runs next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PreemptionRules {
-    /// Share of wakeups onto a busy core that preempt the running thread, by [`Waker`], then: server's thread,
-    /// client's.
+    /// Share of wakeups onto a busy core that preempt the running thread, by [`Waker`], then by server's or
+    /// client's thread.
     pub preempt_share: [[f64; 2]; WAKERS],
     /// Time from such a wakeup to the preemption, in nanoseconds, by [`Waker`].
     pub preempt_after_ns: [u64; WAKERS],
     /// Weight of a preempted thread in the choice of the next one; that of a woken thread is 1.
     pub preempted_weight: f64,
-    /// Where a woken thread is next: share of cases, beyond chance, in which it is the one that waited longest.
+    /// If a woken thread is next: share of cases, beyond chance, in which it waited longest.
     pub fifo_share: f64,
 }
 
@@ -46,7 +46,7 @@ impl Default for PreemptionRules {
 }
 
 impl PreemptionRules {
-    /// The rules that a recording's states show.
+    /// The rules inferred from a recording's states.
     pub(crate) fn of(recording: &Recording) -> Self {
         let mut seen = Seen::default();
         for events in events(&recording.states).values() {
@@ -63,7 +63,7 @@ struct Waits {
     lost: bool,
 }
 
-/// Decisions that were seen.
+/// Observed decisions.
 #[derive(Default)]
 struct Seen {
     takes: [[RunningMean; 2]; WAKERS],
@@ -76,10 +76,11 @@ struct Seen {
 }
 
 impl Seen {
-    /// Follows what happened on a core.
+    /// Follows the events of a core.
     fn watch(&mut self, events: &[(u64, CoreEvent, u32)], recording: &Recording) {
         let mut queue: Vec<Waits> = Vec::new();
-        // Who runs; who woke while it does, by whom, and when; who has just lost the core, and when.
+        // The running thread; threads woken meanwhile, with waker and instant; the thread that just lost the
+        // core, and when.
         let mut running: Option<u32> = None;
         let mut woken: Vec<(u32, Waker, u64)> = Vec::new();
         let mut lost_at = None;
@@ -121,7 +122,7 @@ impl Seen {
         }
     }
 
-    /// A core was given up, and one of those who wait got it.
+    /// A thread left the core, and a waiting thread got it.
     fn chose(&mut self, queue: &[Waits], thread: u32) {
         let Some(chosen) = queue.iter().find(|waits| waits.thread == thread) else {
             return;
@@ -157,7 +158,7 @@ impl Seen {
         }
     }
 
-    /// The weight that gives preempted threads their recorded share of choices.
+    /// The weight that reproduces the recorded share of choices of preempted threads.
     fn preempted_weight(&self) -> f64 {
         if self.either.len() < ENOUGH as usize {
             return 1.0;
@@ -193,9 +194,9 @@ mod tests {
     use super::*;
     use crate::test_states::state;
 
-    /// Each millisecond thread 0 runs from 0 to 500 µs and wakes thread 1 at 100 µs, which takes the core 4 µs later
-    /// for 96 µs, three times of four, and else has it when thread 0 sleeps. Thread 2 wakes at 110 µs, and always has
-    /// it next of those that woke; but who lost the core is before it.
+    /// Each millisecond, thread 0 runs from 0 to 500 µs and wakes thread 1 at 100 µs. In three of four
+    /// cases, thread 1 takes the core 4 µs later for 96 µs; else it runs when thread 0 sleeps. Thread 2
+    /// wakes at 110 µs, and is always the next of the woken threads, but after the preempted one.
     fn recorded() -> PreemptionRules {
         use StateKind::{Blocked, Cpu, Runnable};
         let mut states: [Vec<State>; 3] = Default::default();

@@ -1,4 +1,4 @@
-//! On which core a woken thread runs, and how long an idle core takes to start it.
+//! Core selection for woken threads, and the time an idle core takes to start one.
 //!
 //! A kernel puts a woken thread on its last core, on its waker's core or on an idle one, by rules that differ between
 //! kernels (Linux: `select_task_rq_fair`, `select_idle_sibling` in kernel/sched/fair.c; in virtual machines halted
@@ -15,7 +15,7 @@ use crate::statistics::median;
 /// Upper ends of the classes of idle time, in nanoseconds; the last class has none.
 const AGES_NS: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
 const AGES: usize = AGES_NS.len() + 1;
-/// Fewer wakeups than this show nothing.
+/// Least number of wakeups for an estimate.
 const ENOUGH: usize = 10;
 /// Up to this product of states and cores every state is examined; beyond it, a sample.
 const MOST_LOOKS: usize = 20_000_000;
@@ -45,17 +45,17 @@ impl WakeupRules {
         }
     }
 
-    /// Lets cores start at once.
+    /// Makes cores start at once.
     pub(crate) fn start_at_once(&mut self) {
         self.start_latency_ns = [0; AGES];
     }
 
-    /// Lets threads run wherever a core idles.
+    /// Lets threads run on any idle core.
     pub(crate) fn move_freely(&mut self) {
         (self.same_core, self.no_pull) = ([0.0; AGES], 0.0);
     }
 
-    /// Share of wakeups that stay on the thread's last core although that is busy and another has been idle for
+    /// Share of wakeups that stay on the thread's last core although it is busy and another has been idle for
     /// `idle_ns`.
     #[must_use]
     pub fn same_core_share(&self, idle_ns: u64) -> f64 {
@@ -74,7 +74,7 @@ impl WakeupRules {
         self.start_latency_ns[age(idle_ns)].into()
     }
 
-    /// The rules that recorded states show, sorted by thread and time.
+    /// The rules inferred from recorded states, which are sorted by thread and time.
     pub(crate) fn of(states: &[State], cores: &CoreActivity) -> Self {
         let mut stay: [Vec<bool>; AGES] = Default::default();
         let mut delays: [Vec<u64>; AGES] = Default::default();
@@ -102,7 +102,7 @@ impl WakeupRules {
     }
 }
 
-/// The state after a waking, if there is one between two states.
+/// The state after a wakeup, if there is one between two states.
 fn woken<'s>(before: &State, after: Option<&'s State>) -> Option<&'s State> {
     let follow = |after: &&State| before.thread == after.thread && before.end_ns == after.start_ns;
     after
@@ -110,7 +110,7 @@ fn woken<'s>(before: &State, after: Option<&'s State>) -> Option<&'s State> {
         .filter(|_| before.kind == StateKind::Blocked)
 }
 
-/// How long a runnable thread waited for its core to start it, where the recording tells.
+/// How long a runnable thread waited for its core to start it, where the recording shows it.
 fn start(ready: &State, runs: Option<&State>) -> Option<u64> {
     let runs = runs.filter(|runs| {
         let follow = ready.thread == runs.thread && ready.end_ns == runs.start_ns;
@@ -120,8 +120,7 @@ fn start(ready: &State, runs: Option<&State>) -> Option<u64> {
     told.then(|| ready.end_ns - ready.start_ns)
 }
 
-/// How often a core that had nothing to do left those where they were who waited for another one, rather than take
-/// them.
+/// How often an idle core left threads waiting for another core, rather than pull one.
 fn no_pull_share(states: &[State], cores: &CoreActivity) -> f64 {
     let waits = |state: &&State| state.kind == StateKind::Runnable;
     let mut waiting: Vec<&State> = states.iter().filter(waits).collect();
@@ -146,14 +145,14 @@ fn no_pull_share(states: &[State], cores: &CoreActivity) -> f64 {
     left as f64 / (left + taken) as f64
 }
 
-/// The share of those that are true, if they are enough.
+/// The share of true cases, if there are enough.
 fn share(chosen: Vec<bool>) -> Option<f64> {
     let first = chosen.iter().filter(|&&first| first).count();
     (chosen.len() >= ENOUGH).then(|| first as f64 / chosen.len() as f64)
 }
 
-/// The median, if there are enough. Longer delays were waits for threads that are not recorded: a replay has those as
-/// background load.
+/// The median, if there are enough values. Longer delays were waits for unrecorded threads: a replay has
+/// those as background load.
 fn usual(delays: Vec<u64>) -> Option<u32> {
     let enough = delays.len() >= ENOUGH;
     median(delays)
@@ -170,11 +169,11 @@ fn filled<T: Copy + Default>(known: [Option<T>; AGES]) -> [T; AGES] {
     })
 }
 
-/// When recorded threads were on each core, in order. Others may have been, unseen, but not mostly.
+/// Intervals of recorded threads on each core, in order. Unrecorded threads may have run too, but rarely.
 #[derive(Default)]
 pub(crate) struct CoreActivity {
     busy_spans: Vec<Vec<(u64, u64)>>,
-    /// Those on which anything ran.
+    /// Cores on which any thread ran.
     seen: Vec<u16>,
 }
 
@@ -218,7 +217,7 @@ impl CoreActivity {
         self.freshest(u16::MAX, time_ns).unwrap_or(u64::MAX)
     }
 
-    /// Whether any of `of` cores is idle; cores on which nothing was seen to run are.
+    /// Whether any of `of` cores is idle; a core without recorded threads counts as idle.
     pub(crate) fn any_idles(&self, of: u32, time_ns: u64) -> bool {
         self.seen.len() < of as usize || self.freshest(u16::MAX, time_ns).is_some()
     }
@@ -246,8 +245,9 @@ mod tests {
         }
     }
 
-    /// A thread runs on core 0 for 400 µs of each millisecond; another, that ran there last, wakes 60 µs after core 1
-    /// began to idle. One time of four core 1 takes it, and needs 30 µs to start it; else it waits.
+    /// A thread runs on core 0 for 400 µs of each millisecond; another, whose last core that is, wakes 60
+    /// µs after core 1 became idle. In one of four cases core 1 takes it, and needs 30 µs to start it; else
+    /// it waits.
     fn recorded() -> WakeupRules {
         let mut states = Vec::new();
         for at in (0..100_000).step_by(1000) {
@@ -271,7 +271,7 @@ mod tests {
     fn shares_and_delays_are_found_by_how_long_a_core_idled() {
         let rules = recorded();
         assert!((rules.same_core_share(60_000) - 0.75).abs() < 0.02);
-        // What was not seen is as what was seen of the nearest time.
+        // An idle time without observations uses the nearest observed one.
         assert_eq!(rules.start_latency_ns(60_000), 30_000);
         assert_eq!(rules.start_latency_ns(u64::MAX), 30_000);
     }

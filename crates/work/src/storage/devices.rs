@@ -1,4 +1,4 @@
-//! The devices of the recording: what lies where on them, and the times they took.
+//! The devices of the recording: the roles on them and their recorded times.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,10 +9,10 @@ use crate::index::address_space::Region;
 use crate::index::view::View;
 use crate::{Partition, RecordedDevice, RecordedRequest};
 
-/// Service times that are kept of each kind.
+/// Service times kept per kind.
 const MOST_TIMES: usize = 20_000;
 
-/// Every physical device, partitions put together; files on no known device lie on one more at the end.
+/// Every physical device, with its partitions combined; files on no known device lie on one more at the end.
 pub(crate) fn devices(view: &View<'_>) -> Vec<RecordedDevice> {
     let partitions = &view.recording.about.devices;
     let mut order: Vec<u32> = Vec::new();
@@ -96,7 +96,7 @@ pub(crate) fn partitions(view: &View<'_>) -> Vec<Partition> {
         .collect()
 }
 
-/// A device of which nothing is known but what lies on it, one role behind the other.
+/// A device with known roles only, placed one after the other.
 fn unknown(regions: &[(Role, &Region)]) -> RecordedDevice {
     let mut next = 0;
     let mut roles = Vec::new();
@@ -132,7 +132,8 @@ fn requests(view: &View<'_>, blocks: &[&Block]) -> Vec<RecordedRequest> {
     blocks.iter().map(request).collect()
 }
 
-/// Time of a request less what its sender ran meanwhile: that is part of the sender's own processor time.
+/// Time of a request less its sender's running time in between, which is part of the sender's own processor
+/// time.
 fn waited_ns(view: &View<'_>, block: &Block) -> u64 {
     let took_ns = block.completed_ns.saturating_sub(block.issued_ns);
     if took_ns == 0 || view.class(block.thread).is_none() {
@@ -142,7 +143,7 @@ fn waited_ns(view: &View<'_>, block: &Block) -> u64 {
     took_ns.saturating_sub(ran_ns)
 }
 
-/// Evenly spread members of a list that is too long.
+/// Evenly sampled members of a list that is too long.
 pub(crate) fn sample<T: Copy>(all: Vec<T>) -> Vec<T> {
     let step = all.len().div_ceil(MOST_TIMES).max(1);
     all.into_iter().step_by(step).collect()

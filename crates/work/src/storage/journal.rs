@@ -1,9 +1,9 @@
 //! Processor time of the file system's journal thread in a journal commit, between the waits for its device.
 //!
-//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c). An fsync that needs a journal commit wakes the
-//! journal's thread and waits. That thread writes the journal's blocks and waits, sends the commit record and waits,
-//! and wakes the caller. So a core is started for it three times, and once more for the caller. Recordings do not
-//! follow that thread, but the block requests tell when it had run.
+//! Source: `jbd2_journal_commit_transaction` (fs/jbd2/commit.c). An fsync that needs a journal commit wakes
+//! the journal's thread and waits. That thread writes the journal's blocks and waits, sends the commit record
+//! and waits, and wakes the caller. So a core is started for it three times, and once more for the caller.
+//! Recordings do not follow that thread, but the block requests show when it had run.
 
 use tierwise_recording::{Block, BlockOp, Call, State, StateKind};
 
@@ -15,21 +15,21 @@ use crate::statistics::median;
 use crate::storage::sync_scripts;
 use crate::{JournalRules, WarmupCost};
 
-/// Commits from which on what they show is believed.
+/// Least number of commits for an estimate.
 const ENOUGH: usize = 10;
 
-/// What passed in a commit until its thread had run.
+/// Time in a commit until its thread had run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gap {
     took_ns: u64,
-    /// For how long the thread had waited.
+    /// How long the thread had waited.
     waited_ns: u64,
-    /// What it takes to start the core that came to idle last.
+    /// Latency of starting the core that became idle last.
     starts_ns: u64,
 }
 
 impl Gap {
-    /// How long the thread ran, and would have run warm.
+    /// Running time of the thread, as recorded and as on a warm core.
     fn ran_ns(self) -> (f64, f64) {
         let least_ns = self.took_ns as f64 * JOURNAL_LEAST_SHARE.get();
         let ran_ns = (self.took_ns as f64 - self.starts_ns as f64).max(least_ns);
@@ -39,7 +39,7 @@ impl Gap {
     }
 }
 
-/// What commits of the journal took, and the time of its thread in all of them.
+/// Times of journal commits, and the running time of the journal's thread in all of them.
 pub(crate) fn journal(view: &View<'_>) -> (JournalRules, f64) {
     let cores = CoreActivity::new(view.all_states());
     let wakeups = view.wakeups();
@@ -69,8 +69,9 @@ pub(crate) fn journal(view: &View<'_>) -> (JournalRules, f64) {
     (rules, ran_ns * found.len() as f64)
 }
 
-/// What passed in the commit that a call asked for, if it did alone: until the journal's thread had begun, had gone on,
-/// and had ended, and between its record and the flush after it. `last_ns` is when the thread ran last.
+/// Times in the commit that a call requested, if the call requested it alone: until the journal's thread had
+/// begun, had continued, and had ended, and between its record and the flush after it. `last_ns` is when the
+/// thread ran last.
 fn gaps(
     view: &View<'_>,
     call: &Call,
@@ -119,9 +120,8 @@ fn gaps(
     ])
 }
 
-/// How long who makes a file durable waited once more between its data and its wait for the journal. Extents that were
-/// never written become written ones when their data is, by a thread of the kernel (`ext4_end_io_rsv_work`,
-/// fs/ext4/page-io.c).
+/// Extra wait of a sync's caller between its data and its wait for the journal. When their data is written, a
+/// kernel thread converts unwritten extents to written ones (`ext4_end_io_rsv_work`, fs/ext4/page-io.c).
 fn settling_ns(view: &View<'_>, call: &Call, until_ns: u64) -> u64 {
     let data_ns = data_ns(view, call, until_ns);
     let states = view.states(call.thread);
@@ -158,7 +158,7 @@ fn blocked<'a>(view: &View<'a>, thread: u32, time_ns: u64) -> Option<&'a State> 
     (state.kind == StateKind::Blocked && state.end_ns >= time_ns).then_some(state)
 }
 
-/// The means of what was run and of what that would have been warm, without what waited for something else.
+/// The mean running times, as recorded and as warm, without values that include a wait for something else.
 fn usual(ran: impl Iterator<Item = (f64, f64)> + Clone) -> (f64, f64) {
     let middle_ns = median(ran.clone().map(|one| one.0 as u64).collect()).unwrap_or(0);
     let most_ns = JOURNAL_MOST_FACTOR.get() * middle_ns as f64;

@@ -1,6 +1,6 @@
-//! Devices, what requests to them cost the processors, the file system's journal, and what syncs made devices do.
+//! Devices, their requests' processor cost, the file system's journal, and the device requests of syncs.
 //!
-//! Nothing here knows what a file is for beyond its role.
+//! Nothing here depends on a file's purpose beyond its role.
 
 pub(crate) mod devices;
 pub(crate) mod journal;

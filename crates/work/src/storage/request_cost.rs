@@ -1,4 +1,4 @@
-//! What a request costs the processors beside its sender, by its length and by the time since the one before.
+//! Processor cost of a request outside its sender, by its length and the time since the previous one.
 
 use crate::constants::{
     IDLE_REQUEST_MOST_FACTOR, QUICK_REQUEST_NS, REQUEST_LEAST_FACTOR, REQUEST_MOST_FACTOR,
@@ -8,34 +8,35 @@ use crate::constants::{
 /// Processor time of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RequestCost {
-    /// However long it is, a tenth of a millisecond after the one before.
+    /// Independent of length, a tenth of a millisecond after the previous one.
     pub request_ns: f64,
-    /// For each KiB of it.
+    /// Per KiB of length.
     pub kib_ns: f64,
-    /// Beyond that, as often as the request costs more than once for the time since the one before.
+    /// Extra cost per unit of the idle-time factor above one; see `idle_factor`.
     pub idle_ns: f64,
 }
 
-/// How much more a request costs the later it follows the one before on its device: threads and caches are cold.
-/// Measured on a quiet machine, the kernel's threads under order entry: 34 µs for requests 0.1 ms apart, 45 for
-/// 0.18, 56 for 0.39, 105 to 120 for 4.2 ms: the cube root.
+/// How much more a request costs the later it follows the previous one on its device: threads and caches are
+/// cold. Measured on a quiet machine, the kernel's threads under order entry: 34 µs for requests 0.1 ms
+/// apart, 45 for 0.18, 56 for 0.39, 105 to 120 for 4.2 ms: the cube root.
 fn idle_factor(apart_ns: u64) -> f64 {
     (apart_ns as f64 / REQUESTS_APART_NS.get())
         .cbrt()
         .clamp(REQUEST_LEAST_FACTOR.get(), REQUEST_MOST_FACTOR.get())
 }
 
-/// How much longer a write or a flush is on its way the later it follows the request before. Measured on emulated disks
-/// that answer at once, under order entry by one client: 37 µs for writes less than 0.2 ms after it, 41 below 0.4, 39
-/// below 0.8, 42 below 1.5, 53 below 3, 74 below 6. Flushes of a disk 8 ms after it took 2.5, 2.5, 2.7 and 3.6 times as
-/// long as those of an SSD 0.1 ms after it (four workloads): the cube root. Side by side they cost, and take, half.
+/// How much longer a write or a flush takes on the path the later it follows the previous request. Measured
+/// on emulated disks that answer at once, under order entry by one client: 37 µs for writes less than 0.2 ms
+/// after it, 41 below 0.4, 39 below 0.8, 42 below 1.5, 53 below 3, 74 below 6. Flushes of a disk 8 ms after
+/// it took 2.5, 2.5, 2.7 and 3.6 times as long as those of an SSD 0.1 ms after it (four workloads): the cube
+/// root. Side by side they cost, and take, half.
 pub(crate) fn path_factor(apart_ns: u64) -> f64 {
     let late = (apart_ns as f64 / QUICK_REQUEST_NS.get()).cbrt();
     late.clamp(1.0, REQUEST_MOST_FACTOR.get()) * idle_factor(apart_ns).min(1.0)
 }
 
 impl RequestCost {
-    /// The same for each request, however long it is.
+    /// The same for each request, independent of length.
     #[must_use]
     pub const fn each(request_ns: f64) -> Self {
         Self {
@@ -45,7 +46,7 @@ impl RequestCost {
         }
     }
 
-    /// Of a request of so many sectors, so long after the one before.
+    /// Cost of a request of this many sectors, this long after the previous one.
     #[must_use]
     pub fn of(&self, sectors: u32, apart_ns: u64) -> f64 {
         let factor = idle_factor(apart_ns);
@@ -54,7 +55,7 @@ impl RequestCost {
             + self.kib_ns * f64::from(sectors) / 2.0
     }
 
-    /// Requests that took so long together, each so much of what it usually and at most costs.
+    /// Fits the total time of requests, with the usual and largest cost of one request.
     pub(crate) fn fit(
         used_ns: f64,
         asked: &RequestTotals,
@@ -87,20 +88,20 @@ impl RequestCost {
     }
 }
 
-/// What was asked of devices, in what it costs.
+/// Requests to devices, in units of their cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestTotals {
     pub(crate) requests: usize,
-    /// The sum of what requests cost by the time since the ones before, each in what it would a tenth of a
+    /// Sum of the requests' costs by the time since the previous ones, each relative to its cost a tenth of a
     /// millisecond after it.
     pub(crate) weight: f64,
-    /// The sum of what those cost beyond one that were further apart.
+    /// Sum of the excess over one for requests that were further apart.
     pub(crate) idle: f64,
     pub(crate) kib: f64,
 }
 
 impl RequestTotals {
-    /// A request of so many sectors was sent, so long after the one before.
+    /// Adds a request of this many sectors, this long after the previous one.
     pub(crate) fn count(&mut self, sectors: u32, apart_ns: u64) {
         let factor = idle_factor(apart_ns);
         self.requests += 1;
@@ -109,13 +110,13 @@ impl RequestTotals {
         self.kib += f64::from(sectors) / 2.0;
     }
 
-    /// Whether what requests cost cannot be for their bytes, and may well be for the time between them.
+    /// Whether the requests' cost cannot come from their bytes, and may come from the time between them.
     fn is_small_and_rare(&self) -> bool {
         let requests = self.requests as f64;
         self.kib < SMALL_REQUEST_KIB.get() * requests && self.idle > requests
     }
 
-    /// All of several.
+    /// The sum of several.
     pub(crate) fn sum(asked: &[Self]) -> Self {
         asked
             .iter()

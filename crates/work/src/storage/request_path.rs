@@ -1,9 +1,9 @@
 //! Latency of the path to an emulated disk and back.
 //!
-//! The path's latency differs from its processor time: part of that is off the path, and threads on it wait to be
-//! started. A block request's recorded time includes the path. A request that the emulated disk answers at once spent
-//! all of its time there: writes to an SSD that is faster than the path, flushes of a disk with nothing to write. So
-//! the faster of writes and flushes give the path's latency.
+//! The path's latency differs from its processor time: part of that is off the path, and threads on it wait
+//! to be started. A block request's recorded time includes the path. A request that the emulated disk answers
+//! at once spent all of its time there: writes to an SSD that is faster than the path, flushes of a disk with
+//! nothing to write. So the faster of writes and flushes give the path's latency.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use crate::scheduler::wakeup_latency::CoreActivity;
 use crate::statistics::median;
 use crate::storage::request_cost::path_factor;
 
-/// Requests of a kind from which on what they show is believed.
+/// Least number of requests of a kind for an estimate.
 const ENOUGH: usize = 20;
-/// What takes over so many times the median waited for something else.
+/// A time above this multiple of the median included a wait for something else.
 const MOST_TIMES: u64 = 3;
 
-/// How long a write or a flush shortly after another request is on its way, were no core wanted by others; none where
-/// too few show.
+/// Path time of a write or a flush shortly after another request, without competition for cores; none if
+/// there are too few requests.
 pub(crate) fn path_ns(view: &View<'_>) -> Option<f64> {
     let cores = CoreActivity::new(view.all_states());
     let mut kinds: [Vec<u64>; 2] = Default::default();
@@ -49,7 +49,7 @@ pub(crate) fn path_ns(view: &View<'_>) -> Option<f64> {
     Some(sum_ns / count as f64)
 }
 
-/// The mean, without what waited for something else.
+/// The mean, without times that include a wait for something else.
 fn usual_ns(took_ns: &[u64]) -> Option<f64> {
     let most_ns = MOST_TIMES * median(took_ns.to_vec())?;
     let usual = took_ns.iter().filter(|&&ns| ns <= most_ns);
@@ -57,10 +57,10 @@ fn usual_ns(took_ns: &[u64]) -> Option<f64> {
     Some(sum_ns as f64 / f64::from(count))
 }
 
-/// Requests to emulated disks while no other was under way there, with the time since the one before was sent.
+/// Requests to emulated disks without others under way there, with the time since the previous one was sent.
 fn alone<'a>(view: &View<'a>) -> impl Iterator<Item = (&'a Block, u64)> {
     let devices = &view.recording.about.devices;
-    // When the last was sent, and when all had ended.
+    // When the last request was sent, and when all had ended.
     let mut before: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     view.recording.blocks.iter().filter_map(move |block| {
         let device = devices.get(block.device as usize)?;

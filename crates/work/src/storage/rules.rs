@@ -1,4 +1,4 @@
-//! What storage costs the processors, as the work states it.
+//! Processor cost of storage, as the work states it.
 
 use crate::storage::request_cost::{RequestCost, path_factor};
 
@@ -7,16 +7,17 @@ use crate::storage::request_cost::{RequestCost, path_factor};
 pub struct StorageCost {
     /// Of the kernel's threads.
     pub kernel: RequestCost,
-    /// Of the server of an emulated disk, without what it spins; see `spin_ns`.
+    /// Of the server of an emulated disk, without its spinning; see `spin_ns`.
     pub server: RequestCost,
-    /// How long a write or a flush is on its way to an emulated disk shortly after another request, beside its bytes;
-    /// none where that does not show: as long as it costs.
+    /// Path time of a write or a flush to an emulated disk shortly after another request, without its bytes;
+    /// if none is known, it equals the processor cost.
     pub path_ns: Option<f64>,
 }
 
 impl StorageCost {
-    /// Time that passes before a request, sent so long after the one before, comes to an emulated disk, without its
-    /// bytes. A read takes as long as it costs: what brings its answer back has slept for as long as the device took.
+    /// Time until a request, sent this long after the previous one, reaches an emulated disk, without its
+    /// bytes. A read's path time equals its processor cost: the threads that return its answer slept for the
+    /// device time.
     #[must_use]
     pub fn before_ns(&self, reads: bool, apart_ns: u64) -> f64 {
         if reads {
@@ -27,28 +28,28 @@ impl StorageCost {
     }
 }
 
-/// How long the server of an emulated disk spins before an answer for which it waited so long: a tenth of the
-/// wait, 10 to 60 µs (crates/disk/src/service.rs).
+/// How long the server of an emulated disk spins before an answer that it waited for: a tenth of the wait, 10
+/// to 60 µs (crates/disk/src/service.rs).
 #[must_use]
 pub(crate) fn spin_ns(wait_ns: u64) -> u64 {
     (wait_ns / 10).clamp(10_000, 60_000).min(wait_ns)
 }
 
-/// What the thread runs for one commit, were it warm.
+/// Running time of the journal's thread for one commit, on a warm core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JournalRules {
-    /// From its waking until the journal's blocks are sent, with what other threads of the kernel do before.
+    /// From its wakeup until the journal's blocks are sent, including earlier work of other kernel threads.
     pub begins_ns: u32,
-    /// From when they are written until the record is sent.
+    /// From the end of their write until the record is sent.
     pub goes_on_ns: u32,
-    /// From when that is durable until who asked is woken.
+    /// From the durable record until the caller is woken.
     pub ends_ns: u32,
     /// Between a flush and the record, and the record and a flush: in the kernel's interrupts.
     pub relays_ns: u32,
 }
 
 impl JournalRules {
-    /// Where a recording shows too few: about the middle of what six showed, see
+    /// Defaults where a recording shows too few commits: about the middle of six recordings, see
     /// docs/evidence/work-calibration.md.
     pub const USUAL: Self = Self {
         begins_ns: 14_000,

@@ -1,8 +1,9 @@
-//! Processor time of storage: the kernel's threads for block devices and file systems, and the servers of emulated
-//! disks. It grows with requests, other programs' time with the clock. So it is separated from that and divided by
-//! requests and bytes. What one request costs beyond the most that it usually does is put down to idleness, which
-//! differs from day to day (requests 4 ms apart were seen to cost the kernel 100 to 210 µs), and what that cannot explain
-//! to bytes: the store of an emulated disk takes pages that were never used from the machine, at up to 6 µs a KiB.
+//! Processor time of storage: the kernel's threads for block devices and file systems, and the servers of
+//! emulated disks. It grows with requests; other programs' time grows with the clock. So it is separated from
+//! theirs and divided by requests and bytes. Cost per request above its usual maximum is attributed to
+//! idleness, which differs from day to day (requests 4 ms apart were seen to cost the kernel 100 to 210 µs).
+//! Any rest is attributed to bytes: the store of an emulated disk takes unused pages from the machine, at up
+//! to 6 µs a KiB.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +31,8 @@ impl StorageCost {
     }
 }
 
-/// What each request cost beside what the threads of journals ran; none where that was not measured, or nothing was
-/// asked of a device.
+/// Cost of each request without the journal threads' running time; none if that was not measured, or no
+/// request was sent to a device.
 pub(crate) fn storage_cost(view: &View<'_>, journal_ns: f64) -> Option<StorageCost> {
     let used = used(view)?;
     let about = &view.recording.about;
@@ -67,13 +68,14 @@ pub(crate) fn storage_cost(view: &View<'_>, journal_ns: f64) -> Option<StorageCo
     })
 }
 
-/// What recording took of so many requests: each is told of twice, mostly by the kernel's threads.
+/// Recording overhead of this many requests: each has two events, mostly in the kernel's threads.
 fn told_ns(view: &View<'_>, requests: usize) -> f64 {
     2.0 * view.event_ns() * requests as f64
 }
 
-/// What the kernel's threads did beside requests: in some bursts they ran for tens of milliseconds more than in all
-/// others for as many, to give memory back, say. What a burst has beyond the usual is not of its requests.
+/// Time of the kernel's threads unrelated to requests: in some bursts they ran for tens of milliseconds more
+/// than in all others with as many requests, to reclaim memory, for example. A burst's excess over the usual
+/// is not caused by its requests.
 pub(crate) fn beside_ns(view: &View<'_>) -> f64 {
     let all: Vec<&Block> = view.recording.blocks.iter().collect();
     let bursts = view.recording.about.bursts.iter();
@@ -87,8 +89,8 @@ pub(crate) fn beside_ns(view: &View<'_>) -> f64 {
     beyond_usual(&used)
 }
 
-/// What was used beyond the usual, of shares of time and what was asked in them: where it was over so many times the
-/// median of what was asked.
+/// Time beyond the usual, given times with their requests' weights: only entries above `BURST_MOST_FACTOR`
+/// times the median time per weight count.
 fn beyond_usual(used: &[(f64, f64)]) -> f64 {
     let mut rates: Vec<(f64, f64)> = used
         .iter()
@@ -109,7 +111,7 @@ fn beyond_usual(used: &[(f64, f64)]) -> f64 {
     beyond.map(|(ns, weight)| ns - usual * weight).sum()
 }
 
-/// What was asked in each burst.
+/// Requests of each burst.
 fn asked(view: &View<'_>, blocks: &[&Block]) -> Vec<RequestTotals> {
     let bursts = &view.recording.about.bursts;
     let mut before: BTreeMap<u32, u64> = BTreeMap::new();
@@ -127,7 +129,7 @@ fn asked(view: &View<'_>, blocks: &[&Block]) -> Vec<RequestTotals> {
     all
 }
 
-/// What storage used in all bursts; none where that of one is not known.
+/// Processor time of storage in all bursts; none if that of one burst is not known.
 pub(crate) fn used(view: &View<'_>) -> Option<StorageCpu> {
     let bursts = view.recording.about.bursts.iter();
     let none = StorageCpu {
@@ -144,8 +146,8 @@ pub(crate) fn used(view: &View<'_>) -> Option<StorageCpu> {
         })
 }
 
-/// How long the servers of emulated disks spun. Each has one thread that does: it looks for the next answer when
-/// it has given one.
+/// How long the servers of emulated disks spun. Each server has one spinning thread: it looks for the next
+/// answer after each answer.
 fn spun_ns(view: &View<'_>, served: &[&Block]) -> f64 {
     let mut by_disk: BTreeMap<u32, Vec<&Block>> = BTreeMap::new();
     for block in served {

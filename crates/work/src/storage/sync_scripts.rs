@@ -1,14 +1,15 @@
-//! What syncs made devices do, from the block requests that fell into them.
+//! Device requests of syncs, from the block requests during them.
 
 use tierwise_recording::{Block, BlockOp, Call, Role, ThreadClass};
 
 use crate::SyncScript;
 use crate::index::view::View;
 
-/// Writes of one script beyond these are merged away: a sync of a whole file is told by its dirty pages anyway.
+/// Largest number of writes in a script; more are merged: a sync of a whole file is described by its dirty
+/// pages anyway.
 const MOST_WRITES: usize = 512;
-/// What a sync of a file that grew writes to the journal, where no block request tells: what changed, and the record
-/// that makes it valid.
+/// Journal write of a sync of a file that grew, where no block request shows it: the changes, and their
+/// commit record.
 const JOURNAL_SECTORS: [u32; 2] = [32, 8];
 
 /// The script of one sync of a file of a role.
@@ -16,7 +17,7 @@ pub(crate) fn script(view: &View<'_>, role: Role, call: &Call) -> SyncScript {
     script_on(view, role, view.device_of(call.file), call)
 }
 
-/// The same, of something that lies on a device.
+/// The same, of an object on a device.
 pub(crate) fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -> SyncScript {
     let mut script = SyncScript::default();
     let (mut flushes, mut forced) = (0, 0);
@@ -57,7 +58,7 @@ pub(crate) fn script_on(view: &View<'_>, role: Role, device: u32, call: &Call) -
     script
 }
 
-/// The script where no block requests are known: the device waits for what was written, and once more for the
+/// The script where no block requests are known: the device waits for the written data, and once more for the
 /// journal if the file grew.
 pub(crate) fn assumed(grew: bool) -> SyncScript {
     if grew {
@@ -74,14 +75,14 @@ pub(crate) fn assumed(grew: bool) -> SyncScript {
     }
 }
 
-/// Whether a request writes what a sync is for, rather than what the file system keeps of it.
+/// Whether a request writes a sync's data, rather than file system metadata.
 fn is_data(view: &View<'_>, call: &Call, block: &Block) -> bool {
     let named = view.role(block.file).is_some();
     block.op == BlockOp::Write && named && (block.file == call.file || block.thread == call.thread)
 }
 
-/// When the data of a sync had been written: what went to the journal before, and what was flushed, another sync
-/// asked for at the same time (`ext4_sync_file` writes and waits, then commits, then flushes).
+/// When the data of a sync had been written. Earlier journal writes and flushes belong to another sync at the
+/// same time (`ext4_sync_file` writes and waits, then commits, then flushes).
 fn data_until(view: &View<'_>, call: &Call) -> u64 {
     let blocks = view.blocks(call.start_ns, call.end_ns).iter();
     let data = blocks.filter(|block| is_data(view, call, block));
@@ -90,7 +91,7 @@ fn data_until(view: &View<'_>, call: &Call) -> u64 {
         .unwrap_or(call.start_ns)
 }
 
-/// Whether a request in the time of a sync is the sync's: its file's, its thread's, or the file system's own.
+/// Whether a request during a sync is the sync's: its file's, its thread's, or the file system's own.
 fn belongs(view: &View<'_>, role: Role, call: &Call, block: &Block) -> bool {
     match block.op {
         BlockOp::Flush => true,

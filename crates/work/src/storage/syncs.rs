@@ -1,4 +1,4 @@
-//! Files made durable: what each sync was for, and what it made the device do.
+//! Syncs of files: their role and their device requests.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +10,20 @@ use crate::page_cache::dirty_pages::DirtyPages;
 use crate::storage::sync_scripts;
 use crate::{Step, SyncScript};
 
-/// A range without any sector.
+/// An empty range.
 const NOTHING: (u64, u64) = (1, 1);
 
-/// The syncs of files other than the log, and what is known of the files.
+/// The syncs of files other than the log, with the files' state.
 pub(crate) struct Syncs {
-    /// Scripts, by the order of syncs.
+    /// Scripts, in the order of syncs.
     pub(crate) scripts: Vec<SyncScript>,
     dirtied: DirtyPages,
     written: BTreeMap<u32, Written>,
-    /// Of each directory that was made durable, a file in it that has a role.
+    /// Of each directory that was synced, a file in it that has a role.
     directories: BTreeMap<u32, Option<u32>>,
 }
 
-/// A file with a role that lies in a directory.
+/// A file with a role in a directory.
 fn file_within(view: &View<'_>, directory: u32) -> Option<u32> {
     let files = &view.recording.files;
     let folder = files.get(directory as usize)?.path.trim_end_matches('/');
@@ -39,20 +39,20 @@ fn file_within(view: &View<'_>, directory: u32) -> Option<u32> {
     found.map(|file| file as u32)
 }
 
-/// What calls wrote to one file.
+/// Writes of calls to one file.
 #[derive(Default)]
 struct Written {
-    /// How far the file was written.
+    /// End of the written part of the file.
     end: u64,
     since: SinceSync,
 }
 
-/// What they wrote since its last sync.
+/// Bytes written since its last sync.
 #[derive(Default)]
 struct SinceSync {
-    /// Whether that was further than before.
+    /// Whether these writes extended it.
     grew: bool,
-    /// Sectors of whole pages; those of small writes side by side count once.
+    /// Sectors of whole pages; neighbouring small writes count once.
     sectors: u64,
     last_page: Option<u64>,
 }
@@ -77,7 +77,7 @@ impl Syncs {
         }
     }
 
-    /// The step of a call that makes a file durable.
+    /// The step of a call that syncs a file.
     pub(crate) fn sync(&mut self, view: &View<'_>, role: Role, call: &Call) -> Step {
         let written = self.written.get_mut(&call.file);
         let since = written.map_or_else(SinceSync::default, |one| std::mem::take(&mut one.since));
@@ -94,8 +94,8 @@ impl Syncs {
         }
     }
 
-    /// The step of a call that makes a directory durable: names of files in it. It writes to the journal of their file
-    /// system, and no data.
+    /// The step of a call that syncs a directory: names of files in it. It writes to the journal of their
+    /// file system, and no data.
     pub(crate) fn sync_directory(&mut self, view: &View<'_>, call: &Call) -> Option<Step> {
         let found = self.directories.entry(call.file);
         let file = (*found.or_insert_with(|| file_within(view, call.file)))?;
@@ -113,8 +113,9 @@ impl Syncs {
         })
     }
 
-    /// Leaves out what a replay's sync writes because a step made it dirty. A file that is made anew for each
-    /// transaction lies elsewhere each time, so its own writes are left out for as much as calls wrote to it.
+    /// Drops writes that a replay's sync makes because a step dirtied the pages. A file that is recreated for
+    /// each transaction lies elsewhere each time, so its own writes are dropped up to the size of the calls'
+    /// writes to it.
     fn leave_out_dirty(
         &self,
         view: &View<'_>,
@@ -139,13 +140,13 @@ impl Syncs {
         });
     }
 
-    /// Keeps what a sync makes the device do; gives its number.
+    /// Stores a sync's script; returns its number.
     pub(crate) fn add(&mut self, script: SyncScript) -> u32 {
         self.scripts.push(script);
         self.scripts.len() as u32 - 1
     }
 
-    /// A file is written: how far it reaches.
+    /// A file is written: updates its end.
     pub(crate) fn grow(&mut self, call: &Call) {
         if call.offset_bytes == UNKNOWN {
             return;
@@ -158,7 +159,7 @@ impl Syncs {
         written.end = written.end.max(end);
     }
 
-    /// The steps of a call that deletes or shortens a file: what it held is never written.
+    /// The steps of a call that deletes or truncates a file: the removed content is never written.
     pub(crate) fn forget(&self, view: &View<'_>, call: &Call) -> Vec<Step> {
         let Some(role) = view.role(call.file) else {
             return Vec::new();

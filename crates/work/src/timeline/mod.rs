@@ -1,6 +1,6 @@
-//! The time of one thread, each segment of it classified once: on a core, ready, or waiting and for what.
+//! The time of one thread, with each segment classified once: on a core, ready, or waiting with a cause.
 //!
-//! Nothing here compares threads or knows of transactions.
+//! Nothing here compares threads or depends on transactions.
 
 pub(crate) mod segments;
 pub(crate) mod time_category;

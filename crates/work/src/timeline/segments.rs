@@ -7,20 +7,20 @@ use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 use crate::timeline::wait::{WaitCause, wait_cause};
 
-/// What a segment is.
+/// The kind of a segment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum SegmentKind {
-    /// On a core, after that long off any; how cold the core was.
+    /// On a core, after this time off any core; with the core's coldness.
     Cpu { after_wait_ns: u64, cold: f32 },
-    /// Could run.
+    /// Runnable.
     Ready,
-    /// Waits: why, and the index of the state among the thread's.
+    /// Waits: the cause, and the index of the state among the thread's.
     Wait { cause: WaitCause, state: u32 },
     /// A call begins here: its index.
     Call { call: u32 },
 }
 
-/// A segment; a call's is empty, the time it takes is in the segments that follow.
+/// A segment; a call's is empty, its time is in the segments that follow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Segment {
     pub(crate) start_ns: u64,
@@ -65,7 +65,7 @@ pub(crate) fn segments_of(
         .collect()
 }
 
-/// Pieces of which those on a core are cut in two where one of some instants, sorted, falls into them.
+/// Pieces of segments; those on a core are split at any of the given instants, which are sorted.
 pub(crate) fn split_at(segments: Vec<Segment>, instants: &[u64]) -> Vec<Segment> {
     let mut cut = Vec::with_capacity(segments.len() + instants.len());
     let mut instants = instants.iter().copied().peekable();
@@ -92,7 +92,7 @@ pub(crate) fn split_at(segments: Vec<Segment>, instants: &[u64]) -> Vec<Segment>
     cut
 }
 
-/// What is left of a core's coldness after a thread has run.
+/// Remaining coldness of a core after a thread has run.
 fn left_after(cold: f32, ran_ns: u64) -> f32 {
     WarmupCost::default().warm(ran_ns as f64, cold.into()).1 as f32
 }
@@ -150,7 +150,7 @@ impl<'a> SegmentBuilder<'a> {
         self.core(from_ns, state.end_ns, cold);
     }
 
-    /// On a core that was so cold; how cold it is then.
+    /// Adds time on a core of the given coldness; returns its coldness afterwards.
     fn core(&mut self, from_ns: u64, to_ns: u64, cold: f32) -> f32 {
         if to_ns <= from_ns {
             return cold;

@@ -1,14 +1,14 @@
-//! Categories of time, the same in what was observed and in what is replayed.
+//! Categories of time, the same for observed and replayed time.
 
 use serde::Serialize;
 
-/// What a thread's time went to.
+/// Category of a thread's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeCategory {
     /// On a core.
     Cpu,
-    /// Could run; no core was free.
+    /// Runnable; no core was free.
     Runnable,
     /// Waits for the log's device in a call of its own.
     LogDevice,

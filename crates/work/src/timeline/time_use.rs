@@ -1,4 +1,4 @@
-//! What a thread's time went to: a category, and the file that it waited for.
+//! Use of a thread's time: a category, and the file that it waited for.
 
 use tierwise_recording::{CallKind, NONE, Role, State, StateKind, ThreadClass};
 
@@ -7,10 +7,10 @@ use crate::log::flushes::LogFlushes;
 use crate::timeline::time_category::TimeCategory;
 use crate::timeline::wait::{WaitCause, wait_cause};
 
-/// A wait for asynchronous calls is for one of so many calls before it.
+/// Number of preceding calls in which a wait for asynchronous calls looks for its call.
 const MOST_CALLS: usize = 1024;
 
-/// What some time of a thread went to.
+/// Use of some time of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TimeUse {
     pub(crate) category: TimeCategory,
@@ -92,7 +92,7 @@ fn file_access(rows: &Rows<'_>, state: &State, cause: WaitCause) -> Option<TimeU
     }
 }
 
-/// The asynchronous call under way that is the first to be done. The woken thread itself may tell that it is done, a
+/// The asynchronous call under way that completes first. The woken thread itself may report the completion, a
 /// little after the wakeup.
 fn awaited(rows: &Rows<'_>, state: &State) -> Option<TimeUse> {
     let (_, calls) = rows.calls(state.thread);
@@ -107,8 +107,8 @@ fn awaited(rows: &Rows<'_>, state: &State) -> Option<TimeUse> {
     })
 }
 
-/// Of a wait for no file of its own. Clients wait for their server; the other threads that are no sessions wait for
-/// time or for work where no flush of the log is named.
+/// Use of a wait for no file of its own. Clients wait for their server; the other threads outside sessions
+/// wait for time or for work where no flush of the log is named.
 fn category(rows: &Rows<'_>, state: &State, cause: WaitCause) -> TimeCategory {
     let sleeps = || {
         let call = rows.call(state.call);

@@ -6,8 +6,8 @@ use crate::index::calls::{makes_durable, received, sent};
 use crate::index::rows::Rows;
 use crate::log::flushes::LogFlushes;
 
-/// Why a thread waited. Only [`WaitCause::Client`] and [`WaitCause::Timer`] are part of the work; all else is
-/// recomputed.
+/// Why a thread waited. Only [`WaitCause::Client`] and [`WaitCause::Timer`] are part of the work; replay
+/// recomputes all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitCause {
     /// For the next request.
@@ -22,13 +22,13 @@ pub(crate) enum WaitCause {
     Thread,
     /// For pages.
     Read,
-    /// To be allowed to write.
+    /// For the write lock.
     Write,
     /// For files other than the log to be durable.
     Sync,
     /// For time to pass.
     Timer,
-    /// Not known.
+    /// Unknown.
     Other,
 }
 
@@ -82,14 +82,14 @@ fn poll(rows: &Rows<'_>, state: &State) -> WaitCause {
     WaitCause::Timer
 }
 
-/// Whether the next that a thread does with others, after a wait, is to receive something.
+/// Whether the thread's next communication after a wait is a receive.
 fn receives_after(rows: &Rows<'_>, state: &State) -> bool {
     let (_, calls) = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.end_ns);
     calls[next..].iter().find(with_others).is_some_and(received)
 }
 
-/// Whether the burst was over first, and what the thread did last with others was to send something.
+/// Whether the burst ended first, and the thread's last communication was a send.
 fn cut_after_reply(rows: &Rows<'_>, state: &State) -> bool {
     let (_, calls) = rows.calls(state.thread);
     let next = calls.partition_point(|call| call.start_ns < state.start_ns);
@@ -105,13 +105,13 @@ fn with_others(call: &&Call) -> bool {
     )
 }
 
-/// Whether the recording ended a wait, not what was waited for.
+/// Whether the end of a burst, not the wait's cause, ended a wait.
 fn is_cut(rows: &Rows<'_>, state: &State) -> bool {
     let mut bursts = rows.recording.about.bursts.iter();
     bursts.any(|burst| burst.end_ns == state.end_ns)
 }
 
-/// A wait that another thread ended: behind its flush of the log, or for something else it had.
+/// A wait that another thread ended: for its flush of the log, or for another resource.
 fn lock(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCause> {
     if state.waker == NONE || !of_engine(rows, state.waker) {
         return None;
@@ -128,8 +128,8 @@ fn lock(rows: &Rows<'_>, flushes: &LogFlushes, state: &State) -> Option<WaitCaus
     })
 }
 
-/// A wait for another thread that none ended: its time was over, as of one who looks again and again (DuckDB's
-/// `PendingQuery`, 20 ms at a time). Not if the burst was over first.
+/// A wait for another thread that no thread ended: it timed out, as in polling (DuckDB's `PendingQuery`, 20
+/// ms at a time). Not if the burst ended first.
 fn nobodys(rows: &Rows<'_>, state: &State) -> WaitCause {
     if state.waker == NONE && !is_cut(rows, state) {
         WaitCause::Timer

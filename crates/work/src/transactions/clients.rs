@@ -1,4 +1,4 @@
-//! What a client on the same machine did while its session waited for it, and which of its threads did.
+//! What a client on the same machine did while its session waited for it, and on which thread.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::timeline::segments::SegmentKind;
 use crate::timeline::wait::WaitCause;
 use crate::transactions::turns::RawTurn;
 
-/// The thread of its client that served a session; none if it was not recorded, or several did in turn.
+/// The client thread that served a session; none if it was not recorded, or several did in turn.
 pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
     let mut ended: BTreeMap<u32, u32> = BTreeMap::new();
     for turn in turns {
@@ -32,7 +32,7 @@ pub(crate) fn thread_of(view: &View<'_>, turns: &[RawTurn]) -> Option<u32> {
     own.then_some(thread)
 }
 
-/// A request of a client's thread: it ended the wait of a session.
+/// A request of a client's thread: it ended a session's wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Request {
     time_ns: u64,
@@ -41,7 +41,7 @@ struct Request {
     waits_from_ns: u64,
 }
 
-/// The requests of each client's thread, in order: one thread may serve many sessions in turn.
+/// The requests of each client's thread, in order: one thread may serve several sessions in turn.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clients {
     requests: BTreeMap<u32, Vec<Request>>,
@@ -68,7 +68,8 @@ impl Clients {
         Self { requests }
     }
 
-    /// When a client's thread turned to the session that it woke at an instant: after its request before.
+    /// When a client's thread began to serve the session that it woke at an instant: after its previous
+    /// request.
     fn turned_to(&self, client: u32, woke_ns: u64) -> u64 {
         let Some(requests) = self.requests.get(&client) else {
             return 0;
@@ -79,8 +80,8 @@ impl Clients {
             .map_or(0, |request| request.time_ns)
     }
 
-    /// Until when a client's thread held up the session that it woke at a wait's end. What it does after that for
-    /// another session is of that one's turn.
+    /// Until when a client's thread held up the session that it woke at a wait's end. Its later work for
+    /// another session belongs to that session's turn.
     fn held_until(&self, view: &View<'_>, wait: &State) -> u64 {
         let next = self.next_request(wait);
         if next.is_some_and(|next| next.session != wait.thread) {
@@ -96,8 +97,8 @@ impl Clients {
         requests.get(next)
     }
 
-    /// What a client's thread runs after its request until it turns to the next one or waits: it returns from the call
-    /// that sent the request, and checks for replies, while the session already works.
+    /// A client thread's run time after its request, until it serves the next session or waits: it returns
+    /// from the call that sent the request, and checks for replies, while the session already works.
     fn run_on_ns(&self, view: &View<'_>, wait: &State, from_ns: u64) -> u64 {
         let states = view.states(wait.waker);
         let until_ns = match self.next_request(wait) {
@@ -112,9 +113,9 @@ impl Clients {
         between(states, from_ns, until_ns.max(from_ns)).cpu_ns
     }
 
-    /// Splits a session's wait for its client; a client that was not recorded is away. While its thread served
-    /// others, on a core or ready for one, it was away from this session; unless it is `own`, the thread that
-    /// the session always waits for: that queue is computed anew.
+    /// Splits a session's wait for its client; an unrecorded client counts as away. While its thread served
+    /// others, on a core or ready for one, it was away from this session. Exception: if it is `own`, the
+    /// thread that the session always waits for, replay recomputes that queue.
     pub(crate) fn part(&self, view: &View<'_>, wait: &State, own: Option<u32>) -> ClientTime {
         if view.class(wait.waker) != Some(ThreadClass::Client) {
             return ClientTime {
@@ -151,9 +152,9 @@ impl Clients {
 pub(crate) struct ClientTime {
     /// On a core.
     pub(crate) cpu_ns: u64,
-    /// Off it, before.
+    /// Off any core, before that.
     pub(crate) after_wait_ns: u64,
-    /// How cold its core was at first.
+    /// Coldness of its core at the start.
     pub(crate) cold: f64,
     /// How long it had been awake when the session began to wait; see [`crate::Step::Cpu`].
     pub(crate) head_start_ns: u64,
@@ -163,8 +164,8 @@ pub(crate) struct ClientTime {
     pub(crate) run_on_ns: u64,
 }
 
-/// A client wakes its session in the middle of a call. Where the session's core is its own it goes on first: until
-/// it leaves that, or the session gets it.
+/// A client wakes its session in the middle of a call. If they share a core, the client continues first:
+/// until it leaves the core, or the session gets it.
 fn held_until(wait: &State, session: &[State], client: &[State]) -> u64 {
     let woken = session.partition_point(|state| state.start_ns < wait.end_ns);
     let runs = session[woken..]
@@ -182,7 +183,7 @@ fn held_until(wait: &State, session: &[State], client: &[State]) -> u64 {
     }
 }
 
-/// What a client's thread did between two instants.
+/// Activity of a client's thread between two instants.
 fn between(states: &[State], from_ns: u64, to_ns: u64) -> ClientTime {
     let first = states.partition_point(|state| state.end_ns <= from_ns);
     let mut part = ClientTime::default();
@@ -216,7 +217,7 @@ fn head_start_ns(states: &[State], at_ns: u64) -> u64 {
 }
 
 /// How long the client had been off its core before it first ran at or after an instant, in or after a state:
-/// not at all if it ran then already, for another session.
+/// 0 if it already ran then, for another session.
 fn off_core_ns(states: &[State], first: usize, from_ns: u64) -> u64 {
     let runs_on = |state: &State| state.kind == StateKind::Cpu && state.start_ns < from_ns;
     if states.get(first).is_some_and(runs_on) {

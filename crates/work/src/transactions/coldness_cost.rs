@@ -1,4 +1,4 @@
-//! What cold cores cost the engine, learned from its recording.
+//! The engine's cost of cold cores, learned from its recording.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::timeline::segments::SegmentKind;
 use crate::transactions::turns::RawTurn;
 use crate::{Disabled, Mechanism, WarmupCost};
 
-/// Turns that tell what coldness costs: of one shape at least so many, and in all.
+/// Least number of turns to learn the cost: of one shape, and in all.
 const ENOUGH: (usize, usize) = (20, 500);
 
-/// What a wholly cold core costs this engine: the slope of the processor time of turns over how much they were exposed
-/// to it, by least squares within turns of one shape.
+/// Cost of a wholly cold core to this engine: the slope of the turns' processor time over their exposure to
+/// coldness, by least squares within turns of one shape.
 pub(crate) fn coldness_cost(
     sessions: &[Vec<RawTurn>],
     host: Option<&Host>,
@@ -54,7 +54,7 @@ pub(crate) fn coldness_cost(
     }
 }
 
-/// What coldness usually costs on a host, by the longest pause of its measurement.
+/// Usual cost of coldness on a host, by the longest pause of its measurement.
 fn usual(host: Option<&Host>) -> WarmupCost {
     let pauses = host.and_then(|host| host.cache_warmup.as_ref());
     let longest = pauses.and_then(|found| found.pauses.last());
@@ -68,14 +68,14 @@ fn usual(host: Option<&Host>) -> WarmupCost {
     }
 }
 
-/// Without the turns that took longest: they did something else too.
+/// Drops the turns that took longest: they included other work.
 fn without_outliers(mut pairs: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     pairs.sort_by(|a, b| a.1.total_cmp(&b.1));
     pairs.truncate(pairs.len() - pairs.len() / 20);
     pairs
 }
 
-/// What a turn paid for coldness, in what a wholly cold core costs.
+/// A turn's cost of coldness, relative to the cost of a wholly cold core.
 fn exposure(cost: &WarmupCost, turn: &RawTurn) -> f64 {
     let segments = turn.segments.iter();
     let exposed = segments.filter_map(|segment| {

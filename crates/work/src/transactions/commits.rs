@@ -1,5 +1,5 @@
-//! Commits that show: own flushes of the log, waits for others' flushes and for a second copy, as one where they
-//! belong together.
+//! Visible commits: own flushes of the log, waits for others' flushes and for a second copy, merged where
+//! they belong together.
 
 use tierwise_recording::{Call, CallKind, Role, State};
 
@@ -14,16 +14,16 @@ use crate::log::wal_header::is_header;
 use crate::timeline::segments::{Segment, SegmentKind};
 use crate::timeline::wait::WaitCause;
 
-/// A commit that the recording shows.
+/// A visible commit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct SeenCommit {
-    /// Piece at which it begins, counted from the turn's first.
+    /// Index of its first piece in the turn.
     pub(crate) segment: u32,
     pub(crate) start_ns: u64,
     pub(crate) end_ns: u64,
 }
 
-/// Commits of a thread that show: own flushes of the log, waits for others' flushes, or both together.
+/// Visible commits of a thread: own flushes of the log, waits for others' flushes, or both together.
 pub(crate) fn commits(
     rows: &Rows<'_>,
     flushes: &LogFlushes,
@@ -70,7 +70,7 @@ impl SeenCommit {
     }
 }
 
-/// How far a search for commits has come.
+/// State of a search for commits.
 struct CommitSearch<'a> {
     rows: &'a Rows<'a>,
     flushes: &'a LogFlushes,
@@ -81,7 +81,7 @@ struct CommitSearch<'a> {
     /// Time on a core since the last write to the log, and since the last part of a commit.
     written_cpu_ns: u64,
     cpu_ns: u64,
-    /// Whether what follows is another commit.
+    /// Whether the next part belongs to another commit.
     own: bool,
 }
 
@@ -97,8 +97,8 @@ impl CommitSearch<'_> {
         }
     }
 
-    /// Whether a wait for a flush ended a commit: a leader of a write group takes those who wait when it starts, and
-    /// whoever came later is woken to lead.
+    /// Whether a wait for a flush ended a commit: the leader of a write group takes the writers that wait
+    /// when it starts, and a later one is woken to lead.
     fn is_done(&self, state: u32) -> bool {
         if self.rows.engine.flush_sharing != FlushSharing::Always(Grouping::WriteGroup) {
             return false;
@@ -111,7 +111,7 @@ impl CommitSearch<'_> {
     }
 
     fn call(&mut self, call: &Call, index: u32) {
-        // Whoever answered, or was asked, is done with the commit before.
+        // A thread that sent a reply or received a request has finished the previous commit.
         self.own |= received(call) || sent(call);
         if self.rows.role(call.file) != Some(Role::Log) || call.failed {
             return;
@@ -129,7 +129,7 @@ impl CommitSearch<'_> {
                 start_ns,
                 end_ns: call.end_ns,
             };
-            // What follows a flush of the caller itself is another commit.
+            // Anything after the caller's own flush belongs to another commit.
             self.part(seen, makes_durable(call));
         }
     }

@@ -1,4 +1,4 @@
-//! Transactions that were counted without tracing, beside those that the events show.
+//! Transactions counted without tracing, in addition to those that the events show.
 
 use tierwise_recording::Cost;
 
@@ -7,11 +7,11 @@ use crate::index::view::View;
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 
-/// The 97.5th percentiles of Student's distribution, from one degree of freedom on, and what they come near to.
+/// The 97.5th percentiles of Student's t-distribution, from one degree of freedom on, and their limit.
 const STUDENT: [f64; 10] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23];
 const STUDENT_MANY: f64 = 2.1;
 
-/// Transactions done in the whole of a recording.
+/// Transactions of a whole recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     transactions: f64,
@@ -22,7 +22,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// What a recording says; none if it does not.
+    /// The count in a recording; none if it has none.
     pub(crate) fn of(view: &View<'_>) -> Option<Self> {
         let about = &view.recording.about;
         let bursts = (view.span_ns() as f64 / 1e9 / about.duration_s).min(1.0);
@@ -33,7 +33,7 @@ impl Counted {
         })
     }
 
-    /// As many as fall into bursts.
+    /// The expected number within bursts.
     pub(crate) fn in_bursts(&self) -> f64 {
         self.if_slowed(self.slowed.unwrap_or(1.0))
     }
@@ -43,9 +43,10 @@ impl Counted {
         self.transactions * self.bursts * slowed / (1.0 - self.bursts * (1.0 - slowed))
     }
 
-    /// How many were counted for each that the turns show. Where calls do not tell requests apart, those that only read
-    /// are known by their number alone. Else the count is the truth where it differs by more than the bursts among
-    /// themselves, and than recording may have slowed them: they do not show the same everywhere.
+    /// Counted transactions per transaction that the turns show. Where calls do not tell requests apart,
+    /// read-only requests are known by their number alone. Otherwise the count is used if it differs by more
+    /// than the bursts differ among themselves, and by more than recording may have slowed them: the turns
+    /// then miss some transactions.
     pub(crate) fn per_shown(
         &self,
         view: &View<'_>,
@@ -91,8 +92,8 @@ fn ends_by_burst(
     ends
 }
 
-/// By how much the mean rate of the bursts may differ from that of all time by chance, as a share of it. None if a
-/// single burst does not tell.
+/// Possible random difference between the mean rate of the bursts and that of all time, as a share of it.
+/// None for a single burst.
 fn chance(view: &View<'_>, ends: &[f64]) -> Option<f64> {
     if view.is_whole() {
         let shown = ends.iter().sum::<f64>();
@@ -106,7 +107,7 @@ fn chance(view: &View<'_>, ends: &[f64]) -> Option<f64> {
     error_of_mean(&rates.collect::<Vec<_>>())
 }
 
-/// Half of the 95 % interval of a mean, as a share of it; none of a single value.
+/// Half of the 95 % interval of a mean, as a share of it; none for a single value.
 fn error_of_mean(values: &[f64]) -> Option<f64> {
     let others = values.len().checked_sub(1).filter(|&others| others > 0)?;
     let mean = values.iter().sum::<f64>() / values.len() as f64;

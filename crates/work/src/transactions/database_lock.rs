@@ -1,10 +1,10 @@
-//! The lock of an engine that lets one session at a time write the whole database (SQLite): from where in its
-//! transaction a session holds it, which no call shows.
+//! The lock of an engine that lets one session at a time write the whole database (SQLite): the point in its
+//! transaction where a session takes the lock, which no call shows.
 //!
-//! Who finds it taken sleeps and asks again (`sqlite3_busy_timeout`), so whoever slept holds it from the end of
-//! its last sleep. The others got it at their first statement that writes, or where they began, at no known
-//! instant: as long before the first page of the log or journal as those who slept, less what these had done
-//! before they first asked.
+//! A session that finds the lock taken sleeps and tries again (`sqlite3_busy_timeout`), so it holds the lock
+//! from the end of its last sleep. The others took it at their first statement that writes, or at their
+//! begin, at no known instant. Estimate: as long before the first page of the log or journal as sessions that
+//! slept, less their work before the first attempt.
 
 use tierwise_recording::{CallKind, Role};
 
@@ -17,19 +17,19 @@ use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 use crate::{Grouping, HotLock};
 
-/// So many of those seen are kept.
+/// Largest number of observations kept.
 const MOST_KEPT: usize = 256;
 
-/// What a turn that writes did, in time on a core since it began.
+/// A writing turn's activity, in time on a core since it began.
 #[derive(Clone, Copy, Debug)]
 struct Writing {
-    /// Until it first slept, and until it last did.
+    /// Until its first sleep, and until its last one.
     slept: Option<(u64, u64)>,
     /// Until it first wrote to the log or journal.
     wrote_ns: u64,
 }
 
-/// The lock, if anyone writes; and in `meanings` the turns that take it.
+/// The lock, if any session writes; and in `meanings` the turns that take it.
 pub(crate) fn find(
     view: &View<'_>,
     checkpoints: Option<&Checkpoints>,
@@ -66,8 +66,8 @@ pub(crate) fn find(
     }]
 }
 
-/// From the first sleep's end to the last one's begin: what was tried in vain between is no part of the turn, for a
-/// replay tries anew.
+/// From the first sleep's end to the last one's begin: failed attempts in between are no part of the turn,
+/// because a replay makes its own.
 pub(crate) fn tries(grouping: Grouping, turn: &RawTurn) -> Option<(u64, u64)> {
     if grouping != Grouping::Exclusive {
         return None;
@@ -111,7 +111,7 @@ fn writing(view: &View<'_>, checkpoints: Option<&Checkpoints>, turn: &RawTurn) -
     wrote_ns.map(|wrote_ns| Writing { slept, wrote_ns })
 }
 
-/// How long before its first write one who did not sleep is thought to have taken the lock.
+/// Assumed time from taking the lock to the first write, for a session that did not sleep.
 fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
     let (mut sum_ns, mut count) = (0, 0);
     for writing in all {
@@ -123,8 +123,8 @@ fn ahead_ns<'a>(all: impl Iterator<Item = &'a Writing>) -> u64 {
     (sum_ns / i64::max(count, 1)).max(0) as u64
 }
 
-/// How much later than asked the next try came: the kernel's timers have slack, an idle core has to wake, and the
-/// thread runs until its next call.
+/// How much later than requested the next attempt came: the kernel's timers have slack, an idle core has to
+/// wake, and the thread runs until its next call.
 fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn>]) -> Vec<u64> {
     let mut late: Vec<u64> = sessions
         .iter()
@@ -139,7 +139,7 @@ fn late_ns(retry_ns: &[u64], sessions: &[Vec<RawTurn>]) -> Vec<u64> {
     (0..kept).map(|at| late[at * late.len() / kept]).collect()
 }
 
-/// By how much, if the first of some segments is a sleep.
+/// The lateness, if the first of some segments is a sleep.
 fn late_by(retry_ns: &[u64], segments: &[Segment]) -> Option<u64> {
     let (sleep, then) = segments.split_first()?;
     let slept_ns = sleep.time_ns();
@@ -159,7 +159,7 @@ fn waits_for_time(kind: SegmentKind) -> bool {
     )
 }
 
-/// Share of the sessions' time that they slept.
+/// Share of the sessions' time spent in these sleeps.
 fn slept_share(sessions: &[Vec<RawTurn>]) -> f64 {
     let (mut slept_ns, mut all_ns) = (0, 0);
     for segment in sessions.iter().flatten().flat_map(|turn| &turn.segments) {

@@ -1,16 +1,16 @@
-//! Turns within an explicit transaction, told from the same statements outside of one.
+//! Turns within an explicit transaction, distinguished from the same statements outside of one.
 //!
-//! An update alone commits itself; between "begin" and "commit" it does not, though it looks the same. The two
-//! words are found as shapes of turns that alternate: one that mostly commits, and one that never does.
+//! An update alone commits itself; between BEGIN and COMMIT it does not, though it looks the same. These two
+//! statements are found as shapes of turns that alternate: one that mostly commits, and one that never does.
 
 use std::collections::BTreeMap;
 
 use crate::constants::{ALTERNATES_SHARE, BEGIN_WORD_MOST_SHARE, COMMIT_WORD_SHARE};
 use crate::transactions::turns::RawTurn;
 
-/// What sets the shape of a turn within a transaction apart.
+/// Bit that marks the shape of a turn within a transaction.
 const INSIDE: u64 = 1 << 62;
-/// Shapes that are looked at, the most frequent ones, and the least number of turns of them.
+/// Number of shapes examined, the most frequent ones, and their least number of turns.
 const CANDIDATES: (usize, u32) = (40, 10);
 
 type Shape = (u64, u64);
@@ -20,23 +20,24 @@ pub(crate) fn is_inside(shape: Shape) -> bool {
     shape.1 & INSIDE != 0
 }
 
-/// How it is known where transactions begin and end.
+/// Source of transaction boundaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Boundaries {
-    /// Replies say it.
+    /// Replies state them.
     Status,
-    /// Clients say "begin" and "commit".
+    /// Clients send BEGIN and COMMIT.
     Words,
-    /// By commits alone.
+    /// Commits alone.
     Unsaid,
 }
 
-/// Changes the shape of a turn within a transaction.
+/// Marks the shape of a turn within a transaction.
 pub(crate) fn put_inside(turn: &mut RawTurn) {
     turn.shape.1 |= INSIDE;
 }
 
-/// Changes the shapes of all turns from a "begin" to before its "commit"; none if clients do not say these words.
+/// Marks the shapes of all turns from a BEGIN to before its COMMIT; none if clients do not send these
+/// statements.
 pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> Option<Boundaries> {
     let (begin, commit) = words(sessions)?;
     for turns in sessions {
@@ -61,7 +62,7 @@ pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> Option<Boundaries> {
     Some(Boundaries::Words)
 }
 
-/// Whether the first word of a burst is "commit".
+/// Whether the first of these statements in a burst is COMMIT.
 fn starts_inside(turns: &[RawTurn], begin: Shape, commit: Shape) -> bool {
     let burst = turns[0].burst;
     let same = turns
@@ -73,7 +74,7 @@ fn starts_inside(turns: &[RawTurn], begin: Shape, commit: Shape) -> bool {
         == Some(commit)
 }
 
-/// The shapes of "begin" and "commit", if the clients say them: the shortest that alternate.
+/// The shapes of BEGIN and COMMIT, if the clients send them: the shortest that alternate.
 fn words(sessions: &[Vec<RawTurn>]) -> Option<(Shape, Shape)> {
     let mut tallies: BTreeMap<Shape, (u32, u32)> = BTreeMap::new();
     for turn in sessions

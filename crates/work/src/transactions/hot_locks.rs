@@ -1,4 +1,5 @@
-//! Hot locks: held by transactions until they commit, found by who wakes whom when, their number of keys fitted.
+//! Hot locks: held by transactions until they commit, found by which thread wakes which and when; the number
+//! of keys is fitted.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ use crate::transactions::thread_dependencies::ThreadDependencies;
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 
-/// Fewer waits than these tell no number of keys.
+/// Least number of waits to fit a number of keys.
 const LEAST_WAITS: usize = 10;
-/// Most locks that are told apart.
+/// Largest number of locks distinguished.
 const MOST_LOCKS: usize = 16;
 
 /// A wait for another session that ended about when that one committed.
@@ -23,11 +24,11 @@ struct LockWait {
     turn: usize,
     over_commit: bool,
     waited_ns: u64,
-    /// Time on the core before it in its turn, as a share of all.
+    /// Time on the core before it in its turn, as a share of the whole.
     before: f64,
 }
 
-/// What was found of one lock.
+/// Observations of one lock.
 #[derive(Clone, Debug, Default)]
 struct LockGroup {
     waits: Vec<LockWait>,
@@ -35,14 +36,14 @@ struct LockGroup {
 }
 
 impl LockGroup {
-    /// Whether most of those who were waited for kept it until their commit had ended.
+    /// Whether most of the holders kept it until their commit had ended.
     fn over_commit(&self) -> bool {
         let over = self.waits.iter().filter(|wait| wait.over_commit);
         2 * over.count() >= self.waits.len()
     }
 }
 
-/// Hot locks, and in `meanings` the turns that take them; also the share of time in waits that none explains.
+/// Hot locks, and in `meanings` the turns that take them; also the share of time in unexplained waits.
 pub(crate) fn find(
     view: &View<'_>,
     dependencies: &ThreadDependencies,
@@ -91,7 +92,7 @@ fn total_ns(sessions: &[Vec<RawTurn>]) -> u64 {
     turns.map(|turn| turn.end_ns() - turn.start_ns()).sum()
 }
 
-/// Waits for locks of transactions, and the time of waits for other sessions that are none.
+/// Waits for transactions' locks, and the time of other waits for sessions.
 fn lock_waits(
     view: &View<'_>,
     dependencies: &ThreadDependencies,
@@ -152,8 +153,8 @@ fn released(turns: Option<&Vec<&RawTurn>>, time_ns: u64) -> Option<bool> {
     None
 }
 
-/// Makes every turn of a shape take the lock; gives the turns that do. A session whose transactions never end would keep
-/// it: it takes none.
+/// Makes every turn of a shape take the lock; returns the turns that do. A session whose transactions never
+/// end takes none, because it would keep the lock.
 fn mark(
     sessions: &[Vec<RawTurn>],
     meanings: &mut [Vec<Meaning>],
@@ -178,8 +179,8 @@ fn mark(
     taken
 }
 
-/// Number of keys that makes as many takers wait as did: a taker meets another session's key with a chance of
-/// held keys over keys.
+/// Number of keys that reproduces the number of takers that waited: a taker meets another session's key with
+/// a probability of held keys over keys.
 fn keys(
     sessions: &[Vec<RawTurn>],
     meanings: &[Vec<Meaning>],

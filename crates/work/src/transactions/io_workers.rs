@@ -1,8 +1,9 @@
 //! Reads that sessions hand to I/O workers of their engine, such as PostgreSQL 18's.
 //!
-//! A session does not wait for a read that is done when it comes to use it, so on fast storage the recording does not
-//! show the dependency. Rule: a session uses its reads in the order in which they began. When the read `n` places later
-//! begins, the session uses the first; `n` is the largest read-ahead distance that was seen at a wait, at least 2.
+//! A session does not wait for a read that is complete before its use, so on fast storage the recording does
+//! not show the dependency. Rule: a session uses its reads in the order in which they began. When the read
+//! `n` places later begins, the session uses the first; `n` is the largest read-ahead distance that was seen
+//! at a wait, at least 2.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use tierwise_recording::{CallKind, StateKind, ThreadClass};
 use crate::constants::{IO_WORKER_LEAST_SHARE, WOKEN_NS};
 use crate::index::view::View;
 
-/// Least read-ahead distance: one page is read while the page before is processed.
+/// Least read-ahead distance: one page is read while the previous page is processed.
 const LEAST_AHEAD: usize = 2;
 
 /// One read by a worker.
@@ -22,7 +23,7 @@ struct WorkerRead {
     end_ns: u64,
 }
 
-/// A session uses, from `needed_ns` on, what a worker had read by `done_ns`.
+/// A session uses, from `needed_ns` on, the data that a worker had read by `done_ns`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadDependency {
     pub(crate) helper: u32,
@@ -77,7 +78,7 @@ impl WorkerRead {
     }
 }
 
-/// The reads of a thread, each with the session that woke the thread last.
+/// The reads of a thread, each with the session that last woke the thread.
 fn reads(view: &View<'_>, helper: u32) -> Vec<(u32, WorkerRead)> {
     let (_, calls) = view.calls(helper);
     let mut wakings = view
@@ -109,7 +110,8 @@ fn reads(view: &View<'_>, helper: u32) -> Vec<(u32, WorkerRead)> {
     reads
 }
 
-/// Reads that their session waited for, by index, and how many were begun from each on while it did.
+/// Reads that their session waited for, by index, and the number of reads begun from each on during that
+/// wait.
 fn awaited(view: &View<'_>, session: u32, reads: &[WorkerRead]) -> BTreeMap<usize, usize> {
     let waits = view
         .states(session)

@@ -1,4 +1,4 @@
-//! Turns, commits, sessions, locks: what clients ask, and what their sessions wait for from each other.
+//! Turns, commits, sessions, locks: requests of clients, and dependencies between sessions.
 //!
 //! Nothing here writes steps.
 

@@ -1,4 +1,4 @@
-//! What the recording observed, free of its own cost.
+//! What the recording observed, corrected for its own overhead.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use crate::transactions::counted::{Counted, rate_ratio};
 use crate::transactions::turn_meaning::Meaning;
 use crate::transactions::turns::RawTurn;
 
-/// What was observed of all sessions.
+/// Observed values of all sessions.
 pub(crate) fn observed(
     view: &View<'_>,
     flushes: &LogFlushes,
@@ -58,7 +58,7 @@ pub(crate) fn observed(
     }
 }
 
-/// Commits of all sessions, seen and unseen.
+/// Commits of all sessions, visible and invisible.
 pub(crate) fn commits(sessions: &[Vec<RawTurn>], meanings: &[Vec<Meaning>]) -> usize {
     let seen: usize = sessions
         .iter()
@@ -121,7 +121,7 @@ fn busy_share(view: &View<'_>) -> f64 {
     (share + view.recording.about.foreign_cpu_share).min(1.0)
 }
 
-/// What the sessions' time went to, and the role of the file where one was waited for.
+/// The sessions' time by category, and the role of the file where one was waited for.
 type TimeUses = BTreeMap<(TimeCategory, Option<Role>), u64>;
 
 fn time_uses(view: &View<'_>, flushes: &LogFlushes, sessions: &[Vec<RawTurn>]) -> TimeUses {
@@ -157,7 +157,7 @@ fn shares(times: &TimeUses) -> Vec<(String, f64)> {
         .collect()
 }
 
-/// What of the sessions' time was no time on a core.
+/// The sessions' time off any core.
 fn waits(times: TimeUses) -> Vec<(TimeCategory, Option<Role>, u64)> {
     let waits = times
         .into_iter()

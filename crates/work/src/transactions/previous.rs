@@ -1,24 +1,24 @@
-//! Requests of one shape that mean two things, told apart by the request before them.
+//! Requests of one shape with two meanings, distinguished by the previous request.
 //!
-//! "begin" and "commit" may be of the same length, as prepared statements are. But one follows the end of a transaction
-//! and never commits; the other follows a statement, and mostly does.
+//! BEGIN and COMMIT may have the same length, as prepared statements do. But BEGIN follows the end of a
+//! transaction and never commits; COMMIT follows a statement, and mostly does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::constants::{COMMITS_SHARE, NEVER_COMMITS_SHARE};
 use crate::transactions::turns::RawTurn;
 
-/// What sets those apart that never commit.
+/// Bit that marks shapes of turns that never commit.
 const NEVER: u64 = 1 << 61;
-/// Fewer turns after a shape than these tell nothing.
+/// Least number of turns after a shape for a conclusion.
 const ENOUGH: u32 = 10;
 
 type Shape = (u64, u64);
-/// Shapes of turns with the shape of the turn before each.
+/// Shapes of turns with the shape of each previous turn.
 type Pairs = BTreeSet<(Shape, Shape)>;
 
-/// Changes the shapes of turns that do not commit after the turn before them, where turns of their shape do after
-/// others.
+/// Marks the shapes of turns that do not commit after their previous turn, where turns of the same shape
+/// commit after others.
 pub(crate) fn tell_apart(sessions: &mut [Vec<RawTurn>]) {
     let (commit, never) = pairs(sessions);
     let commits: BTreeSet<Shape> = commit.iter().map(|pair| pair.1).collect();
@@ -33,7 +33,7 @@ pub(crate) fn tell_apart(sessions: &mut [Vec<RawTurn>]) {
             }
             let after =
                 |pairs: &Pairs| before.is_some_and(|before| pairs.contains(&(before, turn.shape)));
-            // After what says nothing, only what it shows is known.
+            // After a shape in neither set, only a visible commit tells.
             if after(&never) || (!after(&commit) && turn.commits.is_empty()) {
                 turn.shape.1 |= NEVER;
             }
@@ -41,7 +41,7 @@ pub(crate) fn tell_apart(sessions: &mut [Vec<RawTurn>]) {
     }
 }
 
-/// Pairs of shapes of which the second mostly commits after the first, and those of which it never does.
+/// Pairs of shapes whose second mostly commits after the first, and those whose second never does.
 fn pairs(sessions: &[Vec<RawTurn>]) -> (Pairs, Pairs) {
     let mut tallies: BTreeMap<(Shape, Shape), (u32, u32)> = BTreeMap::new();
     for turns in sessions {
@@ -66,7 +66,7 @@ fn pairs(sessions: &[Vec<RawTurn>]) -> (Pairs, Pairs) {
     )
 }
 
-/// Of each turn, the shape of the one before it, if that is known whole.
+/// Of each turn, the shape of the previous one, if that turn was recorded whole.
 fn befores(turns: &[RawTurn]) -> Vec<Option<Shape>> {
     let mut before: Option<&RawTurn> = None;
     let of_each = turns.iter().map(|turn| {

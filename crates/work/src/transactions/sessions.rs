@@ -1,4 +1,4 @@
-//! Clients' sessions: threads that never lived at the same time follow each other in one.
+//! Clients' sessions: threads whose lifetimes do not overlap are joined into one session.
 
 use tierwise_recording::ThreadClass;
 
@@ -49,7 +49,7 @@ pub(crate) fn raw_sessions(rows: &Rows<'_>, flushes: &LogFlushes) -> Vec<RawSess
     raw_sessions
 }
 
-/// Leaves out sessions that do next to nothing while others work: their time is their client's, not the work's.
+/// Drops sessions that do next to nothing while others work: their time is their client's, not the work's.
 fn drop_lookers_on(raw_sessions: &mut Vec<RawSession>) {
     let busy: Vec<u64> = raw_sessions.iter().map(busy_ns).collect();
     let mean_ns = busy.iter().sum::<u64>() as f64 / busy.len().max(1) as f64;
@@ -62,7 +62,7 @@ fn drop_lookers_on(raw_sessions: &mut Vec<RawSession>) {
     });
 }
 
-/// Time of a session that it did not wait for its client or a timer.
+/// Time of a session without its waits for its client or a timer.
 fn busy_ns(session: &RawSession) -> u64 {
     let segments = session.turns.iter().flat_map(|turn| &turn.segments);
     let busy = segments.filter(|segment| {

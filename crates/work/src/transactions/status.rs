@@ -1,4 +1,4 @@
-//! What replies say of their session's transaction.
+//! Transaction status in the replies of a session.
 
 use tierwise_recording::TransactionStatus::{Failed, Idle, InTransaction, Unknown};
 
@@ -14,8 +14,8 @@ pub(crate) fn goes_on(turn: &RawTurn) -> Option<bool> {
     }
 }
 
-/// Changes the shapes of turns that leave their session in a transaction; none if no reply says so. A reply that does
-/// not say is taken to leave it as it was.
+/// Changes the shapes of turns that leave their session in a transaction; none if no reply states the status.
+/// A reply without a status is assumed to leave it unchanged.
 pub(crate) fn mark_inside(sessions: &mut [Vec<RawTurn>]) -> Option<Boundaries> {
     let mut known = false;
     for turns in sessions {

@@ -1,4 +1,4 @@
-//! Which thread waits for which other thread of the engine, as signals and awaits.
+//! Dependencies between threads of the engine, as signals and awaits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +23,9 @@ pub(crate) enum DependencyMark {
 /// All dependencies between threads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ThreadDependencies {
-    /// Of each thread: when it signals or must have been signalled, and what.
+    /// Of each thread: its signals and awaits, with their instants.
     marks: BTreeMap<u32, Vec<(u64, DependencyMark)>>,
-    /// What the wait of a thread, by the index of its state, is for.
+    /// The signal that a thread's wait is for, by the index of its state.
     awaited: BTreeMap<(u32, u32), u32>,
     helpers: BTreeSet<u32>,
 }
@@ -91,7 +91,7 @@ impl ThreadDependencies {
         self.marks.entry(thread).or_default().push((time_ns, mark));
     }
 
-    /// What a thread signals and awaits between two instants, beside the waits it was seen in.
+    /// A thread's signals and awaits between two instants, besides the waits seen.
     pub(crate) fn marks(&self, thread: u32, from_ns: u64, to_ns: u64) -> &[(u64, DependencyMark)] {
         let Some(marks) = self.marks.get(&thread) else {
             return &[];
@@ -101,7 +101,7 @@ impl ThreadDependencies {
         &marks[from..to.max(from)]
     }
 
-    /// What a wait is for.
+    /// The signal that a wait is for.
     pub(crate) fn awaited(&self, thread: u32, state: u32) -> Option<u32> {
         self.awaited.get(&(thread, state)).copied()
     }
@@ -112,7 +112,7 @@ impl ThreadDependencies {
     }
 }
 
-/// Whether a thread waited for another, but not for its flush of the log: that is computed anew.
+/// Whether a thread waited for another, except for its flush of the log: replay recomputes that.
 fn waits(view: &View<'_>, flushes: &LogFlushes, state: &State) -> bool {
     state.kind == StateKind::Blocked
         && state.end_ns - state.start_ns >= HELPER_LEAST_NS.get()

@@ -1,7 +1,7 @@
-//! Which turns end transactions, and which of those commit although nothing shows it.
+//! Which turns end transactions, and which of those commit invisibly.
 //!
-//! A commit that finds its place in the log flushed already leaves no trace. But it looks like the others from
-//! outside: as many bytes received, as many sent, the same statements before it.
+//! A commit whose log position is already flushed leaves no trace. But it looks like the others from outside:
+//! as many bytes received, as many sent, the same statements before it.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::transactions::explicit_transactions::{Boundaries, is_inside};
 use crate::transactions::status::goes_on;
 use crate::transactions::turns::RawTurn;
 
-/// Fewer turns of a shape than these tell nothing of the others.
+/// Least number of turns of a shape for a conclusion on the others.
 const ENOUGH: u32 = 5;
 
-/// What is known of a turn beyond its segments.
+/// Meaning of a turn, beyond its segments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Meaning {
     /// Whether a transaction ends with it.
     pub(crate) ends: bool,
-    /// Time on the core after which it commits unseen.
+    /// Time on the core after which it commits invisibly.
     pub(crate) hidden_commit_ns: Option<u64>,
-    /// Locks it takes: index, and the time on the core after which it does.
+    /// Locks it takes: index, and the time on the core before that.
     pub(crate) locks: Vec<(u16, u64)>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Meaning {
 struct Tally {
     turns: u32,
     committed: u32,
-    /// Sum over visible commits of the share of the turn's time on the core that came before.
+    /// Sum over visible commits of the share of the turn's time on the core before them.
     before: f64,
 }
 
@@ -44,7 +44,8 @@ impl Tally {
     }
 }
 
-/// What each turn of each session means. `expected`: the number of transactions that were counted otherwise.
+/// The meaning of each turn of each session. `expected`: the number of transactions that were counted
+/// separately.
 pub(crate) fn meanings(
     sessions: &[Vec<RawTurn>],
     boundaries: Boundaries,
@@ -57,7 +58,7 @@ pub(crate) fn meanings(
         .iter()
         .flatten()
         .any(|turn| !turn.commits.is_empty());
-    // Alone, a statement is a transaction of its own, whether it writes or not.
+    // Outside a transaction, a statement is a transaction of its own, whether it writes or not.
     let alone = |turn: &RawTurn| turn.reply_ns.is_some() && !is_inside(turn.shape);
     let count = |by: &dyn Fn(&RawTurn, &Meaning) -> bool| {
         let turns = sessions.iter().flatten().zip(all.iter().flatten());
@@ -98,8 +99,8 @@ fn shapes(sessions: &[Vec<RawTurn>]) -> BTreeMap<(u64, u64), Tally> {
     shapes
 }
 
-/// Turns that end a transaction: by what their replies say, by their shape, else by what they show. What commits and
-/// leaves its session in a transaction has begun the next.
+/// Turns that end a transaction: by their replies' status, by their shape, else by visible commits. A turn
+/// that commits and leaves its session in a transaction has begun the next.
 fn ends(turns: &[RawTurn], shapes: &BTreeMap<(u64, u64), Tally>) -> Vec<Meaning> {
     let end = |turn: &RawTurn| {
         let seen = !turn.commits.is_empty();
@@ -118,7 +119,7 @@ fn ends(turns: &[RawTurn], shapes: &BTreeMap<(u64, u64), Tally>) -> Vec<Meaning>
     turns.iter().map(end).collect()
 }
 
-/// Adds commits that nothing shows, where transactions of the same statements mostly show one.
+/// Adds invisible commits, where transactions of the same statements mostly show one.
 fn hide(sessions: &[Vec<RawTurn>], shapes: &BTreeMap<(u64, u64), Tally>, all: &mut [Vec<Meaning>]) {
     let mut signatures: BTreeMap<u64, Tally> = BTreeMap::new();
     let mut ending: Vec<(usize, usize, u64, bool)> = Vec::new();

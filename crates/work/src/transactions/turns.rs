@@ -16,13 +16,13 @@ pub(crate) struct RawTurn {
     pub(crate) thread: u32,
     pub(crate) burst: u32,
     pub(crate) segments: Vec<Segment>,
-    /// Bytes received and sent: what the turn looks like from outside.
+    /// Bytes received and sent: the turn as seen from outside.
     pub(crate) shape: (u64, u64),
-    /// What the last reply says of the session's transaction; none if it was not looked at.
+    /// Transaction status in the last reply; none if the reply was not examined.
     pub(crate) status: Option<TransactionStatus>,
-    /// When the reply was handed over.
+    /// When the reply was sent.
     pub(crate) reply_ns: Option<u64>,
-    /// Whether both its ends lie in the burst, or its client was awaited when the burst ended.
+    /// Whether both its ends lie in the burst, or it awaited its client when the burst ended.
     pub(crate) complete: bool,
     /// Whether it was cut at requests.
     pub(crate) served: bool,
@@ -49,7 +49,7 @@ impl RawTurn {
     }
 }
 
-/// Where the segments of one burst are cut, with what was seen up to there.
+/// Cuts of one burst's segments, with the data seen up to each.
 pub(crate) fn turns_of(
     rows: &Rows<'_>,
     flushes: &LogFlushes,
@@ -90,13 +90,13 @@ pub(crate) fn turns_of(
     turns
 }
 
-/// Whether the reply was seen and nothing after it but the client's time.
+/// Whether the reply was seen and only the client's time follows it.
 fn waits_for_request(turn: &RawTurn) -> bool {
     let last = turn.segments.last();
     turn.reply_ns.is_some() && last.is_some_and(|segment| waits(segment, WaitCause::Client))
 }
 
-/// Index of the first segment after a call that begins with one; the next call's at the latest.
+/// Index of the first segment after the call that begins with a segment; at the latest, the next call's.
 fn after_call(segments: &[Segment], index: usize, end_ns: u64) -> usize {
     let within = |segment: &&Segment| segment.start_ns < end_ns;
     index + 1 + segments[index + 1..].iter().take_while(within).count()
@@ -106,9 +106,9 @@ fn waits(segment: &Segment, for_what: WaitCause) -> bool {
     matches!(segment.kind, SegmentKind::Wait { cause, .. } if cause == for_what)
 }
 
-/// Indexes of the segments with which turns begin: after the last wait before a request that follows a reply, which
-/// was given before the recording began where that finds the session waiting for its client. Of requests that came
-/// together, those that follow the end of a transaction are a turn of their own.
+/// Indexes of the segments with which turns begin: after the last wait before a request that follows a reply.
+/// If the recording begins while the session waits for its client, that reply came earlier. Of requests that
+/// arrived together, those after the end of a transaction are a turn of their own.
 fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut times = segments.iter().filter(|segment| segment.time_ns() > 0);
@@ -156,8 +156,9 @@ fn at_requests(rows: &Rows<'_>, segments: &[Segment]) -> Vec<usize> {
     starts
 }
 
-/// The segments, and indexes of those with which turns begin: after each commit, or now and then where there is none. A
-/// caller goes on with its next transaction without a wait, so what it runs is cut where a commit ends.
+/// The segments, and indexes of those with which turns begin: after each commit, or at intervals where there
+/// is none. A caller continues with its next transaction without a wait, so its CPU burst is cut where a
+/// commit ends.
 fn after_commits(
     rows: &Rows<'_>,
     flushes: &LogFlushes,
@@ -173,7 +174,7 @@ fn after_commits(
     (segments, starts)
 }
 
-/// Indexes of the first segments after some instants, sorted, or at even distances where there are none.
+/// Indexes of the first segments after some instants, sorted, or at even intervals where there are none.
 fn after(segments: &[Segment], ends: Vec<u64>) -> Vec<usize> {
     let even = ends.is_empty();
     let Some(first) = segments.first() else {
@@ -195,7 +196,7 @@ fn after(segments: &[Segment], ends: Vec<u64>) -> Vec<usize> {
     starts
 }
 
-/// Ends of transactions of an engine with a rollback journal: it is deleted or cut to nothing.
+/// Ends of transactions of an engine with a rollback journal: the journal is deleted or truncated to nothing.
 fn journal_ends(rows: &Rows<'_>, segments: &[Segment]) -> Vec<u64> {
     let ended = |segment: &Segment| {
         let SegmentKind::Call { call } = segment.kind else {
@@ -228,7 +229,7 @@ fn split(segments: Vec<Segment>, starts: &[usize]) -> Vec<RawTurn> {
     turns
 }
 
-/// Hands each commit to its turn.
+/// Assigns each commit to its turn.
 fn deal(turns: &mut [RawTurn], starts: &[usize], commits: Vec<SeenCommit>) {
     for mut commit in commits {
         let turn = starts.partition_point(|&start| start <= commit.segment as usize);
@@ -239,7 +240,7 @@ fn deal(turns: &mut [RawTurn], starts: &[usize], commits: Vec<SeenCommit>) {
     }
 }
 
-/// Bytes that were received in a call which was under way when a turn began: it waited for the request.
+/// Bytes received in a call that was under way when a turn began: it waited for the request.
 fn received_in(rows: &Rows<'_>, segments: &[Segment], start: usize) -> u64 {
     let mut before = segments[..start].iter().rev();
     let call = before.find_map(|segment| match segment.kind {
@@ -253,7 +254,7 @@ fn received_in(rows: &Rows<'_>, segments: &[Segment], start: usize) -> u64 {
     call.filter(under_way).map_or(0, |call| call.size_bytes)
 }
 
-/// What the turn looks like from outside, beside what was received in a call that began before.
+/// The turn as seen from outside, besides bytes received in a call that began before.
 fn describe(rows: &Rows<'_>, turn: &mut RawTurn) {
     for segment in &turn.segments {
         let SegmentKind::Call { call } = segment.kind else {

@@ -1,4 +1,4 @@
-//! The fields of the geometry file that the import reads, and what they may be.
+//! The fields of the geometry file that the import reads, and their valid ranges.
 
 use std::ops::RangeInclusive;
 

@@ -1,8 +1,8 @@
 //! Turns a drive's measured parameters into the text of a profile.
 //!
 //! The input is the form of the DiskSim validation set as JSON (geometry, mechanics, cache, overheads) and a
-//! table of measured seek times. Nothing is fitted to measured requests: what the files leave open is decided by
-//! the rules in [`rules`], which hold for every drive alike.
+//! table of measured seek times. Nothing is fitted to measured requests: the rules in [`rules`], which are
+//! the same for every drive, decide whatever the files leave open.
 
 mod drive;
 mod error;

@@ -28,7 +28,7 @@ fn mechanics(drive: &Drive, seek: &[(f64, f64)], out: &mut String) {
         m.rpm,
         drive.surfaces,
         m.head_switch_ms.max(0.0) * 1e3,
-        // A negative time to settle comes of a fit elsewhere, not of a head that arrives before it left.
+        // A fit elsewhere can make the settling time negative; the head does not arrive before it left.
         m.write_settle_ms.max(0.0) * 1e3,
         rules::read_settle_ms(seek) * 1e3,
         drive.lbn_mapping_scheme > 0.0,

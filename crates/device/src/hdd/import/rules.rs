@@ -1,5 +1,5 @@
-//! What the import decides where the files leave it open. Every rule rests on the files and on what they are known
-//! to mean; docs/evidence/models.md says for each what it was tested against.
+//! Rules for parameters that the files leave open. Every rule rests on the files and on their known meaning;
+//! docs/evidence/models.md says for each what it was tested against.
 
 use super::drive::{Cache, Drive, Overheads, Zone};
 
@@ -12,8 +12,8 @@ pub(super) enum SpareUnit {
     TracksOfZone,
 }
 
-/// The unit with which the zones hold the drive's stated sectors with the fewest to spare, and how many more than
-/// stated they then hold. Those lie before the first sector, where drives keep what is their own.
+/// The unit with which the zones hold at least the drive's stated sectors, with the smallest surplus, and
+/// that surplus. The surplus lies before the first sector, where drives keep their own data.
 pub(super) fn spare_unit(drive: &Drive) -> (SpareUnit, f64) {
     use SpareUnit::{SectorsOfCylinder, SectorsOfTrack, SectorsOfZone, TracksOfZone};
     let mut best = (SectorsOfZone, f64::INFINITY);
@@ -79,7 +79,7 @@ pub(super) fn needs_sequence(drive: &Drive) -> bool {
         && drive.cache.segment_sectors < tracks.fold(f64::INFINITY, f64::min)
 }
 
-/// A drive in mode 4 whose handling of a read miss takes no time keeps what passes from the head's arrival on.
+/// A drive in mode 4 that handles a read miss in no time keeps the sectors passed since the head's arrival.
 pub(super) fn reads_on_arrival(drive: &Drive) -> bool {
     let over = &drive.overheads_ms;
     drive.cache.continuous_read == 4.0
@@ -95,8 +95,8 @@ pub(super) fn write_miss_ms(over: &Overheads) -> f64 {
 /// Distances that are short enough for the square root alone.
 const SHORT_CYLINDERS: f64 = 10.0;
 
-/// A read that misses without moving the arm still takes what a seek takes besides moving it: command handling and
-/// settling. That is the constant of Ruemmler and Wilkes's `a + b·√d`, by least squares over the shortest seeks.
+/// A read that misses without moving the arm still takes the rest of a seek: command handling and settling.
+/// That is the constant of Ruemmler and Wilkes's `a + b·√d`, by least squares over the shortest seeks.
 pub(super) fn read_settle_ms(seek: &[(f64, f64)]) -> f64 {
     let short = || seek.iter().filter(|row| row.0 <= SHORT_CYLINDERS);
     let count = short().count() as f64;
@@ -113,8 +113,8 @@ pub(super) fn read_settle_ms(seek: &[(f64, f64)]) -> f64 {
     }
 }
 
-/// Bus time of a sector. 0 means that it was not measured: then that of SCSI-1, 5 MB/s, the rate that every host of
-/// the time could do.
+/// Bus time of a sector. 0 means not measured; the rule then takes SCSI-1, 5 MB/s, the rate that every host
+/// of the time could do.
 pub(super) fn bus_sector_ms(cache: &Cache) -> f64 {
     if cache.bus_ms_per_sector > 0.0 {
         cache.bus_ms_per_sector

@@ -1,4 +1,4 @@
-//! What the import makes of files, and how it names a fault in them.
+//! How the import converts files, and how it names a fault in them.
 
 use super::*;
 use crate::{Params, Profile};

@@ -12,12 +12,11 @@ pub fn uniform_write_amplification(spare_share: f64) -> f64 {
     -1.0 / (-decay(1.0 + spare_share)).exp_m1()
 }
 
-/// By how many decay times the share of valid units falls from the write of a block to its cleaning, where
-/// there are `space` slots, more than 1, for each valid unit.
-///
-/// Blocks are written at an even rate, and each loses valid units in proportion to those it has. So the mean
-/// share over blocks of all ages is (1 − e^{−decay}) / decay, and it must be 1 / space. The share that is left
-/// is then −W₀(−space·e^{−space}) / space.
+/// How many decay times pass from the write of a block to its cleaning, as its share of valid units falls,
+/// with `space` slots, more than 1, for each valid unit.
+/// Blocks are written at an even rate, and each loses valid units in proportion to those it has. So the
+/// mean share over blocks of all ages is (1 − e^{−decay}) / decay, and it must be 1 / space. The
+/// remaining share is then −W₀(−space·e^{−space}) / space.
 pub(super) fn decay(space: f64) -> f64 {
     let (mut low, mut high) = (space.ln(), space);
     for _ in 0..STEPS {

@@ -1,9 +1,9 @@
 //! The translation layer: a page map, and cleaning that takes the block with the fewest valid units.
 //!
-//! Page mapping with greedy cleaning, as analysed by Desnoyers, "Analytic modeling of SSD write performance", SYSTOR
-//! 2012. Only state: no time. Writes fill superblocks in the order they come; when free blocks run out, the valid
-//! units of the emptiest sealed block are moved and the block is erased. What that costs is told as
-//! [`Ftl::moves_per_write`], for whoever charges time to spread over the writes that it makes room for.
+//! Page mapping with greedy cleaning, as analysed by Desnoyers, "Analytic modeling of SSD write performance",
+//! SYSTOR 2012. Only state: no time. Writes fill superblocks in order of arrival; when free blocks run out,
+//! the valid units of the emptiest sealed block are moved and the block is erased. [`Ftl::moves_per_write`]
+//! returns this cost, for the caller to spread over the writes that caused it.
 
 mod amplification;
 mod blocks;
@@ -25,7 +25,7 @@ use blocks::Blocks;
 use sample::Sample;
 use table::{NOTHING, Table};
 
-/// Free blocks below which cleaning starts: one to write to, one for what is moved meanwhile.
+/// Free blocks below which cleaning starts: one to write to, one for units moved meanwhile.
 const RESERVE: usize = 2;
 /// Fewest units of a block where only a share of the units is tracked.
 const LEAST_SAMPLED_UNITS: u64 = 64;
@@ -96,7 +96,7 @@ impl Ftl {
         ftl
     }
 
-    /// The same state, its tables held once for all copies that are made of it.
+    /// The same state, with tables shared by all copies of it.
     pub(super) fn shared(self) -> Self {
         Self {
             slots: self.slots.shared(),
@@ -115,7 +115,7 @@ impl Ftl {
         }
     }
 
-    /// Fills `units` of the write point with nothing.
+    /// Fills `units` of the write point with padding.
     pub(super) fn pad(&mut self, units: u64) {
         self.padding += units;
         while self.padding >= self.sample.units_per_tracked() {
@@ -163,7 +163,7 @@ impl Ftl {
         counts.map(move |valid| f64::from(valid) / units)
     }
 
-    /// Makes what is stored for a tracked unit invalid, if anything is.
+    /// Invalidates the stored copy of a tracked unit, if there is one.
     fn forget(&mut self, unit: usize) {
         let slot = self.slots.get(unit);
         if slot != NOTHING {
@@ -172,7 +172,7 @@ impl Ftl {
         }
     }
 
-    /// Sees to it that the write point of the host has a slot left.
+    /// Ensures that the write point of the host has a slot left.
     fn make_room(&mut self) {
         while self.points[HOST].filled == self.block_units {
             self.seal_and_open(HOST);
@@ -224,8 +224,8 @@ impl Ftl {
     }
 }
 
-/// Blocks that `units` and their share of spare space take, beside those being filled and in reserve. Less
-/// one, for what the blocks being filled hold on average: about a block's worth of units.
+/// Blocks for `units` and their share of spare space, without those being filled and in reserve. Less one,
+/// for the average content of the blocks being filled: about a block's worth of units.
 fn block_count(units: u64, spare_share: f64, block_units: u64) -> usize {
     let space = (units as f64 * (1.0 + spare_share) / block_units as f64) as u64;
     let least = units / block_units + 1;

@@ -86,7 +86,7 @@ impl Ftl {
     }
 }
 
-/// What a worn device leaves to chance: the same every time.
+/// Random choices of a worn device: the same every time.
 struct Random(Xorshift);
 
 impl Random {

@@ -1,13 +1,13 @@
-//! A table of which most stays empty: only where something was put is memory touched.
+//! A sparse table: it touches memory only where something was stored.
 //!
-//! A device of terabytes has tables of tens of megabytes, and one that is simulated for seconds writes to little of
-//! them. To clear them took half of the processor time of a prediction: an allocator that gives memory again has to,
-//! and a system that gives new pages does. So the memory is asked for as a whole, for a device in use allocates
-//! nothing, but taken in the order in which its parts come to be used.
+//! A device of terabytes has tables of tens of megabytes, and a simulation of seconds writes to little of
+//! them. Clearing them took half of the processor time of a prediction, in the allocator for reused memory or
+//! in the system for new pages. So the table allocates its memory as a whole, since a device in use allocates
+//! nothing, but uses it in the order in which its parts are first written.
 
 use std::sync::Arc;
 
-/// The content of a slot that was written for nothing, and of a unit that was not written.
+/// The content of a slot filled with padding, and of a unit that was not written.
 pub(super) const NOTHING: u32 = 0;
 /// Entries that are side by side in memory: a page of the system.
 const CHUNK: usize = 1024;
@@ -15,15 +15,15 @@ const CHUNK: usize = 1024;
 /// A table of numbers, [`NOTHING`] at first.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Where each part of the table is in memory, in chunks; 0: nowhere yet.
+    /// Where each part of the table is in memory, in chunks; 0: not allocated yet.
     places: Vec<u32>,
-    /// The first chunk stands for all that are nowhere.
+    /// The first chunk stands for all parts that are not allocated.
     memory: Vec<u32>,
-    /// Numbers of the parts that are nowhere yet; all [`NOTHING`] if there are none. Copies share it.
+    /// Numbers of the parts that are not allocated yet; all [`NOTHING`] if there are none. Copies share it.
     base: Option<Arc<[u32]>>,
 }
 
-/// With room for all parts, so that a copy in use allocates nothing.
+/// With capacity for all parts, so that a copy in use allocates nothing.
 impl Clone for Table {
     fn clone(&self) -> Self {
         let mut memory = Vec::with_capacity((self.places.len() + 1) * CHUNK);
@@ -49,7 +49,7 @@ impl Table {
         }
     }
 
-    /// The same numbers, held once for all copies that are made of it.
+    /// The same numbers, shared by all copies of it.
     pub(super) fn shared(&self) -> Self {
         let numbers = 0..self.places.len() * CHUNK;
         Self {

@@ -58,7 +58,7 @@ struct ProgramAttributes {
 }
 
 impl Map {
-    /// Entries by key, the least used of which make room for new ones.
+    /// Entries by key; the least recently used make way for new ones.
     pub fn hash(key_bytes: u32, value_bytes: u32, entries: u32) -> io::Result<Self> {
         Self::create(LRU_HASH, key_bytes, value_bytes, entries)
     }

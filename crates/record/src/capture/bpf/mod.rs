@@ -1,4 +1,4 @@
-//! The little of BPF that is needed here: a few instructions assembled in the program, maps, and a ring of records.
+//! The minimal BPF support needed here: an assembler for a few instructions, maps, and a ring of records.
 
 mod assembler;
 mod kernel;

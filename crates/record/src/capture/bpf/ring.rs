@@ -41,7 +41,7 @@ impl Ring {
         &self.map
     }
 
-    /// Gives every record that is complete to `take`, and its room back.
+    /// Passes every complete record to `take`, and frees its space.
     pub fn drain(&mut self, mut take: impl FnMut(&[u8])) {
         let mut at = position(&self.consumer).load(Ordering::Relaxed);
         while at < position(&self.producer).load(Ordering::Acquire) {
