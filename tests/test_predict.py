@@ -287,7 +287,7 @@ def test_a_space_too_large_is_cut_and_said() -> None:
     assert any("a better placement may exist" in note for note in ranking.notes)
 
 
-def test_intervals_hold_seeds_and_doubts() -> None:
+def test_intervals_hold_seeds_and_uncertainties() -> None:
     alone = estimate([100.0, 101.0, 99.0])
     doubted = estimate([100.0, 101.0, 99.0], [0.2])
     assert alone

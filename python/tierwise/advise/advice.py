@@ -1,4 +1,4 @@
-"""Which files to move where: the ladder of moves, the best placement for the money, and what wears out."""
+"""Which files to move where: the ladder of moves, the best placement for the money, and device wear."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tierwise.results.measurements import Record
 
 
 class Advice(Record):
-    """What to do, and all that it rests on."""
+    """The advice and its basis."""
 
     run: RecordedRun
     recorded: Prediction
@@ -24,13 +24,13 @@ class Advice(Record):
     budget_usd: float | None
     goal: Goal | None
     roles: list[Role]
-    """Those that were placed; the others ask next to nothing of a device."""
+    """Roles that were placed; the others have almost no I/O."""
     moves: list[Move]
     """Of one role from the recorded placement, best gain for the money first."""
     ladder: list[Move]
     """The best move, then the best after it, and so on, until none is worthwhile."""
     best: Option | None
-    """The highest rate within the budget, the cheapest of those that are as good."""
+    """The option with the highest rate within the budget, or the cheapest of those that are as good."""
     reaching: Option | None
     """The cheapest that reaches the goal; ``None`` without a goal or if none does."""
     exact: bool

@@ -1,6 +1,6 @@
-"""What a placement costs a month: rent by the size of the files, a purchase whole, over five years.
+"""Monthly cost of a placement: rent by the size of the files, a purchase in full, spread over five years.
 
-The storage of the recorded run is there already and costs nothing more; nothing is got back for leaving it.
+The storage of the recorded run costs nothing more, and leaving it saves nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Costs:
     """
 
     def __init__(self, footprints: Mapping[Role, int]) -> None:
-        """Remember the sizes; nothing else."""
+        """Store the sizes."""
         self._footprints = footprints
 
     def size_bytes(self, placement: Mapping[Role, str]) -> dict[str, int]:
@@ -32,7 +32,7 @@ class Costs:
         return sizes
 
     def usd_per_month(self, placement: Mapping[Role, str]) -> float:
-        """Price of the devices that a placement needs beside those that were recorded.
+        """Price of the devices that a placement adds to the recorded ones.
 
         Raises:
             TierwiseError: a device without a price.

@@ -1,4 +1,4 @@
-"""How long an SSD lasts under the predicted writes: what its maker allows, over what is written."""
+"""Lifetime of an SSD under the predicted writes: the maker's endurance over the rate of writes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Wear(Record):
     device: str
     written_bytes_per_month: float
     endurance_tb_written: float | None
-    """What its maker states; ``None``: nothing, or it does not wear out by writing."""
+    """The maker's figure; ``None`` if there is none, or if writes do not wear the device out."""
     months: float | None
-    """Until that is written; ``None`` where nothing is stated or written."""
+    """Time until that is written; ``None`` if there is no figure or nothing is written."""
 
 
 def wear(prediction: Prediction, devices: Sequence[str]) -> list[Wear]:
-    """The wear of each device that a prediction places files on, but for those that were recorded.
+    """The wear of each device that a prediction places files on, except the recorded ones.
 
     Args:
         prediction: with what each role writes.

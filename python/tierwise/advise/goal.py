@@ -1,4 +1,4 @@
-"""What a user wants to reach."""
+"""The goal of a user."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from tierwise.predict import Estimate, Prediction, Predictor, Scenario, estimate
 from tierwise.results.measurements import Record
 
 _LEAST_STEP = 1.03
-"""A further move that gains less than this is not worth a sentence, whatever its interval."""
+"""Least speed-up of a worthwhile move, whatever its interval."""
 _GB = 1e9
 
 
@@ -22,7 +22,7 @@ class Move(Record):
     prediction: Prediction
     """Of the whole placement, this move included."""
     step: Estimate
-    """Rate over that before the move, of the simulator's seeds alone."""
+    """Rate over the rate before the move; the interval covers the simulator's seeds alone."""
     gain_per_s: float
     """More transactions a second than before the move."""
     size_bytes: int
@@ -40,7 +40,7 @@ class Move(Record):
 
     @property
     def worthwhile(self) -> bool:
-        """Whether it gains more than chance and a trifle."""
+        """Whether its gain exceeds chance and reaches ``_LEAST_STEP``."""
         return self.step.low > 1 and self.step.value >= _LEAST_STEP
 
 
@@ -131,7 +131,7 @@ def _move(what: tuple[Role, str, int], before: Prediction, after: Prediction, co
 
 
 def _worth(move: Move) -> tuple[bool, float]:
-    """Worthwhile before others; what costs nothing more before what does; then by gain for the money."""
+    """Worthwhile moves before others, moves without further cost first, then by gain for the money."""
     per_usd = move.gain_per_usd
     return move.worthwhile, float("inf") if per_usd is None and move.gain_per_s > 0 else per_usd or 0.0
 

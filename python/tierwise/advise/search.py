@@ -16,18 +16,18 @@ from tierwise.results.measurements import Record
 _AS_GOOD = 1.03
 """Placements within this factor of the best count as equal, and the cheapest of them is taken."""
 _TRIED_FOR_GOAL = 20
-"""How many of the cheapest that seem to reach the goal are predicted with intervals."""
+"""Number of the cheapest placements near the goal that are predicted with intervals."""
 
 
 class Option(Record):
     """A placement, its prediction and its price."""
 
     placement: dict[Role, str]
-    """Of the roles that lie elsewhere than recorded."""
+    """Of the roles that are not where they were recorded."""
     prediction: Prediction
     usd_per_month: float
     size_bytes: dict[str, int]
-    """What each new device has to hold."""
+    """Bytes of files on each new device."""
     wear: list[Wear]
 
 
@@ -67,7 +67,7 @@ class Search:
         return self._option(min(as_good, key=_cheapest_first)[1])
 
     def cheapest(self, goal: Goal) -> Option | None:
-        """The cheapest placement that reaches a goal with its whole interval, else that reaches it at all."""
+        """The cheapest placement that reaches a goal with its whole interval, else with its value."""
         cheapest_first = sorted(self._priced, key=_cheapest_first)
         near = [one for _, one in cheapest_first if goal.near(one)][:_TRIED_FOR_GOAL]
         options = [option for option in map(self._option, near) if goal.reached(option.prediction)]
@@ -88,7 +88,7 @@ class Search:
 
 
 def _cheapest_first(priced: tuple[float, Ranked]) -> tuple[float, int, float]:
-    """Of equal prices that with fewest moves, then the fastest."""
+    """Sort key: the lowest price, then the fewest moves, then the highest rate."""
     usd, ranked = priced
     moves = sum(device != RECORDED for device in ranked.placement.values())
     return usd, moves, -ranked.rate_per_s

@@ -1,4 +1,4 @@
-"""What a recording says of the machine and the target, before the recorder adds what it found."""
+"""The machine and target sections of a recording, written before the recorder adds its results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RESIDENT = re.compile(r"^(RssAnon|RssShmem):\s+(\d+) kB$", re.MULTILINE)
 
 
 def prepared(target: Target) -> dict[str, Any]:
-    """The parts that are known when a recording begins."""
+    """The sections that are known when a recording begins."""
     here = machine.describe()
     limits = [limit for pid in target.processes()[:1] if (limit := memory_limit_bytes(pid)) is not None]
     return {
@@ -55,7 +55,7 @@ def devices_json(devices: Devices) -> list[dict[str, Any]]:
 
 
 def warnings_of(devices: Devices) -> list[str]:
-    """What only the recorder knows, and every use of the recording must say; without any names."""
+    """Warnings that only the recorder can give and every use of the recording must repeat; free of names."""
     used = [device for device in devices.known if device.roles]
     if not used:
         return ["no file of the database lies on a block device"]
@@ -83,7 +83,7 @@ def _listed(roles: set[Role]) -> str:
 
 
 def memory_limit_bytes(pid: int) -> int | None:
-    """The least limit of the control groups that a process is in; ``None`` if there is none."""
+    """Lowest memory limit of the control groups that a process is in; ``None`` if there is none."""
     try:
         lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
     except OSError:
@@ -100,7 +100,7 @@ def memory_limit_bytes(pid: int) -> int | None:
 
 
 def processes_bytes(pids: Iterable[int]) -> int:
-    """Memory that processes hold themselves: what is private to each, and the most that one shares."""
+    """Memory that processes hold: the private memory of each, plus the largest shared part of one."""
     private = shared = 0
     for pid in pids:
         try:
@@ -114,7 +114,7 @@ def processes_bytes(pids: Iterable[int]) -> int:
 
 
 def _limits(hierarchy: Path, group: str, name: str) -> list[int]:
-    """Limits of a group and of those above it."""
+    """Limits of a group and of its ancestors."""
     found = []
     folder = hierarchy / group.lstrip("/")
     while folder.is_relative_to(hierarchy):

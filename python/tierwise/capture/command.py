@@ -1,4 +1,4 @@
-"""A command that is recorded from its first instruction to its end."""
+"""Records a command from its first instruction to its end."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def record_command(
     progress: ProgressCallback,
     counters: EngineCounters | None = None,
 ) -> dict[str, Any]:
-    """Start a command, record it and all that it starts, until it ends or the schedule's time is over.
+    """Start a command and record it with its children, until it ends or the schedule's time is over.
 
-    It is stopped until all is attached. Its output goes to standard error. When the time is over it is left
-    to end by itself; what is told to end tierwise ends it too.
+    The command is stopped until tracing is attached. Its output goes to standard error. After the schedule's
+    time it runs on to its end. A signal that ends tierwise ends it too.
 
     Raises:
-        TierwiseError: if the command cannot be run, fails, or nothing can be recorded.
+        TierwiseError: if the command cannot be run or fails, or nothing can be recorded.
     """
     argv = ["/bin/sh", "-c", _WAITS_FIRST, "sh", *command]
     with open(_STANDARD_ERROR, "wb", closefd=False) as output:

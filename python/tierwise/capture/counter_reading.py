@@ -1,4 +1,4 @@
-"""One reading of an engine's counters, and why there is none."""
+"""One reading of an engine's counters, or the reason why it failed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Reading:
     """Counters at one instant.
 
     Attributes:
-        counts: by names that do not depend on the engine's version.
+        counts: by names that are the same for all versions of the engine.
         origin: changes when the counters are reset.
     """
 
@@ -23,8 +23,8 @@ class UnreadableError(Exception):
     """A reading failed.
 
     Args:
-        reason: for the recording: without host, user or anything else that the driver says.
-        detail: for the terminal: the driver's own words, on one line.
+        reason: for the recording: without host, user or other driver text.
+        detail: for the terminal: the driver's own message, on one line.
     """
 
     def __init__(self, reason: str, detail: str) -> None:

@@ -1,4 +1,4 @@
-"""How much an engine's data directory holds: all of its files, not only those that a recording saw."""
+"""Size of an engine's data directory: all its files, including files that a recording did not see."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tierwise.capture.facts import within
 def data_directory_bytes(pid: int, root: Path) -> int | None:
     """Size of all files in the working directory of a server; ``None`` if it is gone.
 
-    That is the data directory, if the rules say so. Links in it lead to tablespaces or a log elsewhere.
+    The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
 
     Args:
         pid: first process of the server.
-        root: of its files, as seen from here.
+        root: root of its files, as seen by this process.
     """
     try:
         directory = Path(f"/proc/{pid}/cwd").readlink()
@@ -26,7 +26,7 @@ def data_directory_bytes(pid: int, root: Path) -> int | None:
 
 
 def tree_bytes(directory: Path, root: Path = Path("/")) -> int | None:
-    """Size of all files in a directory, behind links too, each once; ``None`` if it cannot be read."""
+    """Size of all files in a directory, links followed, each file once; ``None`` if it cannot be read."""
     if not os.access(directory, os.R_OK | os.X_OK):
         return None
     waiting, seen, size_bytes = [directory], set[tuple[int, int]](), 0
@@ -48,6 +48,6 @@ def tree_bytes(directory: Path, root: Path = Path("/")) -> int | None:
 
 
 def _followed(entry: os.DirEntry[str], root: Path) -> Path:
-    """Where an entry leads for a process with that root."""
+    """Target of an entry for a process with that root."""
     path = Path(entry.path)
     return within(root, "/" + str(path.relative_to(root))) if entry.is_symlink() else path

@@ -1,4 +1,4 @@
-"""Bursts are decoded beside the run, but only on a core that nobody else wants; else after it."""
+"""Decodes bursts during the run on an idle core, or else after the run."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class Burst:
 
     size_bytes: int
     paths: list[str]
-    """Files that were open in it."""
+    """Files that were open in the burst."""
     facts: Mapping[str, Facts] = field(default_factory=dict)
-    """Of these, as they were when it ended."""
+    """Facts of these files at the end of the burst."""
 
 
 class Decoder:
-    """A thread that decodes bursts as they come; what it did not get to is done at the end.
+    """A thread that decodes bursts during the run; :meth:`finish` decodes the rest.
 
-    Decoding a burst takes longer than tracing one. A low priority alone does not keep it from a busy
-    database: where the kernel shares cores between groups of processes first, the recorder's group has as
-    much as the database's, whatever the priorities within it. So it waits until a core is idle, or until too
-    much waits. Only what a file is and where it lies is looked up at once, as it may be gone later.
+    Decoding a burst takes longer than tracing one. A low priority alone does not protect a busy database:
+    where the kernel first shares cores between groups of processes, the recorder's group gets the same share
+    as the database's, whatever the priorities within it. So the thread waits until a core is idle or the
+    backlog is too large. Only file facts are looked up at once, because the file may be gone later.
     """
 
     def __init__(self, recorder: _core.Recorder, facts: FileFacts) -> None:
-        """Start."""
+        """Start the thread."""
         self._recorder, self._facts = recorder, facts
         self._come: queue.SimpleQueue[Burst | None] = queue.SimpleQueue()
         self._waiting: deque[Burst] = deque()
@@ -51,14 +51,14 @@ class Decoder:
         self._thread.start()
 
     def burst_ended(self, burst: Burst) -> None:
-        """There is one more."""
+        """Add a burst."""
         self._come.put(burst)
 
     def finish(self) -> None:
-        """Decode what is left, at full speed.
+        """Decode the remaining bursts at full speed.
 
         Raises:
-            Exception: the first of those that decoding met.
+            Exception: the first error of the decoding thread.
         """
         self.abandon()
         if self._failure is not None:
@@ -67,7 +67,7 @@ class Decoder:
             pass
 
     def abandon(self) -> None:
-        """Decode no more than the burst under way, at full speed. No error if it has ended."""
+        """Stop after the current burst, which is decoded at full speed. No error if the thread has ended."""
         self._ending = True
         self._come.put(None)
         if self._thread.is_alive():
@@ -85,12 +85,12 @@ class Decoder:
                 if self._waiting and (self._too_much_waits() or idle.enough()):
                     self._decode()
                     idle = _IdleCores()
-        # It is told in the end, on the thread that can act on it.
+        # Raised by `finish`, on the thread that can handle it.
         except BaseException as error:
             self._failure = error
 
     def _take(self) -> None:
-        """Take the next burst; while others wait, for no longer than until the next look."""
+        """Take the next burst; with a backlog, wait only until the next look for an idle core."""
         with contextlib.suppress(queue.Empty):
             burst = self._come.get(timeout=_LOOKS_EACH_S if self._waiting else None)
             if burst is not None:
@@ -110,11 +110,11 @@ class _IdleCores:
     """Whether a core was idle, on average since the last look."""
 
     def __init__(self) -> None:
-        """Look for the first time."""
+        """Take the first reading."""
         self._at, self._idle_s = time.monotonic(), cpu.idle_s()
 
     def enough(self) -> bool:
-        """Whether there was room for a thread that computes; not known, thus no, too soon after a look."""
+        """Whether a core was idle enough for one busy thread; false too soon after a look, when not known."""
         now = time.monotonic()
         if now - self._at < _LOOKS_EACH_S / 2:
             return False

@@ -18,12 +18,12 @@ from tierwise.model.roles import Role
 
 _NEVER_WRITTEN = {"squashfs", "iso9660", "erofs"}
 _WITHOUT_PLACES = {"btrfs"}
-"""File systems whose extents are addresses of their own, not sectors of a device."""
+"""File systems whose extents are their own addresses, not sectors of a device."""
 
 
 @dataclass
 class BlockDevice:
-    """What holds a file system: a disk, a partition, a volume, or several devices that make one."""
+    """The block device of a file system: a disk, a partition, a volume, or several devices as one."""
 
     name: str
     major: int
@@ -32,10 +32,10 @@ class BlockDevice:
     disks: frozenset[str]
     """Physical devices below it."""
     first_sector: int
-    """Where it begins on what block events name."""
+    """First sector on the device that block events name."""
     sectors: int
     profile: str | None
-    """The profile as TOML, of an emulated disk."""
+    """Profile of an emulated disk, as TOML."""
     write_cache: bool
     chain: list[ChainLink]
     stretches: list[Stretch]
@@ -43,13 +43,13 @@ class BlockDevice:
 
     @property
     def tells_places(self) -> bool:
-        """Whether its file system tells where on it a file lies."""
+        """Whether its file system reports the location of a file on it."""
         systems = takewhile(lambda link: link.name is None, self.chain)
         return not any(link.kind in _WITHOUT_PLACES for link in systems)
 
     @property
     def untold(self) -> str | None:
-        """Kind of what takes its requests, if the kernel does not tell them."""
+        """Kind of the device that takes its requests, if the kernel does not trace them."""
         silent = {stretch.name for stretch in self.stretches if not stretch.told}
         if self.stretches and not silent:
             return None
@@ -57,7 +57,7 @@ class BlockDevice:
 
     @property
     def described(self) -> dict[str, Any]:
-        """As ``about.json`` has it, but for what is shared."""
+        """Its entry in ``about.json``, without the shared disks."""
         return {
             "name": self.name,
             "major": self.major,
@@ -73,30 +73,30 @@ class BlockDevice:
 
 
 class Devices:
-    """The devices that were met, in order."""
+    """Devices in the order in which they were found."""
 
     def __init__(self, pid: int | None = None, layer: BlockLayer | None = None) -> None:
-        """None yet.
+        """Start empty.
 
         Args:
             pid: the process whose mounts count; this one when left out.
-            layer: what is asked of block devices.
+            layer: source of facts about block devices.
         """
         self.known: list[BlockDevice] = []
         self.without: dict[str, set[Role]] = {}
-        """Roles of files on no block device, by file system."""
+        """Roles of files without a block device, by file system."""
         self._pid, self._layer = pid, layer or BlockLayer()
         self._index_of: dict[int, int | None] = {}
         self._file_systems: dict[int, str] = {}
         self._known_by_name: dict[str, int] = {}
 
     def index_of(self, number: int, path: Path, role: Role | None = None) -> int | None:
-        """Index of the device with a ``st_dev``; ``None`` where there is no block device behind it.
+        """Index of the device with this ``st_dev``; ``None`` if no block device backs it.
 
         Args:
             number: of the device.
-            path: something on it.
-            role: of a file that is there.
+            path: a path on it.
+            role: role of the file at that path.
         """
         if number not in self._index_of:
             try:
@@ -115,14 +115,14 @@ class Devices:
         return index
 
     def meet_all(self) -> None:
-        """Meet every device that is mounted where the process sees it."""
+        """Add every device that is mounted where the process sees it."""
         for mount in mounts.mounts(self._pid):
             if mount.file_system not in _NEVER_WRITTEN:
                 self._meet(os.makedev(*mount.device), mount)
 
     @property
     def shared(self) -> list[int]:
-        """A number for each device: the same where two have a physical device in common."""
+        """A number for each device; devices that share a physical device have the same number."""
         groups: list[set[str]] = []
         for device in self.known:
             apart = [group for group in groups if not group & device.disks]
@@ -164,7 +164,7 @@ class Devices:
 
 
 def _disk_name(disk: Path) -> str:
-    """Partitions of an emulated disk are loop devices, and share it."""
+    """Name of the physical disk; partitions of an emulated disk are loop devices that share one."""
     emulated = emulated_partition(disk.name)
     return disk.name if emulated is None else f"emulated {emulated.entry.name}"
 

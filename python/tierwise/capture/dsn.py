@@ -1,4 +1,4 @@
-"""Where a database is reached for its counters: by a file or the environment if it needs a password."""
+"""The address of a database's counters; a DSN with a password comes from a file or the environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tierwise.model.errors import TierwiseError
 VARIABLE = "TIERWISE_DSN"
 """The environment variable that holds a DSN."""
 Kind = Literal["postgresql", "mysql"]
-"""Which protocol it is spoken to by."""
+"""Protocol of the connection."""
 _SCHEMES: dict[str, Kind] = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
@@ -33,14 +33,14 @@ class Dsn:
 
     kind: Kind
     text: str = field(repr=False)
-    """May hold a password: never printed, never stored."""
+    """May contain a password: never printed, never stored."""
 
 
 def find(argument: str | None, file: Path | None) -> Dsn | None:
-    """The DSN of an option, else of a file, else of the environment; ``None`` if none is given.
+    """The DSN from the option, else from the file, else from the environment; ``None`` if not given.
 
     Raises:
-        TierwiseError: one that is none, a password on the command line, or a file that others may read.
+        TierwiseError: for an invalid DSN, a password on the command line, or a file that others may read.
     """
     if argument is not None and file is not None:
         raise TierwiseError("both --dsn and --dsn-file are given", "give one of them")
@@ -59,7 +59,7 @@ def find(argument: str | None, file: Path | None) -> Dsn | None:
 
 
 def parse(text: str, what: str) -> Dsn:
-    """Tell which engine a DSN is for.
+    """Determine the engine of a DSN.
 
     Raises:
         TierwiseError: naming ``what`` but not the text, if it is neither a URL nor PostgreSQL's keywords.

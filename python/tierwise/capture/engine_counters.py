@@ -1,6 +1,6 @@
-"""What the engine itself counted while it was recorded: transactions, log bytes, pages.
+"""The engine's own counters during a recording: transactions, log bytes, pages.
 
-Each reading has a connection of its own, so that no session of ours is open while events are taken.
+Each reading has its own connection, so that no session of ours is open while events are recorded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_COUNTS = "transactions are counted from the events alone"
 
 @dataclass
 class EngineCounters:
-    """Differences of counters, summed over the windows of a recording."""
+    """Increases of counters, summed over the windows of a recording."""
 
     dsn: Dsn
     _before: Reading | None = None
@@ -37,7 +37,7 @@ class EngineCounters:
 
     @classmethod
     def connect(cls, dsn: Dsn, rules: Rules) -> EngineCounters:
-        """Try the connection.
+        """Test the connection.
 
         Args:
             dsn: of the recorded server.
@@ -61,11 +61,11 @@ class EngineCounters:
         return cls(dsn)
 
     def begin(self) -> None:
-        """A window of the recording begins."""
+        """Read the counters at the start of a window."""
         self._before = self._read()
 
     def end(self) -> None:
-        """It ends: what the counters rose by is added. No error if none was begun."""
+        """Read the counters at the end of a window and add the increases. No error without a begin."""
         before, self._before = self._before, None
         if before is None or (after := self._read()) is None:
             return
@@ -79,7 +79,7 @@ class EngineCounters:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Name -> what the counter rose by; empty if it could not be read throughout."""
+        """Counter name -> increase; empty if a reading failed."""
         return {} if self._warning else dict(self._sums)
 
     @property
@@ -89,7 +89,7 @@ class EngineCounters:
 
     @property
     def warnings(self) -> list[str]:
-        """Why there are no counts, if so: one sentence, which names neither host nor user."""
+        """The reason for missing counts, if any: one sentence that names neither host nor user."""
         return [self._warning] if self._warning else []
 
     def _read(self) -> Reading | None:
@@ -106,7 +106,7 @@ class EngineCounters:
 
 
 def described(counters: EngineCounters | None) -> dict[str, Any]:
-    """The parts of ``about.json`` that counters give."""
+    """The sections of ``about.json`` that come from counters."""
     if counters is None:
         return {}
     return {"counters": counters.counts, "transactions": counters.transactions}

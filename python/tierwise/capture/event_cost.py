@@ -1,4 +1,4 @@
-"""What one event costs the thread that it happens to, measured here and now."""
+"""Measures the cost of one event on this machine, for the thread that triggers it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _BUFFER_KB = "64"
 
 
 def measure_event_cpu_ns(tracing: Tracing) -> float:
-    """Processor time of one event, in ns: a loop of cheap calls, each an event on the way in and one out.
+    """CPU time of one event, in ns: a loop of cheap calls with one event at each entry and each exit.
 
-    Rounds with and without tracing take turns; the fastest of each count, as others can only slow them down.
-    Who reads the events is another thread, and no part of this.
+    Rounds with and without tracing alternate. The fastest of each counts, as other load only adds time.
+    The reader of the events is another thread, whose time is not included.
     """
     with tracing.made(f"{tracing.instance}-cost") as instance:
         (instance / "buffer_size_kb").write_text(_BUFFER_KB)
@@ -30,7 +30,7 @@ def measure_event_cpu_ns(tracing: Tracing) -> float:
         if not all(switch.exists() for switch in switches):
             return 0.0
         plain_ns, traced_ns = [], []
-        # Each switch stops all cores for a moment: so several loops between two.
+        # Each switch stops all cores for a moment, so several loops run between two switches.
         for _ in range(_ROUNDS):
             plain_ns += [_loop_ns() for _ in range(_LOOPS)]
             _set(switches, "1")

@@ -1,4 +1,4 @@
-"""Where the blocks of a file lie on its device, as the file system tells (ioctl FS_IOC_FIEMAP)."""
+"""Location of a file's blocks on its device, from the file system (ioctl FS_IOC_FIEMAP)."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ _AT_ONCE = 256
 _WHOLE_FILE = 2**64 - 1
 _LAST = 0x1
 _UNPLACED = 0x2 | 0x4 | 0x8 | 0x200
-"""Unknown, delayed allocation, encoded, or within the file's own record: no place of its own."""
+"""Unknown, delayed allocation, encoded, or inline data: no location of its own."""
 
 Extent = tuple[int, int, int]
 """First sector on the file system's device, number of sectors, and offset in the file in bytes."""
 
 _PLACED_WITHIN_S = 60.0
-"""So long after the last write to a file the kernel has found a place for all of it."""
+"""Time after the last write within which the kernel has allocated all blocks of a file."""
 
 
 class KnownExtents:
-    """Extents by file; one that nobody has written since it was asked for is not asked for again."""
+    """Cached extents by file; a file not written since its last query is not queried again."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """Start empty."""
         self._placed: dict[Path, tuple[tuple[float, ...], list[Extent]]] = {}
 
     def of(self, path: Path, status: os.stat_result) -> list[Extent]:
-        """Where a file lies, with the status that it has now."""
+        """Extents of a file with the given current status."""
         state = (status.st_dev, status.st_ino, status.st_size, status.st_mtime)
         known = self._placed.get(path)
         if known is not None and known[0] == state:
@@ -46,9 +46,9 @@ class KnownExtents:
 
 
 def extents_of(path: Path) -> list[Extent]:
-    """Extents of a file in order of their offsets; none where the file system tells of none.
+    """Extents of a file in order of their offsets; empty where the file system reports none.
 
-    Pages that are dirty and have no place yet are left out, and not written for this.
+    Dirty pages without a location are left out; they are not flushed for this.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOATIME)

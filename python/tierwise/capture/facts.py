@@ -1,4 +1,4 @@
-"""What is to be known of a recorded file: its role, its device, its size, and where its blocks lie."""
+"""Facts about a recorded file: its role, device, size, and block locations."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class FileFacts:
         """Prepare.
 
         Args:
-            devices: takes note of each device that is met.
+            devices: collects each device found.
             role_of: role of a file by its path.
-            root: of the recorded processes' file system, ``/proc/PID/root`` for a container's.
+            root: root of the recorded processes' file system, ``/proc/PID/root`` for a container's.
         """
         self._devices, self._role_of, self._root = devices, role_of, root
         self._extents = KnownExtents()
 
     def resolve(self, paths_json: str, earlier: Mapping[str, Facts]) -> str:
-        """A JSON list of paths answered by a list of :data:`Facts`: those of earlier, or else of now."""
+        """Answer a JSON list of paths with a list of :data:`Facts`: earlier ones if known, else current."""
         return json.dumps([earlier.get(path) or self.of(path) for path in json.loads(paths_json)])
 
     def snapshot(self, paths: Iterable[str]) -> dict[str, Facts]:
-        """What is true of these files now: later they may be gone, or their names be those of others."""
+        """Current facts of these files: later they may be deleted, or other files may have their names."""
         return {path.removesuffix(_DELETED): self.of(path) for path in paths}
 
     def of(self, path: str) -> Facts:
-        """Facts of one file; of a socket or what is no regular file, that there are none."""
+        """Facts of one file; empty for a socket or any other file that is not regular."""
         nothing: Facts = {"role": None, "device": None, "size_bytes": 0, "extents": []}
         if not path.startswith("/"):
             return nothing
@@ -53,7 +53,7 @@ class FileFacts:
         status = _status(place)
         if status is not None and not stat.S_ISREG(status.st_mode):
             return nothing
-        # A link may lead from a directory whose name says nothing to one that was chosen for a role.
+        # A link may lead from a directory without a role to one that was placed for a role.
         role = self._role_of("/" + str(place.relative_to(self._root))) or self._role_of(seen)
         device = self._device(place, status, role)
         wanted = device is not None and role is not None and self._devices.known[device].tells_places
@@ -66,7 +66,7 @@ class FileFacts:
         }
 
     def _device(self, place: Path, status: os.stat_result | None, role: Role | None) -> int | None:
-        """That of the file, or, when it is gone, of the nearest directory that is there."""
+        """Device of the file, or of its nearest existing parent directory if it is gone."""
         there, found = place, status
         while found is None and there != self._root:
             there = there.parent
@@ -75,7 +75,7 @@ class FileFacts:
 
 
 def within(root: Path, path: str) -> Path:
-    """Where a path leads for a process with that root: the kernel would follow absolute links from ours."""
+    """Resolve a path as a process with that root would: the kernel resolves absolute links from ours."""
     resolved, rest, followed = root, list(reversed(Path(path).parts[1:])), 0
     while rest:
         part = rest.pop()

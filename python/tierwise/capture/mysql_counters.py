@@ -1,4 +1,4 @@
-"""The counters of MariaDB and MySQL, of the whole server."""
+"""Server-wide counters of MariaDB and MySQL."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def read(dsn: str) -> Reading:
     }
     if innodb is not None:
         counts["innodb_transactions"] = innodb
-    # A restart sets the counters back, and so does FLUSH STATUS: each has a clock of its own.
+    # A restart resets the counters, and so does FLUSH STATUS: each has its own clock.
     uptime_s = _count(status, "Uptime")
     flushed_s = uptime_s - int(status.get("Uptime_since_flush_status", uptime_s))
     return Reading(counts, f"{flushed_s} {innodb is None}")
@@ -74,9 +74,9 @@ def read(dsn: str) -> Reading:
 def transactions(counts: Mapping[str, int]) -> int:
     """Transactions that ended.
 
-    InnoDB's own counters tell, where they are switched on. Else they are the commits and rollbacks that
-    clients ask for; where there are none, every statement commits by itself. ``Handler_commit`` is no count
-    of them: it counts each statement within a transaction, and with a binary log each commit twice.
+    Uses InnoDB's own counters if they are enabled, else the commits and rollbacks that clients request.
+    Without such requests, every statement commits by itself. ``Handler_commit`` is unsuitable: it counts each
+    statement within a transaction, and with a binary log each commit twice.
     """
     if "innodb_transactions" in counts:
         return counts["innodb_transactions"]
@@ -84,7 +84,7 @@ def transactions(counts: Mapping[str, int]) -> int:
 
 
 def _innodb_transactions(cursor: Any) -> int | None:
-    """What InnoDB counts itself; ``None`` where it does not, or this user may not see it."""
+    """InnoDB's own count; ``None`` if it is disabled, or this user may not read it."""
     try:
         cursor.execute(_INNODB_TRANSACTIONS)
         ((count, enabled),) = cursor.fetchall()
@@ -94,7 +94,7 @@ def _innodb_transactions(cursor: Any) -> int | None:
 
 
 def _options(dsn: str) -> dict[str, Any]:
-    """Of ``mysql://user:password@host:port/database?unix_socket=/path``."""
+    """Connection options from ``mysql://user:password@host:port/database?unix_socket=/path``."""
     parts = urlsplit(dsn)
     asked = parse_qs(parts.query)
     (socket,) = asked.get("unix_socket", asked.get("socket", [""]))

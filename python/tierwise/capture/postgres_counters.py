@@ -1,4 +1,4 @@
-"""PostgreSQL's counters, of the whole server: a recording is of all its databases."""
+"""Server-wide counters of PostgreSQL: a recording covers all its databases."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOG = """
     SELECT (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_insert_lsn() END
             - '0/0')::bigint
 """
-"""The position in the log: what pg_stat_wal counts, but neither late nor reset."""
+"""The log position: covers the bytes of pg_stat_wal, but without delay or resets."""
 _CHECKPOINTS_SINCE_17 = "SELECT num_timed + num_requested FROM pg_stat_checkpointer"
 _CHECKPOINTS_BEFORE_17 = "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter"
 
@@ -64,7 +64,7 @@ def read(dsn: str) -> Reading:
 
 
 def transactions(counts: Mapping[str, int]) -> int:
-    """Transactions that ended; a statement outside of any is one of its own here."""
+    """Transactions that ended; a statement outside any transaction counts as one."""
     return counts["commits"] + counts["rollbacks"]
 
 

@@ -1,6 +1,6 @@
-"""How fast a database works, seen from outside: how often its threads give up their core to wait.
+"""Activity of a database seen from outside: the rate at which its threads give up their core to wait.
 
-It is no unit of work, but next to itself, with and without recording, it tells what recording costs.
+The rate is not a unit of work; the ratio with and without recording gives the cost of recording.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SWITCHES = re.compile(r"^voluntary_ctxt_switches:\s*(\d+)", re.MULTILINE)
 
 
 def waits_of(pids: list[int]) -> int:
-    """Voluntary context switches of all threads of some processes, since each began."""
+    """Voluntary context switches of all threads of some processes, since each started."""
     return sum(_waits_of_thread(path) for pid in pids for path in Path(f"/proc/{pid}/task").glob("[0-9]*"))
 
 
@@ -34,7 +34,7 @@ def _waits_of_thread(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Span:
-    """A stretch of time, and the waits in it."""
+    """A stretch of time, with its number of waits."""
 
     recorded: bool
     elapsed_s: float
@@ -42,7 +42,7 @@ class Span:
 
     @property
     def rate_per_s(self) -> float:
-        """Waits a second."""
+        """Waits per second."""
         return self.waits / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
 
@@ -53,25 +53,25 @@ class RateMeter:
         """Begin the first span.
 
         Args:
-            count: what counts up with the work.
+            count: gives a number that increases with the work.
         """
         self._count = count
         self.spans: list[Span] = []
         self.restart()
 
     def restart(self) -> None:
-        """Begin a span anew: what was since the last one's end is of no kind."""
+        """Restart the current span; discard the time since the last span's end."""
         self._since, self._at = self._count(), time.monotonic()
 
     def end(self, *, recorded: bool) -> None:
-        """End the span under way, and begin the next."""
+        """End the current span, and begin the next."""
         count, now = self._count(), time.monotonic()
         self.spans.append(Span(recorded, now - self._at, max(count - self._since, 0)))
         self._since, self._at = count, now
 
 
 def cost_of(spans: list[Span], event_cpu_ns: float) -> dict[str, Any] | None:
-    """Rate with recording over that without, with a 95 % interval; ``None`` of too few pairs.
+    """Rate with recording over that without, with a 95 % interval; ``None`` for too few pairs.
 
     Each burst is compared with the spans beside it, so that a slow change of the load cancels out.
     """

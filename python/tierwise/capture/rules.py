@@ -1,4 +1,4 @@
-"""Rules that say what an engine's files and threads are for: those that ship, and a user's own."""
+"""Rules for the roles of an engine's files and threads: shipped ones, and a user's own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORKING_DIRECTORY = "working directory"
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of one engine, with their text, which the recorder reads too."""
+    """The rules of one engine, with their text, which the recorder also reads."""
 
     file: str
     text: str
@@ -39,38 +39,38 @@ class Rules:
 
     @property
     def works_in_data_directory(self) -> bool:
-        """Whether the working directory of a server is its data directory."""
+        """Whether a server's working directory is its data directory."""
         return tomllib.loads(self.text).get("data_directory") == _WORKING_DIRECTORY
 
     @property
     def counters(self) -> str | None:
-        """Kind of DSN by which the engine's counters are read; ``None`` if tierwise reads none of it."""
+        """Kind of DSN for the engine's counters; ``None`` if tierwise reads no counters of this engine."""
         kind = tomllib.loads(self.text).get("counters")
         return None if kind is None else str(kind)
 
     @property
     def warning(self) -> str | None:
-        """What a recording must say of rules that nobody has tried; ``None`` if somebody has."""
+        """The warning in a recording for untested rules; ``None`` if the rules were tested."""
         if self.parsed.tested is not None:
             return None
         return f"the rules for {self.engine} follow documented file names and were not tried with a server"
 
     def role_of(self, path: str) -> Role | None:
-        """Role of a file by its path; ``None`` for what is no part of the database."""
+        """Role of a file by its path; ``None`` for files outside the database."""
         role = self.parsed.role_of(path)
         return None if role is None else Role(role)
 
 
 def names() -> list[str]:
-    """Engines that have rules here."""
+    """Engines with shipped rules."""
     return sorted(entry.name.removesuffix(_SUFFIX) for entry in _SHIPPED.iterdir() if _is_rules(entry.name))
 
 
 def load(name: str) -> Rules:
-    """The rules of an engine by its name, or those in a file of one's own.
+    """Load the rules of an engine by its name, or from a user's file.
 
     Raises:
-        TierwiseError: if there are none of that name, or the file cannot be read or used.
+        TierwiseError: if the name is unknown, or the file cannot be read or used.
     """
     if name.endswith(_SUFFIX):
         return _read(Path(name))
@@ -82,7 +82,7 @@ def load(name: str) -> Rules:
 
 
 def of_program(program: str) -> Rules | None:
-    """The rules of the engine whose processes have that name, if there are any."""
+    """The rules of the engine whose processes have that name, if any."""
     return next((rules for rules in map(_shipped, names()) if program in rules.parsed.programs), None)
 
 

@@ -1,4 +1,4 @@
-"""A database that runs already is recorded for a time and left as it was."""
+"""Records a running database for a time and leaves it unchanged."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from tierwise.model.progress import ProgressCallback
 
 @dataclass(frozen=True)
 class Enough:
-    """When a recording may end before its longest time.
+    """Condition for ending a recording before its longest time.
 
     Attributes:
-        is_usable: judges what was recorded by now, a directory.
+        is_usable: judges the recording so far, in a directory.
         longest_s: the recording ends after this time in any case.
     """
 
@@ -36,21 +36,21 @@ def record_running(
     counters: EngineCounters | None = None,
     enough: Enough | None = None,
 ) -> dict[str, Any]:
-    """Record by the schedule; Ctrl-C ends the recording early, and what was taken by then is kept.
+    """Record by the schedule; Ctrl-C ends the recording early, and recorded data is kept.
 
     Args:
-        target: what is recorded.
+        target: the recorded processes.
         out: directory of the recording, to be made or empty.
         schedule: when events are taken.
-        progress: told of what happens.
+        progress: receives progress messages.
         counters: of the engine itself.
-        enough: records for the schedule's time again and again until this says so.
+        enough: repeats the schedule's time until this condition holds.
 
     Returns:
-        What the recording says of itself.
+        The recording's description.
 
     Raises:
-        TierwiseError: if nothing can be recorded, or the directory has something in it.
+        TierwiseError: if nothing can be recorded, or the directory is not empty.
     """
     with Session(target, out, schedule, progress, counters) as session:
         try:
@@ -67,7 +67,7 @@ _LEAST_WINDOW_S = 1.0
 
 
 def _is_enough(session: Session, enough: Enough, beside: Path, progress: ProgressCallback) -> bool:
-    """Judge what was taken by now, where more could be taken; in time that others do not want."""
+    """Judge the recording so far, at low priority; true if no more can be recorded."""
     if not session.alive or enough.longest_s - session.elapsed_s < _LEAST_WINDOW_S:
         return True
     progress(f"judging what {session.elapsed_s:.0f} s gave")

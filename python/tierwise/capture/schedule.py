@@ -1,4 +1,4 @@
-"""When a recording takes events: bursts spread over the run, with time between them that is not recorded."""
+"""The schedule of a recording: bursts spread over the run, with unrecorded time between them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class Schedule:
-    """Bursts of ``burst_s`` seconds, ``duty`` of the time, for ``seconds`` or until told to stop.
+    """Bursts of ``burst_s`` seconds that cover ``duty`` of the time, for ``seconds`` or until stopped.
 
-    With a duty of 1 there is one burst, all the time.
+    With a duty of 1 there is one continuous burst.
     """
 
     seconds: float | None = 60.0
     duty: float = 0.1
     burst_s: float = 0.5
     two_speed: bool = False
-    """In every other burst flushes of the log take longer."""
+    """Slow the log's flushes in every other burst."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no schedule.
+        """Refuse an invalid schedule.
 
         Raises:
             TierwiseError: naming the option.
@@ -42,9 +42,9 @@ class Schedule:
             raise TierwiseError(f"--burst: {self.burst_s:g} s", "use 0.01 to 60 s")
 
     def gaps_s(self) -> Iterator[float]:
-        """Time before each burst, in seconds, without end: by chance, but one burst in each period.
+        """Time before each burst, in seconds, without end: randomised, with one burst in each period.
 
-        A burst at the same point of every period could always meet, or miss, what happens as regularly.
+        A burst at a fixed point of every period would alias with periodic work.
         """
         chance = random.Random(_SEED)
         room_s = self.burst_s / self.duty - self.burst_s
@@ -59,7 +59,7 @@ def parse_duty(text: str) -> float:
     """A duty from text such as ``1/10``, ``0.1`` or ``10%``.
 
     Raises:
-        TierwiseError: if it is none.
+        TierwiseError: if the text is not a duty.
     """
     try:
         percent = text.endswith("%")

@@ -1,4 +1,4 @@
-"""One recording: attached, taken in bursts, decoded, described, detached."""
+"""One recording: attaches, takes bursts, decodes, describes and detaches."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _BURST_BUFFER_MB = 16
 _LONGEST_S = 7 * 86_400.0
 _CLIENTS_SHOW_WITHIN_S = 0.1
 _LOOKS_EACH_S = 0.2
-"""How often it is seen whether the target still runs."""
+"""Interval of the checks whether the target still runs."""
 
 _NO_COMPARISON = {"rate_ratio": 1.0, "rate_ratio_low": 0.0, "rate_ratio_high": 2.0}
 
 
 class Session:
-    """A target under recording, until :meth:`finish`; as a context manager it always detaches."""
+    """A recording in progress, until :meth:`finish`; as a context manager it always detaches."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class Session:
         """Attach; nothing is traced yet.
 
         Args:
-            target: what is recorded.
+            target: the recorded processes.
             out: directory of the recording, to be made or empty.
             schedule: when events are taken.
-            progress: told of what happens.
-            counters: of the engine itself, read as each window begins and ends.
+            progress: receives progress messages.
+            counters: of the engine itself, read at the start and the end of each window.
 
         Raises:
-            TierwiseError: if the directory has something in it, or nothing can be traced here.
+            TierwiseError: if the directory is not empty, or nothing can be traced here.
         """
         self._target, self._schedule, self._say, self._out = target, schedule, progress, out
         self._stopping = threading.Event()
@@ -91,7 +91,7 @@ class Session:
             undo.callback(self._recorder.close)
             self._decoder = Decoder(self._recorder, self._facts)
             undo.callback(self._abandon_decoding)
-            undo.callback(self._recorder.close)  # first of all, tracing ends
+            undo.callback(self._recorder.close)  # tracing ends first
             self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
             self._pids = target.processes()
             self._meter = rates.RateMeter(lambda: rates.waits_of(self._pids))
@@ -100,11 +100,11 @@ class Session:
     def run(self, begun: Callable[[], None] = lambda: None, seconds: float | None = None) -> None:
         """Take bursts by the schedule until its time is over, :meth:`stop` is called, or the target ends.
 
-        May be called again, for a further window of the same recording.
+        Further calls record further windows of the same recording.
 
         Args:
-            begun: called when time begins to count: with a duty of 1, when events are taken.
-            seconds: length of the window, in place of the schedule's.
+            begun: called when the time starts to count: with a duty of 1, when events are recorded.
+            seconds: length of the window, instead of the schedule's.
         """
         if self._counters is not None:
             self._counters.begin()
@@ -141,7 +141,7 @@ class Session:
                 self.end_burst()
 
     def _wait(self, seconds: float) -> bool:
-        """Wait, less if the recording is over by then; gives whether it is."""
+        """Wait, at most until the recording is over; gives whether it is over."""
         until_s = min(time.monotonic() + seconds, self._ends_s)
         while not self._stopping.is_set() and self.alive:
             left_s = until_s - time.monotonic()
@@ -151,10 +151,10 @@ class Session:
         return True
 
     def begin_burst(self, slow_s: float | None = None) -> None:
-        """Take events from now on, of whatever processes the target has now.
+        """Record events from now on, of all current processes of the target.
 
         Args:
-            slow_s: for how long the log is to be slow, if the schedule has two speeds.
+            slow_s: how long the log is slowed, if the schedule has two speeds.
         """
         self._bursts += 1
         self._pids = self._target.processes()
@@ -168,7 +168,7 @@ class Session:
         self._recorder.begin()
 
     def end_burst(self) -> None:
-        """Take no more events until the next."""
+        """Record no more events until the next burst."""
         told = json.loads(self._recorder.end(self._delay_us))
         self._pids = self._target.processes()
         held = about.processes_bytes(self._pids)
@@ -180,15 +180,15 @@ class Session:
         self._say(f"recording: {told['events']:,} events in the last burst")
 
     def stop(self) -> None:
-        """End a burst under way and take no more; may be called from any thread."""
+        """End the current burst and take no more; may be called from any thread."""
         self._stopping.set()
 
     def finish(self, transactions: int | None = None, elapsed_s: float | None = None) -> dict[str, Any]:
-        """Detach, decode what is left, write the recording; gives what it says of itself.
+        """Detach, decode the remaining bursts, write the recording; gives its description.
 
         Args:
-            transactions: done in the time of the recording, if known.
-            elapsed_s: that time; that of all windows when left out.
+            transactions: number executed in the time of the recording, if known.
+            elapsed_s: that time; the total of all windows when left out.
         """
         self._say("decoding")
         self._decoder.finish()
@@ -200,14 +200,14 @@ class Session:
         return made
 
     def snapshot(self, directory: Path) -> None:
-        """Write what was taken by now as a recording of its own; between two windows."""
+        """Write the data so far as a separate recording; call between two windows."""
         self._decoder.finish()
         told = self._told(None, self._elapsed_s)
         self._recorder.snapshot(json.dumps(told), directory)
         self._decoder = Decoder(self._recorder, self._facts)
 
     def _told(self, transactions: int | None, elapsed_s: float) -> dict[str, Any]:
-        """What the recording says of itself, but for what the bursts tell."""
+        """The recording's description, without the facts from the bursts."""
         told = {
             **self._about,
             "machine": {**self._about["machine"], "processes_bytes": self._processes_bytes},
@@ -233,7 +233,7 @@ class Session:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Detach, and leave nothing behind but the recording."""
+        """Detach; keep only the recording."""
         self._undo.close()
 
     def _options(self, tracing: Tracing, spool: Path) -> dict[str, Any]:
@@ -254,31 +254,31 @@ class Session:
         }
 
     def _cost(self) -> dict[str, Any]:
-        """What recording cost; where there is nothing to compare with, what one event takes all the same.
+        """Cost of recording; without a comparison, only the cost of one event.
 
-        With a duty of 1 there is no time beside a burst in which the same work went on.
+        With a duty of 1 there is no unrecorded time in which the same work ran.
         """
         spans = self._meter.spans if self._schedule.duty < 1 else []
         known = rates.cost_of(spans, self._event_cpu_ns)
         return known or {**_NO_COMPARISON, "event_cpu_ns": self._event_cpu_ns}
 
     def _abandon_decoding(self) -> None:
-        """A snapshot has put another decoder in the place of the first."""
+        """Abandon the current decoder: a snapshot has replaced the first one."""
         self._decoder.abandon()
 
     def _discard_unfinished(self) -> None:
-        """What has no ``about.json`` is no recording, and would stand in the way of the next."""
+        """Remove a directory without ``about.json``: it is not a recording and would block the next one."""
         if not self._finished:
             shutil.rmtree(self._out, ignore_errors=True)
 
     @property
     def alive(self) -> bool:
-        """Whether one of the processes that were there at the begin still runs."""
+        """Whether one of the target's initial processes still runs."""
         return any(process is not None and process.alive for process in self._seen)
 
     @property
     def elapsed_s(self) -> float:
-        """Time that was recorded in all windows, bursts and what is between them."""
+        """Total length of all windows, including the time between bursts."""
         return self._elapsed_s
 
     @property

@@ -1,4 +1,4 @@
-"""What is to be recorded: the processes of a database, its engine, and the role of its files."""
+"""The target of a recording: the processes of a database, its engine, and the roles of its files."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ class Target:
     """A running database."""
 
     processes: Callable[[], list[int]]
-    """Pids that belong to it now; what they start belongs to it too."""
+    """Its current pids; their children belong to it too."""
     rules: Rules
     role_of: RoleOf
     root: Path = Path("/")
-    """Of its file system, as seen from here."""
+    """Root of its file system, as seen by this process."""
     engine: str = ""
-    """Name of the engine where it is not that of the rules."""
+    """Name of the engine if it differs from that of the rules."""
     version: str | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
     clients: Callable[[], list[int]] | None = None
-    """Threads that are its clients, where they are known; else they are found by whom they wake."""
+    """Its client threads, if known; else they are found by the threads that they wake."""
     disk_servers: Callable[[], list[int]] = _emulated_disk_servers
-    """Pids of servers of emulated disks. Their processor time belongs to storage, not to other programs."""
+    """Pids of servers of emulated disks. Their CPU time counts as storage, not as other programs."""
 
     @property
     def mounts_of(self) -> int | None:
-        """Pid of the process whose mounts count; ``None`` where they are ours."""
+        """Pid of the process whose mounts count; ``None`` for this process's mounts."""
         return None if self.root == Path("/") else int(self.root.parent.name)
 
 
 def of_pid(pid: int, rules: Rules | None = None) -> Target:
-    """The process with a pid, with all that it has started.
+    """The process with a pid, and all its descendants.
 
     Raises:
-        TierwiseError: if there is no such process, or it is of no engine that there are rules for.
+        TierwiseError: if there is no such process, or no rules for its engine.
     """
     if not Path(f"/proc/{pid}").exists() or pid < 1:
         raise TierwiseError(
@@ -66,7 +66,7 @@ def of_pid(pid: int, rules: Rules | None = None) -> Target:
 
 
 def of_engine(name: str, rules: Rules | None = None) -> Target:
-    """The one server of an engine that runs on this machine.
+    """The only running server of an engine on this machine.
 
     Raises:
         TierwiseError: if none runs, or several do, naming their pids.
@@ -104,7 +104,7 @@ def program_of(pid: int) -> str:
 
 
 def root_of(pid: int) -> Path:
-    """The root of a process's files as seen from here: of a container's process, not ours."""
+    """Root of a process's files as seen by this process; a container has its own."""
     theirs = Path(f"/proc/{pid}/root")
     try:
         same = theirs.stat() == Path("/").stat() and _mount_space(pid) == _mount_space(os.getpid())

@@ -1,4 +1,4 @@
-"""A log that is slowed for the time of a burst, so that a recording shows the work at two speeds."""
+"""Slows the log during a burst, so that a recording shows the work at two speeds."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 _ADDED_US = 4000.0
-"""What a flush is to take longer: about half a turn of a disk."""
+"""Added time per flush: about half a revolution of a disk."""
 _MOST_FACTOR = 1e5
 _AT_MOST_LATE_S = 30.0
-"""A burst may begin so late, on a busy machine; its end ends the slow phase anyway."""
+"""Largest delay of a burst on a busy machine; the burst's end also ends the slow phase."""
 _SETTLES_S = 0.2
-"""What was under way at the old speed is over by then."""
+"""Time in which requests at the old speed complete."""
 
 
 @dataclass
 class SlowLog:
-    """The emulated disk that the log is on; whatever else is on it is slowed with it."""
+    """The emulated disk that holds the log; other files on it are slowed too."""
 
     disk: EmulatedDisk
     partition: str
 
     @classmethod
     def of(cls, devices: Devices) -> Self:
-        """Find it.
+        """Find the disk.
 
         Raises:
             TierwiseError: if the log is on no emulated disk.
@@ -43,7 +43,7 @@ class SlowLog:
         raise TierwiseError("--two-speed: the log is on no emulated disk", "leave the option out")
 
     def begin(self, seconds: float) -> float:
-        """Slow the disk for a time; gives by how much a flush takes longer, in µs; 0 before the first."""
+        """Slow the disk for a time; gives the added time per flush, in µs; 0 before the first flush."""
         flush = self.disk.stats().partitions[self.partition].flush_latency
         if flush is None or flush.mean_us <= 0:
             return 0.0
@@ -53,5 +53,5 @@ class SlowLog:
         return (factor - 1) * flush.mean_us
 
     def end(self) -> None:
-        """Back to the disk's own speed."""
+        """Restore the disk's own speed."""
         self.disk.slow(1, 0)

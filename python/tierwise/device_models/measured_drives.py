@@ -1,4 +1,4 @@
-"""Drives as others measured them: geometry (JSON) and seek times (CSV), made into a profile."""
+"""Profiles from drives that others measured: geometry (JSON) and seek times (CSV)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def import_drive(geometry: Path, seek: Path) -> str:
         seek: CSV with the columns ``distance_cylinders,seek_ms``.
 
     Raises:
-        TierwiseError: a file that cannot be read, or whose line or field is not as it should be.
+        TierwiseError: an unreadable file, or one with an invalid line or field.
     """
     texts = {"geometry": _read(geometry), "seek": _read(seek)}
     try:

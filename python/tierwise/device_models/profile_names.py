@@ -11,8 +11,8 @@ from tierwise.model.suggestions import nearest
 def full_name(name: str, known: Sequence[str]) -> str:
     """The one known profile that a name stands for.
 
-    A name is that of a profile; or what is left of it without its kind (``nvme-dc`` for ``ssd-nvme-dc``); or
-    its end, its beginning or a part of it, in whole words, if only one profile has it.
+    A name is the full name of a profile; or that name without its kind (``nvme-dc`` for ``ssd-nvme-dc``); or
+    its end, its beginning or a part of it, in whole words, if only one profile matches.
 
     Raises:
         TierwiseError: if no profile or several fit.

@@ -31,7 +31,7 @@ class Profile:
         capacity_bytes: addressable size.
         write_cache: whether a completed write may be lost with the power until a flush.
         usd_per_gb_month: of 10^9 bytes for a month, a purchase spread over five years; ``None``: not known.
-        endurance_tb_written: what its maker lets the host write, in 10^12 bytes; ``None``: not known.
+        endurance_tb_written: host writes that its maker allows, in 10^12 bytes; ``None``: not known.
         sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
         text: the file's text.
         file: the file.
@@ -58,7 +58,7 @@ class Profile:
         return tuple(key for key, text in self.sources.items() if text.startswith("estimated:"))
 
     def usd_per_month(self, size_bytes: int) -> float | None:
-        """Price of a month with ``size_bytes`` in use: what is rented by size, what is bought whole."""
+        """Price of a month with ``size_bytes`` in use: by size if rented, in full if purchased."""
         return self.core.usd_per_month(size_bytes)
 
 
@@ -68,7 +68,7 @@ def names() -> list[str]:
 
 
 def texts() -> dict[str, str]:
-    """Texts of the profiles that ship, by name: what a profile from elsewhere may refer to."""
+    """Texts of the profiles that ship, by name; other profiles may refer to them."""
     return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
 
 
@@ -89,7 +89,7 @@ def load(name_or_path: str) -> Profile:
 
 
 def parse(text: str, file: Path) -> Profile:
-    """Check the text of a profile; ``file`` gives its name and stands in errors.
+    """Check the text of a profile; ``file`` gives its name and appears in errors.
 
     Raises:
         TierwiseError: naming the file, the key and what is allowed.
@@ -118,7 +118,7 @@ def parse(text: str, file: Path) -> Profile:
 
 
 def _collect_references(text: str, folder: Path, library: dict[str, str]) -> None:
-    """Add the profiles that a text refers to, and those they refer to; what cannot be read is left out.
+    """Add the profiles that a text refers to, and those they refer to; missing files are left out.
 
     A name is first looked for beside the file that refers to it, then among those that ship.
     """

@@ -21,7 +21,7 @@ class OpFigures(Latency):
 
 
 class Comparison(Record):
-    """The model's service times against those that the requests came with."""
+    """The model's service times compared with the measured ones of the requests."""
 
     measured_mean_us: float
     model_mean_us: float
@@ -46,7 +46,7 @@ class Simulation(Latency):
     host_sectors: int
     """Written by requests."""
     medium_sectors: int
-    """Written to the medium; what is in a cache at the end is not."""
+    """Written to the medium, without sectors still in a cache at the end."""
     write_amplification: float | None
     """Sectors to the medium for each written by requests; ``None`` if none were."""
     erases: int
@@ -69,11 +69,11 @@ class Job:
         requests: a CSV file, plain or compressed with gzip: ``op,lbn,sectors[,think_ms][,arrival_us]``.
         preset: name of a pattern, such as ``randread-4k``.
         count: how many requests of the preset; 100,000 if neither this nor ``virtual_s`` is given.
-        virtual_s: how many seconds of virtual time the preset goes on.
+        virtual_s: seconds of virtual time that the preset runs.
         depth: requests outstanding at a time; the preset's own or 1 if ``None``.
         open: requests arrive at ``arrival_us``, instead of each after a completion and its ``think_ms``.
         precondition: ``fresh``, ``sequential``, ``random`` or ``random:SHARE``.
-        seed: of everything random.
+        seed: seed of the random number generator.
         times: CSV file to write the time of each request to.
     """
 
@@ -92,7 +92,7 @@ def simulate(profile: Profile, job: Job) -> Simulation:
     """Simulate a job on a device of this profile.
 
     Raises:
-        TierwiseError: an option that makes no sense, or a file that cannot be used, with its line and column.
+        TierwiseError: an invalid option, or an unusable file, with its line and column.
     """
     core = _core.parse_profile(profile.text, str(profile.file), profile.library)
     return Simulation.model_validate_json(_core.simulate_device(core, json.dumps(asdict(job), default=str)))

@@ -1,4 +1,4 @@
-"""A few figures of each device, found by simulating it, and how well its numbers are sourced."""
+"""A few simulated figures of each device, and how well its numbers are sourced."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from tierwise.device_models.profiles import Profile
 from tierwise.results.measurements import Record
 
 _UNCHECKED = "quoted from memory"
-"""Stands in a source that names a document which was not at hand when the number was written down."""
+"""Marks a source whose document was not at hand when the number was written down."""
 
 
 class DeviceFigures(Record):
-    """What a device does after long use: sequential figures when every sector was written once in order, the
-    others in the steady state of random writes; a volume has spent its credits."""
+    """Performance of a device after long use.
+
+    Sequential figures: every sector was written once in order. Others: the steady state of random writes; a
+    volume has spent its credits.
+    """
 
     sequential_read_mb_per_s: float
     """1 MiB, 8 outstanding."""
@@ -31,11 +34,11 @@ class DeviceFigures(Record):
     write_flush_us: float
     """Mean time of appending 8 KiB and flushing."""
     cached_writes: bool
-    """Whether some writes still went to a cache with room: more of them would be slower."""
+    """Whether some writes still went to a cache with free space: more of them would be slower."""
 
 
 class SourceQuality(Record):
-    """How many entries of ``[source]``, those of an array's members included, are of which kind."""
+    """Number of entries of ``[source]`` of each kind, including those of an array's members."""
 
     documented: int
     """By definition, measured, or from a document."""
@@ -50,7 +53,7 @@ class SourceQuality(Record):
 
 
 class DeviceSummary(Record):
-    """A profile and what its model does."""
+    """A profile and the figures of its model."""
 
     name: str
     kind: str
@@ -62,7 +65,7 @@ class DeviceSummary(Record):
 
 
 def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
-    """Simulate each device for a moment, on all processors."""
+    """Simulate each device briefly, on all processors."""
     cores = [_core.parse_profile(device.text, str(device.file), device.library) for device in devices]
     found = json.loads(_core.summarize_devices(cores, os.cpu_count() or 1))
     return [

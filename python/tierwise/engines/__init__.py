@@ -14,8 +14,8 @@ from tierwise.model.suggestions import one_of
 __all__ = ["Clients", "Engine", "Limits", "create", "names"]
 
 
-# Each imports its module when it is asked for: the worker of an embedded engine lives within the memory that
-# is measured, and needs none of the others.
+# Each factory imports its module on demand: an embedded engine's worker runs within the measured memory and
+# must not load the other engines.
 
 
 def _postgres(name: str, settings: Mapping[str, str]) -> Engine:
@@ -73,7 +73,7 @@ def names() -> list[str]:
 
 
 def create(name: str, settings: Mapping[str, str] | None = None) -> Engine:
-    """An engine by its name in a study, with settings for its server; nothing is started yet.
+    """Create an engine by its name in a study, with settings for its server; nothing is started yet.
 
     Raises:
         TierwiseError: if the name is unknown, or the engine is not installed.

@@ -1,4 +1,4 @@
-"""What a database engine must do for tierwise."""
+"""The interface of a database engine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Limits:
     """Resources that an engine sizes itself for, unless its settings say otherwise."""
 
     memory_bytes: int | None = None
-    """Of the server's processes together, their page cache included."""
+    """Of all server processes together, page cache included."""
     parallelism: int | None = None
     """Processes or threads that may work on one statement."""
     sessions: int | None = None
@@ -29,10 +29,10 @@ class Limits:
 
 
 class Confinement(Protocol):
-    """Whatever holds a server's processes within limits of the machine's."""
+    """A resource limit for a server's processes."""
 
     def confine(self, pid: int) -> None:
-        """Bring a process in; what it forks from then on is in as well."""
+        """Confine a process and the children that it forks later."""
 
 
 class Clients(Protocol):
@@ -46,66 +46,66 @@ class Clients(Protocol):
         transaction: str | None = None,
         cap_s: float | None = None,
     ) -> str:
-        """Run up to a number of transactions in all or for a time; gives the report as JSON.
+        """Run up to a total number of transactions or for a time; gives the report as JSON.
 
         Args:
-            transaction: run this one alone, as a lap does, in place of the mix.
-            cap_s: stop what has not ended by then; the report says ``capped``.
+            transaction: run only this transaction, as a lap does, instead of the mix.
+            cap_s: stop what is still running after this time; the report says ``capped``.
         """
 
     def reconnect(self) -> None:
-        """Close every session and open new ones: what a session caches is gone."""
+        """Close every session and open new ones, which discards session caches."""
 
     def close(self) -> None:
         """End the sessions."""
 
 
 class Engine(ABC):
-    """One database of its own, on directories that a placement chose.
+    """One private database, on directories that a placement chose.
 
-    Life: :meth:`init`, then any of :meth:`start` with :meth:`stop` or :meth:`crash_stop`, at last
+    Life cycle: :meth:`init`, then any number of :meth:`start` with :meth:`stop` or :meth:`crash_stop`, then
     :meth:`close`. As a context manager it closes itself. Every method raises :class:`TierwiseError` with one
     line that names the cause, and leaves nothing running when it does.
     """
 
     roles: ClassVar[frozenset[Role]]
-    """The roles that the engine can put in a place of their own."""
+    """The roles that the engine can place separately."""
 
     dialect: ClassVar[str]
-    """The language of its statements: one that sqlglot knows, or ``objects``."""
+    """Dialect of its statements: one that sqlglot knows, or ``objects``."""
 
     unsupported: ClassVar[Mapping[str, str]] = {}
     """What the engine cannot do, each with the reason."""
 
     inside: ClassVar[Mapping[Role, Role]] = {}
-    """Roles that have no files of their own here, each with the role whose files hold it."""
+    """Roles without files of their own here, each with the role whose files contain it."""
 
     name: str
     limits: Limits = Limits()
     """Set before :meth:`init`."""
     confinement: Confinement | None = None
-    """Set before :meth:`start`; each start brings the new server's process in."""
+    """Set before :meth:`start`; each start confines the new server process."""
     on_loaded: Callable[[int], None] | None = None
-    """Called about every second of :meth:`load_tables` with the rows so far, unless a worker loads them."""
+    """Called about once a second during :meth:`load_tables` with the rows so far, unless a worker loads."""
 
     @abstractmethod
     def init(self, places: Mapping[Role, Path]) -> None:
         """Make an empty database, each role in a new directory under its place; leave the server down.
 
-        Several roles may share a place. ``Role.SYSTEM`` must have one; whatever else has none goes with it.
+        Several roles may share a place. ``Role.SYSTEM`` must have one; roles without a place go with it.
         """
 
     @abstractmethod
     def start(self) -> None:
-        """Start the server, recover if it had crashed, and wait until it takes work."""
+        """Start the server, recover after a crash, and wait until it accepts work."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop the server in order, so that nothing is left to recover. No error if it is down."""
+        """Stop the server cleanly, so that no recovery is needed. No error if it is down."""
 
     @abstractmethod
     def crash_stop(self) -> None:
-        """End the server at once, writing nothing more, as if it had crashed. No error if it is down."""
+        """End the server at once without further writes, like a crash. No error if it is down."""
 
     @abstractmethod
     def restart_cold(self) -> None:
@@ -113,19 +113,19 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """End the server if it runs and delete all that the engine made. Cheaper after its disks are gone."""
+        """End the server if it runs and delete all its files. Faster after its disks are gone."""
 
     @abstractmethod
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
-        """Run statements in order; what each creates goes to the place of its role, data or index."""
+        """Run statements in order; each object goes to the place of its role, data or index."""
 
     @abstractmethod
     def checkpoint(self) -> None:
-        """Write all that is dirty to the devices, so that what follows starts from rest."""
+        """Write all dirty pages to the devices, so that the next phase starts from rest."""
 
     @abstractmethod
     def clients(self, program_json: str, clients: int, seed: int) -> Clients:
-        """Connect so many clients that run the transactions of a program."""
+        """Connect ``clients`` clients that run the transactions of a program."""
 
     @abstractmethod
     def load_tables(self, program_json: str, seed: int) -> int:
@@ -133,14 +133,14 @@ class Engine(ABC):
 
     @abstractmethod
     def role_of(self, path: Path) -> Role | None:
-        """Role of one of the engine's files by the engine's own rules, wherever the file lies.
+        """Role of one of the engine's files by the engine's own rules, in any directory.
 
-        ``None`` for what is no part of the database: programs, sockets, the server's own log.
+        ``None`` for files outside the database: programs, sockets, the server's own log.
         """
 
     @abstractmethod
     def processes(self) -> list[int]:
-        """Pids of all processes that do the engine's work now; none while it is down."""
+        """Pids of all processes that work for the engine now; none while it is down."""
 
     @abstractmethod
     def counters(self) -> Counters:
@@ -156,15 +156,15 @@ class Engine(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """Version of the server's program; it need not run."""
+        """Version of the server's program; works without a running server."""
 
     @abstractmethod
     def sampler(self) -> WaitSampler:
-        """A sampler of what the load's sessions wait for; start it, stop it once."""
+        """A sampler of the waits of the load's sessions; start it, stop it once."""
 
     @abstractmethod
     def failure(self) -> str | None:
-        """The last grave line of the server's log since it was started (a full disk, a crash), if any."""
+        """The last severe line of the server's log since its start (a full disk, a crash), if any."""
 
     @property
     @abstractmethod
@@ -179,15 +179,15 @@ class Engine(ABC):
     @property
     @abstractmethod
     def directories(self) -> Mapping[Role, Path]:
-        """Where the files of each placed role are, once there is a database."""
+        """Directory of each placed role, once there is a database."""
 
     def _confine(self) -> None:
-        """Bring a server that has just been started into its confinement, if it has one."""
+        """Confine a just-started server, if a confinement is set."""
         if self.confinement is not None and self.server_pid is not None:
             self.confinement.confine(self.server_pid)
 
     def require_placeable(self, places: Mapping[Role, Path]) -> None:
-        """Refuse places for roles that the engine cannot put anywhere, and places that are not there.
+        """Refuse roles that the engine cannot place separately, and places that do not exist.
 
         Raises:
             TierwiseError: naming engine and role, and what can be placed.

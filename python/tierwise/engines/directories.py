@@ -1,4 +1,4 @@
-"""The directories of a server that runs as a user of its own, one for each placed role."""
+"""The directories of a server that runs as its own user, one for each placed role."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from tierwise.model.roles import Role
 
 
 class ServerDirectories:
-    """New directories under the places of the roles, owned by the server's user, in the ledger."""
+    """New directories under the places of the roles, owned by the server's user, entered in the ledger."""
 
     def __init__(self, prefix: str, user: users.ServerUser | None) -> None:
         """Make nothing yet.
 
         Args:
-            prefix: begins the name of each.
-            user: who the server is; ``None`` for the caller.
+            prefix: begins the name of each directory.
+            user: the server's account; ``None`` for the caller.
         """
         self._prefix = prefix
         self._user = user
@@ -30,7 +30,7 @@ class ServerDirectories:
         return {role: made.path for role, made in self._made.items()}
 
     def make(self, places: Mapping[Role, Path]) -> None:
-        """Make one for each role.
+        """Make one directory for each role.
 
         Raises:
             TierwiseError: naming the role and the directory, if the user may not enter a place.
@@ -39,13 +39,13 @@ class ServerDirectories:
             self._made[role] = self._make(role, place)
 
     def make_beside(self, role: Role, label: str) -> Path:
-        """Make one more in the place of a role, or of the system if it has none."""
+        """Make one more directory in the place of a role, or in the system's place if the role has none."""
         made = self._made.get(role, self._made[Role.SYSTEM])
         self._beside.append(self._make(label, made.path.parent))
         return self._beside[-1].path
 
     def remove(self) -> None:
-        """Delete them with all that they hold."""
+        """Delete the directories with all their files."""
         for made in (*self._made.values(), *self._beside):
             made.remove()
         self._made.clear()

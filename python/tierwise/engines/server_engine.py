@@ -1,4 +1,4 @@
-"""What engines with a server of their own have in common: directories, and a process on them."""
+"""Common base of engines with their own server: directories, and a process on them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ ServerT = TypeVar("ServerT", bound=ServerProcess)
 
 
 class ServerEngine(Engine, Generic[ServerT]):
-    """A database server that is reached over a Unix socket alone.
+    """A database server that is reached only over a Unix socket.
 
-    Called by root it runs as tierwise's own account; called by a user, as that user.
+    Called by root, it runs as tierwise's own account; called by a user, as that user.
     """
 
     def __init__(self, name: str, kind: str, timeout_s: float) -> None:
@@ -39,7 +39,7 @@ class ServerEngine(Engine, Generic[ServerT]):
 
     @abstractmethod
     def _make_server(self) -> ServerT:
-        """A server with its home; it is not started."""
+        """Make a server with its home; do not start it."""
 
     @abstractmethod
     def _make_database(self, server: ServerT) -> None:
@@ -47,7 +47,7 @@ class ServerEngine(Engine, Generic[ServerT]):
 
     @abstractmethod
     def _all_settings(self) -> dict[str, str]:
-        """What the server is started with."""
+        """All settings for the server's start."""
 
     def init(self, places: Mapping[Role, Path]) -> None:
         """Make the directories, then the database in them."""
@@ -65,16 +65,16 @@ class ServerEngine(Engine, Generic[ServerT]):
         """Start the server and wait until it answers."""
         if not self.running:
             server, settings = self._known_server(), self._all_settings()
-            server.crash_stop()  # one that ended by itself may have left children
+            server.crash_stop()  # a server that ended unexpectedly may have left children
             server.start(self.directories[Role.SYSTEM], settings, self._timeout_s, began=self._confine)
 
     def stop(self) -> None:
-        """Sessions are ended, a checkpoint is written."""
+        """Stop cleanly: end sessions and write a checkpoint."""
         if self._server is not None:
             self._server.stop(self._timeout_s)
 
     def crash_stop(self) -> None:
-        """No checkpoint."""
+        """Stop without a checkpoint."""
         if self._server is not None:
             self._server.crash_stop()
 
@@ -96,7 +96,7 @@ class ServerEngine(Engine, Generic[ServerT]):
         return [] if self._server is None else self._server.pids()
 
     def failure(self) -> str | None:
-        """That the server was killed, or the last grave line of its log."""
+        """A line that the server was killed, or the last severe line of its log."""
         if self._server is not None and self._server.killed:
             return "the server was killed, as the kernel does when memory runs out"
         return None if self._server is None else self._server.failure()
@@ -108,7 +108,7 @@ class ServerEngine(Engine, Generic[ServerT]):
 
     @property
     def directories(self) -> Mapping[Role, Path]:
-        """One for each placed role."""
+        """One directory for each placed role."""
         return self._made.paths
 
     def _known_server(self) -> ServerT:

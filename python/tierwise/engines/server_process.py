@@ -23,7 +23,7 @@ _CRASH_TIMEOUT_S = 10
 
 
 class ServerProcess(ABC):
-    """Starts a server and its tools as its user, and ends them; a subclass each knows how to talk to one."""
+    """Starts and ends a server and its tools as its user; a subclass implements the connection."""
 
     _stop_signal = signal.SIGTERM
     _crash_signal = signal.SIGKILL
@@ -34,7 +34,7 @@ class ServerProcess(ABC):
         Args:
             name: of the engine, for messages.
             prefix: begins the home's name.
-            user: who the server is; ``None`` for the caller.
+            user: the server's account; ``None`` for the caller.
         """
         self._name = name
         self._user = user
@@ -49,10 +49,10 @@ class ServerProcess(ABC):
         """Start the server on a data directory and wait until it answers.
 
         Args:
-            began: called as soon as the process is there, before it has done much.
+            began: called as soon as the process exists, before it has done much.
 
         Raises:
-            TierwiseError: naming the setting, or with the last grave line of its log.
+            TierwiseError: naming the setting, or with the last severe line of its log.
         """
 
     @abstractmethod
@@ -61,11 +61,11 @@ class ServerProcess(ABC):
 
     @abstractmethod
     def explain(self, what: str) -> TierwiseError:
-        """What was tried and failed, with the grave line of the log since the last start that says why."""
+        """Build the error for a failed action from the severe log line since the last start."""
 
     @abstractmethod
     def failure(self) -> str | None:
-        """The last grave line of the log since the last start, if any."""
+        """The last severe line of the log since the last start, if any."""
 
     @abstractmethod
     def _disconnect(self) -> None:
@@ -73,7 +73,7 @@ class ServerProcess(ABC):
 
     @property
     def home(self) -> Path:
-        """The server's own directory, of what belongs to no role."""
+        """The server's home directory, for files without a role."""
         return self._home.own
 
     @property
@@ -83,7 +83,7 @@ class ServerProcess(ABC):
 
     @property
     def killed(self) -> bool:
-        """Whether it was ended by SIGKILL that did not come from here: who runs out of memory gets one."""
+        """Whether SIGKILL from outside tierwise ended it, as the kernel's OOM killer does."""
         return self._process is not None and self._process.popen.poll() == -signal.SIGKILL
 
     def pids(self) -> list[int]:
@@ -95,16 +95,16 @@ class ServerProcess(ABC):
         return []
 
     def cpu_s(self) -> float | None:
-        """CPU seconds of all its processes since its start, ended ones included."""
+        """CPU seconds of all its processes since its start, including ended ones."""
         return None if self._process is None else tree_cpu_s(self._process.pid)
 
     def launch(
         self, program: Path, arguments: Sequence[str | Path], secrets: Mapping[str, str] | None = None
     ) -> processes.Process:
-        """Start a program as the server's user, its messages in the server's log.
+        """Start a program as the server's user, with its messages in the server's log.
 
         Args:
-            secrets: more of its environment, which only its user and root can read.
+            secrets: additional environment, which only its user and root can read.
         """
         self._log_from_bytes = self._home.log_bytes
         return processes.start(
@@ -126,7 +126,7 @@ class ServerProcess(ABC):
         """Run a program as the server's user to its end; the arguments are those of :meth:`launch`.
 
         Raises:
-            TierwiseError: with the last line it wrote, if it failed.
+            TierwiseError: with the last line that it wrote, if it failed.
         """
         process = self.launch(program, arguments, secrets)
         try:
@@ -140,7 +140,7 @@ class ServerProcess(ABC):
             raise self.error(f"{program.name} failed")
 
     def error(self, what: str) -> TierwiseError:
-        """The error to raise when what was tried failed."""
+        """The error to raise after a failed action."""
         if self.killed:
             return TierwiseError(
                 f"engine {self._name} {what}: it was killed, as the kernel does when memory runs out",
@@ -149,7 +149,7 @@ class ServerProcess(ABC):
         return self.explain(what)
 
     def stop(self, timeout_s: float) -> None:
-        """Stop in order: sessions are ended, all is written."""
+        """Stop cleanly: end sessions, write all data."""
         process = self._leave()
         if process is None:
             return
@@ -161,7 +161,7 @@ class ServerProcess(ABC):
             )
 
     def crash_stop(self) -> None:
-        """End it so that nothing more is written; SIGKILL if that takes long."""
+        """End it without further writes; SIGKILL if that takes long."""
         process = self._leave()
         if process is None:
             return
@@ -174,7 +174,7 @@ class ServerProcess(ABC):
         self._home.remove()
 
     def _leave(self) -> processes.Process | None:
-        """Disconnect and let go of the process, which the caller ends."""
+        """Disconnect and give the process to the caller, which ends it."""
         self._disconnect()
         process, self._process = self._process, None
         return process

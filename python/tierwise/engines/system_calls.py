@@ -1,4 +1,4 @@
-"""System calls in which a thread may wait, by their numbers on this processor."""
+"""System calls in which a thread may wait, by number on this processor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 
 class Call(Enum):
-    """What a call does, as far as a wait profile cares."""
+    """Effect of a system call, for a wait profile."""
 
     READ = auto()
     WRITE = auto()
@@ -64,12 +64,12 @@ _AARCH64: dict[Call, dict[str, int]] = {
     Call.POLL: {"pselect6": 72, "ppoll": 73, "epoll_pwait": 22},
 }
 NUMBERS: Mapping[str, Mapping[Call, Mapping[str, int]]] = {"x86_64": _X86_64, "aarch64": _AARCH64}
-"""By processor, as ``uname -m`` names it. A test holds them against the kernel's headers."""
+"""By processor, as ``uname -m`` names it. A test compares them with the kernel's headers."""
 
 _HERE = NUMBERS.get(platform.machine(), {})
 _CALLS = {number: call for call, numbers in _HERE.items() for number in numbers.values()}
 
 
 def call_of(number: int) -> Call | None:
-    """What the call of that number does; ``None`` if it is none of these, or the processor is unknown."""
+    """Class of a call number; ``None`` if it is not listed, or the processor is unknown."""
     return _CALLS.get(number)

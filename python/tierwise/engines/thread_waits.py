@@ -1,7 +1,7 @@
-"""Waits of an engine's threads as the kernel shows them, for engines that cannot tell themselves.
+"""Waits of an engine's threads from the kernel, for engines that do not report waits.
 
-A thread that runs is seen in its state; one that waits, in the system call that it is in and the file that
-the call is for. So this works on any library in any process that the caller may trace.
+A running thread is seen by its state; a waiting thread by its system call and the file of the
+call. This works on any library in any process that the caller may trace.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tierwise.model.roles import Role
 from tierwise.results.counters import WaitClass
 
 CLIENT_THREAD = "tierwise-client"
-"""Name of the threads that run clients, by which they are found among a library's own."""
+"""Name of the threads that run clients, which distinguishes them from a library's own."""
 
 SESSIONS_MAX = 50
 _LOGS = frozenset({Role.LOG, Role.DOUBLEWRITE, Role.ARCHIVE})
@@ -27,7 +27,7 @@ _PRIORITY = 1
 
 _ELSEWHERE: Mapping[Call | None, WaitClass] = {
     Call.FUTEX: "lock",
-    # A library that sleeps does so until it tries again to get what another client holds.
+    # A library sleeps until it retries a lock that another client holds.
     Call.SLEEP: "lock",
     Call.POLL: "client",
 }
@@ -39,7 +39,7 @@ RoleOf = Callable[[Path], Role | None]
 
 
 class ThreadWaitProbe:
-    """Looks at the threads named :data:`CLIENT_THREAD` of some processes, at 50 sessions at most."""
+    """Inspects the threads named :data:`CLIENT_THREAD` of some processes, at most 50 sessions."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class ThreadWaitProbe:
         Args:
             pids: processes to look into.
             role_of: role of a file of the engine.
-            sessions: gives how many are open. One without a thread has nothing to do.
-            helped: whether the library works on a client's statement with threads of its own too. A client
-                that waits for another thread is then where most of these are.
+            sessions: gives the number of open sessions. A session without a thread is idle.
+            helped: whether the library also runs a client's statement on its own threads. A client that waits
+                for another thread then counts as waiting where most of these threads wait.
         """
         self._tasks = [Path(f"/proc/{pid}/task") for pid in pids]
         self._role_of = role_of
@@ -69,8 +69,8 @@ class ThreadWaitProbe:
     def sample(self, delay_s: float) -> list[WaitClass]:
         """Sleep, then look at one thread after the other.
 
-        The calling thread asks for a real-time priority. Else it would get a processor only when a client
-        leaves one, and would see next to none of them running.
+        The calling thread asks for a real-time priority. Otherwise it would run only when a client leaves a
+        processor, and would see almost no client running.
 
         Raises:
             OSError: if a process is gone.
@@ -93,11 +93,11 @@ class ThreadWaitProbe:
         time.sleep(delay_s)
 
     def cpu_s(self) -> float:
-        """Nothing: the engine does not notice."""
+        """Zero: sampling costs the engine no CPU time."""
         return 0.0
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to release."""
 
     def _class_of(self, thread: Path) -> WaitClass | None:
         """The class of one thread; ``None`` if it has just ended."""
@@ -108,7 +108,7 @@ class ThreadWaitProbe:
         if told[0] == "running":
             return "cpu"
         if told[0] == "-1":
-            # Blocked outside any call: the page of a mapped file is on its way.
+            # Blocked outside any call: a page fault on a mapped file.
             return "data_read"
         call = call_of(int(told[0]))
         if call in _ON_FILES:
@@ -130,7 +130,7 @@ class ThreadWaitProbe:
         return "log_sync" if role in _LOGS else "data_write"
 
     def _seen_through_helpers(self, seen: list[WaitClass], others: Sequence[Path]) -> list[WaitClass]:
-        """Clients that wait for other threads, as what most of those do."""
+        """Replace waits for other threads by the most frequent state of those threads."""
         if "lock" not in seen:
             return seen
         busy = Counter(kind for kind in map(self._class_of, others) if kind in _WORK)
@@ -150,5 +150,5 @@ def _threads(tasks: Sequence[Path]) -> tuple[list[Path], list[Path]]:
 
 
 def _seen_through_leader(seen: list[WaitClass]) -> list[WaitClass]:
-    """Clients that wait for another one while one flushes the log wait for that flush: a group commits."""
+    """Replace waits for another client by a log flush wait, while a client flushes: group commit."""
     return ["log_lock" if kind == "lock" else kind for kind in seen] if "log_sync" in seen else seen

@@ -1,4 +1,4 @@
-"""Block devices that stand on others: volumes, encryption, arrays, partitions, as sysfs tells of them."""
+"""Block devices that are built on others, read from sysfs: volumes, encryption, arrays, partitions."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.units import SECTOR_BYTES
 
 _DM_KINDS = {"LVM-": "LVM volume", "CRYPT-": "dm-crypt", "mpath-": "multipath", "part": "partition"}
-"""By the beginning of ``dm/uuid``."""
+"""Kind by the prefix of ``dm/uuid``."""
 _WHERE_IN_TABLE = {"linear": 3, "crypt": 6}
-"""Position of the device in a line of a device-mapper table: these keep the order of sectors."""
+"""Index of the device field in a device-mapper table line, for targets that keep the order of sectors."""
 _DEEPEST = 16
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Sectors of a device that lie in one piece on what block events name."""
+    """A contiguous range of a device's sectors, mapped to the device that block events name."""
 
     name: str
     number: int
-    """Of that device, ``(major << 20) | minor``."""
+    """Number of the device in block events, ``(major << 20) | minor``."""
     first_sector: int
     sectors: int
     offset_sectors: int
-    """First of them on the device itself."""
+    """Offset of the range on the mapped device."""
     told: bool
-    """Whether the kernel tells requests to it: not of a device that only passes them on in parts."""
+    """Whether the kernel traces requests to it; false for a device that only passes them on in parts."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """What files are on."""
+    """File systems and devices that hold a file."""
 
     file_systems: tuple[str, ...]
-    """An overlay, then that of its upper directory; empty for a device itself, or where it is not known."""
+    """An overlay, then its upper directory's; empty for a raw device or an unknown file system."""
     devices: tuple[Path, ...]
-    """More than one for btrfs; none for memory and networks."""
+    """Several for btrfs; none for memory and network file systems."""
 
 
 def _dm_table(number: str) -> str:
@@ -51,7 +51,7 @@ def _dm_table(number: str) -> str:
 
 
 class BlockLayer:
-    """Everything is named by its folder in sysfs."""
+    """The block devices of a machine. A device is identified by its sysfs folder."""
 
     def __init__(self, sys: Path = Path("/sys"), dm_table: Callable[[str], str] = _dm_table) -> None:
         """Prepare.
@@ -63,16 +63,16 @@ class BlockLayer:
         self._sys, self._dm_table = sys, dm_table
 
     def folder(self, number: int) -> Path | None:
-        """Of the device with a number; ``None`` if there is none."""
+        """Give the sysfs folder of a device by its number; ``None`` if there is none."""
         link = self._sys / "dev/block" / f"{os.major(number)}:{os.minor(number)}"
         return link.resolve() if link.exists() else None
 
     def under(self, number: int, mount: Mount | None) -> Base:
-        """What a file is on.
+        """File systems and devices that hold a file.
 
         Args:
-            number: its ``st_dev``.
-            mount: that holds it: some file systems (btrfs, overlay) have numbers that are no device's.
+            number: the file's ``st_dev``.
+            mount: the mount that holds it. On btrfs and overlay, ``st_dev`` is not the number of a device.
         """
         if mount is not None and mount.upper is not None:
             below = self.under_path(mount.upper)
@@ -89,7 +89,7 @@ class BlockLayer:
         return Base(systems, (folder,))
 
     def under_path(self, path: Path) -> Base:
-        """What a path is on, as this process sees it; nothing if it is not there."""
+        """File systems and devices that hold a path, as this process sees it; empty if it is missing."""
         try:
             return self.under(path.stat().st_dev, mount_of(path))
         except OSError:
@@ -101,14 +101,14 @@ class BlockLayer:
         return systems + [link for device in base.devices for link in self._links(device, len(systems))]
 
     def disks(self, folder: Path) -> frozenset[Path]:
-        """Physical devices below a device. A loop device is one, as requests to it are its own."""
+        """Physical devices below a device. A loop device counts as physical: its requests are its own."""
         below = self._below(folder)
         return frozenset[Path]().union(*map(self.disks, below)) if below else frozenset({folder})
 
     def stretches(
         self, folder: Path, first: int = 0, sectors: int | None = None, offset: int = 0
     ) -> list[Stretch]:
-        """Where sectors of a device lie, followed down as far as they keep their order."""
+        """Map sectors of a device to the lowest device below it that keeps their order."""
         count = number_in(folder / "size") if sectors is None else sectors
         if (folder / "partition").exists():
             return self.stretches(folder.parent, first + number_in(folder / "start"), count, offset)
@@ -126,7 +126,7 @@ class BlockLayer:
         return found
 
     def _pieces(self, folder: Path) -> list[tuple[int, int, Path, int]] | None:
-        """Start, length, device and its first sector of each piece; ``None`` where sectors change order."""
+        """Start, length, device and first sector on it, for each piece; ``None`` if sectors change order."""
         if not (folder / "dm").is_dir():
             return None
         try:
@@ -171,7 +171,7 @@ class BlockLayer:
         return sorted(link.resolve() for link in slaves.iterdir()) if slaves.is_dir() else []
 
     def _kind(self, folder: Path) -> tuple[str, str | None]:
-        """What a device is, and what others call it."""
+        """Kind and label of a device."""
         if (folder / "partition").exists():
             return "partition", None
         if (folder / "dm").is_dir():
@@ -194,11 +194,11 @@ class EmulatedPartition:
 
     entry: ledger.Entry
     first_sector: int
-    """Of the partition on the disk."""
+    """First sector of the partition on the disk."""
 
 
 def emulated_partition(loop: str) -> EmulatedPartition | None:
-    """What the ledger knows of a loop device; ``None`` if it is no emulated disk's."""
+    """Look a loop device up in the ledger; ``None`` if it belongs to no emulated disk."""
     for entry in ledger.entries("disk"):
         first = 0
         for part in entry.facts["partitions"]:
@@ -209,12 +209,12 @@ def emulated_partition(loop: str) -> EmulatedPartition | None:
 
 
 def whole_disk(folder: Path) -> Path:
-    """The disk of a partition: queues belong to disks."""
+    """The disk of a partition; a disk is its own. Request queues belong to disks."""
     return folder.parent if (folder / "partition").exists() else folder
 
 
 def number_in(file: Path) -> int:
-    """The number that a file of sysfs holds."""
+    """The number in a sysfs file."""
     return int(file.read_text("ascii"))
 
 

@@ -1,12 +1,12 @@
-"""Control groups: one for each process that tierwise starts, and memory of their own for disk servers.
+"""Control groups: one for each process that tierwise starts, and separate memory groups for disk servers.
 
-A process's group is one of block I/O too. A loop device has a worker for each such group, and the root's for
-flushes, which come from none: in the root group reads and writes would wait behind every flush.
+A process also gets its own block I/O group. A loop device has one worker for each such group; the root
+group's worker handles flushes, which carry no group. In the root group, I/O would wait behind every flush.
 
-Both are used where the machine has them and the caller may make them, and done without elsewhere.
+Both need root and kernel support; without them, tierwise runs without groups.
 
-Version 2 has one hierarchy, and a group has a controller only if its parent passes it on. The root group
-passes on what the machine's owner uses; what tierwise needs besides is added while it has groups.
+Version 2 has one hierarchy. A group has a controller only if its parent delegates it. The root group
+delegates the controllers that the owner uses; tierwise adds the ones it needs while its groups exist.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path("/sys/fs/cgroup")
 PARENT = "tierwise"
 _CONTROLLERS = ("io", "memory")
 _ADDED = "trusted.tierwise.added"
-"""Attribute of the parent group: controllers that the root group did not pass on before."""
+"""Attribute of the parent group: controllers that tierwise enabled in the root group."""
 _NOTED_WITHIN_S = 2
 _JOINED_WITHIN_S = 5
 
@@ -72,7 +72,7 @@ def _make(hierarchy: Path | None, name: str) -> Path | None:
 
 
 def _pass_on(root: Path) -> None:
-    """Give the groups of tierwise the controllers that the machine has, as far as the kernel lets it."""
+    """Delegate the machine's controllers to tierwise's groups; ignore what the kernel refuses."""
     added = _controllers(root).intersection(_CONTROLLERS) - _controllers(root, "cgroup.subtree_control")
     with contextlib.suppress(OSError):
         if added:
@@ -82,7 +82,7 @@ def _pass_on(root: Path) -> None:
 
 
 def _switch(group: Path, sign: Literal["+", "-"], controllers: Iterable[str]) -> None:
-    """Let the groups within a group have controllers, or no more; what the kernel refuses is left."""
+    """Enable (``+``) or disable (``-``) controllers for child groups; ignore what the kernel refuses."""
     for controller in controllers:
         with contextlib.suppress(OSError):
             (group / "cgroup.subtree_control").write_text(f"{sign}{controller}")
@@ -96,9 +96,9 @@ def _added(root: Path) -> list[str]:
 
 
 def _remove(hierarchy: Path | None, name: str) -> None:
-    """Remove an empty group, and the parent of all of them with the last.
+    """Remove an empty group, and the parent group after its last child.
 
-    A process that has ended stays in its group until its parent has taken note; that is waited for.
+    A process that has ended stays in its group until its parent reaps it; wait for that.
     """
     if hierarchy is None:
         return
@@ -118,15 +118,15 @@ def _remove(hierarchy: Path | None, name: str) -> None:
 def make_process_group(name: str) -> int | None:
     """Make a group for one process and its descendants.
 
-    Gives a descriptor, or ``None`` where there are no groups. Whoever writes ``0`` to it joins the group,
-    also after root was given up.
+    Gives a descriptor, or ``None`` where there are no groups. A process that writes ``0`` to it joins the
+    group, even after it has given up root.
     """
     group = _make(_unified(), name)
     return None if group is None else os.open(group / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
 
 
 def enter_block_io_group(name: str, pid: int) -> None:
-    """Move a process that was just started, with what it will fork, to a group for block I/O of that name."""
+    """Move a just-started process and its future children to the block I/O group of that name."""
     hierarchy = _block_io()
     group = None if hierarchy == _unified() else _make(hierarchy, name)
     if group is not None:
@@ -169,25 +169,25 @@ def _version(hierarchy: Path | None) -> int | None:
 
 
 def make_memory_group(name: str) -> Path | None:
-    """Make a group whose memory can be limited, or ``None`` where that is not possible."""
+    """Make a group whose memory can be limited; ``None`` where that is not possible."""
     return _make(_memory(), name)
 
 
 def memory_group(name: str) -> Path | None:
-    """Where such a group is, or was."""
+    """Path of a memory group that exists or existed."""
     hierarchy = _memory()
     return None if hierarchy is None else hierarchy / PARENT / name
 
 
 def remove_memory_group(name: str) -> None:
-    """Remove such a group; nothing may run in it."""
+    """Remove a memory group; no process may be left in it."""
     _remove(_memory(), name)
 
 
 def wait_until_joined(pid: int) -> None:
     """Wait until a process that was just started has joined the group made for it.
 
-    A process begins in the group of its starter, and leaves any other group that it is moved to before that.
+    A process starts in its parent's group. When it joins its own, it leaves any group it was moved to before.
 
     Raises:
         TierwiseError: if it does not join one in time.

@@ -47,7 +47,7 @@ def clean() -> list[str]:
 
 
 def clean_before(warn: ProgressCallback) -> list[str]:
-    """As :func:`clean`, before something else: what cannot be undone is told and does not stop it."""
+    """Run :func:`clean` before another operation; report a failure and continue."""
     try:
         return clean()
     except TierwiseError as error:

@@ -18,7 +18,7 @@ class _Usage:
 
 
 def idle_s() -> float:
-    """Seconds that all cores together have been idle since the machine was started, to 10 ms."""
+    """Total idle time of all cores since boot, in seconds, to 10 ms."""
     words = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()
     idle, waiting_for_disks = words[4:6]
     return (int(idle) + int(waiting_for_disks)) * _TICK_S
@@ -37,10 +37,10 @@ def thread_cpu_s(pid: int, tid: int) -> float | None:
 
 
 def tree_cpu_s(root_pid: int) -> float | None:
-    """CPU seconds of a process, its live descendants, and all that these have waited for; ``None`` if gone.
+    """CPU seconds of a process, its live descendants, and their reaped children; ``None`` if gone.
 
-    When a child ends, the kernel moves its time from its own account to its parent's. A reading during which
-    that happened would count the child twice or not at all, so it is taken again.
+    When a child ends, the kernel moves its time to its parent's account. A reading during that move would
+    count the child twice or not at all, so it is repeated.
     """
     for _ in range(_TRIES):
         table = _table()

@@ -1,4 +1,4 @@
-"""What this machine can do for tierwise, and how to mend what it cannot."""
+"""Checks this machine for the features that tierwise needs, and tells how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DISK_NEEDED_BYTES = 2 * _GIB
 
 @dataclass(frozen=True)
 class Check:
-    """One finding. ``emulation`` marks what an emulated device cannot do without."""
+    """One finding. ``emulation`` marks a requirement of emulated devices."""
 
     name: str
     ok: bool
@@ -29,12 +29,12 @@ class Check:
 
 
 def examine() -> list[Check]:
-    """Every check, in the order in which a reader would mend them."""
+    """Every check, in the order in which to fix them."""
     return [check() for check in _CHECKS]
 
 
 def missing_for_emulation(checks: list[Check]) -> list[Check]:
-    """What keeps this machine from emulating devices; empty when it can."""
+    """Failed checks that prevent device emulation; empty if there are none."""
     return [check for check in checks if check.emulation and not check.ok]
 
 

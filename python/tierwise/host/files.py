@@ -1,4 +1,4 @@
-"""Files by where they lie: those that processes have open, and those below directories."""
+"""Files by location: files that processes have open, and files below directories."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _DELETED = " (deleted)"
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A regular file, by the path that the kernel knows; ``device`` is the number of its file system's."""
+    """A regular file, by the path that the kernel knows; ``device`` is its file system's device number."""
 
     path: Path
     device: int
 
 
 def open_files(pids: Iterable[int]) -> Iterator[OpenFile]:
-    """Every regular file open in these processes, once for each descriptor; deleted ones by their last path.
+    """Every regular file open in these processes, once per descriptor; deleted ones by their last path.
 
-    What ends or closes meanwhile is left out, and so is what the caller may not see.
+    Files that close meanwhile are left out, and so are files that the caller may not see.
     """
     for pid in pids:
         try:
@@ -48,7 +48,7 @@ def _open_file(link: Path) -> OpenFile | None:
 
 
 def files_below(directories: Iterable[Path]) -> Iterator[tuple[Path, os.stat_result]]:
-    """Files by their real paths, in linked directories too: a link is how a role leaves its device."""
+    """Files by their real paths, including linked directories: links place roles on other devices."""
     waiting, seen = [path.resolve() for path in directories], set[Path]()
     while waiting:
         directory = waiting.pop()

@@ -1,4 +1,4 @@
-"""The home of a program that runs as another user: its files, and a log that only the caller can write."""
+"""Home directory of a program that runs as another user, with a log that only the caller can write."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from tierwise.host.users import ServerUser, give
 
 
 class Home:
-    """A directory of the caller's, in the ledger, that no third user may enter.
+    """A directory of the caller's, entered in the ledger, that no third user may enter.
 
-    In it are ``own``, a directory of the program's user, and the log. The user may pass through the outer
-    directory but write nothing there, so he can put no link in the place of the log.
+    It contains ``own``, a directory of the program's user, and the log. The user may pass through the outer
+    directory but may not write in it, so he cannot replace the log by a link.
     """
 
     def __init__(self, prefix: str, user: ServerUser | None) -> None:
-        """Make it.
+        """Make the directory.
 
         Args:
             prefix: begins its name.
-            user: who the program is; ``None`` for the caller.
+            user: the program's account; ``None`` for the caller.
         """
         self._made = ledger.directory(prefix, mode=0o700)
         self.user = user
@@ -34,17 +34,17 @@ class Home:
 
     @property
     def own(self) -> Path:
-        """What the program may write to."""
+        """Directory that the program may write to."""
         return self._made.path / "own"
 
     @property
     def outer(self) -> Path:
-        """What only the caller may write to, and the program may pass through."""
+        """Directory that only the caller may write to; the program may pass through it."""
         return self._made.path
 
     @property
     def log(self) -> Path:
-        """What the program printed."""
+        """File with the program's output."""
         return self._made.path / "log"
 
     @property
@@ -53,7 +53,7 @@ class Home:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def read_log(self, start_bytes: int = 0) -> str:
-        """The log from a byte on; empty if there is none."""
+        """The log from byte ``start_bytes`` on; empty if there is none."""
         if not self.log.exists():
             return ""
         with self.log.open("rb") as file:
@@ -61,11 +61,11 @@ class Home:
             return file.read().decode("utf-8", "replace")
 
     def remove(self) -> None:
-        """Delete it with all that it holds."""
+        """Delete the directory with all its files."""
         self._made.remove()
 
 
 def open_log(path: Path) -> IO[bytes]:
-    """Open a log to append to; made if it is not there, and never through a link."""
+    """Open a log to append to; create it if missing, and never follow a link."""
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, 0o600), "ab")

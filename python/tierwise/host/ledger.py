@@ -1,8 +1,8 @@
-"""The ledger: what tierwise has taken from the machine, written down before it is taken.
+"""The ledger: records each resource that tierwise takes from the machine before taking it.
 
-Every resource that outlives a crash of its taker (an emulated disk, a server process, a temporary
+Every resource that can outlive a crash of its owner (an emulated disk, a server process, a temporary
 directory) has an entry, one JSON file, made before the resource and removed after it. An entry names its
-owner, so that :func:`tierwise.host.clean.clean` can undo what a dead owner left behind, and nothing else.
+owner, so that :func:`tierwise.host.clean.clean` undoes only the resources of dead owners.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FILE = re.compile(
 
 
 def run_dir() -> Path:
-    """Directory of everything that tierwise keeps while it runs; made on first use.
+    """Directory of tierwise's run-time state; made on first use.
 
-    ``TIERWISE_RUN_DIR`` when set, ``/run/tierwise`` for root, else one that belongs to the user.
+    ``TIERWISE_RUN_DIR`` when set, ``/run/tierwise`` for root, else a directory of the user.
     """
     path = _run_dir_path()
     if not path.exists():
@@ -62,7 +62,7 @@ def _run_dir_path() -> Path:
 
 @dataclass(frozen=True)
 class Identity:
-    """A process for good: a pid alone may have been given to another process since."""
+    """Unique identity of a process; the kernel may reuse a pid."""
 
     pid: int
     start_ticks: int
@@ -83,7 +83,7 @@ class Identity:
 
     @property
     def alive(self) -> bool:
-        """Whether this very process still runs."""
+        """Whether this process still runs."""
         return self.boot_id == _boot_id() and _start_ticks(self.pid) == self.start_ticks
 
 
@@ -103,7 +103,7 @@ def _start_ticks(pid: int) -> int | None:
 
 @dataclass(frozen=True)
 class Entry:
-    """One resource: its kind and name (unique together), its owner, and what undoing it needs."""
+    """One resource: its kind and name (unique together), its owner, and the facts needed to undo it."""
 
     kind: Kind
     name: str
@@ -116,14 +116,14 @@ class Entry:
         return run_dir() / f"{self.kind}-{self.name}.json"
 
     def update(self, owner: Identity | None = None, **facts: Any) -> Entry:
-        """Write a changed entry in place of this one, at once or not at all."""
+        """Replace this entry atomically by a changed one."""
         changed = replace(self, owner=owner or self.owner, facts={**self.facts, **facts})
         draft = changed._draft()
         draft.replace(changed.path)
         return changed
 
     def remove(self) -> None:
-        """Forget the resource; it must be gone."""
+        """Delete the entry; the resource must be gone."""
         self.path.unlink(missing_ok=True)
 
     def _draft(self) -> Path:
@@ -133,7 +133,7 @@ class Entry:
 
 
 def add(kind: Kind, name: str, **facts: Any) -> Entry:
-    """Enter a resource that the calling process is about to take.
+    """Make an entry for a resource that the calling process is about to take.
 
     Raises:
         TierwiseError: if an entry of this kind and name exists.
@@ -150,12 +150,12 @@ def add(kind: Kind, name: str, **facts: Any) -> Entry:
 
 
 def entries(kind: Kind | None = None) -> list[Entry]:
-    """All entries of one kind, or of every kind, by name; those that are damaged are left out."""
+    """All readable entries of one kind, or of every kind, by name; damaged entries are left out."""
     return _read_all(f"{kind or '*'}-*.json")[0]
 
 
 def damaged() -> list[TierwiseError]:
-    """What is wrong with each entry that cannot be read."""
+    """The error of each entry that cannot be read."""
     return _read_all("*.json")[1]
 
 
@@ -183,7 +183,7 @@ def find(kind: Kind, name: str) -> Entry | None:
 
 
 def _read(path: Path) -> Entry | None:
-    """An entry; ``None`` if it is gone. Its own words must be those of its file's name."""
+    """An entry; ``None`` if it is gone. Its kind and name must match its file's name."""
     named = _FILE.fullmatch(path.name)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -228,7 +228,7 @@ class Directory:
 
 
 def directory(prefix: str, parent: Path | None = None, mode: int = 0o755) -> Directory:
-    """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's) that survives no crash."""
+    """Make a temporary directory ``parent/PREFIX-RANDOM`` (parent: the system's); survives no crash."""
     name = f"{prefix}-{secrets.token_hex(4)}"
     path = (parent or Path(tempfile.gettempdir())) / name
     entry = add("directory", name, path=str(path))

@@ -1,4 +1,4 @@
-"""Loop devices: a block device that stands on a file of the disk server."""
+"""Loop devices: block devices backed by a file of the disk server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOOP_CLR_FD = 0x4C01
 _GONE_AFTER_S = 30
 
 LARGEST_REQUEST_KIB = 1024
-"""As large as a FUSE request may be: a larger one would reach the model in parts."""
+"""The limit of a FUSE request: a larger request would reach the model in parts."""
 REQUESTS_AT_ONCE = 128
 
 
 def attach(file: Path) -> Path:
-    """Make a loop device on ``file``, without the page cache between them, and give its path."""
+    """Attach a loop device to ``file`` with direct I/O (no page cache between them); give its path."""
     device = Path(run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip())
     if _attribute(device, "loop/dio").read_text().strip() != "1":
         detach(device)
@@ -30,9 +30,9 @@ def attach(file: Path) -> Path:
 
 
 def configure(device: Path, rotational: bool) -> None:
-    """Set the queue, every value: they are inherited from the last user of the device.
+    """Set every queue attribute: a loop device inherits them from its last user.
 
-    A stale write-through setting, above all, would drop every flush without a word.
+    A stale write-through setting would silently drop every flush.
     """
     settings = {
         "scheduler": "none",
@@ -54,7 +54,7 @@ def configure(device: Path, rotational: bool) -> None:
 
 
 def attached_below(directory: Path) -> dict[Path, Path]:
-    """Loop devices whose backing files lie below a directory, with those files."""
+    """Loop devices whose backing files lie below a directory, each with its file."""
     found = {}
     for block in Path("/sys/block").glob("loop*"):
         with contextlib.suppress(OSError):
@@ -65,10 +65,10 @@ def attached_below(directory: Path) -> dict[Path, Path]:
 
 
 def detach(device: Path) -> None:
-    """Take a loop device from its file and wait until it is free.
+    """Detach a loop device from its file and wait until it is free.
 
     Raises:
-        TierwiseError: if something still uses it.
+        TierwiseError: if a process still uses it.
     """
     let_go(device)
     deadline = time.monotonic() + _GONE_AFTER_S
@@ -80,7 +80,7 @@ def detach(device: Path) -> None:
 
 
 def let_go(device: Path) -> None:
-    """Take a loop device from its file, now or, if it is in use, as soon as it no longer is."""
+    """Detach a loop device from its file, now or when its last user closes it."""
     descriptor = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with contextlib.suppress(OSError):
@@ -90,7 +90,7 @@ def let_go(device: Path) -> None:
 
 
 def number(device: Path) -> tuple[int, int]:
-    """Major and minor number, as the table of mounts has them."""
+    """Major and minor number, as in the mount table."""
     major, minor = _attribute(device, "dev").read_text().split(":")
     return int(major), int(minor)
 

@@ -1,4 +1,4 @@
-"""What machine this is, and how busy it is."""
+"""Describes this machine and its current load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tierwise.results import Machine
 
 
 def describe() -> Machine:
-    """Conditions to print beside every figure."""
+    """Machine conditions to print beside every figure."""
     return Machine(
         host=platform.node(),
         cpu_model=_cpu_model(),
@@ -26,7 +26,7 @@ def describe() -> Machine:
 
 
 def busy_cpu_s() -> float:
-    """CPU seconds that the whole machine has spent busy since boot, on all cores."""
+    """CPU seconds that all cores together have been busy since boot."""
     times = psutil.cpu_times()
     return float(times.user + times.nice + times.system + times.irq + times.softirq)
 

@@ -1,8 +1,8 @@
-"""A limit for the memory of a server's processes together, page cache included.
+"""Limits the total memory of a server's processes, page cache included.
 
-So a working set larger than memory behaves so at small scale. What a process reads or writes is charged to
-its group, also while tables are loaded: the page cache that loading leaves is within the limit as well. The
-servers of emulated disks are in groups of their own, as a server charged to the group of its users deadlocks.
+A working set larger than memory can thus be studied at small scale. A process's reads and writes are charged
+to its group, also during the load phase: the page cache left by loading counts against the limit. Servers of
+emulated disks have their own groups, because a server charged to the group of its users deadlocks.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _UNIFIED_SWAP_LIMIT = "memory.swap.max"
 
 @dataclass
 class MemoryLimit:
-    """A limit that is in force for whatever was confined; as a context manager it removes itself.
+    """A memory limit for confined processes; as a context manager it removes itself.
 
-    It is a control group of its own. What a process was charged before it was confined stays with its first
-    group, with version 1 and 2 alike.
+    Each limit is one control group. Memory charged before a process was confined stays with its first
+    group, in version 1 and 2 alike.
     """
 
     size_bytes: int
@@ -39,10 +39,10 @@ class MemoryLimit:
 
     @classmethod
     def make(cls, size_bytes: int) -> Self:
-        """Prepare a limit; nothing is in it yet.
+        """Make a limit with no processes in it yet.
 
         Raises:
-            TierwiseError: if it is too small for a server, or this machine or user can limit no memory.
+            TierwiseError: if the size is too small for a server, or memory cannot be limited here.
         """
         if size_bytes < _SMALLEST_BYTES:
             raise TierwiseError(f"memory: {size_bytes} bytes", f"give at least {_SMALLEST_BYTES >> 20}M")
@@ -61,7 +61,7 @@ class MemoryLimit:
         return cls(size_bytes, entry, group)
 
     def confine(self, pid: int) -> None:
-        """Bring a process and all its descendants in; what they fork from then on is in as well."""
+        """Confine a process, all its descendants, and the children that they fork later."""
         cgroups.wait_until_joined(pid)
         confined: set[int] = set()
         while new := cpu.tree(pid) - confined:
@@ -72,7 +72,7 @@ class MemoryLimit:
             confined |= new
 
     def kills(self) -> int:
-        """How many processes the kernel has ended for want of memory; 0 where it cannot be told."""
+        """Number of processes that the kernel's OOM killer ended; 0 where it is not reported."""
         file = self.group / ("memory.events" if _unified(self.group) else "memory.oom_control")
         fields = file.read_text("ascii").split()
         return int(fields[fields.index("oom_kill") + 1]) if "oom_kill" in fields else 0
@@ -91,7 +91,7 @@ class MemoryLimit:
 
 
 def impossible() -> str | None:
-    """Why memory cannot be limited here, or ``None`` if it can."""
+    """Reason why memory cannot be limited here, or ``None`` if it can."""
     if os.geteuid() != 0:
         return "only root can limit a server's memory"
     if cgroups.memory_version() is None:
@@ -100,7 +100,7 @@ def impossible() -> str | None:
 
 
 def remove(entry: ledger.Entry) -> None:
-    """Undo an entry of the ledger; what is still in the group is ended."""
+    """Undo an entry of the ledger; kill processes that are still in the group."""
     group = cgroups.memory_group(entry.name)
     for pid in cgroups.members(group) if group is not None else []:
         with contextlib.suppress(ProcessLookupError):
@@ -114,7 +114,7 @@ def _unified(group: Path) -> bool:
 
 
 def _write_limits(group: Path, size_bytes: int) -> None:
-    """Write the limit, and allow no swap beyond it, where the kernel counts swap."""
+    """Write the memory limit, and forbid additional swap where the kernel counts swap."""
     if _unified(group):
         limits = {_UNIFIED_LIMIT: size_bytes, _UNIFIED_SWAP_LIMIT: 0}
     else:

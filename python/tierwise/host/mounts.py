@@ -1,4 +1,4 @@
-"""Mounts: what is mounted where, making file systems, mounting and unmounting."""
+"""Mounts: reads the mount table, makes file systems, mounts and unmounts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tierwise.model.errors import HostError, TierwiseError
 FileSystem = Literal["ext4", "xfs"]
 
 _MAKE_OPTIONS: dict[str, list[str]] = {
-    # Everything is written now: a file system that initialises itself later does so in the measured phase.
+    # Initialise everything now: lazy initialisation would run in the measured phase.
     "ext4": ["-q", "-F", "-m", "0", "-i", "32768", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
     "xfs": ["-q", "-f", "-K"],
 }
 _MOUNT_OPTIONS = {
     "ext4": "noatime",
-    # After a power cut the old mount may still have users; XFS would refuse a second one of the same disk.
+    # After a power cut the old mount may still have users; XFS refuses a second mount with the same UUID.
     "xfs": "noatime,nouuid",
 }
 _SMALLEST_MIB = {"ext4": 16, "xfs": 300}
@@ -35,7 +35,7 @@ _UMOUNT_NOFOLLOW = 8
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of the kernel's table."""
+    """One line of the kernel's mount table."""
 
     point: Path
     device: tuple[int, int]
@@ -43,13 +43,13 @@ class Mount:
     file_system: str
     source: str
     id: int
-    """The kernel's own number of the mount."""
+    """The kernel's ID of the mount."""
     options: str
-    """Of the file system itself."""
+    """Options of the file system itself."""
 
     @property
     def upper(self) -> Path | None:
-        """The directory that takes what is written to an overlay, as who mounted it saw it."""
+        """Upper directory of an overlay, as the mounting process saw it."""
         found = _UPPER.search(self.options) if self.file_system == "overlay" else None
         return None if found is None else Path(re.sub(r"\\(.)", r"\1", found[1]))
 
@@ -58,7 +58,7 @@ _UPPER = re.compile(r"(?:^|,)upperdir=((?:[^,\\]|\\.)*)")
 
 
 def mounts(pid: int | None = None) -> list[Mount]:
-    """Everything that is mounted for a process (this one when left out), in the order of mounting."""
+    """All mounts that a process sees (this process when left out), in mount order."""
     lines = (
         Path(f"/proc/{pid or 'self'}/mountinfo")
         .read_text(encoding="utf-8", errors="surrogateescape")
@@ -68,12 +68,12 @@ def mounts(pid: int | None = None) -> list[Mount]:
 
 
 def mount_at(point: Path) -> Mount | None:
-    """What is mounted at a path (the last, if several), or ``None``."""
+    """The mount at a path (the last, if several), or ``None``."""
     return next((mount for mount in reversed(mounts()) if mount.point == point), None)
 
 
 def mount_of(path: Path, pid: int | None = None) -> Mount | None:
-    """The mount that holds a path, as a process has it; ``None`` where the process does not see it."""
+    """The mount that holds a path, as a process sees it; ``None`` where the process does not see it."""
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         told = Path(f"/proc/self/fdinfo/{descriptor}").read_text("ascii")
@@ -96,7 +96,7 @@ def _unescape(text: str) -> str:
 
 
 def require_tools(file_system: str, size_bytes: int, where: str) -> None:
-    """Refuse a file system that cannot be made here, or not of this size.
+    """Refuse a file system that cannot be made on this machine, or not in this size.
 
     Raises:
         TierwiseError: naming ``where``, the file system, and the package or the smallest size.
@@ -114,19 +114,19 @@ def require_tools(file_system: str, size_bytes: int, where: str) -> None:
 
 
 def make_file_system(file_system: str, device: Path) -> None:
-    """Make a file system that has nothing left to initialise later."""
+    """Make a fully initialised file system."""
     run(f"mkfs.{file_system}", *_MAKE_OPTIONS[file_system], str(device))
 
 
 def mount(device: Path, point: Path, file_system: str) -> None:
-    """Mount a block device at an existing directory; reads do not write access times."""
+    """Mount a block device at an existing directory, without access time updates."""
     run("mount", "-t", file_system, "-o", _MOUNT_OPTIONS[file_system], str(device), str(point))
 
 
 def unmount(point: Path, patience_s: float = 2, *, lazily: bool = False) -> None:
-    """Unmount whatever was mounted last at ``point``; what uses it is given a moment to end.
+    """Unmount the last mount at ``point``; wait up to ``patience_s`` for its users to end.
 
-    Or, ``lazily``, take it out of the tree at once: it ends when its last user does.
+    With ``lazily``, detach it from the tree at once: it is unmounted when its last user ends.
 
     Raises:
         TierwiseError: if it is still in use after ``patience_s``, naming the users.
@@ -144,7 +144,7 @@ _EBUSY = 16
 
 
 def _umount2(point: Path, flags: int) -> int:
-    """Call the kernel itself: the command may look at the file system, and hang if its server is dead."""
+    """Call umount2(2) directly: umount(8) may look at the file system and hang if its server is dead."""
     libc = ctypes.CDLL(None, use_errno=True)
     status = libc.umount2(os.fsencode(point), flags)
     return 0 if status == 0 else ctypes.get_errno()
@@ -155,12 +155,12 @@ def _describe_users(point: Path) -> str:
 
 
 def in_use_by(users: dict[int, str]) -> str:
-    """Processes in words; nothing if there are none."""
+    """Processes as text; empty if there are none."""
     return "in use by " + ", ".join(f"{pid} ({name})" for pid, name in users.items()) if users else ""
 
 
 def users_of(point: Path) -> dict[int, str]:
-    """Pid and name of each process with an open file or its working directory below a path."""
+    """Pid and name of each process with an open file or working directory below a path."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -173,7 +173,7 @@ def users_of(point: Path) -> dict[int, str]:
 
 
 def users_of_device(device: tuple[int, int]) -> dict[int, str]:
-    """Pid and name of each process with a file open on the file system of a device, mounted or no more."""
+    """Pid and name of each process with an open file on a device's file system, even an unmounted one."""
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:

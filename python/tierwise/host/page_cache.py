@@ -1,4 +1,4 @@
-"""The kernel's page cache: written out, or made cold."""
+"""Writes out or drops the kernel's page cache."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
 
 
 def write_out(directories: Iterable[Path]) -> None:
-    """Write the dirty pages of the file systems that hold ``directories``, and of no other."""
+    """Write the dirty pages of the file systems that hold ``directories``, and of no others."""
     libc = ctypes.CDLL(None, use_errno=True)
     for directory in {path.stat().st_dev: path for path in directories}.values():
         descriptor = os.open(directory, os.O_RDONLY)
@@ -23,10 +23,10 @@ def write_out(directories: Iterable[Path]) -> None:
 
 
 def drop(directories: Iterable[Path]) -> None:
-    """Write out the dirty pages, then forget what was cached of the files in ``directories``.
+    """Write out the dirty pages, then drop the cached pages of files in ``directories``.
 
-    Root forgets everything, of every file: also directories, inodes and the file system's own blocks. Another
-    caller can only ask for the pages of files that he may open.
+    As root, drop the caches of all files, including directories, inodes and file system metadata. Any other
+    caller can only drop the pages of files that he may open.
     """
     chosen = list(directories)
     write_out(chosen)

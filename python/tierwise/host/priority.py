@@ -1,4 +1,4 @@
-"""Who gets the processor first: what measures times, and last what could as well run later."""
+"""Thread priority: high for measurement, low for background work."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _LOWEST = 19
 
 @contextlib.contextmanager
 def raised() -> Iterator[None]:
-    """Give the calling thread, and those it starts meanwhile, the highest ordinary priority, where it may."""
+    """Give the calling thread, and threads it starts meanwhile, the highest nice priority, if permitted."""
     with _priority(_HIGHEST):
         yield
 
 
 @contextlib.contextmanager
 def lowered() -> Iterator[None]:
-    """Give the calling thread, and those it starts meanwhile, the lowest priority, if that can be undone."""
+    """Give the calling thread, and threads it starts meanwhile, the lowest priority, if reversible."""
     if os.geteuid() == 0:
         with _priority(_LOWEST):
             yield

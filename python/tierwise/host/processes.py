@@ -1,7 +1,7 @@
-"""Processes that tierwise starts: found and ended whole, children included, also after a crash.
+"""Processes that tierwise starts: finds and ends each with all its descendants, also after a crash.
 
-As root each one lives in a control group of its own, which nothing that it forks leaves. Where there are no
-groups its descendants are found by parent, by session, and by a token in their environment.
+As root, each process has its own control group, which its children cannot leave. Without control groups,
+descendants are found by parent, by session, and by a token in their environment.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 
 TOKEN = "TIERWISE_PROCESS"
-"""Environment variable that marks a process as that of one ledger entry."""
+"""Environment variable with the token of a ledger entry."""
 
 JOIN_GROUP = 'echo 0 >&0; exec "$@" </dev/null'
-"""Shell script: join the control group whose descriptor is standard input, then become the arguments."""
+"""Shell script: join the control group whose descriptor is standard input, then exec the arguments."""
 
 
 @dataclass
 class Process:
-    """A process that :func:`start` started, and everything that it forks."""
+    """A process that :func:`start` started, with all its descendants."""
 
     entry: ledger.Entry
     popen: subprocess.Popen[bytes]
 
     @property
     def pid(self) -> int:
-        """Process id, which is also that of its session and process group."""
+        """Process id; also the id of its session and process group."""
         return self.popen.pid
 
     @property
@@ -63,7 +63,7 @@ class Process:
         return status
 
     def wait_or_kill(self, timeout_s: float) -> bool:
-        """Wait for the process to end by itself, or else kill it; gives whether it ended by itself."""
+        """Wait for the process to exit, then kill it; gives whether it exited by itself."""
         try:
             self.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -86,15 +86,15 @@ def start(
     cwd: Path | None = None,
     log: Path | IO[bytes] | None = None,
 ) -> Process:
-    """Start a process in a session of its own and enter it in the ledger before it exists.
+    """Start a process in its own session; enter it in the ledger first.
 
     Args:
-        name: what it is, for messages; need not be unique.
+        name: name for messages; need not be unique.
         argv: program and arguments.
         user: run as this account (with its group and no supplementary groups); only for root.
         env: the whole environment; the caller's when left out.
-        log: file to append both outputs to, never through a link, or one that is open; they are discarded
-            when left out.
+        log: path of a file for both outputs, appended to and never through a link, or an open file; output
+            is discarded when left out.
 
     Raises:
         TierwiseError: if the program is not there or cannot be run.
@@ -117,7 +117,7 @@ def start(
         end(entry)
         raise TierwiseError(f"cannot run {argv[0]}: {error}", "check user and directory") from error
     except BaseException:
-        # Interrupted in the middle: the caller has nothing yet to end it by.
+        # Interrupted before the caller gets the process: end it here.
         end(entry)
         raise
 
@@ -150,7 +150,7 @@ def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
     """End every process of a ledger entry with SIGKILL, wait until they are gone, remove the entry.
 
     Raises:
-        TierwiseError: if one is still there after ``timeout_s`` (blocked in the kernel); the entry stays.
+        TierwiseError: if a process survives ``timeout_s`` (blocked in the kernel); the entry stays.
     """
     deadline = time.monotonic() + timeout_s
     segments = shared_memory.segments_made_by({*_members(entry), entry.facts.get("pid", 0)})
@@ -170,13 +170,13 @@ def end(entry: ledger.Entry, timeout_s: float = 60) -> None:
 
 
 def reap(pid: int) -> None:
-    """Take note that a process has ended, if the caller started it: its control group waits for that."""
+    """Reap a process that has ended, if the caller started it: its control group can then be removed."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
 
 
 def _members(entry: ledger.Entry) -> list[int]:
-    """Live processes of an entry: its control group, the carriers of its token, and their descendants."""
+    """Live processes of an entry: its control group, processes with its token, and their descendants."""
     table = _process_table()
     found = set(cgroups.process_group_members(entry.name)) & table.keys()
     found |= {pid for pid in table if _carries(pid, entry.name)}
@@ -194,7 +194,7 @@ def _carries(pid: int, token: str) -> bool:
 
 
 def _process_table() -> dict[int, tuple[int, int]]:
-    """Parent and session of every live process but this one."""
+    """Parent and session of every live process except this one."""
     table = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""A real device: a directory on a mounted file system, counted by the kernel."""
+"""A real device: a directory on a mounted file system, with the kernel's I/O counters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tierwise.results import RoleIo
 
 @dataclass(frozen=True)
 class RealDevice:
-    """The block device under ``path``. The kernel counts all of its users, not this run alone."""
+    """The block device under ``path``. The kernel counts the I/O of all its users, not only this run's."""
 
     name: str
     path: Path
@@ -27,7 +27,7 @@ class RealDevice:
 
 @dataclass(frozen=True)
 class DiskCounters:
-    """The fields used of the kernel's block layer statistics (Documentation/block/stat.rst)."""
+    """The block layer statistics that tierwise uses (Documentation/block/stat.rst)."""
 
     reads: int
     read_bytes: int
@@ -58,7 +58,7 @@ class DiskCounters:
         )
 
     def since(self, before: DiskCounters, device: str, elapsed_s: float) -> RoleIo:
-        """What happened between two readings that are ``elapsed_s`` seconds apart."""
+        """I/O between two readings that are ``elapsed_s`` seconds apart."""
         return RoleIo(
             device=device,
             reads=self.reads - before.reads,

@@ -1,4 +1,4 @@
-"""How much of a file is in the page cache."""
+"""Reports how much of a file is in the page cache."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 CACHESTAT = 451
-"""Number of the system call, the same for every architecture; Linux 6.5 brought it."""
+"""System call number, the same on every architecture; since Linux 6.5."""
 _PAGE_BYTES = mmap.PAGESIZE
 _WINDOW_BYTES = 1 << 30
 
@@ -48,7 +48,7 @@ def resident_bytes(path: Path) -> int | None:
 
 
 def _by_cachestat(descriptor: int) -> int | None:
-    """Cached pages, or ``None`` where the kernel has no such call."""
+    """Cached pages, or ``None`` where the kernel lacks the call."""
     whole, found = _Range(0, 0), _CacheStat()
     if _libc.syscall(CACHESTAT, descriptor, ctypes.byref(whole), ctypes.byref(found), 0) != 0:
         return None
@@ -56,7 +56,7 @@ def _by_cachestat(descriptor: int) -> int | None:
 
 
 def _by_mincore(descriptor: int, size_bytes: int) -> int:
-    """Cached pages, one window of the file after the other."""
+    """Cached pages, counted in consecutive windows of the file."""
     return sum(
         _window_by_mincore(descriptor, start, min(_WINDOW_BYTES, size_bytes - start))
         for start in range(0, size_bytes, _WINDOW_BYTES)

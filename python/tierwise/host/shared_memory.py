@@ -1,4 +1,4 @@
-"""System V shared memory, which outlives the processes that made it when these are killed."""
+"""System V shared memory, which survives when its processes are killed."""
 
 from __future__ import annotations
 

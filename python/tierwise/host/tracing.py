@@ -1,7 +1,7 @@
-"""A private tracefs and private instances in it, in the ledger before anything is switched on.
+"""A private tracefs mount with private instances, entered in the ledger before tracing is switched on.
 
-The mount is tierwise's own, so that nothing depends on where a machine has its tracefs, or whether; an
-instance has buffers and switches of its own, so that other users of tracing are not disturbed.
+The private mount works wherever, or whether, the machine mounts tracefs. An instance has its own buffers
+and switches, so that other users of tracing are not disturbed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _GONE_WITHIN_S = 30
 
 @dataclass(frozen=True)
 class Tracing:
-    """A tracefs that is mounted; as a context manager it leaves nothing switched on and unmounts itself."""
+    """A mounted tracefs; as a context manager it switches tracing off and unmounts itself."""
 
     entry: ledger.Entry
     mount: Path
@@ -31,12 +31,12 @@ class Tracing:
 
     @property
     def instance(self) -> str:
-        """Name that every instance made here begins with."""
+        """Name prefix of every instance made here."""
         return self.entry.name
 
     @classmethod
     def open(cls) -> Self:
-        """Mount a tracefs on a directory of its own.
+        """Mount a tracefs on a new directory.
 
         Raises:
             TierwiseError: if this user or this kernel cannot trace.
@@ -56,7 +56,7 @@ class Tracing:
 
     @contextlib.contextmanager
     def made(self, name: str) -> Iterator[Path]:
-        """Make an instance, whose name must begin with :attr:`instance`; it is gone in the end."""
+        """Make an instance, whose name must begin with :attr:`instance`; remove it at the end."""
         path = self.mount / "instances" / name
         path.mkdir()
         try:
@@ -65,7 +65,7 @@ class Tracing:
             _remove_instance(path)
 
     def close(self) -> None:
-        """Switch off and remove whatever instances are left, unmount. No error if it was done."""
+        """Switch off and remove all remaining instances, then unmount. No error if already closed."""
         undo(self.entry)
 
     def __enter__(self) -> Self:
@@ -86,7 +86,7 @@ def _point(name: str) -> Path:
 
 
 def impossible() -> str | None:
-    """Why nothing can be traced here, or ``None`` if it can."""
+    """Reason why tracing is not possible here, or ``None`` if it is."""
     if os.geteuid() != 0:
         return "only root may read the kernel's tracepoints"
     if "tracefs" not in Path("/proc/filesystems").read_text("ascii").split():

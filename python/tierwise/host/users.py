@@ -1,6 +1,6 @@
-"""The account that servers and libraries of tierwise's run as: its own, without a login.
+"""The unprivileged account, without a login, that tierwise's servers and libraries run as.
 
-Root has it made on first use. It is never one that owns other data of the machine.
+tierwise creates it on first use as root. The account owns no other data on the machine.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class ServerUser:
 
 
 def server_user(effective_uid: int | None = None) -> ServerUser | None:
-    """The account to run a server as: ``None`` for a caller who is not root and so runs it as himself.
+    """The account to run a server as; ``None`` for a caller who is not root and runs it as himself.
 
     Args:
-        effective_uid: stands for the caller's own.
+        effective_uid: replaces the caller's own.
 
     Raises:
-        TierwiseError: if the caller is root, and the account cannot be made or is somebody's.
+        TierwiseError: if the caller is root, and the account cannot be made, has a login or is root.
     """
     if (os.geteuid() if effective_uid is None else effective_uid) != 0:
         return None
@@ -72,9 +72,9 @@ def _made() -> pwd.struct_passwd:
 
 
 def unreachable_part(path: Path, user: ServerUser | None) -> Path | None:
-    """The outermost directory on the way to ``path``, or ``path`` itself, that ``user`` may not enter.
+    """The outermost directory in ``path``, or ``path`` itself, that ``user`` may not enter.
 
-    Judged by owner, group and mode. ``None`` if the whole way is open, or if ``user`` is the caller.
+    Judged by owner, group and mode. ``None`` if all are open, or if ``user`` is the caller.
     """
     if user is None:
         return None
@@ -86,10 +86,10 @@ def unreachable_part(path: Path, user: ServerUser | None) -> Path | None:
 
 
 def require_reachable(name: str, path: Path, user: ServerUser | None) -> None:
-    """Refuse a directory that ``user`` may not enter; ``name`` is what would be there.
+    """Refuse a directory that ``user`` may not enter; ``name`` is its purpose, for the message.
 
     Raises:
-        TierwiseError: naming the part of the way that is closed.
+        TierwiseError: naming the closed directory.
     """
     closed = unreachable_part(path, user)
     if closed is not None and user is not None:
@@ -105,6 +105,6 @@ def _may_enter(status: os.stat_result, user: ServerUser) -> bool:
 
 
 def give(path: Path, user: ServerUser | None) -> None:
-    """Make ``user`` the owner of ``path`` (not of what it holds); nothing to do when that is the caller."""
+    """Make ``user`` the owner of ``path`` (not of its contents); do nothing if that is the caller."""
     if user is not None:
         os.chown(path, user.uid, user.gid, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""The chain under a file system, down to the physical devices: how a recording keeps it, and in words."""
+"""The devices under a file system, down to the physical ones: the form in a recording, and as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tierwise.model.units import SECTOR_BYTES
 
 
 class ChainLink(BaseModel):
-    """A file system or a device; those below it follow it, one deeper."""
+    """A file system or a device; the devices below it follow it, with a ``depth`` one higher."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -20,16 +20,16 @@ class ChainLink(BaseModel):
     kind: str
     """``ext4``, ``LVM volume``, ``partition``, ``disk``."""
     name: str | None = None
-    """As the kernel names a device."""
+    """The kernel's name of the device."""
     label: str | None = None
-    """What its owner or maker calls it: a volume, a backing file, a model."""
+    """The name that its owner or maker gave it: of a volume, a backing file, a model."""
     sectors: int | None = None
     rotational: bool | None = None
-    """What the kernel believes of a disk."""
+    """Whether the kernel reports the disk as rotational."""
 
     @property
     def words(self) -> str:
-        """The link alone."""
+        """Text of this link alone."""
         size = None if self.sectors is None else f"{self.sectors * SECTOR_BYTES / 1e9:,.1f} GB"
         turns = None if self.rotational is None else "rotational" if self.rotational else "not rotational"
         facts = ", ".join(fact for fact in (self.label, size, turns) if fact is not None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class TierwiseError(Exception):
-    """Bad input or a state of the machine that the user can mend.
+    """Bad input or a state of the machine that the user can fix.
 
     The command line prints ``message`` and ``fix`` on one line and exits with ``exit_status``.
 
@@ -23,7 +23,7 @@ class TierwiseError(Exception):
 
 
 class HostError(TierwiseError):
-    """This machine or this user cannot do it: no root, no FUSE, a program that is not installed.
+    """This machine or user lacks something: no root, no FUSE, a program that is not installed.
 
     The command line exits with status 3.
     """
@@ -32,7 +32,7 @@ class HostError(TierwiseError):
 
 
 class FailedCheckError(TierwiseError):
-    """The command did its work and its answer is no: no run is valid, a check failed, a bar was missed.
+    """The command completed with a negative result: no valid run, a failed check, a missed threshold.
 
     The command line exits with status 1.
     """
@@ -41,11 +41,11 @@ class FailedCheckError(TierwiseError):
 
 
 class StatementError(Exception):
-    """What a client written in Python says when its engine refuses or stops a statement.
+    """Raised by a client written in Python when its engine refuses or stops a statement.
 
     Args:
         message: in the engine's words.
-        retry: whether the transaction was chosen to give way and may be tried again.
+        retry: whether the transaction lost a conflict with another and may be retried.
         capped: whether the statement was stopped because it took longer than its cap.
     """
 

@@ -14,7 +14,7 @@ from pydantic import Field
 from tierwise.model.errors import TierwiseError
 
 FileName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$")]
-"""Letters, digits, ``_``, ``-`` and ``.``, which is not the first; 64 at most."""
+"""At most 64 letters, digits, ``_``, ``-`` and ``.``; the first is neither ``-`` nor ``.``."""
 
 _PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,=+-]{0,199}")
 """A name, or settings and their values."""
@@ -24,7 +24,7 @@ def path_in(directory: Path, *parts: str) -> Path:
     """The path of a file or directory below ``directory``, one name after the other.
 
     Raises:
-        TierwiseError: naming the part that is no name.
+        TierwiseError: naming the part that is not a valid name.
     """
     for part in parts:
         if not _PART.fullmatch(part):
@@ -35,10 +35,10 @@ def path_in(directory: Path, *parts: str) -> Path:
 
 
 def file_below(directory: Path, name: str) -> Path:
-    """The path of a file that text in ``directory`` names; links count as where they lead.
+    """The path of a file that text in ``directory`` names; links are resolved.
 
     Raises:
-        TierwiseError: if it lies elsewhere.
+        TierwiseError: if the file is outside the directory.
     """
     try:
         path = (directory / name).resolve()

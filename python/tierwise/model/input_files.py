@@ -1,4 +1,4 @@
-"""Text files that a user names: whole, of a size that a person writes, and nothing but files."""
+"""Text files that a user names: read whole, limited in size, regular files only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES) -> str:
     Args:
         path: of the file.
         fix: what to do if it cannot be read, for the error.
-        most_bytes: refuse more.
+        most_bytes: refuse a larger file.
 
     Raises:
         TierwiseError: naming the file, if it is missing, no regular file, too large, or not UTF-8.
@@ -52,7 +52,7 @@ def read_bytes(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, text: boo
 
 
 def parse_toml(text: str, file: str) -> dict[str, Any]:
-    """What a TOML text says.
+    """Parse a TOML text.
 
     Args:
         text: of the file.

@@ -11,7 +11,7 @@ from tierwise.model.roles import Role
 from tierwise.model.suggestions import names_in, one_of
 
 EVERYTHING = "all"
-"""In place of a role: every role that is not named beside it."""
+"""Stands for every role that the placement does not name."""
 
 
 class DeviceSpec(BaseModel):
@@ -59,10 +59,10 @@ class Placement(BaseModel):
 
 
 def parse_place(text: str) -> dict[str, str]:
-    """Role, or ``all``, to device, as the option ``--place`` has it: ``log=nvme-dc,data=hdd-7k2``.
+    """Role, or ``all``, to device, from the option ``--place``: ``log=nvme-dc,data=hdd-7k2``.
 
     Raises:
-        TierwiseError: a part that is no ``role=device``, a role that is none or comes twice.
+        TierwiseError: a part that is not ``role=device``, an unknown role, or a role given twice.
     """
     placement: dict[str, str] = {}
     for part in names_in(text):
@@ -81,10 +81,10 @@ def parse_place(text: str) -> dict[str, str]:
 
 
 def require_role(role: str) -> None:
-    """Refuse what is neither a role nor ``all``.
+    """Refuse a name that is neither a role nor ``all``.
 
     Raises:
-        TierwiseError: naming the roles there are.
+        TierwiseError: naming the known roles.
     """
     known = [EVERYTHING, *(one.value for one in Role)]
     if role not in known:

@@ -1,4 +1,4 @@
-"""Telling a caller what is going on."""
+"""Progress reports to the caller."""
 
 from __future__ import annotations
 

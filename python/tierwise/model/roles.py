@@ -21,6 +21,6 @@ class Role(StrEnum):
     TEMP = "temp"
     """Sorts, hash joins and temporary tables that spill."""
     SYSTEM = "system"
-    """Catalogue, control files and whatever has no role of its own."""
+    """Catalogue, control files and files of no other role."""
     ARCHIVE = "archive"
     """Archived log, binary log."""

@@ -6,9 +6,10 @@ statistic of each draw, and read the interval off its quantiles.
 
 Small samples. A run takes long, so samples are small, and the median of a resample can only be a value of
 the sample or the mean of two. The interval of one median is then the whole range of the sample or close to
-it, and its true coverage follows from order statistics: for n = 5 it is 1 - 2/2**5 = 94 %. Coverage of the
-nominal 95 % interval, simulated with 2,000 samples each (2,000 resamples) of log-normal times (deviation 5 %)
-and of times with an exponential tail, averaged (``tests/test_statistics.py`` keeps ratios of the former):
+it, and its true coverage follows from order statistics: for n = 5 it is 1 - 2/2**5 = 94 %. The table gives
+the coverage of the nominal 95 % interval, simulated with 2,000 samples each (2,000 resamples) of log-normal
+times (deviation 5 %) and of times with an exponential tail, averaged (``tests/test_statistics.py`` checks
+ratios of the former):
 
 ==============  ====  ====  ====  ====  ====  ====  ====  ====
 repeats (n)        2     3     4     5     6     7    10    20
@@ -17,14 +18,14 @@ one median      50 %  75 %  88 %  93 %  93 %  87 %  94 %  94 %
 ratio of two    67 %  90 %  93 %  96 %  96 %  95 %  97 %  97 %
 ==============  ====  ====  ====  ====  ====  ====  ====  ====
 
-So from five repeats on, the interval of a ratio, which decides every comparison, covers what it says, and
-below five it is too narrow: :attr:`Interval.weak` says so. Two repeats would find a difference between equals
-one time in three, and one has no interval: from either, nothing is concluded.
+The interval of a ratio decides every comparison. It has its nominal coverage from five repeats on. With fewer
+it is too narrow, and :attr:`Interval.weak` is true. Two repeats would find a difference between equals one
+time in three, and one repeat has no interval: neither gives a verdict.
 
-Times stopped at a cap. What was stopped would have taken at least so long, so a sample with such a time in it
-gives a lower bound of the median, and a ratio with such a sample above (below) the line gives a lower (upper)
-bound: each draw is at most (at least) what it would have been. :attr:`Interval.bound` says so, and a verdict
-rests on the end that holds.
+Times stopped at a cap. The full time would have been at least as long, so a sample with such a time gives a
+lower bound of the median. A ratio with such a sample above (below) the line gives a lower (upper) bound: each
+draw is at most (at least) its true value. :attr:`Interval.bound` says so, and a verdict uses the end that
+holds.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _STUDENT_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2
 
 
 class Bound(StrEnum):
-    """What an estimate from times of which some were stopped at a cap says of the truth."""
+    """How an estimate relates to the true value if some times were stopped at a cap."""
 
     EXACT = "exact"
     AT_LEAST = "at least"
@@ -66,7 +67,7 @@ class Verdict(StrEnum):
     SLOWER = "slower"
     NO_DIFFERENCE = "no significant difference"
     UNKNOWN = "unknown"
-    """Fewer than three repeats on a side, or times stopped at a cap that leave it open: no conclusion."""
+    """No conclusion: fewer than three repeats on a side, or capped times that leave the answer open."""
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class Interval:
         low: lower end, or ``None`` when a single repeat leaves no interval.
         high: upper end, or ``None`` likewise.
         n: repeats; for a ratio those of the smaller sample.
-        bound: whether the truth is only known to be at least, or at most, the estimate. The low end of what
-            is at least so much, and the high end of what is at most so much, hold; the other end does not.
+        bound: whether the true value is only known to be at least, or at most, the estimate. The low end of a
+            lower bound and the high end of an upper bound hold; the other end does not.
     """
 
     estimate: float
@@ -90,12 +91,12 @@ class Interval:
 
     @property
     def weak(self) -> bool:
-        """Whether there are too few repeats for the interval to cover what it claims."""
+        """Whether there are too few repeats for the interval to have its nominal coverage."""
         return self.n < ENOUGH_REPEATS
 
     @property
     def verdict(self) -> Verdict:
-        """Reading of a speed-up: above 1 is faster; an interval that holds 1 shows no difference."""
+        """Reading of a speed-up: above 1 is faster; an interval that contains 1 shows no difference."""
         if self.low is None or self.high is None or self.n < FEWEST_REPEATS:
             return Verdict.UNKNOWN
         if self.low > 1 and self.bound is not Bound.AT_MOST:
@@ -141,7 +142,7 @@ def ratio_interval(
         below: repeats of the denominator, at least one, positive, in the same unit.
         seed: of the resampling; the same seed and samples give the same interval.
         above_capped: whether any repeat of the numerator was stopped and would have been greater.
-        below_capped: the same of the denominator; both together leave the ratio open and are refused.
+        below_capped: the same for the denominator; both together leave the ratio unknown and are refused.
     """
     if above_capped and below_capped:
         raise ValueError("a ratio of two times that were both stopped is not known")
@@ -210,12 +211,12 @@ def _require_positive(sample: Sequence[float]) -> NDArray[np.float64]:
 def mean_half_width(sample: Sequence[float]) -> float:
     """Half the width of the 95 % interval of a mean (Student), in the unit of the sample; 0 for one value.
 
-    For what is many and cheap, such as logarithms of ratios over bursts or seeds; of runs, take medians.
+    For many cheap values, such as logarithms of ratios over bursts or seeds; use medians for runs.
     """
     n = len(sample)
     if n < 2:
         return 0.0
-    # Beyond the table: the first terms of the quantile's expansion in 1 / freedom, right to 0.1 %.
+    # Beyond the table: the first terms of the quantile's expansion in 1 / freedom, accurate to 0.1 %.
     freedom = n - 1
     beyond = 1.960 + 2.372 / freedom + 2.82 / freedom**2
     student = _STUDENT_95[freedom - 1] if freedom <= len(_STUDENT_95) else beyond

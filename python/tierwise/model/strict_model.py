@@ -1,4 +1,4 @@
-"""How everything that a data file may say is validated."""
+"""Validation rules that all data files share."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import re
 from tierwise.model.errors import TierwiseError
 
 SECTOR_BYTES = 512
-"""The kernel counts in these, whatever a device's own sectors are."""
+"""Unit of the kernel's sector counts, independent of the device's own sector size."""
 
 _FACTORS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _PATTERN = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
@@ -21,7 +21,7 @@ def parse_size_bytes(text: str, what: str, least_bytes: int = 1) -> int:
     Args:
         text: the size.
         what: the option or field, for errors.
-        least_bytes: less is refused: most likely the unit was left out.
+        least_bytes: smallest size accepted; a smaller one most likely lacks its unit.
 
     Raises:
         TierwiseError: if the size is not positive, too small or not a size.
@@ -41,7 +41,7 @@ def parse_duration_s(text: str, what: str) -> float:
     """Seconds in a duration such as ``30s``, ``10min``, ``1.5h`` or ``500ms``; seconds without a unit.
 
     Raises:
-        TierwiseError: naming ``what`` (an option or a field), if the duration is not positive or not one.
+        TierwiseError: naming ``what`` (an option or a field), if the text is not a duration above 0.
     """
     match = _DURATION.fullmatch(text.strip())
     seconds = float(match[1]) * _SECONDS[match[2]] if match else 0.0

@@ -1,4 +1,4 @@
-"""From outcomes of the simulator to an answer: residue, intervals, bound, and what must be said."""
+"""Makes an answer from outcomes of the simulator: residue, intervals, bound and warnings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty
 
 UNVALIDATED_HALF_WIDTHS: dict[What, float] = {"rate": 0.2, "p50": 0.2, "p95": 0.4, "p99": 0.4}
-"""Half widths of the logarithm for a model that was never measured: of rates, what published replay gets at
-worst; of the tail of latencies twice that, by judgement."""
+"""Half widths of the logarithm for a model that was never validated. For rates: the worst error of published
+replay; for tail latencies: twice that, by judgement."""
 _FEW = (
     "not validated: too few predictions were measured on this kind of engine from this storage to that, "
     "so for the error of the model the intervals hold "
@@ -26,9 +26,9 @@ NOT_VALIDATED = _FEW + "a guess of 20\u00a0%, and of 40\u00a0% for p95 and p99"
 VALIDATED_ELSEWHERE = _FEW + "what was found on all engines together"
 _LEAST_WAITING = 20
 _MOST_WAITING_SHARE = 0.03
-"""Transactions that may wait at the end at a rate that can be kept, in all and of those that arrived."""
+"""Most transactions that may wait at the end at a sustainable rate: a number plus a share of the arrivals."""
 MOST_SPAN = 4.0
-"""Highest over lowest end of an interval, beyond which the replay is no answer."""
+"""Ratio of an interval's high end to its low end above which the replay gives no answer."""
 
 
 class Answers:
@@ -36,11 +36,11 @@ class Answers:
 
     Args:
         run: what was recorded.
-        work: what the run asked of its machine.
-        reproduced: the run as it was replayed.
-        model_error: what validation has calibrated.
+        work: demands of the run on its machine.
+        reproduced: the replay of the run.
+        model_error: the calibrated error.
         warnings: for every answer.
-        fresh: whether new devices are as they leave the factory.
+        fresh: whether new devices are in their factory state.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Answers:
         return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
 
     def rates(self, scenario: Scenario, outcome: Outcome) -> list[float]:
-        """The same with the residue: as is believed, then under each other assumption."""
+        """The same with the residue: in proportion, then under each other assumption."""
         if scenario.rate_per_s and not _is_saturated(scenario, outcome):
             return [self.rate_of(outcome)] * len(self._scales(scenario, outcome))
         clients = scenario.clients or self._run.clients
@@ -82,7 +82,7 @@ class Answers:
         ]
 
     def percentiles_us(self, scenario: Scenario, outcome: Outcome) -> list[list[float]]:
-        """The median, 95th and 99th percentile of latencies, with the same share of each as residue."""
+        """The median, 95th and 99th percentile of latencies, each with the same share as residue."""
         scales = self._scales(scenario, outcome)
         pairs = zip(outcome.latency.percentiles_us, self._base_percentiles_us, strict=True)
         error = self._residue.error
@@ -91,7 +91,7 @@ class Answers:
         ]
 
     def bound(self, scenario: Scenario) -> Bound | None:
-        """The highest rate that a scenario's answer can have, if anything changes."""
+        """The upper bound of a scenario's rate; ``None`` if the scenario changes nothing."""
         return bounds.bound(scenario, self._work, self._run.rate_per_s) if scenario.changes else None
 
     def prediction(
@@ -102,7 +102,7 @@ class Answers:
         Args:
             scenario: what was asked.
             outcomes: one for each seed, the same seeds as those of the recorded run.
-            found: what is known against it.
+            uncertainty: its uncertainties.
         """
         series = _by_assumption([self.rates(scenario, one) for one in outcomes])
         recorded = [self.rates(Scenario(), one)[0] for one in self._base][: len(outcomes)]
@@ -164,12 +164,12 @@ class Answers:
         ]
 
     def _response_us(self, scenario: Scenario, outcome: Outcome) -> float:
-        """Time of a transaction, its client's own included; 0 where none was done."""
+        """Time of a transaction, including its client's own; 0 if none was done."""
         rate = self.rate_of(outcome)
         return (scenario.clients or self._run.clients) * 1e6 / rate if rate else 0.0
 
     def _scales(self, scenario: Scenario, outcome: Outcome) -> list[float]:
-        """As it was recorded, what is left over is what it was."""
+        """Factors of the residue; 1 if the scenario changes nothing."""
         if not scenario.changes:
             return [1.0]
         return self._residue.scales(self._response_us(scenario, outcome), outcome.shares)
@@ -181,7 +181,7 @@ class Answers:
         return path_between(recorded, "emulated" if scenario.emulated else "real")
 
     def _half_width(self, scenario: Scenario, what: What, speedup: float) -> float:
-        """What was calibrated of the model's error; of a percentile no less than that in the recorded run."""
+        """The calibrated error of the model; for a percentile, at least its error in the recorded run."""
         own = self._percentile_errors.get(what)
         reproduced = abs(math.log(max(1 + own, 0.1))) if own else 0.0
         if not scenario.changes:
@@ -190,7 +190,7 @@ class Answers:
         return max(calibrated.at(speedup) if calibrated else UNVALIDATED_HALF_WIDTHS[what], reproduced)
 
     def _said(self, scenario: Scenario, own: Sequence[str | None]) -> list[str]:
-        """Warnings of the recording, of the scenario and of the error that was calibrated, each once."""
+        """Warnings of the recording, of the scenario and of the calibrated error, each once."""
         warnings = [*self._warnings, *(sentence for sentence in own if sentence)]
         if abs(self._run.error) > CHANCE:
             warnings.append(
@@ -217,7 +217,7 @@ class Answers:
 
     @property
     def _recorded_units(self) -> float:
-        """Transactions or requests of the whole recording, between its bursts too."""
+        """Transactions or requests of the whole recording, including the time between its bursts."""
         if self._work.once:
             counted = self._run.unit == "transactions"
             return float(self._work.transactions if counted else self._work.turns)
@@ -259,5 +259,5 @@ def _shares(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 
 def _by_assumption(each: Sequence[Sequence[float]]) -> list[list[float]]:
-    """Figures of each seed under each assumption, as figures of each assumption under each seed."""
+    """Transpose figures by seed and assumption into figures by assumption and seed."""
     return [list(one) for one in zip(*each, strict=True)]

@@ -1,4 +1,4 @@
-"""What can be gained at most, by the recorded waits alone: no model, no simulation.
+"""Upper bounds of the rate, from the recorded waits alone: no model, no simulation.
 
 Operational analysis (Denning and Buzen, ACM Computing Surveys 10(3), 1978; asymptotic bounds: Lazowska,
 Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 5). A client's cycle is never
@@ -67,7 +67,7 @@ def _stays(wait: Wait, scenario: Scenario, work: WorkSummary, freed: Sequence[Ro
 
 
 def _answers_reads(scenario: Scenario, work: WorkSummary) -> bool:
-    """Whether more memory may answer what devices were read for."""
+    """Whether more memory may answer reads that went to devices."""
     return (scenario.memory_bytes or 0) > work.memory_bytes and sum(work.demands.reads.values()) > 0
 
 
@@ -80,7 +80,7 @@ def _has_less(scenario: Scenario, work: WorkSummary) -> bool:
 
 
 def _gone(freed: Sequence[Role]) -> str:
-    """What is thought away, in words."""
+    """The waits assumed gone, in words."""
     waits = (
         f"all waits on {_names(freed)}, for locks and for cores" if freed else "all waits for locks and cores"
     )

@@ -1,4 +1,4 @@
-"""What rates count, and how many of these the engine counted itself."""
+"""The unit of rates, and the engine's own count of it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _UNITS: tuple[Unit, ...] = ("transactions", "requests")
 
 
 def parse_unit(text: str) -> Unit:
-    """A unit as on the command line.
+    """A unit from the command line.
 
     Raises:
-        TierwiseError: if it is none.
+        TierwiseError: if it is unknown.
     """
     for unit in _UNITS:
         if text == unit:
@@ -27,14 +27,14 @@ def parse_unit(text: str) -> Unit:
 
 
 def unit_of(work: WorkSummary, asked: Unit | None) -> Unit:
-    """What rates count: requests where they are asked for, or where no transaction is seen to end."""
+    """The unit of rates: requests if asked for, or if the recording shows no end of a transaction."""
     return "transactions" if work.transactions > 0 and asked != "requests" else "requests"
 
 
 def counted_over_shown(about: About, work: WorkSummary) -> float | None:
-    """Transactions that were counted over those that the events show; ``None`` where either is not known.
+    """Ratio of counted transactions to those that the events show; ``None`` if either is not known.
 
-    Both at the rate without recording: bursts are slower than the time between them.
+    Both are at the rate without recording: bursts are slower than the time between them.
     """
     if about.transactions is None or work.once or work.observed.transactions_per_s <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Devices as people name them in a scenario: a profile, an end of its name, a file, or what was recorded."""
+"""Devices as users name them in a scenario: a profile, an end of its name, a file, or the recorded device."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class NamedDevice:
     """A device of a scenario.
 
     Attributes:
-        name: of a profile that ships, its name; of one of the user's own, the absolute path of its file. With
-            ``#2`` where it is a further one of the same kind.
-        profile: what it is.
+        name: name of a shipped profile, or absolute path of a user's own; with ``#2`` for a further device
+            of the same kind.
+        profile: its profile.
     """
 
     name: str
@@ -33,8 +33,8 @@ class NamedDevice:
 def resolve(name: str) -> NamedDevice:
     """Find the device that a name stands for.
 
-    A name is that of a profile, also a short one (:func:`~tierwise.device_models.profile_names.full_name`);
-    or the path of a profile, which is read once. ``#2`` behind it makes it another device of the same kind.
+    A name is the full or short name of a profile (:func:`~tierwise.device_models.profile_names.full_name`),
+    or the path of a profile, which is read once. The suffix ``#2`` makes it another device of the same kind.
 
     Raises:
         TierwiseError: if no profile or several fit.
@@ -52,5 +52,5 @@ def resolve(name: str) -> NamedDevice:
 
 @lru_cache
 def _load(name: str) -> Profile:
-    """A profile by name or absolute path: one file is one profile as long as the program runs."""
+    """A profile by name or absolute path; each is loaded once."""
     return profiles.load(name)

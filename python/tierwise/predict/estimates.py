@@ -1,7 +1,7 @@
-"""Figures of several seeds as one, with an interval.
+"""Estimates from the figures of several seeds, with an interval.
 
-On the logarithm, since errors of predictions are factors: the interval of the mean over seeds (Student), and
-the half widths of what else makes a prediction doubtful, are independent and add as their squares do.
+Intervals are on the logarithm, since errors of predictions are factors. The interval of the mean over seeds
+(Student) and the half widths of other errors are independent, so their squares add.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def estimate(values: Sequence[float], half_widths: Sequence[float] = ()) -> Esti
 
     Args:
         values: one for each seed, in any unit.
-        doubts: half widths of 95 % intervals of the logarithm, of independent further errors.
+        half_widths: half widths of 95 % intervals of the logarithm, of independent further errors.
     """
     if not values or min(values) <= 0:
         return None
@@ -31,11 +31,11 @@ def estimate(values: Sequence[float], half_widths: Sequence[float] = ()) -> Esti
 
 
 def spanning(series: Sequence[Sequence[float]], half_widths: Sequence[float] = ()) -> Estimate | None:
-    """The estimate of the first of several series of values, as wide as holds those of all.
+    """The estimate of the first of several series, with an interval that contains those of all.
 
     Args:
-        series: of each assumption, a figure for each seed; what is believed first.
-        doubts: as :func:`estimate`.
+        series: for each assumption, a figure for each seed; the main assumption first.
+        half_widths: as :func:`estimate`.
     """
     uncertainty = [one for values in series if (one := estimate(values, half_widths))]
     if not uncertainty or len(uncertainty) < len(series):
@@ -48,7 +48,7 @@ def spanning(series: Sequence[Sequence[float]], half_widths: Sequence[float] = (
 
 
 def below(figure: Estimate | None, most: float) -> Estimate | None:
-    """An estimate with nothing above ``most``; one that lies above it altogether ends there."""
+    """An estimate with its high end at most ``most``; a value above ``most`` is scaled down to it."""
     if figure is None or figure.high <= most:
         return figure
     factor = min(1.0, most / figure.value)

@@ -1,4 +1,4 @@
-"""Data and load grown together: a scenario as the simulator is asked it, and what that takes for granted."""
+"""Growth of data and load together: the scenario for the simulator, and its assumptions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.scenario import Scenario
 
 _LEAST_CACHE = 1 << 20
-"""Memory that is left for the page cache beside the engine's own buffer, in bytes."""
+"""Least memory for the page cache beside the engine's own buffer, in bytes."""
 
 
 def grown(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> Scenario:
-    """The scenario with so many times the recorded rate arriving, and with pages as seldom in memory.
+    """The scenario with the recorded rate multiplied by ``growth``, and a page cache scaled to match.
 
-    A page cache that has to hold so many times the data keeps of each file what one of a fraction of its size
-    would: reuse distances grow with the data. The rate and the memory that the scenario names itself stay.
+    Reuse distances grow with the data: with n times the data, a page cache holds the share of each file that
+    one of 1/n its size held before. A rate or memory that the scenario names itself is kept.
 
     Raises:
         TierwiseError: the recording shows no rate of transactions, or work that is done once.
@@ -38,7 +38,7 @@ def grown(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> Scenario:
 
 
 def assumed(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> str | None:
-    """What an answer of grown data takes for granted, as a sentence."""
+    """The assumptions of an answer with growth, as a sentence."""
     if scenario.growth is None:
         return None
     load = "as many clients as named"

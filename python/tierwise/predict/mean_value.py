@@ -1,12 +1,13 @@
-"""A second opinion: mean-value analysis of the same scenario.
+"""Cross-check: mean-value analysis of the same scenario.
 
 Exact mean-value analysis of one class of clients (Reiser and Lavenberg, JACM 27(2), 1980). The cores are one
 queue of ``c`` servers: a queue of 1/c of the demand and a delay of the rest (Seidmann, Schweitzer and
 Shalev-Oren, *Computerized closed queueing network models of flexible manufacturing systems*, 1987). A commit
-waits for the rest of the flush that is under way and for its own, ``F·(1 + U/2)``: flushes of ``F``, each of
-all commits that came during the one before, are under way for the share ``U = λF / (λF + exp(−λF))`` of time
-(bulk service: Bailey, JRSS B 16(1), 1954). Think time and processor time are the recording's; the number and
-time of flushes, and the waits for data and locks, which have no queue here, are the simulation's.
+waits for the rest of the flush in progress and for its own, ``F·(1 + U/2)``. A flush takes ``F`` and serves
+all commits that arrived during the one before. Flushes are in progress for the share
+``U = λF / (λF + exp(−λF))`` of time (bulk service: Bailey, JRSS B 16(1), 1954). Think time and processor
+time come from the recording. The number and time of flushes, and the waits for data and locks, which have no
+queue here, come from the simulation.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tierwise.predict.scenario import Scenario
 
 _OTHER_WAITS = ("read", "write", "lock", "sleep", "other")
 _UNLIKE = math.log(1.15)
-"""From this difference on, on the logarithm, an answer says that the two differ."""
+"""Difference of the logarithms above which an answer says that the two differ."""
 
 
 def rate_per_s(
@@ -69,7 +70,7 @@ def difference(analysed_per_s: float | None, simulated_per_s: float) -> str | No
 
 
 def _cpu_us(work: WorkSummary, device_us: float) -> float:
-    """Processor time of a transaction: caches are the colder the longer it waits, up to as recorded."""
+    """Processor time of a transaction: longer device waits make caches colder, up to as recorded."""
     demands = work.demands
     recorded_us = sum(wait.time_us for wait in demands.waits if wait.category in DEVICES)
     cold = min(device_us / recorded_us, 1.0) if recorded_us > 0 else 1.0

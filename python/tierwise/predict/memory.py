@@ -1,4 +1,4 @@
-"""Another size of memory: what a recording tells of it, and how much hangs on what it does not tell."""
+"""Another size of memory: its assumptions, and the uncertainty from reads that the recording leaves open."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty
 
 LIKELY = "likely"
-"""How the simulator takes reads of which the recording does not tell whether another memory answers them."""
+"""The simulator's default assumption about reads that another memory size may or may not answer."""
 _BOUNDS = ("fewest", "most")
-"""The same, as all answered or none."""
+"""Its extreme assumptions: all of these reads are answered, or none."""
 _LEAST_UNSURE = 0.005
-"""What is not worth a word."""
+"""Half width up to which it is ignored."""
 _UNEXPLAINED = 0.05
-"""Share of the reads from which on the page cache is said to have behaved otherwise than the model's."""
+"""Share of unexplained reads above which the page cache is said to differ from the model's."""
 _OTHERWISE = 0.1
-"""Half width for that."""
+"""Half width for that difference."""
 _MIB = 1 << 20
 
 
 def bounds(scenario: Scenario, work: WorkSummary) -> Sequence[str]:
-    """How else a scenario is to be answered, to learn what hangs on what the recording does not tell."""
+    """Further assumptions about open reads that a scenario is simulated with."""
     return _BOUNDS if _is_other(scenario, work) else ()
 
 
 def widen(
     scenario: Scenario, work: WorkSummary, rates: Sequence[float], likely: float, uncertainty: Uncertainty
 ) -> None:
-    """Say what an answer takes for granted of memory, and widen it by what the bounds are apart."""
+    """Add the assumptions about memory as warnings, and widen the interval by the distance of the bounds."""
     if not _is_other(scenario, work) or scenario.memory_bytes is None:
         return
     cache = work.page_cache

@@ -1,4 +1,4 @@
-"""How far predictions were from measurements, as ``tierwise validate`` has calibrated it."""
+"""Error of predictions against measurements, as calibrated by ``tierwise validate``."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ FILE_NAME = "model_error.toml"
 
 
 def own_file() -> Path:
-    """Where ``validate --calibrate`` keeps what it measured here; it is used in place of the shipped one."""
+    """File of the errors that ``validate --calibrate`` measured here; it replaces the shipped one."""
     from platformdirs import user_data_path  # slow to import
 
     return user_data_path("tierwise") / FILE_NAME
 
 
 ANY = "any"
-"""In place of an engine or a path: all of them together, where too few predictions of one are known."""
+"""Stands for all engines or all paths together, if a single one has too few predictions."""
 
 What = Literal["rate", "p50", "p95", "p99"]
 Storage = Literal["emulated", "real"]
 
 
 def path_between(recorded: Storage, target: Storage) -> str:
-    """What kind of storage was recorded and what kind is asked for, as ``real→emulated``."""
+    """Kinds of the recorded and the target storage, as ``real→emulated``."""
     return f"{recorded}→{target}"
 
 
 class CalibratedError(Record):
-    """The error of one figure on one engine, for scenarios as fast as what was recorded, and for others."""
+    """The error of one figure on one engine, as a function of the predicted speed-up."""
 
     engine: str
     path: str
@@ -49,20 +49,20 @@ class CalibratedError(Record):
     """What the scenarios changed: ``placement``, ``clients``, …"""
     cases: int = Field(ge=1)
     families: int = Field(default=1, ge=1)
-    """Client programs that the cases are of."""
+    """Number of client programs in the cases."""
     half_width: float = Field(ge=0.0, allow_inf_nan=False)
-    """What |ln(predicted / measured)| exceeds one time in twenty, where the rate is as recorded."""
+    """95th percentile of |ln(predicted / measured)| if the rate is as recorded."""
     per_faster: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
-    """How much that rises for each factor e by which a predicted rate is above the recorded one."""
+    """Increase of ``half_width`` for each factor e by which a predicted rate is above the recorded one."""
     per_slower: float = Field(default=0.0, ge=0.0, allow_inf_nan=False)
     """The same for each factor e below it."""
     bias: float = 0.0
-    """Median of ln(predicted / measured); told, not corrected for."""
+    """Median of ln(predicted / measured); reported, not corrected for."""
     calibrated: str
-    """Day, as 2026-11-21."""
+    """Date, such as 2026-11-21."""
 
     def at(self, speedup: float) -> float:
-        """The half width for a predicted rate that is so many times the recorded one."""
+        """The half width for a predicted rate of ``speedup`` times the recorded one."""
         faster = math.log(speedup)
         return self.half_width + self.per_faster * max(faster, 0.0) + self.per_slower * max(-faster, 0.0)
 
@@ -74,10 +74,10 @@ class ModelError(Record):
 
     @classmethod
     def read(cls, file: Path | None = None) -> ModelError:
-        """Read what was calibrated: here, else what ships; nothing if a given file is not there.
+        """Read the errors calibrated here, else the shipped ones; none if a given file is missing.
 
         Raises:
-            TierwiseError: a file that is not as it should be.
+            TierwiseError: an invalid or unreadable file.
         """
         if file is None:
             file = own_file() if own_file().exists() else SHIPPED
@@ -92,7 +92,7 @@ class ModelError(Record):
             ) from None
 
     def find(self, engine: str, path: str, what: What) -> CalibratedError | None:
-        """The error that was calibrated of an engine on a path, if any was; that of another says nothing."""
+        """The calibrated error of exactly this engine and path, if there is one."""
         known = (one for one in self.errors if (one.engine, one.path, one.what) == (engine, path, what))
         return next(known, None)
 
@@ -101,6 +101,6 @@ class ModelError(Record):
         return self.find(engine, path, what) or self.find(ANY, path, what) or self.find(ANY, ANY, what)
 
     def uncalibrated(self, engine: str, path: str, changes: Iterable[str]) -> list[str]:
-        """Which of these changes no validation has tried."""
+        """The changes among these that no validation has tried."""
         known = self.find(engine, path, "rate")
         return [change for change in changes if known is None or change not in known.changes]

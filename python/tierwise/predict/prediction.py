@@ -1,4 +1,4 @@
-"""What is answered: figures with intervals, or a refusal with its reason."""
+"""Answers: figures with intervals, or a refusal with its reason."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -30,17 +30,17 @@ class Refusal(Record):
 
 
 class Bound(Record):
-    """The highest rate that an answer can have, by what was recorded alone."""
+    """Upper bound of the rate, from the recording alone."""
 
     rate_per_s: float
     speedup: float
     """Over the recorded rate."""
     because: str
-    """What is thought away, or what is full, in words."""
+    """The waits assumed gone, or the resource that is full, in words."""
 
 
 class RoleLoad(Record):
-    """What a role asks of its device, on average."""
+    """Average load of a role on its device."""
 
     device: str
     """Name of the device's profile, or ``recorded``."""
@@ -74,9 +74,9 @@ class Prediction(Record):
     bound: Bound | None = None
     """No figure is beyond it; ``None`` where the recording shows no processor time."""
     bounds_only: bool = False
-    """Whether only the intervals say anything: they are so wide that their middles do not."""
+    """Whether only the intervals are meaningful: they are too wide for an estimate."""
     saturated: bool = False
-    """Whether more transactions arrive than can be done, so that they wait ever longer."""
+    """Whether more transactions arrive than complete, so that their waits keep growing."""
     mean_value_per_s: float | None = None
     """The rate by mean-value analysis, a second opinion."""
     p50_us: Estimate | None = None
@@ -90,7 +90,7 @@ class Prediction(Record):
     io: dict[Role, RoleLoad] = {}
     seeds: int = 0
     validated: bool = False
-    """Whether the intervals hold an error of the model that was calibrated by measuring."""
+    """Whether the intervals include a calibrated error of the model."""
     notes: list[str] = []
     """The state of caches, checkpoints and devices that the answer holds for, as sentences."""
     warnings: list[str] = []
@@ -107,7 +107,7 @@ class Prediction(Record):
 
 
 class RecordedRun(Record):
-    """The run that was recorded, and how well replaying it comes out."""
+    """The recorded run, and how well its replay reproduces it."""
 
     engine: str
     engine_version: str | None

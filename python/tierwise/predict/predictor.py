@@ -29,7 +29,7 @@ def predict(
         path: folder of the recording.
         scenarios: what to change.
         seeds: runs of the simulator for each scenario.
-        model_error: what validation has calibrated; what ships with tierwise if not given.
+        model_error: the calibrated error; if not given, the one measured here or else the shipped one.
 
     Returns:
         One answer for each scenario, in order; a refused one has its reason and no figures.
@@ -55,7 +55,7 @@ class Predictor:
     ) -> None:
         """Replay the recorded run. ``warnings`` are those of the recording: every answer repeats them.
 
-        Rates count ``unit``; transactions, if the recording shows them, where it is not given.
+        Rates count ``unit``; by default transactions, if the recording shows them.
         """
         self.about, self.replayer = about, replayer
         self.work = replayer.work
@@ -106,8 +106,8 @@ class Predictor:
         Args:
             path: folder of the recording.
             seeds: runs of the simulator for each scenario.
-            model_error: what validation has calibrated; what ships with tierwise if not given.
-            fresh: whether new devices are as they leave the factory, rather than as long use leaves them.
+            model_error: the calibrated error; if not given, the one measured here or else the shipped one.
+            fresh: whether new devices are in their factory state, rather than worn by long use.
 
         Raises:
             TierwiseError: no recording, a damaged or newer one, or one without work in it.
@@ -120,7 +120,7 @@ class Predictor:
 
     @property
     def as_recorded(self) -> Prediction:
-        """The recorded run with what replaying it leaves over: what every speed-up is against."""
+        """The recorded run with its residue: the reference of every speed-up."""
         return self.answers.prediction(Scenario(), self._base, Uncertainty())
 
     def predict(self, scenarios: Sequence[Scenario], *, seeds: int | None = None) -> list[Prediction]:
@@ -131,7 +131,7 @@ class Predictor:
             seeds: runs of the simulator for each, at most those that the recorded run was replayed with.
 
         Raises:
-            TierwiseError: growth of what the recording does not show.
+            TierwiseError: growth that the recording does not support.
         """
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
         scenarios = [growth.grown(scenario, self.run, self.work) for scenario in scenarios]
@@ -149,7 +149,7 @@ class Predictor:
         ]
 
     def _asked(self, scenario: Scenario, seeds: Sequence[int]) -> list[SimulationRequest]:
-        """A scenario under each seed, then what shows how much hangs on what the recording does not tell."""
+        """A scenario under each seed, then with other assumptions about reads that are left open."""
         bounds = memory.bounds(scenario, self.work)
         return [
             *(SimulationRequest(scenario, seed, SPAN_S) for seed in seeds),

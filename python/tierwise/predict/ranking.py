@@ -1,8 +1,8 @@
 """Every placement of the roles over some devices, best first.
 
-All of them are replayed under one seed and for few transactions, the first few again under every seed.
-Roles that ask next to nothing of their devices stay where they are, and where the space is still too large
-for all of it, so do those that ask least: both are said.
+All of them are replayed under one seed and for few transactions, the best few again under every seed. Roles
+with almost no I/O stay where they are. If there are still too many placements, so do the least busy roles.
+Notes name both.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tierwise.predict.uncertainty import refusal
 from tierwise.results.measurements import Record
 
 MOST_PLACEMENTS = 4096
-"""What is replayed, at most; two processors take less than a minute for it."""
+"""Most placements to replay; two processors take less than a minute for them."""
 CLOSER = 10
-"""How many of the first are replayed again under every seed."""
+"""Number of the best that are replayed again under every seed."""
 ENOUGH = 3000
-"""Transactions that each is counted for in the first round."""
+"""Counted transactions of each placement in the first round."""
 SPAN_S = 5.0
 """Virtual time after which fewer are enough."""
 _NEXT_TO_NOTHING = 0.001
-"""Share of the time of the busiest role, and of all bytes, below which a role is left where it is."""
+"""A role up to this share of the busiest role's time, and of all bytes, stays where it is."""
 
 Keep = Callable[[dict[Role, str]], bool]
 
@@ -50,14 +50,14 @@ class Ranking(Record):
 
     devices: list[str]
     roles: list[Role]
-    """Those that were placed; the others stayed where they were."""
+    """Roles that were placed; the others stayed where they were."""
     left: list[Role]
     complete: bool
     """Whether every placement of every role that matters was replayed."""
     tried: int
     ranked: list[Ranked]
     closer: list[Prediction]
-    """The first of them, under every seed, best first."""
+    """Predictions of the best of them, under every seed, best first."""
     notes: list[str]
     """What was left out, as sentences."""
 
@@ -116,7 +116,7 @@ def rank(
 
 
 def _by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
-    """Roles that ask next to nothing of a device, and the others, busiest first."""
+    """Roles with almost no I/O, and the others, busiest first."""
     load = predictor.as_recorded.io
     moved = {role: one.read_bytes_per_s + one.written_bytes_per_s for role, one in load.items()}
     busiest = max((one.busy_share for one in load.values()), default=0.0)
@@ -134,7 +134,7 @@ def _by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
 
 
 def _fitting(roles: Sequence[Role], devices: int) -> list[Role]:
-    """The busiest roles, as many as all placements of can be replayed."""
+    """The busiest roles, few enough to replay all their placements."""
     count = len(roles)
     while count > 1 and devices**count > MOST_PLACEMENTS:
         count -= 1
@@ -166,7 +166,7 @@ def _ranked(predictor: Predictor, base: Scenario, placements: Sequence[dict[Role
 def _first_look(
     predictor: Predictor, scenario: Scenario, placement: dict[Role, str], outcome: Outcome
 ) -> Ranked:
-    """What is believed of the residue, no faster than the bound."""
+    """Figures with the residue in proportion; the rate is capped at the bound."""
     rate, *_ = predictor.answers.rates(scenario, outcome)
     bound = predictor.answers.bound(scenario)
     p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(scenario, outcome))

@@ -1,4 +1,4 @@
-"""A replay that is asked the same more than once, as with and without a calibrated error, and works once."""
+"""Cache of replays for repeated questions, such as with and without a calibrated error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Remembered:
     """Keeps each answer of a core; the same core and seeds give the same answers."""
 
     def __init__(self, core: Core) -> None:
-        """Nothing is asked yet."""
+        """Start with an empty cache."""
         self._core = core
         self._answers: dict[tuple[str, ...], str] = {}
 
@@ -24,7 +24,7 @@ class Remembered:
         return self._core.work()
 
     def reproduce(self, options: str, threads: int) -> str:
-        """As the core's, once for each options."""
+        """As the core's, once for each ``options``."""
         key = ("reproduce", options)
         if key not in self._answers:
             self._answers[key] = self._core.reproduce(options, threads)

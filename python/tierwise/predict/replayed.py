@@ -1,4 +1,4 @@
-"""What the simulator says, as it says it: the work of a recording, and outcomes of scenarios."""
+"""Output of the simulator, in its own form: the work of a recording, and outcomes of scenarios."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SimulatedLatency(_Said):
 
 
 class SimulatedRoleIo(_Said):
-    """What one role asked of its device in the time that was counted."""
+    """I/O of one role on its device in the counted time."""
 
     role: Role
     reads: int
@@ -56,7 +56,7 @@ class Outcome(_Said):
 
 
 class Observed(_Said):
-    """What the recording itself saw."""
+    """Figures of the recording itself."""
 
     turns_per_s: float
     transactions_per_s: float
@@ -85,34 +85,34 @@ class Lock(_Said):
 
 
 class Wait(_Said):
-    """What a transaction waited for in the recording, in µs."""
+    """One wait of a transaction in the recording, in µs."""
 
     category: str
     """As in shares of time."""
     role: Role | None = None
-    """Of the file, where one was waited for."""
+    """Role of the file, if the wait was for one."""
     time_us: float
 
 
 class Demands(_Said):
-    """What a transaction asked and waited for in the recording, in µs, freed of what recording took."""
+    """Demands and waits of a transaction in the recording, in µs, without the cost of recording."""
 
     think_us: float = 0.0
     """Outside of the machine."""
     client_cpu_us: float = 0.0
     server_cpu_us: float = 0.0
     warm_cpu_us: float = 0.0
-    """Processor time of both, had they found their caches as they left them."""
+    """Processor time of client and server with warm caches."""
     overlap_us: float = 0.0
-    """Time in which both may have run at once."""
+    """Time in which client and server may have run at once."""
     flush_cpu_us: float = 0.0
-    """Processor time of its share of the log's flushes, beside those."""
+    """Further processor time, for its share of the log's flushes."""
     reads: dict[Role, float] = {}
     """Calls that read from a device, by role."""
     waits: list[Wait] = []
 
     def shared_by(self, requests: float) -> Demands:
-        """The same of one of so many requests of a transaction."""
+        """The demands of one request, if a transaction has ``requests`` requests."""
         times = {name: value / requests for name, value in self if isinstance(value, float)}
         waits = [wait.model_copy(update={"time_us": wait.time_us / requests}) for wait in self.waits]
         reads = {role: count / requests for role, count in self.reads.items()}
@@ -120,26 +120,26 @@ class Demands(_Said):
 
 
 class PageCache(_Said):
-    """What of the memory held pages of files, as their reads tell."""
+    """Memory that held pages of files, inferred from their reads."""
 
     least_bytes: int = 0
     likely_bytes: int = 0
     most_bytes: int = 0
     unexplained: float = 0.0
-    """Share of the reads that no size of a cache that drops what was unused for longest explains."""
+    """Share of the reads that an LRU cache of any size does not explain."""
     engine_bytes: int = 0
     """The engine's own buffer, by its settings."""
     passed: bool = False
-    """Whether the engine reads its files past the page cache."""
+    """Whether the engine bypasses the page cache for its files."""
 
 
 class WorkSummary(_Said):
-    """What the recorded run asked of its machine."""
+    """Demands of the recorded run on its machine."""
 
     cores: int
     memory_bytes: int
     sessions: int
-    """Of clients."""
+    """Client sessions."""
     turns: int
     transactions: int
     span_s: float
@@ -153,10 +153,10 @@ class WorkSummary(_Said):
     locks: list[Lock]
     can_change_memory: bool
     memory_reason: str
-    """Why not, if it cannot."""
+    """Why memory cannot be changed, if it cannot."""
     page_cache: PageCache = PageCache()
     limits: list[str]
-    """What the recording cannot tell, as sentences."""
+    """Limits of the recording, as sentences."""
 
 
 class Reproduced(_Said):

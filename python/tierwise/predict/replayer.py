@@ -1,4 +1,4 @@
-"""Scenarios to scenarios of the simulator, outcomes back."""
+"""Converts scenarios to the simulator's form, and its output to outcomes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,13 +22,13 @@ from tierwise.predict.replayed import Outcome, Reproduced, WorkSummary
 from tierwise.predict.scenario import Scenario
 
 SPAN_S = 20.0
-"""Virtual time that is counted where work is repeated."""
+"""Counted virtual time of repeated work."""
 _REQUESTS_A_STEP = 128
-"""Progress is told after each: few enough to be told often, many enough to keep all processors busy."""
+"""Requests between two progress reports: few enough for frequent reports, many enough for all processors."""
 
 
 class Core(Protocol):
-    """What ``tierwise._core.Replay`` offers; tests have one of their own."""
+    """The interface of ``tierwise._core.Replay``; tests have their own implementation."""
 
     def work(self) -> str:
         """JSON of :class:`WorkSummary`."""
@@ -48,18 +49,18 @@ class SimulationRequest:
     span_s: float = SPAN_S
     misses: str = LIKELY
     enough: int | None = None
-    """Counted transactions that are enough, however little time that is."""
+    """Counted transactions after which the simulation may stop before ``span_s``."""
 
 
 class Replayer:
     """A recording that can be replayed."""
 
     def __init__(self, core: Core, *, fresh: bool = False) -> None:
-        """Take what was opened, replay nothing. ``fresh``: new devices are as they leave the factory."""
+        """Take an opened core without a replay. ``fresh``: new devices are in their factory state."""
         self._core: Core = core
         self.fresh = fresh
         self.progress: Callable[[int, int], None] = lambda *_: None
-        """Told how many of the requests asked for are simulated."""
+        """Called with the number of simulated requests and the number of all requests."""
         self.work = WorkSummary.model_validate(_said(core.work))
 
     @classmethod
@@ -75,7 +76,7 @@ class Replayer:
             raise _problem(error) from None
 
     def remember(self) -> None:
-        """Replay what is asked more than once only the first time."""
+        """Cache replays, so that repeated questions are replayed once."""
         self._core = Remembered(self._core)
 
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
@@ -92,7 +93,7 @@ class Replayer:
         answers: list[Outcome | Refusal] = []
         for start in range(0, len(scenarios), _REQUESTS_A_STEP):
             text = json.dumps(scenarios[start : start + _REQUESTS_A_STEP])
-            answers += map(_answer, _said(lambda text=text: self._core.predict(text, cores, _threads())))  # type: ignore[misc]
+            answers += map(_answer, _said(partial(self._core.predict, text, cores, _threads())))
             self.progress(len(answers), len(scenarios))
         return answers
 
@@ -118,7 +119,7 @@ class Replayer:
         }
 
     def _shelved(self, device: str, shelf: dict[str, tuple[int, Profile]]) -> int:
-        """Index of a device in the list that goes with the scenarios; a further one of a kind has its own."""
+        """Index of a device in the list passed with the scenarios; a further one of a kind has its own."""
         if device not in shelf:
             shelf[device] = (len(shelf), resolve(device).profile)
         return shelf[device][0]

@@ -1,10 +1,9 @@
-"""What replaying the recorded run leaves over, carried into every answer.
+"""The residue of the recorded run, carried into every answer.
 
-The residue is the difference of the recorded and the reproduced time of a transaction. Nobody knows what it
-is made of. The value of an answer takes it for a part of everything in proportion: what is processor or
-device time in the recorded run changes as that time does, the rest is constant. The interval spans three
-other assumptions too: that all of it is a constant time, processor time, or device time. So far as runs of
-the same differ by chance, they do not count.
+The residue is the recorded minus the reproduced time of a transaction. Its composition is unknown. The value
+of an answer assumes that it is composed as the recorded time is: its processor and device parts change as
+those times do, the rest is constant. The interval also spans three other assumptions: that all of it is a
+constant time, processor time, or device time. They apply only to the part of the residue that exceeds chance.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from collections.abc import Mapping, Sequence
 PROCESSOR = ("cpu", "runnable")
 """Parts of the sessions' time that processors decide."""
 DEVICES = ("log_device", "log_queue", "read", "write")
-"""Those that devices decide."""
+"""Parts of the sessions' time that devices decide."""
 CHANCE = 0.03
 """Error of the rate that chance explains: quiet runs of the same client and server differ by 0.1 to 3 %."""
 _MOST_LONGER = 2.0
 _MOST_SHORTER = 0.9
-"""Judgement: processor or device time was longer or shorter than replayed by these shares of it at most. What
-is left of the residue then is constant."""
+"""Judgement: largest shares by which processor or device time was longer or shorter than replayed. The rest
+of the residue is constant."""
 _LEAST_SHARE = 0.25
-"""Of the replayed time: a transaction keeps it, however much too long the recorded run was replayed."""
+"""Least share of its replayed time that a transaction keeps, however large a negative residue is."""
 
 
 class Residue:
@@ -31,11 +30,11 @@ class Residue:
     Args:
         error: reproduced over recorded rate, less 1.
         response_us: time of a transaction, the client's own included, as reproduced.
-        shares: of that, by what it went to.
+        shares: of that time, by part.
     """
 
     def __init__(self, error: float, response_us: float, shares: Mapping[str, float]) -> None:
-        """Remember what was reproduced; nothing else."""
+        """Store what was reproduced."""
         self._response_us, self._shares = response_us, shares
         self.error = error
         """Residue over the reproduced time of a transaction."""
@@ -52,13 +51,13 @@ class Residue:
     def _times(
         self, parts: Sequence[str], response_us: float, shares: Mapping[str, float]
     ) -> tuple[float, float]:
-        """The share of such time in the recorded run, and how many times as much there is in an answer."""
+        """The share of these parts in the recorded run, and the ratio of their time in an answer to it."""
         share = time_share(self._shares, parts)
         now_us = response_us * time_share(shares, parts)
         return share, now_us / (self._response_us * share) if share > 0 else 1.0
 
     def _held(self, share: float) -> float:
-        """The share of the residue that time of a share of the recorded run may be wrong by."""
+        """The largest share of the residue that an error in this share of the recorded time may explain."""
         if not self.error:
             return 0.0
         room = share * (_MOST_LONGER if self.error > 0 else -_MOST_SHORTER)

@@ -1,6 +1,6 @@
-"""What the removal of each role's files from their devices would save at most: the critical path, not waits.
+"""The most that a faster device for each role could save: on the critical path, not as a sum of waits.
 
-Waits overlap and move: without its device's time a commit waits less, but then the next thing is waited for.
+Waits overlap and move: without its device's time a commit waits less, but then waits for the next resource.
 So each role is put on a device that takes no time, and the recorded work is replayed.
 """
 
@@ -18,7 +18,7 @@ EVERYTHING = "all"
 
 
 class Saving(Record):
-    """What one role, or ``all`` of them, costs at most."""
+    """The most that one role, or ``all`` of them, can save."""
 
     role: Role | str
     speedup: Estimate | None
@@ -32,7 +32,7 @@ class Saving(Record):
 
 
 class Savings(Record):
-    """What can be saved, greatest first, and ``all`` at the end; or why that cannot be said."""
+    """Possible savings, greatest first, and ``all`` at the end; or the reason why they are unknown."""
 
     rows: list[Saving] = []  # noqa: RUF012  (pydantic copies defaults)
     refused: str | None = None

@@ -1,4 +1,4 @@
-"""What is asked of a recording."""
+"""The question asked of a recording."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEAST_MEMORY_BYTES = 1 << 20
 class Scenario(Record):
     """The recorded work, on another machine.
 
-    What is not given is as recorded.
+    Fields that are not given are as recorded.
     """
 
     placement: dict[str, str] = {}  # noqa: RUF012  (pydantic copies defaults)
@@ -33,8 +33,8 @@ class Scenario(Record):
     clients: int | None = Field(default=None, ge=1, le=100_000)
     """Client sessions."""
     rate_per_s: float | None = Field(default=None, gt=0, le=1e7)
-    """Transactions that arrive in a second, whether those before are done or not; the clients' sessions serve
-    them, and their think time between transactions is left out."""
+    """Transactions that arrive in a second, independent of completions. The clients' sessions serve them
+    without think time between transactions."""
     growth: float | None = Field(default=None, ge=0.01, le=1000.0)
     """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""
     emulated: bool = False
@@ -50,7 +50,7 @@ class Scenario(Record):
 
     @property
     def changes(self) -> list[str]:
-        """What is other than recorded, such as ``placement``, ``memory``, ``cores`` or ``rate``."""
+        """Fields that differ from the recorded, such as ``placement``, ``memory``, ``cores`` or ``rate``."""
         asked = {
             "placement": any(device != RECORDED for device in self.placement.values()),
             "memory": self.memory_bytes is not None,

@@ -13,23 +13,23 @@ from tierwise.predict.scenario import Scenario
 _PAGES = (Role.DATA, Role.INDEX, Role.UNDO, Role.SYSTEM)
 """Roles whose pages a checkpoint writes."""
 _CHANGED = 0.1
-"""Share by which requests change that are named."""
+"""Relative change of requests above which a sentence names it."""
 _LEAST = 0.01
-"""Requests a transaction below which there are next to none."""
+"""Requests a transaction below which they count as none."""
 _GB = 1e9
 
 
 def notes(
     scenario: Scenario, run: RecordedRun, work: WorkSummary, outcomes: tuple[Outcome, Outcome], fresh: bool
 ) -> list[str]:
-    """What an answer takes for granted of caches, checkpoints and devices.
+    """The assumptions of an answer about caches, checkpoints and devices.
 
     Args:
         scenario: what was asked.
         run: the recorded run.
         work: what was recorded.
         outcomes: of the recorded run as reproduced, and of the answer.
-        fresh: whether new devices are as they leave the factory.
+        fresh: whether new devices are in their factory state.
     """
     recorded, answer = outcomes
     run = run.model_copy(update={"clients": scenario.clients or run.clients})
@@ -46,7 +46,7 @@ def notes(
 
 
 def _cache(run: RecordedRun, work: WorkSummary, answer: Outcome) -> str:
-    """Reads of a transaction, as recorded and here, and how long the page cache takes to get there."""
+    """Reads of a transaction, recorded and predicted, and the time to warm the page cache."""
     before = sum(work.demands.reads.values())
     after = _per_unit(run, answer, sum(one.reads for one in answer.io))
     if before < _LEAST and after < _LEAST:
@@ -60,7 +60,7 @@ def _cache(run: RecordedRun, work: WorkSummary, answer: Outcome) -> str:
 
 
 def _warming(run: RecordedRun, work: WorkSummary, answer: Outcome, more_reads: float) -> str:
-    """The rate until then, if every read takes as long as those that are left, and its longest time."""
+    """Rate until the cache is warm, if each read takes as long as the predicted ones, and longest time."""
     reads = sum(one.reads for one in answer.io)
     done = answer.transactions if run.unit == "transactions" else answer.turns
     if reads == 0 or done == 0:
@@ -113,7 +113,7 @@ def _count(number: float) -> str:
 
 
 def _devices(scenario: Scenario, work: WorkSummary) -> list[str]:
-    """Those of the scenario that long use makes slower."""
+    """Devices of the scenario that long use makes slower."""
     placed = dict.fromkeys(scenario.devices_of(work.footprints).values())
     return [
         name

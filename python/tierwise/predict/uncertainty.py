@@ -1,6 +1,6 @@
-"""What a recording cannot answer, or not surely: scenarios refused, intervals widened, each with its reason.
+"""Limits of a recording: scenarios refused, intervals widened, each with its reason.
 
-Widths where nothing was measured are judgements, and said to be: they are round numbers, not findings.
+Widths without a measurement are judgements and reported as such: they are round numbers, not findings.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ own disk, 2 cores, recorded twice each with 1, 4, 10 and 32 clients (docs/eviden
 _CPU_SPEED = 0.05
 """Half width for each doubling or halving of the processor's speed: memory does not scale with it."""
 _MOST_STOLEN = 0.9
-"""Where more was stolen the interval is as wide as here."""
+"""Stolen share above which the interval grows no wider."""
 _GB = 1e9
 
 
 @dataclass
 class Uncertainty:
-    """What is known against an answer.
+    """The uncertainties of an answer.
 
     Attributes:
         half_widths: of 95 % intervals of the logarithm of a rate or latency, independent of each other.
@@ -41,13 +41,13 @@ class Uncertainty:
     warnings: list[str] = field(default_factory=list)
 
     def widen(self, half_width: float, reason: str, by: str = "judgement rather than measurement") -> None:
-        """Add a doubt with its reason, and what its width is known by."""
+        """Add a half width with its reason and its basis."""
         self.half_widths.append(half_width)
         self.warnings.append(f"{reason}: the interval is wider for it, by {by}")
 
 
 def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
-    """Why the recording cannot answer a scenario at all, if so."""
+    """The reason why the recording cannot answer a scenario, if it cannot."""
     if scenario.memory_bytes is not None and not work.can_change_memory:
         return Refusal(
             message=f"another memory size cannot be predicted from this recording: {work.memory_reason}",
@@ -57,7 +57,7 @@ def refusal(scenario: Scenario, work: WorkSummary) -> Refusal | None:
 
 
 def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: float = 0.0) -> Uncertainty:
-    """What makes the answer less sure than usual; the hypervisor took a share of the recorded processors."""
+    """Uncertainties of an answer; ``stolen_cpu_share`` is the processor share that the hypervisor took."""
     uncertainty = Uncertainty()
     if stolen_cpu_share > CHANCE:
         uncertainty.widen(
@@ -97,7 +97,7 @@ def _widen_for_clients(scenario: Scenario, work: WorkSummary, uncertainty: Uncer
 
 
 def _too_small(scenario: Scenario, work: WorkSummary) -> Refusal | None:
-    """Refuses a device that cannot hold the files."""
+    """Refuse a device that cannot hold the files."""
     needed: dict[str, int] = {}
     for role, device in scenario.devices_of(work.footprints).items():
         if device != RECORDED:

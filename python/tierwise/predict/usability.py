@@ -1,4 +1,4 @@
-"""Whether a recording can be used to predict, and if not, what to change: the same for every command."""
+"""Whether a recording is usable for predictions, and if not, what to change: the same for every command."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tierwise.recording import About
 from tierwise.results.measurements import Record
 
 FEWEST_UNITS = 100
-"""Transactions that must be seen: of so many, chance alone moves their rate by 10 % (1/√n)."""
+"""Fewest recorded transactions: with this number, chance alone moves the rate by 10 % (1/√n)."""
 MOST_LOST_SHARE = 0.01
 """Share of the events that may be lost."""
 MOST_FOREIGN_CPU_SHARE = 0.10
@@ -23,26 +23,26 @@ MOST_FOREIGN_CPU_SHARE = 0.10
 MOST_STOLEN_CPU_SHARE = 0.05
 """Share of the processors that the hypervisor may give to others."""
 MOST_REPRODUCTION_ERROR = 0.10
-"""How far the replay of the recorded run may be from its rate."""
+"""Largest relative error of the replayed rate of the recorded run."""
 MOST_COUNTER_DIFFERENCE = 0.05
-"""How far the engine's own counters may be from what the events show, before it is said."""
+"""Difference of the engine's own counters from the events above which there is a remark."""
 MOST_COST = 0.20
-"""Share of the rate that recording may cost, before it is said."""
+"""Share of the rate lost to recording above which there is a remark."""
 _WRITTEN_LOG_BYTES = 1 << 20
-"""The log was written if the engine says that it grew by so much."""
+"""The log was written if the engine reports that it grew by more than this."""
 
 
 class Remark(Record):
-    """One thing that is wrong with a recording."""
+    """One problem of a recording."""
 
     reason: str
     fix: str
     blocks: bool
-    """Whether the recording is of no use because of it."""
+    """Whether it makes the recording unusable."""
 
 
 class Verdict(Record):
-    """Usability in terms of JSON."""
+    """Usability as JSON."""
 
     usable: bool
     reasons: list[str]
@@ -50,7 +50,7 @@ class Verdict(Record):
 
 
 class Usability(Record):
-    """What a recording is good for."""
+    """Whether a recording is usable, with its problems."""
 
     remarks: list[Remark] = []  # noqa: RUF012  (pydantic copies defaults)
 
@@ -61,17 +61,17 @@ class Usability(Record):
 
     @property
     def reasons(self) -> list[str]:
-        """What is wrong with it."""
+        """The problem of each remark."""
         return [remark.reason for remark in self.remarks]
 
     @property
     def fixes(self) -> list[str]:
-        """What to change, in the order of the reasons."""
+        """The fix of each remark, in the order of the reasons."""
         return [remark.fix for remark in self.remarks]
 
     @property
     def described(self) -> dict[str, Any]:
-        """In terms of JSON."""
+        """As JSON."""
         return Verdict(usable=self.usable, reasons=self.reasons, fixes=self.fixes).model_dump()
 
     @property
@@ -96,7 +96,7 @@ def not_replayed(error: TierwiseError) -> Usability:
 
 
 def usability(predictor: Predictor) -> Usability:
-    """Judge a recording by what it says of itself and by how its replay comes out."""
+    """Judge a recording by its metadata and by the result of its replay."""
     about = predictor.about
     remarks = [
         *_of_size(predictor),

@@ -1,9 +1,9 @@
-"""A hard disk's parameters from times alone: rotation, zones, seeks, overheads, write cache.
+"""Fits a hard disk's parameters from times alone: rotation, zones, seeks, overheads, write cache.
 
 - Rotation: see :mod:`tierwise.probe.rotation`; seeks: see :mod:`tierwise.probe.seek_fit`.
-- Media rate: reads in sequence, several at a time; the median step from one completion to the next is
-  free of track switches as long as a block is far shorter than a track. What the quickest of the long
-  steps take more is skew; slower ones have missed a turn.
+- Media rate: sequential reads, several at a time; the median interval between completions excludes
+  track switches if a block is far shorter than a track. Skew is the excess of the fastest of the long
+  intervals; slower ones have missed a revolution.
 - Overhead: a read that the cache serves. Write cache: whether a random write ends before the medium can
   have turned to its place.
 """
@@ -27,29 +27,29 @@ ZONES = 6
 _BLOCK_BYTES = 4096
 _FEWEST_BLOCKS = 8
 _FIRST_WRITES = 12
-"""So many writes any cache has room for."""
+"""Number of writes that fit in any cache."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class DiskFit:
-    """Parameters of a disk as far as its blocks reach; times in µs, rates in 10^6 bytes a second.
+    """Parameters of a disk within the probed span; times in µs, rates in 10^6 bytes a second.
 
     Attributes:
         rpm: revolutions a minute.
         media_mb_per_s: rate at the middle of each of :data:`ZONES` equal parts, outermost first.
         skew_share: time lost at the end of each track, in revolutions.
         single_us: shortest seek.
-        root_us: what a seek over the probed span takes more, as the root of its length.
+        root_us: additional time of a seek over the probed span, for the root of its length.
         slope_us: the same, in proportion to its length.
         overhead_us: of a command that the cache serves.
-        write_settle_us: what a write to the medium takes more than a read.
+        write_settle_us: additional time of a write to the medium over a read.
         write_cache: whether writes are reported before they are on the medium.
         write_hit_us: time of a write that the cache takes.
-        span_bytes: what was measured.
+        span_bytes: size of the probed span.
         seeks: number of random reads that the seeks rest on.
-        rewrites_seen: whether rewriting gave the rotation.
+        rewrites_seen: whether the rotation was measured by rewriting.
     """
 
     rpm: Interval
@@ -67,7 +67,7 @@ class DiskFit:
     rewrites_seen: bool
 
     def seeks_us(self, strokes: float) -> tuple[float, float]:
-        """Average seek over random pairs of places, and the longest, on a disk of so many probed spans.
+        """Average seek between random places, and the longest, on a disk of ``strokes`` probed spans.
 
         Random pairs are a third of the stroke apart on average, and the root of their distance is 8/15.
         """
@@ -111,7 +111,7 @@ def fit_disk(target: _core.ProbeTarget, seconds: float, repeats: int, random: Ra
 
 
 def _rewrite_ends_us(target: _core.ProbeTarget, seconds: float) -> Floats:
-    """When rewrites of one block ended: without flushes, or with them where a cache takes the writes."""
+    """End times of rewrites of one block: without flushes, or with them if a cache takes the writes."""
     block = [("W", 0, _BLOCK_BYTES)] * 1000
     ends_us = np.array([end_ns for _, _, end_ns in target.trace(block, 1, seconds)]) / 1e3
     if len(ends_us) > 1 and float(np.median(np.diff(ends_us))) > REVOLUTIONS_US[0] / 2:
@@ -120,7 +120,7 @@ def _rewrite_ends_us(target: _core.ProbeTarget, seconds: float) -> Floats:
 
 
 def _overhead_us(target: _core.ProbeTarget, random: Random) -> float:
-    """Median time of a read that the cache serves: the one just read."""
+    """Median time of a read that the cache serves: a repeat of the previous read."""
     block = random.randrange(target.size_bytes // _BLOCK_BYTES) * _BLOCK_BYTES
     return statistics.median(times_us(target, [("R", block, _BLOCK_BYTES)] * 60, 1.0)[1:] or [200.0])
 
@@ -144,7 +144,7 @@ def _media_rates(target: _core.ProbeTarget, seconds: float, repeats: int) -> tup
 
 
 def _block_bytes(target: _core.ProbeTarget, seconds: float) -> int:
-    """A block that passes in an eighth of a fast disk's revolution or less."""
+    """A block that passes the head in at most an eighth of a fast disk's revolution."""
     block = 128 << 10
     while block > 16 << 10:
         step_us = float(np.median(_sequence(target, 0, block, seconds)))

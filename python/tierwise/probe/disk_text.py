@@ -1,4 +1,4 @@
-"""The fit of a hard disk as a profile."""
+"""Formats the fit of a hard disk as a profile."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SURFACES = 4
 
 
 def disk_text(fit: DiskFit, origin: Origin) -> str:
-    """Profile of a hard disk of the file system's or device's size, all of it like the probed span."""
+    """Profile of a hard disk of the file system's or device's size, extrapolated from the probed span."""
     return profile_text(
         "hdd",
         f"measured by tierwise probe at {origin.device}: {fit.rpm.estimate:,.0f} rpm",
@@ -23,7 +23,7 @@ def disk_text(fit: DiskFit, origin: Origin) -> str:
 
 
 def _zones(fit: DiskFit, capacity_bytes: int) -> list[Table]:
-    """Equal parts of the disk, each with the track that the rate of its part of the probed span makes."""
+    """Equal parts of the disk, each with a track length from the rate of its part of the probed span."""
     revolution_us = 60e6 / fit.rpm.estimate
     zones: list[Table] = []
     first = 0
@@ -113,5 +113,5 @@ def _sources(fit: DiskFit, origin: Origin) -> dict[str, str]:
 
 
 def _share(fit: DiskFit, origin: Origin) -> str:
-    """How much of the size was probed."""
+    """Probed share of the size."""
     return f"{min(fit.span_bytes / origin.capacity_bytes, 1):.3g}"

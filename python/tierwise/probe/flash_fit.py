@@ -1,16 +1,16 @@
-"""A solid-state disk's parameters, or those of memory, from times alone.
+"""Fits the parameters of a solid-state disk, or of memory, from times alone.
 
 - Latency: random reads and writes of 4 KiB, one at a time.
-- A unit's read time: eight readers of one and the same block wait for one unit, so its rate is that of a
-  unit. Where a cache serves them instead (the rate is beyond what one unit would give), four fifths of
-  the latency are taken, an estimate.
+- A unit's read time: eight readers of the same block wait for one unit, so their rate is the rate of
+  one unit. If a cache serves them (the rate exceeds the rate of one unit), four fifths of
+  the latency are used, an estimate.
 - Units in parallel: random reads at depth 64. Reads fall on ``c`` units at random, which leaves some
   idle; with ``n`` readers and a constant service time ``s`` the rate is about ``c/s · n/(n + 0.6·c)``
   (found by simulating closed queues of 4 to 48 units: within 3 %), solved for ``c``, with the highest
-  rate of the repeats, for a busy host only takes away.
-- Link: the highest rate of large requests, either way.
-- Program time: random writes at depth 64 on a file that has been written whole, times the units.
-- Flush: with nothing to write; and whether it waits for more after a write.
+  rate of the repeats, because a busy host only lowers it.
+- Link: the highest rate of large requests, reads or writes.
+- Program time: random writes at depth 64 on a fully written file, times the units.
+- Flush: with nothing to write; and the additional time after a write.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PATTERNS = (
     "seq1m-q8t1-write",
 )
 HOST_US = 3.0
-"""What a request costs in the kernel and the probe, outside the device."""
+"""Time of a request in the kernel and the probe, outside the device."""
 
 _READERS = 64
 _IDLE_FACTOR = 0.6
@@ -50,14 +50,14 @@ class FlashFit:
         read_latency_us: random read of 4 KiB at depth 1, less the host's part.
         write_latency_us: likewise, of a write.
         unit_read_us: one unit's time for a read.
-        unit_seen: whether that was measured, not taken from the latency.
-        units: that work in parallel.
+        unit_seen: whether that was measured; otherwise it is estimated from the latency.
+        units: number of units that work in parallel.
         write_iops: random writes at depth 64.
         read_mb_per_s: large reads in sequence.
         link_mb_per_s: highest rate seen.
         flush_us: with nothing to write.
-        flush_waits_us: what a flush takes more right after a write.
-        span_bytes: what was measured.
+        flush_waits_us: additional time of a flush right after a write.
+        span_bytes: size of the probed span.
     """
 
     read_latency_us: Interval
@@ -75,7 +75,7 @@ class FlashFit:
 
     @property
     def stripe_kib(self) -> int:
-        """Power of two such that all units together give the rate of large reads; 4 at least."""
+        """Power of two such that all units together give the rate of large reads; at least 4."""
         kib = self.read_mb_per_s.estimate * self.unit_read_us / self.units / 1024
         return int(min(max(2 ** round(math.log2(max(kib, 1))), 4), 1024))
 
@@ -93,7 +93,7 @@ def fit_flash(
     repeats: int,
     random: Random,
 ) -> FlashFit:
-    """Fit from patterns that were taken before and those that are missing, in about ``seconds``."""
+    """Fit from earlier pattern results and measure the missing ones, in about ``seconds``."""
     missing = [pattern for pattern in PATTERNS if pattern not in taken]
     samples = dict(taken)
     samples |= sample_patterns(target, missing, repeats, 0.8 * seconds, random, lambda _: None)
@@ -126,7 +126,7 @@ def _latency_us(latency: Latency | None) -> float:
 
 
 def _unit_read_us(target: _core.ProbeTarget, latency_us: float, seconds: float) -> tuple[float, bool]:
-    """Time of one unit for a read, and whether it was seen."""
+    """Read time of one unit, and whether it was measured."""
     same = [("R", 0, BLOCK_BYTES)] * 100_000
     done = target.trace(same, _SAME_BLOCK_READERS, max(seconds, 0.05))
     ends_us = sorted(end_ns / 1e3 for _, _, end_ns in done)

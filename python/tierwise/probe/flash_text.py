@@ -1,4 +1,4 @@
-"""The fit of a solid-state disk, or of memory, as a profile."""
+"""Formats the fit of a solid-state disk, or of memory, as a profile."""
 
 from __future__ import annotations
 

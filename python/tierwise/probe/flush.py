@@ -1,10 +1,10 @@
-"""Flush honesty: whether a flush that returned can have reached the medium, by the class of the device.
+"""Flush honesty: whether a completed flush can have reached the medium, by the class of the device.
 
 Bounds. A disk cannot write the same sector twice in less than one revolution; no disk ever turned faster
-than 15,000 times a minute (4 ms). Programming a page of NAND flash takes some 200 µs with one bit a cell
-and 400 to 900 µs with three (data sheets of the makers, quoted from memory; not checked against the
-documents); half of the fastest is taken as the bound. Faster media that keep data exist (3D XPoint,
-memory with a battery), so below the bound a device that reports no volatile cache may be right.
+than 15,000 times a minute (4 ms). Programming a page of NAND flash takes some 200 µs with one bit per cell
+and 400 to 900 µs with three (vendors' data sheets, quoted from memory; not checked against the
+documents); the bound is half of the fastest. Faster persistent media exist (3D XPoint,
+battery-backed memory), so a device below the bound that reports no volatile cache may be right.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tierwise.probe.place import Place
 from tierwise.results.measurements import FlushCheck, FlushTimes, FlushVerdict
 
 SLOWEST_FLASH_READ_US = 1500.0
-"""A random read that takes longer waits for a disk to turn."""
+"""A random read that takes longer waits for a disk's rotation."""
 SLOWEST_MEMORY_READ_US = 15.0
 FASTEST_REVOLUTION_US = 60e6 / 15_000
 FASTEST_PROGRAM_US = 100.0
@@ -25,7 +25,7 @@ Class = Literal["disk", "flash", "memory"]
 
 
 def device_class(random_read_us: float) -> Class:
-    """What a device is, by the time of a random read of 4 KiB; the kernel's flag may be wrong."""
+    """Class of a device by the time of a random read of 4 KiB; the kernel's flag may be wrong."""
     if random_read_us > SLOWEST_FLASH_READ_US:
         return "disk"
     return "memory" if random_read_us < SLOWEST_MEMORY_READ_US else "flash"
@@ -84,7 +84,7 @@ def _judge_disk(times: FlushTimes) -> tuple[FlushVerdict, list[str]]:
 
 
 def _flag_reasons(kind: Class, times: FlushTimes, place: Place) -> list[str]:
-    """Where the kernel's flag and the measured times disagree."""
+    """Contradictions between the kernel's flag and the measured times."""
     read = f"a random read takes {times.random_read_us:,.0f} µs"
     if place.rotational and kind != "disk":
         return [f"the kernel's flag says that the device rotates, but {read}: judged as {kind}"]

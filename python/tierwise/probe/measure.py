@@ -1,4 +1,4 @@
-"""The probe: what a real device gives, whether its flush can be believed, and a profile of it."""
+"""The probe: measures a real device, checks its flush, and fits a profile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tierwise.probe.samples import CRYSTALDISKMARK, medians, sample_flush, sampl
 from tierwise.results.measurements import FlushCheck, FlushTimes, PatternResult, Record
 
 DEFAULT_SIZE_BYTES = 1 << 30
-"""As CrystalDiskMark's own file."""
+"""CrystalDiskMark's file size."""
 SHORTEST_S = 5.0
 FILE = "probe"
 SWEEP = tuple(
@@ -36,25 +36,25 @@ SWEEP = tuple(
     for depth in (1, 4, 16, 64)
     if not (kind == "mixed70" and size != "4k")
 )
-"""Sizes and depths beside CrystalDiskMark's."""
+"""Sizes and depths in addition to CrystalDiskMark's."""
 
 _SHARES = {"patterns": 0.5, "flush": 0.15, "fit": 0.35}
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to probe.
+    """Options of a probe.
 
     Attributes:
-        seconds: of measuring; filling the file comes on top.
-        size_bytes: of the file; by default 1 GiB or what there is room for. A device is taken whole.
-        repeats: of everything, interleaved.
+        seconds: of measuring; filling the file takes additional time.
+        size_bytes: of the file; by default 1 GiB or the available space. A device is probed whole.
+        repeats: of each pattern, interleaved.
         extra: patterns besides CrystalDiskMark's.
         destroy: consent to overwrite a block device.
-        fill: write everything first, which only memory and disks that were written before can do without.
-        fit: whether to take what only a profile needs.
-        engine: ``io_uring`` or ``threads``; ``None`` for the best there is.
-        seed: of places and order.
+        fill: write everything first; only memory and previously written disks can do without.
+        fit: whether to take the measurements that only a profile needs.
+        engine: ``io_uring`` or ``threads``; ``None`` for the best available.
+        seed: seed of the random places and order.
     """
 
     seconds: float = 60.0
@@ -69,7 +69,7 @@ class Options:
 
 
 class ProbeReport(Record):
-    """Everything that a probe found. ``patterns`` has the repeats of each pattern, in the order taken."""
+    """Results of a probe. ``patterns`` has the repeats of each pattern, in the order taken."""
 
     path: str
     device: str
@@ -83,19 +83,19 @@ class ProbeReport(Record):
     flush: FlushCheck
     warnings: list[str]
     profile: str | None
-    """The text of a fitted profile."""
+    """TOML text of the fitted profile."""
 
 
 def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: None) -> ProbeReport:
     """Measure the device under a path and fit a profile to it.
 
     Args:
-        path: a directory, in which a file is made and removed again; or, with consent, a block device.
-        options: how.
-        progress: told of each phase as it begins.
+        path: a directory for a temporary file; or, with consent, a block device.
+        options: options of the probe.
+        progress: called at the start of each phase.
 
     Raises:
-        TierwiseError: naming what is wrong with the path or an option.
+        TierwiseError: naming the problem of the path or an option.
     """
     _require_sensible(options)
     place = look(path)
@@ -134,7 +134,7 @@ def probe(path: Path, options: Options, progress: ProgressCallback = lambda _: N
 def opened(
     place: Place, options: Options, progress: ProgressCallback
 ) -> Iterator[tuple[_core.ProbeTarget, Path | None]]:
-    """What is measured: a filled file of our own, gone afterwards, or the device itself."""
+    """Open the target: a filled temporary file, or the device itself."""
     with ExitStack() as undo:
         undo.enter_context(priority.raised())
         file = None
@@ -165,7 +165,7 @@ def fitted(
     options: Options,
     random: Random,
 ) -> str:
-    """The text of a profile of the kind that the device behaves like."""
+    """TOML text of a profile of the kind that matches the device's behaviour."""
     seconds = _SHARES["fit"] * options.seconds
     if flush.device_class == "disk":
         return disk_text(fit_disk(target, seconds, options.repeats, random), origin)
@@ -177,7 +177,7 @@ def fitted(
 
 
 def middle(results: Sequence[PatternResult]) -> PatternResult:
-    """The repeat of median rate, whose latencies stand for all."""
+    """The repeat of median rate, whose latencies represent all repeats."""
     rate = statistics.median_low([one.rate_per_s for one in results])
     return next(one for one in results if one.rate_per_s == rate)
 

@@ -1,4 +1,4 @@
-"""Where a probe measures: the directory or device that was named, and the block device under it."""
+"""The target of a probe: the user's directory or device, and the block device under it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tierwise.model.errors import TierwiseError
 _MIB = 1 << 20
 SMALLEST_BYTES = 16 * _MIB
 _KEEP_FREE_SHARE = 0.05
-"""Of a file system; a full one is slow, and its owner needs room."""
+"""Share of a file system to keep free; a full one is slow, and its owner needs free space."""
 
 _MEMORY_FILE_SYSTEMS = {"tmpfs", "ramfs"}
 _VIRTUAL_DRIVERS = {"virtio_blk", "vbd", "xen_blkfront"}
@@ -38,19 +38,19 @@ _LAYER = BlockLayer()
 
 @dataclass(frozen=True)
 class Place:
-    """A directory to make a file in, or a block device to overwrite.
+    """A directory for a temporary file, or a block device to overwrite.
 
     Attributes:
         path: as the user named it.
         block: name of the block device under it, such as ``sda``; ``None`` for memory and networks.
         file_system: its type; ``None`` for a block device itself.
-        memory: whether nothing but memory holds the data.
-        virtual: whether a hypervisor stands in for the device.
-        rotational: what the kernel believes.
+        memory: whether the data is only in memory.
+        virtual: whether a hypervisor emulates the device.
+        rotational: the kernel's flag.
         write_cache: ``write back`` or ``write through``, as the kernel reports.
         fua: whether the kernel sends forced unit access.
         disks: number of physical devices below it.
-        chain: what the path stands on, down to the disks, in words.
+        chain: the layers below the path, down to the disks, as text.
     """
 
     path: Path
@@ -66,21 +66,21 @@ class Place:
 
     @property
     def is_device(self) -> bool:
-        """Whether the device itself is to be overwritten."""
+        """Whether the device itself is overwritten."""
         return self.file_system is None
 
     @property
     def label(self) -> str:
-        """For people: the path and what it stands on."""
+        """For display: the path and the layers below it."""
         what = f"whole {self.chain}" if self.is_device else self.chain
         return f"{self.path} ({what}{'' if self.block else ', no block device'})"
 
 
 def look(path: Path) -> Place:
-    """What is known of a path before anything is measured.
+    """Facts about a path before any measurement.
 
     Raises:
-        TierwiseError: if neither a directory that can be written nor a block device, or a mounted one.
+        TierwiseError: if it is neither a writable directory nor a block device, or is a mounted device.
     """
     try:
         mode = path.stat()
@@ -95,10 +95,10 @@ def look(path: Path) -> Place:
 
 
 def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int) -> int:
-    """Size of the file: what was asked, or the default as far as there is room; a multiple of 1 MiB.
+    """Size of the file: the requested size, or the default if space allows; a multiple of 1 MiB.
 
     Raises:
-        TierwiseError: if there is no room, naming how much there is.
+        TierwiseError: if there is too little space, naming the available space.
     """
     usage = shutil.disk_usage(place.path)
     room = int(usage.free - _KEEP_FREE_SHARE * usage.total)
@@ -111,7 +111,7 @@ def choose_size_bytes(place: Place, asked_bytes: int | None, default_bytes: int)
 
 
 def capacity_bytes(place: Place) -> int:
-    """Size of the file system that holds a directory, free or not; of a device, 0: it is probed whole."""
+    """Size of the file system that holds a directory, free or not; 0 for a device, which is probed whole."""
     return 0 if place.is_device else shutil.disk_usage(place.path).total
 
 
@@ -140,7 +140,7 @@ def _require_unmounted(path: Path, number: int) -> None:
     """Refuse a device that is mounted, whole or in part.
 
     Raises:
-        TierwiseError: naming where.
+        TierwiseError: naming the mount point.
     """
     block = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
     parts = [block, *(file.parent for file in block.glob("*/partition"))]

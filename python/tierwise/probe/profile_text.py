@@ -1,4 +1,4 @@
-"""The text of a profile that was measured, with where each number comes from."""
+"""Formats a measured profile, with the source of each number."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ Number = tuple[Scalar, str]
 
 @dataclass(frozen=True)
 class Origin:
-    """Where and how it was measured: what every source begins with."""
+    """Place and method of the measurement; every source begins with them."""
 
     date: str
     host: str
     kernel: str
     path: str
     device: str
-    """The path with what it stands on."""
+    """The path and the layers below it."""
     repeats: int
     capacity_bytes: int
-    """Of the file system or device, of which less may have been probed."""
+    """Size of the file system or device; the probed span may be smaller."""
 
     def source(self, what: str) -> str:
         """The source of one number."""
@@ -38,7 +38,7 @@ class Origin:
         )
 
     def capacity(self, span_bytes: int) -> Number:
-        """The capacity of the file system or device, of which so much was probed."""
+        """The capacity of the file system or device, with ``span_bytes`` probed."""
         return self.capacity_bytes // MB, self.source(f"its size; {span_bytes // MB:,} MB of it were probed")
 
 
@@ -51,7 +51,7 @@ def interval_text(interval: Interval, digits: int = 1) -> str:
 
 
 def rounded(number: float) -> float:
-    """Four significant digits: no measurement here is better."""
+    """Round to four significant digits: no measurement here is more precise."""
     return float(f"{number:.4g}")
 
 
@@ -69,9 +69,9 @@ def profile_text(
 
     Args:
         kind: ``hdd``, ``ssd`` or ``ram``.
-        summary: one line for people.
-        numbers: of the top level, each with its source.
-        flags: of the top level, which need none.
+        summary: one line for display.
+        numbers: top-level numbers, each with its source.
+        flags: top-level flags, which need no source.
         zones: the list of that name.
         tables: further tables.
         sources: of zones and tables, by key.
@@ -89,5 +89,5 @@ def profile_text(
 
 
 def _assignments(table: Table) -> list[str]:
-    """``json`` writes texts, numbers and truth values as TOML does."""
+    """``json`` writes strings, numbers and booleans as TOML does."""
     return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]

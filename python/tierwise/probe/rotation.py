@@ -1,9 +1,9 @@
-"""How fast a disk turns, from the times at which rewrites of one and the same block end.
+"""Measures a disk's rotation speed from the times at which rewrites of the same block end.
 
-The block passes the head at one angle, so the ends are even in phase for the true period: their mean
-direction has a length near 1. What delays single ends, or lets them miss a turn, shifts no other.
-Fractions of the period fit as well, and a multiple does where every second turn is missed: the longest
-that fits is taken, unless random reads spread over far less.
+The block passes the head at a fixed angle, so the end times have equal phase for the true period: their
+mean direction has a length near 1. A delayed or missed rewrite shifts no other end time.
+Fractions of the period fit as well, and a multiple does where every second revolution is missed: the
+longest fit is taken, unless the spread of random reads is far smaller.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 REVOLUTIONS_US = (3_900.0, 17_200.0)
-"""Of disks that turn 15,385 to 3,488 times a minute."""
+"""Range for disks that turn 15,385 to 3,488 times a minute."""
 _FEWEST_TURNS = 5
 _COHERENT = 0.6
-"""Length of the mean direction from which a period is believed; 40 random phases hardly reach 0.35."""
+"""Least length of the mean direction for a valid period; 40 random phases rarely reach 0.35."""
 _NEAR = 0.03
 _MOST_SPREADS = 1.6
 _FRACTIONS = (3, 2, 3 / 2, 1, 2 / 3, 1 / 2, 1 / 3)
@@ -27,11 +27,11 @@ Floats = NDArray[np.float64]
 
 
 def revolutions_us(ends_us: Sequence[Floats], spread_us: float) -> list[float]:
-    """One revolution for each trace of ends, or none at all where rewriting has no period.
+    """One revolution for each trace of ends; empty if rewriting has no period.
 
     Args:
-        ends_us: when rewrites ended, for each repeat.
-        spread_us: revolution by the spread of random reads, some 15 % off.
+        ends_us: end times of rewrites, for each repeat.
+        spread_us: revolution estimated from the spread of random reads, some 15 % off.
     """
     least, most = REVOLUTIONS_US
     traces = [ends - ends[0] for ends in ends_us if len(ends) >= _FEWEST_TURNS]

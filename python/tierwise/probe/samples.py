@@ -1,4 +1,4 @@
-"""Samples of patterns and of flushes, interleaved so that drift of the machine meets all alike."""
+"""Samples of patterns and of flushes, interleaved so that machine drift affects all equally."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import FlushTimes, PatternResult
 
 Request = tuple[str, int, int]
-"""Operation (R, W or F), first byte, bytes."""
+"""Operation (R, W or F), first byte, size in bytes."""
 
 BLOCK_BYTES = 4096
 
@@ -24,7 +24,7 @@ CRYSTALDISKMARK = {
     for direction in ("read", "write")
     for title in ("SEQ1M Q8T1", "SEQ1M Q1T1", "RND4K Q32T1", "RND4K Q1T1")
 }
-"""Lines of CrystalDiskMark 8 as it prints them, with the names of their patterns."""
+"""Output lines of CrystalDiskMark 8, with the names of their patterns."""
 
 _FLUSH_CYCLES = 400
 _REST_S = 0.1
@@ -33,14 +33,14 @@ _PATIENCE_S = 60.0
 
 
 def one_pattern(target: _core.ProbeTarget, pattern: str, seconds: float, seed: int) -> PatternResult:
-    """One pattern for a time."""
+    """Run one pattern for a time."""
     return PatternResult.model_validate_json(target.measure(pattern, seconds, seed))
 
 
 def interleaved(names: Sequence[str], repeats: int, random: Random) -> Iterator[str]:
-    """Each name ``repeats`` times: every one once, in random order, then again; reads always before writes.
+    """Each name ``repeats`` times: rounds of all names in random order, with reads always before writes.
 
-    A write leaves the device work that would slow the reads after it.
+    A write leaves work in the device that would slow later reads.
     """
     for _ in range(repeats):
         yield from sorted(random.sample(list(names), len(names)), key=lambda name: "read" not in name)
@@ -68,9 +68,9 @@ def sample_patterns(
 
 
 def settle(target: _core.ProbeTarget, random: Random) -> None:
-    """Wait until the device has done what writes left it to do: until reads no longer get faster.
+    """Wait until the device has finished the work left by writes: until reads no longer get faster.
 
-    After two seconds it is taken as it is.
+    Stops waiting after two seconds.
     """
     target.trace([("F", 0, 0)], 1, _LONGEST_REST_S)
     deadline = time.monotonic() + _LONGEST_REST_S
@@ -84,7 +84,7 @@ def settle(target: _core.ProbeTarget, random: Random) -> None:
 
 
 def sample_flush(target: _core.ProbeTarget, seconds: float, random: Random) -> FlushTimes:
-    """One look at writes with and without a flush, one request at a time, ``seconds`` in all."""
+    """One sample of writes with and without a flush, one request at a time, ``seconds`` in all."""
     each_s = seconds / 7
     settle(target, random)
     return FlushTimes(
@@ -105,13 +105,13 @@ def medians(samples: Sequence[FlushTimes]) -> FlushTimes:
 
 
 def at_random(target: _core.ProbeTarget, op: str, size_bytes: int, random: Random) -> list[Request]:
-    """Requests of one kind anywhere in the target."""
+    """Requests of one kind at random places in the target."""
     blocks = target.size_bytes // size_bytes
     return [(op, random.randrange(blocks) * size_bytes, size_bytes) for _ in range(_FLUSH_CYCLES)]
 
 
 def appends(target: _core.ProbeTarget, size_bytes: int, random: Random) -> list[Request]:
-    """Writes in sequence from somewhere in the target, each with a flush."""
+    """Sequential writes from a random place in the target, each with a flush."""
     length = _FLUSH_CYCLES * size_bytes
     start = random.randrange(max((target.size_bytes - length) // BLOCK_BYTES, 1)) * BLOCK_BYTES
     count = min(_FLUSH_CYCLES, (target.size_bytes - start) // size_bytes)
@@ -123,12 +123,12 @@ def appends(target: _core.ProbeTarget, size_bytes: int, random: Random) -> list[
 
 
 def rewrites() -> list[Request]:
-    """The first block written and flushed over and over."""
+    """Repeated writes of the first block, each with a flush."""
     return [("W", 0, BLOCK_BYTES), ("F", 0, 0)] * _FLUSH_CYCLES
 
 
 def times_us(target: _core.ProbeTarget, requests: Sequence[Request], seconds: float) -> list[float]:
-    """Time of each request, one at a time, in their order; as many as there was time for, at least one."""
+    """Time of each request, one at a time, in order, until the time is over; at least one."""
     done = target.trace(requests, 1, seconds) or target.trace(requests[:1], 1, _PATIENCE_S)
     return [(end_ns - start_ns) / 1e3 for _, start_ns, end_ns in done]
 
@@ -139,12 +139,12 @@ def one_median(target: _core.ProbeTarget, requests: Sequence[Request], seconds: 
 
 
 def cycle_median(target: _core.ProbeTarget, pairs: Sequence[Request], seconds: float) -> float:
-    """Median time from one flush to the next, in µs: a write and its flush, with nothing left out."""
+    """Median time from one flush to the next, in µs: one whole cycle of a write and its flush."""
     return float(np.median(np.diff(flush_ends_us(target, pairs, seconds))))
 
 
 def flush_ends_us(target: _core.ProbeTarget, pairs: Sequence[Request], seconds: float) -> NDArray[np.float64]:
-    """When each flush of alternate writes and flushes ended, two or more, in µs."""
+    """End time of each flush in alternating writes and flushes, two or more, in µs."""
     done = target.trace(pairs, 1, seconds)
     if len(done) < 4:
         done = target.trace(pairs[:4], 1, _PATIENCE_S)

@@ -1,11 +1,11 @@
-"""How long a disk seeks, from random reads at known distances.
+"""Fits a disk's seek times from random reads at known distances.
 
 The time of a read is overhead, seek, rotational latency and transfer; of these only the latency is
-random, even over a revolution. The seek is fitted as ``c + a·√x + b·x`` over the share ``x`` of the
+random, uniform over a revolution. The seek is fitted as ``c + a·√x + b·x`` over the share ``x`` of the
 stroke (the form of Lee and Katz, SIGMETRICS 1993): ``a`` and ``b``, not negative, by least squares
-without reads that were more than a revolution off; ``c`` from the lower quartile of what is left, which
-lies a quarter of a revolution above the least whatever delays the upper half. Bytes become shares of the
-stroke through the media rates, for slow zones hold fewer bytes on a cylinder.
+without reads that were more than a revolution off; ``c`` from the lower quartile of the residuals, which
+lies a quarter of a revolution above the minimum, whatever delays the upper half. The media rates convert
+bytes to shares of the stroke, because slow zones hold fewer bytes on a cylinder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tierwise.probe.rotation import REVOLUTIONS_US
 from tierwise.probe.samples import BLOCK_BYTES, Request, times_us
 
 _NEAR_BYTES = 32 << 20
-"""Nearer reads may lie on one cylinder, where there is no seek."""
+"""Closer reads may lie on the same cylinder, where there is no seek."""
 _MOST_READS = 20_000
 
 Floats = NDArray[np.float64]
@@ -39,10 +39,10 @@ class Reads:
 
 @dataclass(frozen=True)
 class Seeks:
-    """Seeks with the command's overhead and the transfer, in µs.
+    """Seeks, including the command's overhead and the transfer, in µs.
 
-    A seek over a share ``x`` of the probed span takes ``single_us + root_us·√x + slope_us·x``. ``spread_us``
-    is a revolution by the spread of the reads.
+    A seek over a share ``x`` of the probed span takes ``single_us + root_us·√x + slope_us·x``.
+    ``spread_us`` is the revolution estimated from the spread of the reads.
     """
 
     single_us: float
@@ -54,7 +54,7 @@ class Seeks:
 
 
 def random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> Reads:
-    """Reads one at a time, half of them anywhere, half at a distance that is even on a logarithmic scale."""
+    """Read one at a time, half at random places, half at distances uniform on a logarithmic scale."""
     blocks = target.size_bytes // BLOCK_BYTES
     nearest, farthest = math.log(min(_NEAR_BYTES, target.size_bytes / 2)), math.log(target.size_bytes)
     places, here = [], 0
@@ -71,7 +71,7 @@ def random_reads(target: _core.ProbeTarget, seconds: float, random: Random) -> R
 
 
 def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_us: float | None) -> Seeks:
-    """Fit the seeks; without a revolution, only the spread can be relied on."""
+    """Fit the seeks; without ``revolution_us``, only the spread is reliable."""
     distance = np.abs(np.diff(_stroke(reads.starts, rates, size_bytes)))
     time_us = reads.times_us[1:]
     wide = distance * size_bytes > min(_NEAR_BYTES, size_bytes / 8)
@@ -97,7 +97,7 @@ def fit_seeks(reads: Reads, size_bytes: int, rates: Sequence[float], revolution_
 
 
 def _least_squares(distance: Floats, time_us: Floats) -> tuple[float, float, float]:
-    """Base, factor of the root and slope, the last two not negative."""
+    """Base, root factor and slope, the last two not negative."""
     columns = np.stack([np.ones_like(distance), np.sqrt(distance), distance], axis=1)
     best, best_error = np.array([float(np.mean(time_us)), 0.0, 0.0]), math.inf
     for used in ([0, 1, 2], [0, 1], [0, 2]):

@@ -1,4 +1,4 @@
-"""What may falsify a measurement: caches between the probe and the medium."""
+"""Sources of measurement error: caches between the probe and the medium."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CACHED_SHARE = 0.05
 
 
 def warnings(place: Place, file: Path | None, size_bytes: int, flush: FlushCheck) -> list[str]:
-    """One line for each cache that was, or may have been, measured in place of the medium."""
+    """One line for each cache that was, or may have been, measured instead of the medium."""
     found = []
     if file is not None and (resident_bytes(file) or 0) > _CACHED_SHARE * size_bytes:
         found.append("the page cache holds the file though it was opened past it: reads are not the device's")

@@ -1,7 +1,7 @@
 """Where the time of a recording went: by class of threads, by what it ran on or waited for, and by role.
 
 Parts are totals of waits.
-:mod:`tierwise.predict.savings` tells what a faster device would save.
+:mod:`tierwise.predict.savings` computes the savings of a faster device.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ThreadClass = Literal["session", "client", "log_writer", "background", "kernel",
 
 
 class Slice(Record):
-    """Time of one class of threads that went to one thing."""
+    """Time that one class of threads spent on one part."""
 
     part: Part
     role: Role | None
-    """Of the file, where it was one and has one."""
+    """Role of the file, if the part is for a file that has one."""
     time_s: float
     """Summed over threads."""
     share: float
@@ -39,7 +39,7 @@ class ClassTime(Record):
     name: ThreadClass = Field(alias="class")
     threads: int
     lived_s: float
-    """Time that they lived in bursts, summed."""
+    """Lifetime of the threads within bursts, summed."""
     slices: list[Slice]
 
     @property
@@ -62,14 +62,14 @@ class Requests(Record):
 
 
 class RoleTraffic(Requests):
-    """What one role asked of its devices."""
+    """Requests of one role to its devices."""
 
     role: Role | None
     """``None`` stands for requests of no file: a file system's journal, and other programs."""
     devices: list[str]
     size_bytes: int
     syncs: int
-    """That threads asked for."""
+    """Syncs that threads requested."""
     busy_s: float
     """Time in which at least one request was under way."""
     waited_s: float
@@ -77,7 +77,7 @@ class RoleTraffic(Requests):
 
 
 class FileTraffic(Requests):
-    """What one file asked of its device."""
+    """Requests of one file to its device."""
 
     path: str
     role: Role | None
@@ -97,9 +97,9 @@ class Breakdown(Record):
     classes: list[ClassTime]
     roles: list[RoleTraffic]
     files: list[FileTraffic]
-    """The files with most time waited for."""
+    """The files with the most wait time."""
     sum_error: float
-    """How far any thread's parts are from the time that it lived, at most, as a share of that time."""
+    """Largest difference between any thread's parts and its lifetime, as a share of the lifetime."""
 
 
 def break_down(path: Path) -> Breakdown:

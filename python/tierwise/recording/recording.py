@@ -1,4 +1,4 @@
-"""Recordings: what one run did, as a folder of tables. docs/reference/recordings.md tells what is in them."""
+"""Recordings: the events of one run, as a folder of tables. docs/reference/recordings.md describes them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import duckdb
 
 ABOUT_FILE = "about.json"
-"""What a recording says of itself; without it a folder is none."""
+"""Metadata of a recording; a folder without it is no recording."""
 TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables; each is a file, ``NAME.parquet``."""
 _FOREIGN_CPU_SHARE = 0.05
-"""Processor time of others beyond which a recording is said to be disturbed."""
+"""Share of the processors used by other programs above which a recording has a warning."""
 
 
 class _Part(BaseModel):
@@ -35,13 +35,13 @@ class Machine(_Part):
     cores: int
     memory_bytes: int
     processes_bytes: int = 0
-    """What the recorded processes held of it themselves, page cache aside; 0 where that was not seen."""
+    """Memory of the recorded processes, without the page cache; 0 if that was not seen."""
     processor: str
     kernel: str
 
 
 class Burst(_Part):
-    """A stretch of time in which every event was taken."""
+    """A stretch of time in which every event was recorded."""
 
     start_ns: int
     end_ns: int
@@ -64,18 +64,18 @@ class Device(_Part):
     """TOML, if the device was an emulated one."""
     write_cache: bool
     chain: list[ChainLink] = []
-    """The file system and all that it stands on; empty in older recordings."""
+    """The file system and the devices below it; empty in older recordings."""
 
 
 class Losses(_Part):
-    """Events that were taken, and those that the kernel dropped."""
+    """Number of events that were recorded, and of those that the kernel dropped."""
 
     recorded_events: int
     lost_events: int
 
 
 class Cost(_Part):
-    """What recording cost: the rate of work in bursts over that between them, with its 95 % interval."""
+    """Cost of recording: the rate of work in bursts over the rate between them, with its 95 % interval."""
 
     rate_ratio: float
     rate_ratio_low: float
@@ -84,7 +84,7 @@ class Cost(_Part):
 
 
 class Check(_Part):
-    """One thing that the recording checked of itself."""
+    """One check that the recording made of itself."""
 
     name: str
     passed: bool
@@ -92,7 +92,7 @@ class Check(_Part):
 
 
 class About(_Part):
-    """What a recording says of itself: ``about.json``."""
+    """Metadata of a recording: ``about.json``."""
 
     version: int
     started_at: str
@@ -108,9 +108,9 @@ class About(_Part):
     cost: Cost | None
     transactions: int | None
     counters: dict[str, int] = {}
-    """What the engine's own counters rose by; empty if they were not read."""
+    """Increase of the engine's own counters; empty if they were not read."""
     data_directory_bytes: int | None = None
-    """All files of the engine's data directory, if that is known."""
+    """Size of all files of the engine's data directory, if known."""
     foreign_cpu_share: float
     stolen_cpu_share: float = 0.0
     """Processor time that the hypervisor took during bursts; 0 in older recordings."""
@@ -171,16 +171,16 @@ class Recording:
 
 
 def redact(path: Path, out: Path) -> None:
-    """Write a recording again without paths, names of devices and names of programs, to be given to others.
+    """Write a copy of a recording for others, without paths, names of devices and names of programs.
 
-    Predictions from it are the same. docs/concepts/privacy.md says what is left in it.
+    Predictions from it are the same. docs/concepts/privacy.md describes what remains in it.
 
     Args:
         path: of the recording.
-        out: of the new one: a directory that is empty or not there yet.
+        out: of the new one: an empty or new directory.
 
     Raises:
-        TierwiseError: if there is no recording, or one that is damaged, or ``out`` holds something.
+        TierwiseError: if the recording is missing or damaged, or ``out`` is not empty.
     """
     make_folder(out)
     _core.redact_recording(path, out)
@@ -188,7 +188,7 @@ def redact(path: Path, out: Path) -> None:
 
 
 def make_folder(out: Path) -> None:
-    """Make the folder of a new recording, which only its owner may enter; one that is there must be empty.
+    """Make the folder of a new recording, which only its owner may enter; an existing one must be empty.
 
     Raises:
         TierwiseError: naming it.
@@ -212,7 +212,7 @@ def remove_recording(folder: Path) -> None:
     """Delete a recording.
 
     Raises:
-        TierwiseError: if the folder is a link, or is no recording and not empty: it is somebody's.
+        TierwiseError: if the folder is a link, or is no recording and not empty: it may hold other data.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise TierwiseError(f"{folder} is no recording", "name another directory")

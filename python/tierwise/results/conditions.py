@@ -18,13 +18,13 @@ class DeadlineOverrun(Record):
     p99_us: float
     max_us: float
     share: float
-    """Deadline overrun of all requests over the elapsed time; of concurrent requests, the mean. The run
-    can have taken longer by this share."""
+    """Deadline overrun of all requests, the mean of concurrent ones, over the elapsed time. The run may have
+    taken longer by this share."""
     bound_share: float
 
 
 class DeviceInfo(Record):
-    """A device as the run had it. ``kind`` is that of its profile, or ``real``."""
+    """A device of the run. ``kind`` is that of its profile, or ``real``."""
 
     name: str
     kind: str
@@ -33,13 +33,13 @@ class DeviceInfo(Record):
     roles: list[Role]
     deadline_overrun: DeadlineOverrun | None = None
     write_amplification: float | None = None
-    """Of a flash model: what it wrote to its medium over what it was told to write, since it came up."""
+    """Of a flash model: writes to its medium over writes of the host, since it started."""
     io: RoleIo | None = None
-    """Totals of the whole device, by the kernel's counters: of a real device."""
+    """Of a real device: totals of the whole device, by the kernel's counters."""
     unattributed: RoleIo | None = None
-    """Of a real device that roles share: what was for no role's file, and all flushes."""
+    """Of a real device that roles share: I/O for no role's file, and all flushes."""
     untraced: RoleIo | None = None
-    """Of the same: the kernel's counters less the roles' I/O and what is unattributed."""
+    """Of such a device: the kernel's counters less the roles' I/O and ``unattributed``."""
     not_by_role: str | None = None
     """Why roles that share a real device have no I/O of their own."""
 
@@ -53,7 +53,7 @@ class EngineInfo(Record):
 
 
 class WorkloadInfo(Record):
-    """What the clients did."""
+    """The work of the clients."""
 
     name: str
     scale: float
@@ -61,7 +61,7 @@ class WorkloadInfo(Record):
     seed: int
     warmup_transactions: int
     constants: dict[str, float] = {}
-    """Constants of the workload that the study gave another value."""
+    """Constants of the workload that the study overrides."""
     memory_bytes: int | None = None
     """Limit of the engine's memory, page cache included."""
     parallelism: int | None = None

@@ -1,6 +1,7 @@
-"""What a run or a lap counted: the engine's own counters, I/O by role, waits, space, and proof of placement.
+"""Counts of a run or a lap: the engine's own counters, I/O by role, waits, space, and proof of placement.
 
-Counters are totals over what was measured. What an engine or a device cannot tell is ``None``, never zero.
+Counters are totals over the measured time. A value that an engine or a device cannot report is ``None``,
+never zero.
 """
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
@@ -19,14 +20,14 @@ class Counters(Record):
     """The engine's own counters, under the names that all engines share.
 
     Logical reads are pages asked of the engine's buffer. Physical reads and writes are the engine's requests
-    to the operating system for data, index and system pages, log and temporary files apart; one request may
+    to the operating system for data, index and system pages, without log and temporary files; one request may
     be for several pages.
     """
 
     cpu_s: float | None = None
     """CPU seconds of the server and all its processes, ended ones included."""
     log_bytes: int | None = None
-    """Log generated, the images of whole pages in it included."""
+    """Log generated, including full-page images."""
     doublewrite_bytes: int | None = None
     """Pages written a second time against torn writes: page images in the log, doublewrite, journal."""
     logical_reads: int | None = None
@@ -37,11 +38,11 @@ class Counters(Record):
     temp_bytes: int | None = None
     """Written to temporary files."""
     page_bytes: int | None = None
-    """Size of a page: the one field that is no total."""
+    """Size of a page; all other fields are totals."""
     commits: int | None = None
 
     def since(self, before: Counters) -> Counters:
-        """What happened between two readings of one server."""
+        """The counts between two readings of one server."""
         return Counters(
             page_bytes=self.page_bytes,
             **{
@@ -65,16 +66,16 @@ class SpaceUse(Record):
 class RoleProof(Record):
     """Evidence that one role's files were on the device that the placement names.
 
-    ``share`` is ``reached_bytes / written_bytes``, at most 1. Where the engine counts what it writes for the
-    role (log, temporary files), both are of the measured phase; for any other role ``written_bytes`` is what
-    its files hold on disk in the end, and ``reached_bytes`` all since the device was made. Files that were
-    deleted before the kernel wrote them out reach no device, so only a log, which is flushed, must have a
-    share near 1.
+    ``share`` is ``reached_bytes / written_bytes``, at most 1. If the engine counts its writes for the role
+    (log, temporary files), both cover the measured phase. For any other role ``written_bytes`` is the size of
+    its files on disk at the end, and ``reached_bytes`` counts from the creation of the device. Files deleted
+    before the kernel wrote them out reach no device, so only a log, which is flushed, must have a share near
+    1.
     """
 
     device: str
     reached_bytes: int | None = None
-    """Written to the role's partition, or to a whole real device, by the kernel's counters of it."""
+    """Bytes written to the role's partition, or to a whole real device, by the kernel's counters."""
     written_bytes: int | None = None
     share: float | None = None
     files: int
@@ -84,13 +85,13 @@ class RoleProof(Record):
 
 
 class RoleIo(Record):
-    """What one role did to its device during the measured phase."""
+    """I/O of one role on its device during the measured phase."""
 
     device: str
     reads: int
     writes: int
     flushes: int | None
-    """``None`` where roles share a real device: a flush is for all of it. It has them as ``unattributed``."""
+    """``None`` if roles share a real device: a flush covers all of it and is in its ``unattributed``."""
     discards: int | None = None
     read_bytes: int
     write_bytes: int
@@ -111,7 +112,7 @@ class WaitShare(Record):
 class WaitProfile(Record):
     """Sampled states of the load's sessions.
 
-    ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the moments of looking.
+    ``shares`` add up to 1. ``samples`` counts sessions seen; ``ticks`` counts the sampling moments.
     """
 
     ticks: int
@@ -121,7 +122,7 @@ class WaitProfile(Record):
 
 
 class CpuUse(Record):
-    """CPU seconds during the measured phase. ``other_s`` is whatever none of the others used."""
+    """CPU seconds during the measured phase. ``other_s`` is the rest."""
 
     engine_s: float
     clients_s: float

@@ -1,4 +1,4 @@
-"""Files of results: JSON Lines that a kill cannot harm, the study beside them, Parquet for queries."""
+"""Result files: JSON Lines that survive a kill, the study beside them, Parquet for queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_study_info(path: Path) -> StudyInfo:
 def append_result(path: Path, result: RunResult) -> None:
     """Add one record to a JSON Lines file and force it to disk, so that a kill loses no finished run.
 
-    What a crash or a full disk left of a last line is cut off first.
+    A last line cut short by a crash or a full disk is removed first.
 
     Raises:
         TierwiseError: if the file cannot be written; records before this one stay.
@@ -55,7 +55,7 @@ def append_result(path: Path, result: RunResult) -> None:
 
 
 def replace_results(path: Path, results: Iterable[RunResult]) -> None:
-    """Write the records of a JSON Lines file anew: a kill leaves the old file or the new one.
+    """Replace the records of a JSON Lines file: a kill leaves the old file or the new one.
 
     Raises:
         TierwiseError: if it cannot be written; the old one stays.
@@ -87,7 +87,7 @@ def read_results(path: Path) -> list[RunResult]:
 
 
 def _private(path: Path, mode: Literal["ab", "wb"]) -> IO[bytes]:
-    """A file that only its owner may read, as it tells of the machine and of its data."""
+    """Open a file that only its owner may read, because it describes the machine and its data."""
     return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 

@@ -1,4 +1,4 @@
-"""What measuring a device gives: latencies, patterns, and whether its flush can be believed."""
+"""Measurements of a device: latencies, patterns, and whether its flush can make data durable."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Latency(Record):
 
     @property
     def figures_us(self) -> tuple[float, ...]:
-        """The mean, the percentiles and the greatest, in this order."""
+        """The mean, the percentiles and the maximum, in this order."""
         return self.mean_us, self.p50_us, self.p95_us, self.p99_us, self.p999_us, self.max_us
 
 
 class PatternResult(Record):
-    """One access pattern on one device for a time. Flushes are counted apart from ``requests``."""
+    """Results of one access pattern on one device. Flushes are counted apart from ``requests``."""
 
     requests: int
     """Reads and writes."""
@@ -56,7 +56,7 @@ FlushVerdict = Literal["honest", "cannot have reached the medium", "cannot tell"
 
 
 class FlushTimes(Record):
-    """Medians of one look at writes and flushes, one request at a time, in µs."""
+    """Medians of one measurement of writes and flushes, one request at a time, in µs."""
 
     write_4k_us: float
     """A write of 4 KiB at random, without a flush."""
@@ -73,7 +73,7 @@ class FlushTimes(Record):
 
 
 class FlushCheck(Record):
-    """Whether a flush that returned can have made data durable, and why this is thought."""
+    """Whether a flush that returned can have made data durable, with the reasons."""
 
     verdict: FlushVerdict
     reasons: list[str]

@@ -1,7 +1,7 @@
 """The versioned result schema: one run is one record, and reports read nothing else.
 
-Counters are totals over the measured phase unless a name says otherwise. What an engine or a device
-cannot tell is ``None``, never zero.
+Counters are totals over the measured phase unless a name says otherwise. A value that an engine or a device
+cannot report is ``None``, never zero.
 """
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
@@ -56,9 +56,9 @@ SCHEMA_VERSION = 3
 
 
 class LapResult(Record):
-    """One lap: a transaction run so often, timed.
+    """One timed lap: a transaction executed a fixed number of times, or a part of the load.
 
-    ``capped``: stopped at the study's cap, and ``elapsed_s`` is the time until then, no time of completion.
+    ``capped``: stopped at the study's cap; ``elapsed_s`` is the time until the stop, not to completion.
     ``wrong``: the checksum is not the expected one.
     """
 
@@ -111,7 +111,7 @@ class RunResult(Record):
     elapsed_s: float | None = None
     """Of the measured phase, or of its timed laps together; absent if one of these was capped."""
     elapsed_at_least_s: float | None = None
-    """In place of ``elapsed_s`` where a timed lap was capped: the whole would have taken longer."""
+    """Lower bound that replaces ``elapsed_s`` if a timed lap was capped."""
     transactions: int | None = None
     rate_per_s: float | None = None
     errors: int | None = None
@@ -126,7 +126,7 @@ class RunResult(Record):
     """By pattern, of a run that measured a device itself."""
     flush: FlushCheck | None = None
     elapsed_without_log_wait_s: float | None = None
-    """Morle's projection: the log wait gone and CPU not short. See ``record.projection_s``."""
+    """Morle's projection: no log wait and no shortage of CPU. See ``record.projection_s``."""
     laps: list[LapResult] = []
     """In the order of their starts; empty for a mix of transactions."""
     scores: dict[str, float] = {}
@@ -139,8 +139,8 @@ class RunResult(Record):
 class PaperValue(Record):
     """A figure that a paper printed for one placement.
 
-    ``what`` is a measure by name (``elapsed``, ``log wait share``, ...); reports say which they can compare.
-    ``lap`` names the lap that it belongs to, ``setting`` the point of a sweep.
+    ``what`` names the measure (``elapsed``, ``log wait share``, ...); reports say which they can compare.
+    ``lap`` names its lap, ``setting`` the point of a sweep.
     """
 
     placement: str
@@ -153,7 +153,7 @@ class PaperValue(Record):
 
 
 class StudyInfo(Record):
-    """What a report must know of the study besides its runs; stored beside them as ``study.json``."""
+    """The data of a study that a report needs besides its runs; stored beside them as ``study.json``."""
 
     schema_version: Literal[2] = 2
     name: str

@@ -1,7 +1,7 @@
-"""Wait profiles: where the load's sessions spend their time, from looking at them many times a second.
+"""Wait profiles: where the load's sessions spend their time, sampled many times a second.
 
-An engine gives a :class:`WaitProbe`, which tells what each session does right now. The sampling loop and the
-estimate with its error are the same for every engine.
+An engine provides a :class:`WaitProbe`, which reports the current state of each session. The sampling loop
+and the estimate with its error are the same for every engine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CLASSES: tuple[WaitClass, ...] = get_args(WaitClass)
 """Every wait class, in the order of the columns of a table of counts."""
 
 RATE_HZ = 100.0
-"""How often an engine is looked at."""
+"""Samples a second."""
 
 _BATCHES = 10
 _STUDENT_T_975 = 2.262
@@ -29,25 +29,25 @@ _STUDENT_T_975 = 2.262
 
 
 class WaitProbe(Protocol):
-    """What an engine must offer to have its waits sampled. Used by one thread at a time."""
+    """The interface of an engine for wait sampling. Used by one thread at a time."""
 
     def sample(self, delay_s: float) -> list[WaitClass]:
         """The class of each session of the load ``delay_s`` from now; empty while there is none.
 
-        Where it can, the engine itself should do the waiting. On a busy machine whoever asks must first get a
-        processor, often one that a session has just left: so much that needs doing after the wait, so much
-        do sessions at work go unseen.
+        The engine itself should do the waiting if it can. On a busy machine the sampler must first get a
+        processor, often one that a session has just left: the more it does after the wait, the more running
+        sessions it misses.
         """
 
     def cpu_s(self) -> float:
         """CPU seconds that the engine has spent on answering :meth:`sample` so far."""
 
     def close(self) -> None:
-        """Give back whatever the probe holds."""
+        """Release the resources of the probe."""
 
 
 def profile_of(counts: NDArray[np.int64], rate_hz: float) -> WaitProfile | None:
-    """Estimate the share of session time in each class, and how far sampling may have put it off.
+    """Estimate the share of session time in each class, with its sampling error.
 
     The share is a ratio estimate, the samples in the class over all samples. Its error must not treat the
     samples as independent: sessions queue behind one another, and a state may outlast many ticks. So the
@@ -59,9 +59,9 @@ def profile_of(counts: NDArray[np.int64], rate_hz: float) -> WaitProfile | None:
     This is the method of batch means (B. Schmeiser, "Batch size effects in the analysis of simulation
     output", Operations Research 30(3), 1982, who finds 10 to 30 batches enough) with the residuals of a ratio
     (W. G. Cochran, "Sampling Techniques", 3rd ed., 1977, section 2.11). It holds when a batch is longer than
-    what correlates ticks. A class that was hardly seen has next to no residuals, so the half-width is never
-    below 3 / ticks, the 95 % bound for what so many looks did not see (J. A. Hanley and A. Lippman-Hand, "If
-    nothing goes wrong, is everything all right?", JAMA 249(13), 1983).
+    the correlation time of the ticks. A class that was hardly seen has almost no residuals, so the half-width
+    is never below 3 / ticks, the 95 % bound for an event that no tick saw (J. A. Hanley and A. Lippman-Hand,
+    "If nothing goes wrong, is everything all right?", JAMA 249(13), 1983).
 
     Args:
         counts: shape (ticks, ``len(CLASSES)``), sessions seen in each class at each tick.
@@ -100,10 +100,10 @@ def _half_widths(counts: NDArray[np.int64], shares: NDArray[np.float64]) -> NDAr
 
 
 class WaitSampler:
-    """Looks through a probe ``rate_hz`` times a second, in a thread, from :meth:`start` to :meth:`stop`.
+    """Samples a probe ``rate_hz`` times a second, in a thread, from :meth:`start` to :meth:`stop`.
 
-    The schedule does not drift, and the moment within each period is random: an exact period would look at a
-    turning disk always at the same few angles, and a lone session's waits turn with its disk.
+    The schedule does not drift, and the moment within each period is random. An exact period would sample a
+    rotating disk always at the same few angles, and the waits of a lone session follow the rotation.
     """
 
     def __init__(self, probe: WaitProbe, rate_hz: float = RATE_HZ, seed: int = 0) -> None:
@@ -125,7 +125,7 @@ class WaitSampler:
         self._thread.start()
 
     def stop(self) -> WaitProfile | None:
-        """End sampling and give the profile.
+        """End sampling and return the profile.
 
         ``None`` if no session was seen, or if the engine stopped answering (see :attr:`failure`).
         """
@@ -140,7 +140,7 @@ class WaitSampler:
 
     @property
     def failure(self) -> Exception | None:
-        """What ended sampling before :meth:`stop`, if anything."""
+        """The error that ended sampling before :meth:`stop`, if any."""
         return self._failure
 
     @property

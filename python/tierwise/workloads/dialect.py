@@ -1,4 +1,4 @@
-"""Statements in PostgreSQL's dialect, said in the dialect of another engine by sqlglot."""
+"""Translation of statements from PostgreSQL's dialect to another engine's, by sqlglot."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tierwise.model.errors import TierwiseError
 from tierwise.workloads.program import RoleSql
 
 NAMES = ("postgres", "mysql", "sqlite", "duckdb")
-"""Dialects that statements can be had in."""
+"""Dialects that statements can be translated to."""
 
 _DATE_PARTS = {"YEAR": "%Y", "MONTH": "%m", "DAY": "%d"}
-"""What SQLite, which keeps dates as text, extracts by a format."""
+"""Date parts with their formats in SQLite, which stores dates as text."""
 
 
 @contextmanager
 def _without_log() -> Iterator[None]:
-    """sqlglot logs what it also raises."""
+    """Silence the log of sqlglot, which repeats the errors that it raises."""
     logger = logging.getLogger("sqlglot")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -37,11 +37,11 @@ def _without_log() -> Iterator[None]:
 def translate(statement: str, dialect: str, where: str) -> str:
     """One statement in another dialect; ``:name`` parameters stay as they are.
 
-    Where null stands in an order is left to the engine unless the statement says it, since saying it would
-    keep engines from using their indexes.
+    The engine orders nulls unless the statement specifies it: an explicit order would keep engines from using
+    their indexes.
 
     Raises:
-        TierwiseError: naming ``where``, if the dialect cannot say it.
+        TierwiseError: naming ``where``, if the dialect cannot express it.
     """
     if dialect == "postgres":
         return statement
@@ -51,13 +51,13 @@ def translate(statement: str, dialect: str, where: str) -> str:
 def translate_schema(
     schema: RoleSql, after_load: RoleSql, dialect: str, where: str
 ) -> tuple[RoleSql, RoleSql]:
-    """Statements before and behind the load phase, in another dialect.
+    """Statements before and after the load phase, in another dialect.
 
-    Storage parameters are left out. SQLite cannot add a primary key to a table that is there, so its tables
-    are made with theirs.
+    Storage parameters are left out. SQLite cannot add a primary key to an existing table, so its tables are
+    created with their keys.
 
     Raises:
-        TierwiseError: naming ``where`` and the statement that the dialect cannot say.
+        TierwiseError: naming ``where`` and the statement that the dialect cannot express.
     """
     before = [(role, _parse(sql, dialect, where)) for role, sql in schema]
     behind = [(role, _parse(sql, dialect, where)) for role, sql in after_load]
@@ -76,7 +76,7 @@ def translate_schema(
 
 @cache
 def _reader(dialect: str) -> type[Postgres]:
-    """PostgreSQL's dialect with the other's order of null, so that no statement mentions it unasked."""
+    """PostgreSQL's dialect with the other's order of nulls, so that sqlglot adds no explicit order."""
     order = sqlglot.Dialect.get_or_raise(dialect).NULL_ORDERING
     return type(f"PostgresFor{dialect.title()}", (Postgres,), {"NULL_ORDERING": order})
 
@@ -108,7 +108,7 @@ def _write(statement: exp.Expr, dialect: str, where: str) -> str:
 
 
 def _adapted(node: exp.Expr, dialect: str) -> exp.Expr:
-    """What sqlglot leaves as it is and the dialect writes in another way."""
+    """Rewrite a node that sqlglot leaves unchanged but the dialect writes differently."""
     if isinstance(node, exp.Placeholder) and node.this:
         return exp.Var(this=f":{node.name}")
     if isinstance(node, exp.TruncateTable) and dialect == "sqlite":
@@ -122,7 +122,7 @@ def _adapted(node: exp.Expr, dialect: str) -> exp.Expr:
 
 
 def _sayable(statement: exp.Expr, dialect: str) -> bool:
-    """Whether sqlglot's text, which it gives without complaint, would mean the same there."""
+    """Whether sqlglot's text, written without an error, has the same meaning in the dialect."""
     if dialect == "mysql":
         return statement.find(exp.OnConflict) is None
     if dialect == "sqlite":
@@ -131,13 +131,13 @@ def _sayable(statement: exp.Expr, dialect: str) -> bool:
 
 
 def _drop_storage_parameters(statement: exp.Expr) -> None:
-    """Without ``WITH (...)``, which says how rows are stored and not what they are."""
+    """Remove ``WITH (...)``, which only says how rows are stored."""
     if isinstance(statement, exp.Create):
         statement.set("properties", None)
 
 
 def _fold_primary_key(statement: exp.Expr, tables: dict[str, exp.Create]) -> bool:
-    """Move a primary key that a statement adds into the table's own; whether it was one."""
+    """Move a primary key that a statement adds into its table's definition; return whether it added one."""
     keys = list(statement.find_all(exp.PrimaryKey)) if isinstance(statement, exp.Alter) else []
     table = tables.get(_table_name(statement))
     if not keys or table is None or not isinstance(table.this, exp.Schema):

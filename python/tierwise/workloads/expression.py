@@ -44,7 +44,7 @@ def evaluate(expression: int | float | str, names: Mapping[str, float], where: s
         where: file and field, for the error.
 
     Raises:
-        TierwiseError: if it is anything else, names what is unknown, or is too large for a database.
+        TierwiseError: if it is anything else, uses an unknown name, or is too large for a database.
     """
     try:
         value = _value(_parse(str(expression)), names)
@@ -60,13 +60,13 @@ def evaluate(expression: int | float | str, names: Mapping[str, float], where: s
 
 
 def postfix(expression: str) -> list[Term]:
-    """Terms of whole-number arithmetic, each operator behind what it works on.
+    """Terms of whole-number arithmetic in postfix order.
 
-    Takes whole numbers, names, ``+ - * / %``, parentheses, ``abs``, ``min`` and ``max``; ``/`` cuts off what
-    is behind the point, as in SQL.
+    Takes whole numbers, names, ``+ - * / %``, parentheses, ``abs``, ``min`` and ``max``; ``/`` truncates, as
+    in SQL.
 
     Raises:
-        ValueError: saying what part is anything else.
+        ValueError: naming the part that is anything else.
     """
     try:
         return _terms(_parse(expression))
@@ -75,7 +75,7 @@ def postfix(expression: str) -> list[Term]:
 
 
 def syntax_tree(text: str) -> ast.expr:
-    """An expression of Python.
+    """The syntax tree of a Python expression.
 
     Raises:
         SyntaxError, RecursionError, MemoryError or ValueError: if it is none, also where Python would warn.
@@ -86,7 +86,7 @@ def syntax_tree(text: str) -> ast.expr:
 
 
 def _parse(text: str) -> ast.expr:
-    """The tree, with a mark before each name, since some that are fit for data are words of Python."""
+    """The tree, with a mark before each name, because some valid names are keywords of Python."""
     return syntax_tree(_NAME.sub(rf"{_MARK}\g<0>", text))
 
 

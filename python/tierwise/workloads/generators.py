@@ -63,7 +63,7 @@ class Zipf(_Generator):
 
 
 class Gaussian(_Generator):
-    """Whole numbers under a bell whose half is ``parameter`` standard deviations wide, as in pgbench."""
+    """Normally distributed whole numbers, cut off at ``parameter`` standard deviations, as in pgbench."""
 
     kind: Literal["gaussian"]
     low: Whole
@@ -100,7 +100,7 @@ class NuRand(_Generator):
 
 
 class Sequence(_Generator):
-    """Numbers in order, never drawn twice: by no client at all, or by each client on its own."""
+    """Numbers in order without repetition, over all clients or for each client."""
 
     kind: Literal["sequence"]
     start: Whole = 1
@@ -125,7 +125,7 @@ class Counter(_Generator):
     expressions = ("start", "divide", "modulo")
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields with every expression evaluated; nothing is divided by less than 1."""
+        """Fields with every expression evaluated; ``divide`` and ``modulo`` are at least 1."""
         fields = super().resolve(evaluate)
         if fields["divide"] < 1 or (fields["modulo"] is not None and fields["modulo"] < 1):
             raise ValueError("divide and modulo must be at least 1")
@@ -165,7 +165,7 @@ class Choice(_Generator):
     whole = False
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:
-        """Fields as they are; each value has its weight or none has."""
+        """Fields unchanged; either every value has a weight or none has."""
         if self.weights is not None and len(self.weights) != len(self.values):
             raise ValueError(f"{len(self.weights)} weights for {len(self.values)} values")
         return super().resolve(evaluate)
@@ -173,12 +173,12 @@ class Choice(_Generator):
 
 class _Derived(_Generator):
     def sources(self) -> set[str]:
-        """Names of what it is made of: parameters, or columns of the same table."""
+        """Names of its sources: parameters, or columns of the same table."""
         raise NotImplementedError
 
 
 class Label(_Derived):
-    """A prefix and what another generator drew last: ``Pilot_17``; letters may be made capital."""
+    """A prefix and the last value of another generator: ``Pilot_17``; optionally in upper case."""
 
     kind: Literal["label"]
     prefix: str
@@ -187,12 +187,12 @@ class Label(_Derived):
     whole = False
 
     def sources(self) -> set[str]:
-        """What it numbers."""
+        """The generator that gives its number."""
         return {self.of}
 
 
 class Permutation(_Derived):
-    """The numbers of a range in random order; as many values of ``of`` in a row give each of them once."""
+    """The numbers of a range in random order; consecutive values of ``of`` give each of them once."""
 
     kind: Literal["permutation"]
     of: Name
@@ -201,12 +201,12 @@ class Permutation(_Derived):
     expressions = ("low", "high")
 
     def sources(self) -> set[str]:
-        """What counts the places."""
+        """The generator that gives the position."""
         return {self.of}
 
 
 class Expression(_Derived):
-    """Whole-number arithmetic on what other generators drew last; ``client`` is the number of the client."""
+    """Whole-number arithmetic on the last values of other generators; ``client`` is the client's number."""
 
     kind: Literal["expression"]
     value: str
@@ -218,7 +218,7 @@ class Expression(_Derived):
         return value
 
     def resolve(self, evaluate: Evaluate) -> dict[str, Any]:  # noqa: ARG002
-        """Its terms, each operator behind what it works on; constants are still names."""
+        """Its terms in postfix order; constants are still names."""
         terms = [one if one != {"value": CLIENT} else CLIENT for one in postfix(self.value)]
         return {"kind": self.kind, "postfix": terms}
 

@@ -1,4 +1,4 @@
-"""Operations on objects of one kind, for engines that take no SQL and, as SQL, for those that do."""
+"""Operations on objects of one kind: in a form for engines without SQL, and as SQL for the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tierwise.workloads.program import RoleSql
 FieldType = Literal["integer", "real", "text"]
 _SQL_TYPES: dict[FieldType, str] = {"integer": "bigint", "real": "double precision", "text": "text"}
 _SQL_KEY_TEXT = "varchar(255)"
-"""Text that is looked up by: not every engine indexes text without a length."""
+"""Type of text in keys and indexes: not every engine indexes text without a length."""
 
 
 _VERBS = ("insert", "get", "find", "scan", "update", "delete")
@@ -42,12 +42,12 @@ class ObjectKind(BaseModel):
         ]
 
     def declaration(self, name: str) -> str:
-        """The statement by which an engine without SQL learns of the kind."""
+        """The statement that declares the kind to an engine without SQL."""
         fields = ", ".join(f"{field} {kind}" for field, kind in self.fields.items())
         return f"OBJECT {name} KEY {self.key} FIELDS ({fields}) INDEXES ({', '.join(self.indexes)})"
 
     def problem(self) -> tuple[str, str] | None:
-        """A field that is named and not declared, with the fix."""
+        """A field that is used but not declared, with the fix."""
         unknown = [field for field in [self.key, *self.indexes] if field not in self.fields]
         return (f"names the unknown field {unknown[0]!r}", "declare it under fields") if unknown else None
 
@@ -77,7 +77,7 @@ class ObjectOperation(BaseModel):
 
     @property
     def verb(self) -> str:
-        """What is done; empty unless it is exactly one thing."""
+        """Name of the operation; empty unless exactly one is given."""
         verbs = [verb for verb in _VERBS if getattr(self, verb)]
         return verbs[0] if len(verbs) == 1 else ""
 
@@ -87,7 +87,7 @@ class ObjectOperation(BaseModel):
         return str(getattr(self, self.verb))
 
     def problems(self, kinds: dict[str, ObjectKind]) -> Iterator[tuple[str, str]]:
-        """What makes no sense, each with its fix; only the first may be relied on."""
+        """Mistakes, each with its fix; only the first is reliable."""
         if not self.verb:
             yield "does not name one operation", f"give one of {', '.join(_VERBS)}"
         if self.kind not in kinds:

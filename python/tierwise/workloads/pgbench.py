@@ -1,4 +1,4 @@
-"""pgbench's scripts, read into parameters and transactions as a workload.toml has them."""
+"""Conversion of pgbench's scripts to the parameters and transactions of a workload.toml."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def split_weight(file: str) -> tuple[str, float]:
 
 
 def read_scripts(files: Sequence[tuple[Path, float]], constants: Iterable[str]) -> dict[str, Any]:
-    """The fields of a workload.toml that say what the scripts say.
+    """The fields of a workload.toml that is equivalent to the scripts.
 
     Args:
         files: scripts with their weights; each becomes a transaction of its file's name.
         constants: names of the workload's constants, which stand for pgbench's ``-D``.
 
     Raises:
-        TierwiseError: naming file, line and construct, where a script does what no workload can say.
+        TierwiseError: naming file, line and construct, if no workload can express a script.
     """
     shared: dict[str, dict[str, Any]] = {}
     transactions: dict[str, Any] = {}
@@ -63,8 +63,8 @@ def read_scripts(files: Sequence[tuple[Path, float]], constants: Iterable[str]) 
 class _Script:
     """One script, read from top to bottom.
 
-    A variable that is set again is another parameter from there on, and so is one that another script has set
-    to something else.
+    A variable that is set again becomes another parameter from there on, as does one that another script has
+    set to something else.
     """
 
     path: Path
@@ -96,7 +96,7 @@ class _Script:
             raise TierwiseError(f"{self.path} holds no statement", "write one")
 
     def autocommit(self) -> bool:
-        """Whether no transaction is begun; otherwise takes its beginning and its end away."""
+        """Whether the script begins no transaction; otherwise its BEGIN and END are removed."""
         if _BEGIN.fullmatch(_bare(self.statements[0][1])) and _END.fullmatch(_bare(self.statements[-1][1])):
             begin_line = self.statements[0][0]
             self.statements = self.statements[1:-1]
@@ -172,7 +172,7 @@ class _Script:
             raise self._refusal(self._pending_from, str(error), "\\set it, or give a constant") from error
 
     def _resolve(self, variable: str) -> str:
-        """The parameter that a variable is now."""
+        """The current parameter of a variable."""
         if variable in self._names:
             return self._names[variable]
         if variable == "client_id":
@@ -184,7 +184,7 @@ class _Script:
         raise Meaningless(f"the unknown variable :{variable}")
 
     def _declare_own(self, wanted: str, generator: dict[str, Any]) -> str:
-        """A parameter that this script has not had yet."""
+        """A parameter that is new to this script."""
         name = self._declare(wanted, generator, self._own)
         self._own.add(name)
         return name
@@ -209,7 +209,7 @@ def _bound(statements: Iterable[str]) -> set[str]:
 
 
 def _reached(names: set[str], parameters: dict[str, dict[str, Any]]) -> set[str]:
-    """The names, and all that their expressions name."""
+    """The names, and all names that their expressions use."""
     found: set[str] = set()
     while names:
         found |= names

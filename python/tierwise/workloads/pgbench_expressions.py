@@ -11,7 +11,7 @@ from typing import Any
 from tierwise.workloads.expression import syntax_tree
 
 SCALE = "max(1, round(scale))"
-"""What pgbench calls ``:scale``: a whole number."""
+"""Value of pgbench's ``:scale``: a whole number."""
 
 _RANDOM: dict[str, tuple[str, str | None]] = {
     "random": ("uniform", None),
@@ -34,7 +34,7 @@ Declare = Callable[[str, dict[str, Any]], str]
 
 
 class Meaningless(Exception):  # noqa: N818
-    """Something that no generator can say; the message names it."""
+    """An expression that no generator can express; the message names the part."""
 
 
 def parse(name: str, expression: str, resolve: Resolve, declare: Declare) -> dict[str, Any]:
@@ -43,17 +43,17 @@ def parse(name: str, expression: str, resolve: Resolve, declare: Declare) -> dic
     Args:
         name: of the variable.
         expression: of whole numbers, variables, operators and functions.
-        resolve: gives the parameter that a variable is at this place.
-        declare: makes a parameter of a generator, for a draw within the expression; gives its name, which may
-            differ from the one wished for.
+        resolve: returns the parameter of a variable at this place.
+        declare: makes a parameter of a generator, for a draw within the expression; returns its name, which
+            may differ from the requested one.
 
     Raises:
-        Meaningless: naming the part that no generator can say.
+        Meaningless: naming the part that no generator can express.
     """
     if not _NAME.fullmatch(name):
         raise Meaningless(f"{name!r} is no name")
     try:
-        # Variables are written with a colon, else the syntax of what can be said is Python's.
+        # Apart from the colon before a variable, the supported syntax is Python's.
         tree = syntax_tree(_VARIABLE.sub(r"v_\1", expression))
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
         raise Meaningless(f"{expression.strip()!r} is no arithmetic of whole numbers") from error
@@ -111,7 +111,7 @@ class _Reader:
         raise Meaningless(f"the function {function}")
 
     def _bound(self, node: ast.expr) -> str:
-        """A bound of a draw: it may depend on the scale and on nothing that is drawn."""
+        """A bound of a draw: it may depend on the scale, but on no drawn value."""
         match node:
             case ast.Constant(value=int() as number) if not isinstance(number, bool):
                 return str(number)

@@ -1,4 +1,4 @@
-"""A workload resolved at one scale for one dialect: what is made, loaded and run."""
+"""A workload resolved at one scale for one dialect: schema, load phase, transactions and laps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ RoleSql = list[tuple[Role, str]]
 """Single statements, each with the role of what it creates."""
 
 Before = Literal["cold", "reconnect", "checkpoint"]
-"""What is done before a lap, outside its time: server restarted and page cache dropped, new sessions, or all
-that is dirty written."""
+"""Preparation of a lap, outside its time: server restarted and page cache dropped, new sessions, or all dirty
+pages written."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Lap:
 
     name: str
     transaction: str | None = None
-    """Of the program; ``None`` if the lap loads or makes something."""
+    """Of the program; ``None`` if the lap loads a table or executes a statement of the schema."""
     load: str | None = None
     """The table that the lap fills, which the load phase then leaves out."""
     statement: tuple[Role, str] | None = None
@@ -31,7 +31,7 @@ class Lap:
     clients: int = 1
     before: frozenset[Before] = frozenset()
     checksum: int | None = None
-    """What the steps' sums must come to."""
+    """Expected total of the steps' sums."""
     timed: bool = True
     """Part of the run's elapsed time."""
     capped: bool = True
@@ -47,9 +47,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class Program:
-    """What a run does, with every expression evaluated and every statement in the engine's dialect.
+    """The work of a run, with every expression evaluated and every statement in the engine's dialect.
 
-    ``schema`` is executed before the load phase, ``after_load`` behind it.
+    ``schema`` is executed before the load phase, ``after_load`` after it.
     """
 
     name: str
@@ -60,4 +60,4 @@ class Program:
     stages: list[Stage] = field(default_factory=list)
     """Empty for a mix of transactions, which runs for a number of them or for a time."""
     score: Mapping[str, float] = field(default_factory=dict)
-    """What the workload's metrics need to know, such as its scale factor; empty if it defines none."""
+    """Inputs of the workload's metrics, such as its scale factor; empty if it defines none."""

@@ -1,4 +1,4 @@
-"""Reading a workload's folder: its files, checked, with every statement inline and single."""
+"""Reads and checks the files of a workload's folder; every statement becomes inline and single."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _ROLE_MARKER = re.compile(r"^--\s*role:\s*(\S+)\s*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Layer:
-    """A folder of a workload, or of one that it is like, and what its workload.toml says."""
+    """A folder of a workload, or of one that it is like, and the content of its workload.toml."""
 
     folder: Path
     raw: dict[str, Any]
 
 
 def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
-    """What the first layer says, and those that it is like.
+    """The content of the first layer, together with those that it is like.
 
     Args:
         file: what the first layer was read from, for messages.
@@ -64,7 +64,7 @@ def read_spec(file: str, layers: Sequence[Layer]) -> WorkloadSpec:
 
 
 def read_schema(layers: Sequence[Layer], spec: WorkloadSpec) -> tuple[RoleSql, RoleSql]:
-    """Statements to run before the load phase and behind it; those of objects are derived from their fields.
+    """Statements to run before and after the load phase; those of objects are derived from their fields.
 
     Raises:
         TierwiseError: naming the file.
@@ -83,7 +83,7 @@ def read_schema(layers: Sequence[Layer], spec: WorkloadSpec) -> tuple[RoleSql, R
 
 
 def read_toml(folder: Path) -> dict[str, Any]:
-    """The folder's workload.toml as it stands.
+    """The folder's workload.toml, parsed but not checked.
 
     Raises:
         TierwiseError: naming the file.
@@ -93,7 +93,7 @@ def read_toml(folder: Path) -> dict[str, Any]:
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
-    """The first layer over the others: constants and tables one by one, what is run as a whole."""
+    """The first layer merged over the others: constants and tables one by one, transactions as a whole."""
     merged: dict[str, Any] = {}
     for layer in reversed(layers):
         below = {field: merged.get(field) for field in ("constants", "tables")}
@@ -108,7 +108,7 @@ def _merged(layers: Sequence[Layer]) -> dict[str, Any]:
 
 
 def _with_scripts(spec: WorkloadSpec, raw: dict[str, Any], folders: Sequence[Path]) -> dict[str, Any]:
-    """The same with the transactions of pgbench's scripts in place of their names."""
+    """The fields with the transactions of pgbench's scripts in place of their names."""
     scripts = [pgbench.split_weight(script) for script in spec.pgbench]
     files = [(_file(folders, name), weight) for name, weight in scripts]
     said = pgbench.read_scripts(files, spec.constants)
@@ -153,7 +153,7 @@ def read_text(path: Path) -> str:
 
 
 def _with_sql_inline(file: str, spec: WorkloadSpec, folders: Sequence[Path]) -> WorkloadSpec:
-    """The same with single statements in place of scripts, files' names and operations on objects."""
+    """The spec with single statements in place of scripts, file names and operations on objects."""
     transactions = {}
     for name, transaction in spec.transactions.items():
         where = f"{file}: transactions.{name}.steps"

@@ -24,14 +24,14 @@ class Resolver:
         """Evaluate the constants.
 
         Args:
-            spec: what the workload says.
+            spec: fields of the workload.
             file: its workload.toml, for messages.
             scale: as the study gives it, above 0.
             constants: values in place of the workload's own.
             dialect: of the engine.
 
         Raises:
-            TierwiseError: naming the constant that is unknown or makes no sense.
+            TierwiseError: naming the unknown or invalid constant.
         """
         if not 0 < scale < float("inf"):
             raise TierwiseError(f"scale {scale} is not above 0", "give a positive scale")
@@ -96,7 +96,7 @@ class Resolver:
         return fields
 
     def _term(self, where: str, term: Term, siblings: Container[str]) -> Term:
-        """A name that is no other generator is a constant."""
+        """Replace a name by its constant, unless another generator has that name."""
         if isinstance(term, str) or "value" not in term or term["value"] in siblings:
             return term
         return {"number": self._whole(where, term["value"])}
@@ -126,7 +126,7 @@ class Resolver:
         )
 
     def translate(self, statement: str, where: str) -> str:
-        """A statement in the engine's dialect; ``where`` says for messages what it belongs to."""
+        """A statement in the engine's dialect; ``where`` names its place in messages."""
         if self.dialect == OBJECTS:
             raise TierwiseError(
                 f"{where} is SQL, which an engine of objects does not take",

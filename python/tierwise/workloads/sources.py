@@ -1,4 +1,4 @@
-"""Where workloads are: shipped by name, in a folder of the user's own, or as pgbench's scripts."""
+"""Sources of workloads: shipped ones by name, a user's own folder, or pgbench scripts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tierwise.workloads.reader import AFTER_LOAD_FILE, SCHEMA_FILE, WORKLOAD_FIL
 
 _SHIPPED = DATA / "workloads"
 PGBENCH_TABLES = "tpcb"
-"""The shipped workload whose tables a script without a schema of its own works on."""
+"""The shipped workload that provides the tables for a script without a schema of its own."""
 
 
 def names() -> list[str]:
@@ -24,7 +24,7 @@ def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
     """A workload by the name of a shipped one, by its folder, or by a pgbench script.
 
     Returns:
-        Its name, what messages call it, and its layers.
+        Its name, its name in messages, and its layers.
 
     Raises:
         TierwiseError: if there is none, or its workload.toml cannot be read.
@@ -51,7 +51,7 @@ def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
 
 
 def _folder(folder: Path) -> tuple[str, list[Layer]]:
-    """The folder and those of the workloads that it is like, one like the other."""
+    """The folder, and those of the workloads that it is like, each like the next."""
     layers = [Layer(folder, read_toml(folder))]
     while isinstance(like := layers[-1].raw.get("like"), str):
         known = names()
@@ -63,7 +63,7 @@ def _folder(folder: Path) -> tuple[str, list[Layer]]:
 
 
 def _scripts(folder: Path, scripts: list[Path]) -> list[Layer]:
-    """Scripts on a schema that lies beside them, or else on pgbench's own tables."""
+    """Scripts with the schema in their folder, or else with pgbench's own tables."""
     raw = {"summary": "scripts of pgbench", "pgbench": [script.name for script in scripts]}
     own = Layer(folder, raw)
     if (folder / SCHEMA_FILE).exists():

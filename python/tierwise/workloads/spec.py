@@ -1,4 +1,4 @@
-"""What a workload.toml may say, and which parts of it contradict each other."""
+"""The fields of a workload.toml, and checks for contradictions among them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Spec(BaseModel):
 
 
 class Table(_Spec):
-    """A table to fill: so many rows, and a generator for each column that does not keep its default."""
+    """A table to fill: number of rows, and a generator for each column that does not keep its default."""
 
     rows: Whole
     columns: dict[Name, Generator] = Field(min_length=1)
@@ -68,9 +68,9 @@ class LapSpec(_Spec):
 
 
 class WorkloadSpec(_Spec):
-    """What workload.toml holds, together with that of the workload it is ``like``.
+    """The content of workload.toml, together with that of the workload it is ``like``.
 
-    ``program`` names code that makes, from the constants, what no transaction can say.
+    ``program`` names code that generates work from the constants where transactions cannot express it.
     """
 
     summary: str
@@ -87,7 +87,7 @@ class WorkloadSpec(_Spec):
     pgbench: list[str] = []
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """What does not fit together, each with its fix; steps hold single statements by now."""
+        """Contradictions, each with its fix; steps already hold single statements."""
         if "scale" in self.constants:
             yield "constants.scale", "choose another name; a study gives the scale"
         if bool(self.transactions) == bool(self.program):
@@ -145,7 +145,7 @@ def _column_contradictions(where: str, columns: dict[str, Generator]) -> Iterato
 def _derivation_contradictions(
     where: str, generators: dict[str, Generator], constants: set[str]
 ) -> Iterator[tuple[str, str]]:
-    """Values that are made of what is not there, of what they cannot be made of, or of themselves."""
+    """Generators with unknown sources, with unsuitable sources, or with themselves as a source."""
     for name, generator in generators.items():
         if not isinstance(generator, Derived):
             continue
@@ -162,7 +162,7 @@ def _derivation_contradictions(
 
 
 def _behind(names: set[str], generators: dict[str, Generator]) -> set[str]:
-    """What the values of these names are made of, directly or not."""
+    """Direct and indirect sources of the values of these names."""
     found: set[str] = set()
     while names:
         made = [one for name in names if isinstance(one := generators.get(name), Derived)]

@@ -1,4 +1,4 @@
-"""A workload to begin with, for users to change into their own."""
+"""A starter workload for users to modify."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _TEMPLATE = DATA / "templates" / "workload"
 
 
 def write(folder: Path) -> list[Path]:
-    """Make a new folder with a small workload that runs as it stands; gives its files.
+    """Make a new folder with a small workload that runs unchanged; return its files.
 
     Raises:
-        TierwiseError: if the folder is there already, or cannot be made.
+        TierwiseError: if the folder already exists or cannot be made.
     """
     try:
         folder.mkdir(parents=True)

@@ -22,7 +22,7 @@ __all__ = ["Workload", "names"]
 class Workload:
     """A workload that has been read and checked, its statements in PostgreSQL's dialect.
 
-    ``schema`` is executed before the load phase, ``after_load`` behind it.
+    ``schema`` is executed before the load phase, ``after_load`` after it.
     """
 
     name: str
@@ -34,7 +34,7 @@ class Workload:
 
     @property
     def summary(self) -> str:
-        """What the workload is, in a sentence."""
+        """Description of the workload in a sentence."""
         return self.spec.summary
 
     @property
@@ -62,13 +62,13 @@ class Workload:
         """The workload with every expression evaluated and every statement in an engine's dialect.
 
         Args:
-            scale: above 0; what it multiplies is the workload's to say.
+            scale: above 0; the workload defines which numbers it multiplies.
             constants: values in place of the workload's own constants.
             dialect: ``postgres``, ``mysql``, ``sqlite``, ``duckdb``, or ``objects`` for engines without SQL.
 
         Raises:
-            TierwiseError: naming the field whose value makes no sense at this scale, or the statement that
-                the dialect cannot say.
+            TierwiseError: naming the field whose value is invalid at this scale, or the statement that the
+                dialect cannot express.
         """
         resolver = Resolver(self.spec, self.file, scale, constants or {}, dialect)
         schema, after_load = self._schema(dialect)

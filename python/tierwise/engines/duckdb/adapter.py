@@ -1,4 +1,4 @@
-"""DuckDB in the worker's process: opened where it is told, asked for its counters."""
+"""DuckDB in the worker's process: opens the database, places its files, reads its counters."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ FILE = "database.duckdb"
 _LINES = (
     "FORMAT csv, DELIMITER '|', HEADER false, QUOTE '', ESCAPE '', AUTO_DETECT false, BUFFER_SIZE 4000000"
 )
-"""With smaller buffers than 32 MB a thread, which a limit of memory would not leave."""
+"""Sets a smaller buffer than the default 32 MB a thread, which a memory limit would not allow."""
 _PARQUET = "FORMAT parquet"
 _OUTSIDE_BYTES = 40 << 20
 _SHARE_OF_MEMORY = 0.8
-"""DuckDB's own limit leaves out what it does not take from its buffers, and some of it is fixed."""
+"""DuckDB's own limit covers only its buffers; part of the memory outside them is fixed."""
 
 
 class DuckAdapter:
-    """One database; a session is a connection of its own to it."""
+    """One database; each session is a separate connection to it."""
 
     def __init__(self) -> None:
         """Prepare; nothing is open yet."""
@@ -36,7 +36,7 @@ class DuckAdapter:
         self._tally = Tally()
 
     def open(self, opening: Opening) -> None:
-        """Open the file, which is made if it is not there."""
+        """Open the database file; make it if it is missing."""
         _check(opening.settings)
         self._connection = duckdb.connect(
             str(opening.directory(Role.DATA) / FILE),
@@ -45,7 +45,7 @@ class DuckAdapter:
         _lock(self._connection, opening)
 
     def driver(self) -> tuple[str, object]:
-        """Itself: it connects clients."""
+        """This adapter, which connects the clients."""
         return "python", self
 
     def connect(self) -> DuckSession:
@@ -57,15 +57,15 @@ class DuckAdapter:
         self._in_session(statement)
 
     def checkpoint(self) -> None:
-        """Write what is in the log to its place."""
+        """Write the log's contents to the database file."""
         self._in_session("CHECKPOINT")
 
     def counters(self) -> Counters:
-        """Commits of the sessions; DuckDB has no totals of its own."""
+        """Commits of the sessions; DuckDB keeps no totals."""
         return Counters(page_bytes=self._database_size()["block_size"], commits=self._tally.commits)
 
     def space(self) -> SpaceUse | None:
-        """Of the file, without the log; indexes are in the same blocks as tables."""
+        """Space of the file, without the log; indexes share blocks with tables."""
         told = self._database_size()
         return SpaceUse(
             reserved_bytes=told["total_blocks"] * told["block_size"],
@@ -103,7 +103,7 @@ class DuckAdapter:
 
 
 def _places(opening: Opening) -> dict[str, str]:
-    """Where DuckDB puts what is not the database, and that it fetches nothing."""
+    """Directories for files outside the database; also forbids downloads of extensions."""
     system = str(opening.directory(Role.SYSTEM))
     return {
         "temp_directory": str(opening.directory(Role.TEMP) / "spill"),
@@ -114,7 +114,7 @@ def _places(opening: Opening) -> dict[str, str]:
 
 
 def _lock(connection: duckdb.DuckDBPyConnection, opening: Opening) -> None:
-    """Let statements reach no files but the database's and those to load, and set nothing but the cap."""
+    """Restrict statements to the files of the database and those to load; lock all settings but the cap."""
     own = [*opening.directories.values(), opening.home]
     connection.execute(f"SET allowed_directories = [{', '.join(_quoted(f'{path}/') for path in own)}]")
     connection.execute("SET allowed_configs = ['max_execution_time']")
@@ -134,7 +134,7 @@ def _sizes(opening: Opening) -> dict[str, str]:
 
 
 def _check(settings: Mapping[str, str]) -> None:
-    """Try each setting on a database of its own in memory: DuckDB does not say which value it refuses."""
+    """Try each setting on a separate database in memory: DuckDB does not say which value it refuses."""
     with duckdb.connect() as plain:
         known = [name for (name,) in plain.execute("SELECT name FROM duckdb_settings()").fetchall()]
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""Clients of DuckDB, in the form that the driver ``python`` of ``_core.Clients`` takes."""
+"""Clients of DuckDB for the driver ``python`` of ``_core.Clients``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tierwise.model.errors import StatementError
 
 _FETCH_ROWS = 10_000
 _INSERT_ROWS = 2_000
-"""DuckDB's values take ten times the memory of the rows, outside of the limit of its own."""
+"""DuckDB's values take ten times the memory of the rows, outside its own limit."""
 _OVER_TIME = "maximum execution time"
 
 
@@ -32,7 +32,7 @@ class Tally:
 
 
 class DuckSession:
-    """One session. Its calls are made one after the other."""
+    """One session. Calls must not overlap."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, tally: Tally) -> None:
         """Take over a connection."""
@@ -73,7 +73,7 @@ class DuckSession:
         self.run("COMMIT")
 
     def rollback(self) -> None:
-        """Give the transaction up, if there is one."""
+        """Roll the transaction back, if there is one."""
         if self._in_transaction:
             self._in_transaction = False
             self._start("ROLLBACK")
@@ -92,19 +92,19 @@ class DuckSession:
         return len(rows)
 
     def set_cap(self, seconds: float | None) -> None:
-        """Stop each statement that takes longer."""
+        """Stop each statement that runs longer than ``seconds``."""
         limit_ms = 0 if seconds is None else max(1, round(seconds * 1e3))
         self._connection.execute(f"SET SESSION max_execution_time = {limit_ms}")
 
     def close(self) -> None:
-        """End the session; what is not committed is given up."""
+        """End the session; roll back an open transaction."""
         self._connection.close()
 
     def run(self, statement: str | duckdb.Statement, arguments: Sequence[Any] = ()) -> None:
-        """Run one statement; outside a transaction it is one.
+        """Run one statement; outside a transaction it commits by itself.
 
         Raises:
-            StatementError: in DuckDB's words, telling a conflict and the cap apart from other failures.
+            StatementError: with DuckDB's message; distinguishes a conflict and the cap from other failures.
         """
         self._start(statement, arguments)
         if not self._in_transaction:

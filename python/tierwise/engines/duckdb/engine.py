@@ -1,4 +1,4 @@
-"""DuckDB as an engine: a file of columns, for questions that read much."""
+"""DuckDB as an engine: a columnar database file for analytic queries."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ class DuckEngine(EmbeddedEngine):
     }
 
     def role_of(self, path: Path) -> Role | None:
-        """By the file's name."""
+        """Role by the file's name."""
         return next((role for pattern, role in _ROLES if pattern.fullmatch(path.name)), None)
 
     def waits_as(self, path: Path) -> Role | None:
-        """The log has the role of the data, beside which it must lie; a wait for it is one for a log."""
+        """Role for waits: log for the log file, although it has the data's role, beside which it must lie."""
         return Role.LOG if path.name.endswith(".wal") else self.role_of(path)
 
     def load_tables(self, program_json: str, seed: int) -> int:
-        """Tables that come as text are written to files elsewhere and copied; the worker fills the others."""
+        """Write tables with a text source to files and copy them in; the worker fills the other tables."""
         program = json.loads(program_json)
         as_text = [table for table in program["tables"] if table.get("source")]
         program["tables"] = [table for table in program["tables"] if not table.get("source")]
@@ -90,7 +90,7 @@ class DuckEngine(EmbeddedEngine):
         return rows + (super().load_tables(json.dumps(program), seed) if program["tables"] else 0)
 
     def clients(self, program_json: str, clients: int, seed: int) -> Clients:
-        """Those of the worker; what the load phase kept in memory is given back."""
+        """Clients in the worker; first frees the memory that the load phase kept."""
         _core.release_tpch_text()
         return super().clients(program_json, clients, seed)
 

@@ -15,8 +15,8 @@ def written(source: Mapping[str, Any], directory: Path) -> Iterator[Path]:
     """Rows of a table in files of about a million: lines of fields that ``|`` separates, in order.
 
     Args:
-        source: as a program's table has it: ``table``, ``scale_factor``, and ``refresh_sets`` if it is these.
-        directory: where there is one of the files at a time; the next one replaces it.
+        source: from a program's table: ``table``, ``scale_factor``, and ``refresh_sets`` for refresh data.
+        directory: holds one of the files at a time; the next one replaces it.
     """
     arguments = source["table"], source["scale_factor"]
     refresh_sets = source.get("refresh_sets")

@@ -1,1 +1,1 @@
-"""Engines that are libraries: each lives in a worker process of its own."""
+"""Engines that are libraries: each runs in its own worker process."""

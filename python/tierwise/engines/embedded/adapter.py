@@ -1,4 +1,4 @@
-"""What an embedded engine must give the worker that runs it."""
+"""The interface between an embedded engine and its worker."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tierwise.results.counters import Counters, SpaceUse
 
 @dataclass(frozen=True)
 class Opening:
-    """How a database is to be opened."""
+    """Parameters for opening a database."""
 
     directories: Mapping[Role, Path]
     """A directory for each placed role; the system always has one."""
     home: Path
-    """For what belongs to no role, such as the library's own messages."""
+    """For files without a role, such as the library's own messages."""
     settings: Mapping[str, str]
     limits: Limits
 
     def directory(self, role: Role) -> Path:
-        """Where the files of a role go: with the system if it has no place of its own."""
+        """Directory for the files of a role: the system's if the role has no place of its own."""
         return self.directories.get(role, self.directories[Role.SYSTEM])
 
 
 class Adapter(Protocol):
-    """One database in the worker's process. Made without arguments, then opened once.
+    """One database in the worker's process. Constructed without arguments, then opened once.
 
     Methods may be called on several threads at once. They raise
     :class:`~tierwise.model.errors.StatementError`
@@ -37,7 +37,7 @@ class Adapter(Protocol):
     """
 
     special: Mapping[str, Callable[..., object]]
-    """Requests that only this engine answers, by name; arguments and results are what JSON can hold."""
+    """Requests that only this engine answers, by name; arguments and results must fit JSON."""
 
     def open(self, opening: Opening) -> None:
         """Make the database, or open it and recover if it was not closed."""
@@ -46,19 +46,19 @@ class Adapter(Protocol):
         """Driver and address for ``_core.Clients``."""
 
     def execute(self, role: Role, statement: str, /) -> None:
-        """Run one statement of a schema, which creates something of that role."""
+        """Run one schema statement, which creates an object of that role."""
 
     def checkpoint(self) -> None:
-        """Write all that is dirty."""
+        """Write all dirty data."""
 
     def counters(self) -> Counters:
-        """Totals since the database was opened; CPU time is left to the caller."""
+        """Totals since the database was opened; the caller adds CPU time."""
 
     def space(self) -> SpaceUse | None:
-        """Space that the database takes now, if it can tell."""
+        """Space that the database takes now, if known."""
 
     def settings(self) -> dict[str, str]:
         """Every setting of the open database."""
 
     def close(self) -> None:
-        """Write all and close, so that nothing is left to recover."""
+        """Write all data and close, so that no recovery is needed."""

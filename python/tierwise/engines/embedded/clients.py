@@ -1,4 +1,4 @@
-"""A set of clients that lives in the worker of an embedded engine."""
+"""A set of clients in the worker of an embedded engine."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tierwise.engines.embedded.link import WorkerLink
 
 
 class EmbeddedClients:
-    """As :class:`tierwise.engines.base.Clients`; after a restart of the worker it must reconnect."""
+    """Implements :class:`tierwise.engines.base.Clients`; after a restart of the worker it must reconnect."""
 
     def __init__(
         self, present_link: Callable[[], WorkerLink], program_json: str, clients: int, seed: int
     ) -> None:
-        """Connect so many clients.
+        """Connect ``clients`` clients.
 
         Args:
-            present_link: gives the link to the worker that runs at the time.
+            present_link: gives the link to the current worker.
         """
         self._present_link = present_link
         self._told: dict[str, Any] = {"program": program_json, "clients": clients, "seed": seed}
@@ -27,7 +27,7 @@ class EmbeddedClients:
 
     @property
     def sessions(self) -> int:
-        """How many are open."""
+        """Number of open sessions."""
         return 0 if self._closed or not self._link.open else int(self._told["clients"])
 
     def run(
@@ -38,7 +38,7 @@ class EmbeddedClients:
         transaction: str | None = None,
         cap_s: float | None = None,
     ) -> str:
-        """Run, and give the report; its ``client_cpu_s`` is zero, for that time is the engine's."""
+        """Run, and give the report; its ``client_cpu_s`` is zero because the engine counts that time."""
         told = self._link.call(
             "run",
             number=self._number,
@@ -48,14 +48,14 @@ class EmbeddedClients:
         return json.dumps({**json.loads(told), "client_cpu_s": 0.0})
 
     def reconnect(self) -> None:
-        """Close every session and open new ones, in the worker that runs now."""
+        """Close every session and open new ones in the current worker."""
         if self._link.open:
             self._link.call("reconnect", number=self._number)
         else:
             self._connect()
 
     def close(self) -> None:
-        """End the sessions. No error if the worker is gone, and they with it."""
+        """End the sessions. No error if the worker, and the sessions with it, is gone."""
         if self._link.open and not self._closed:
             self._link.call("disconnect", number=self._number)
         self._closed = True

@@ -1,7 +1,7 @@
-"""Engines that are libraries: each runs in a process of its own, as a server would.
+"""Engines that are libraries: each runs in its own process, like a server.
 
-So that limits of memory, CPU time, a kill and a cold restart mean the same as for a server, the database and
-its clients live in a worker (:mod:`tierwise.engines.embedded.worker`); this is what stays outside.
+The database and its clients live in a worker (:mod:`tierwise.engines.embedded.worker`), so that memory
+limits, CPU time, a kill and a cold restart mean the same as for a server. This is the parent's side.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ _END_TIMEOUT_S = 10
 
 
 class EmbeddedEngine(Engine):
-    """A library as an engine; one subclass each names its adapter and says what its files are for.
+    """A library as an engine; each subclass names its adapter and the roles of its files.
 
     The worker runs as tierwise's own account if root calls, else as the caller. It exits when its owner does,
-    also after a kill.
+    even if the owner is killed.
     """
 
     adapter: ClassVar[str]
     """Module and class of the adapter, as ``module:Class``."""
     package: ClassVar[str]
-    """Distribution that brings the library; its version is the engine's."""
+    """Distribution that contains the library; its version is the engine's."""
     reserved: ClassVar[frozenset[str]] = frozenset()
-    """Settings that the engine itself decides."""
+    """Settings that only the engine may set."""
 
     helped: ClassVar[bool] = False
-    """Whether the library works on a statement with threads of its own besides the client's."""
+    """Whether the library runs a statement on its own threads besides the client's."""
 
     least_memory_bytes: ClassVar[int] = 16 << 20
-    """What the library needs before the interpreter's and its own code, for tables of a few thousand rows."""
+    """The library's need besides the interpreter's and its own code, for tables of a few thousand rows."""
 
     def __init__(
         self, name: str, settings: Mapping[str, str] | None = None, *, timeout_s: float = 600
@@ -57,7 +57,7 @@ class EmbeddedEngine(Engine):
         Args:
             name: the engine's name, for messages and results.
             settings: the library's settings by name.
-            timeout_s: longest wait for the worker's process.
+            timeout_s: longest wait for the worker to start or end.
         """
         self.name = name
         self._settings = dict(settings or {})
@@ -115,12 +115,12 @@ class EmbeddedEngine(Engine):
             self._worker.end(_END_TIMEOUT_S)
 
     def crash_stop(self) -> None:
-        """SIGKILL."""
+        """Kill the worker with SIGKILL."""
         if self._worker is not None:
             self._worker.kill()
 
     def restart_cold(self) -> None:
-        """Restart, then drop the page cache: also what the library read to open the database."""
+        """Restart, then drop the page cache, including pages read while opening the database."""
         self.stop()
         self.start()
         page_cache.drop(self.directories.values())
@@ -133,63 +133,63 @@ class EmbeddedEngine(Engine):
         self._made.remove()
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
-        """One request a statement."""
+        """Send one request per statement."""
         for role, statement in statements:
             self._call("execute", role=role, statement=statement)
 
     def checkpoint(self) -> None:
-        """The library's own, then the kernel's dirty pages too."""
+        """Run the library's checkpoint, then write the kernel's dirty pages."""
         self._call("checkpoint")
         page_cache.write_out(self.directories.values())
 
     def clients(self, program_json: str, clients: int, seed: int) -> Clients:
-        """Clients on threads of the worker; sets of them may run at the same time."""
+        """Clients on threads of the worker; several sets may run at the same time."""
         connected = EmbeddedClients(self._link, program_json, clients, seed)
         self._connected.add(connected)
         return connected
 
     def load_tables(self, program_json: str, seed: int) -> int:
-        """Filled by the worker."""
+        """Fill the tables in the worker."""
         return int(self._call("load_tables", program=program_json, seed=seed))
 
     def role_of(self, path: Path) -> Role | None:
-        """By the directory of the placed role that the file is in."""
+        """Role by the placed role's directory that contains the file."""
         return next((role for role, made in self.directories.items() if made in path.parents), None)
 
     def waits_as(self, path: Path) -> Role | None:
-        """As what a wait for a file counts: as its role, unless a log lies among files of another."""
+        """Role of a wait for a file: the file's own, unless a log lies among files of another role."""
         return self.role_of(path)
 
     def processes(self) -> list[int]:
-        """The worker alone."""
+        """Only the worker."""
         return [] if self.server_pid is None else [self.server_pid]
 
     def counters(self) -> Counters:
-        """CPU time is that of the worker: the library's and its clients' together."""
+        """Counters with the worker's CPU time: the library's and its clients' together."""
         told = Counters.model_validate(self._call("counters"))
         return told.model_copy(update={"cpu_s": process_cpu_s(self.server_pid or 0)})
 
     def space(self) -> SpaceUse | None:
-        """As the library tells it."""
+        """Space as the library reports it."""
         told = self._call("space")
         return None if told is None else SpaceUse.model_validate(told)
 
     def settings(self) -> dict[str, str]:
-        """As the library tells them."""
+        """Settings as the library reports them."""
         return dict(self._call("settings"))
 
     def version(self) -> str:
-        """Of the package that brings the library."""
+        """Version of the package that contains the library."""
         return self._version
 
     def sampler(self) -> WaitSampler:
-        """Looks at the threads of the clients from outside."""
+        """A sampler that inspects the client threads from outside the worker."""
         return WaitSampler(
             ThreadWaitProbe(self.processes(), self.waits_as, self._count_sessions, helped=self.helped)
         )
 
     def failure(self) -> str | None:
-        """What the library wrote last, if it has ended without being told to."""
+        """The library's last output, if it ended unexpectedly."""
         if self._worker is None or self._worker.link is None or self._worker.link.open:
             return None
         return self._worker.last_words() or f"engine {self.name} has ended"
@@ -201,7 +201,7 @@ class EmbeddedEngine(Engine):
 
     @property
     def directories(self) -> Mapping[Role, Path]:
-        """One for each placed role."""
+        """One directory for each placed role."""
         return self._made.paths
 
     def _require_memory(self) -> None:

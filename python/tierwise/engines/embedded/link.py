@@ -1,4 +1,4 @@
-"""The parent's end of the wire to an embedded engine's worker: requests out, answers in, from any thread."""
+"""The parent's end of the connection to an embedded engine's worker; usable from any thread."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WorkerLink:
         """Take over the connection.
 
         Args:
-            ended: says why there will be no answer, once the worker has hung up.
+            ended: gives the error for pending requests once the worker has closed the connection.
         """
         self._connection = connection
         self._ended = ended
@@ -37,10 +37,10 @@ class WorkerLink:
         return self._open
 
     def call(self, request: str, **arguments: Any) -> Any:
-        """Send one request and wait for its answer, however long that takes.
+        """Send one request and wait for its answer, without a time limit.
 
         Raises:
-            TierwiseError: what the worker says went wrong, or that it has ended.
+            TierwiseError: with the worker's error, or if the worker has ended.
         """
         number, answer = next(self._numbers), Future[Any]()
         line = json.dumps({"number": number, "request": request, "arguments": arguments}) + "\n"
@@ -55,7 +55,7 @@ class WorkerLink:
         return answer.result()
 
     def close(self) -> None:
-        """Hang up, on which the worker exits."""
+        """Close the connection, on which the worker exits."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()

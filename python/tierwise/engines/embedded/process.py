@@ -1,4 +1,4 @@
-"""The worker process of an embedded engine: started, reached, ended."""
+"""Starts, connects to and ends the worker process of an embedded engine."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _POLL_S = 0.05
 
 
 class WorkerProcess:
-    """A home off the placed devices, and in it the socket and the log of one worker after another.
+    """A home off the placed devices, with the socket and the log of successive workers.
 
-    A worker starts as the caller, for the library may lie where only he can read it. It becomes ``user``
+    A worker starts as the caller, because the library may be readable only by the caller. It becomes ``user``
     before it takes any request.
     """
 
@@ -33,7 +33,7 @@ class WorkerProcess:
         Args:
             name: of the engine, for messages.
             adapter: module and class of its adapter, as ``module:Class``.
-            user: who the worker becomes; ``None`` to stay the caller.
+            user: account that the worker switches to; ``None`` to stay the caller.
         """
         self._name = name
         self._adapter = adapter
@@ -43,12 +43,12 @@ class WorkerProcess:
 
     @property
     def home(self) -> Path:
-        """The worker's own directory."""
+        """The worker's home directory."""
         return self._home.own
 
     @property
     def pid(self) -> int | None:
-        """Pid of the worker while it runs; one that has hung up is about to exit."""
+        """Pid of the worker while it runs; one that has disconnected is about to exit."""
         if self._process is None or not self._process.running or (self.link and not self.link.open):
             return None
         return self._process.pid
@@ -57,11 +57,11 @@ class WorkerProcess:
         """Start a worker and wait until it has connected.
 
         Args:
-            directories: of the database; with the home all that the worker may write to.
+            directories: of the database; besides the home, the only ones that the worker may write to.
             timeout_s: longest wait.
 
         Raises:
-            TierwiseError: with the last line of its log, if it does not.
+            TierwiseError: with the last line of its log, if it does not connect.
         """
         self.kill()  # one that ended by itself is still in the ledger
         path = self._home.outer / "socket"
@@ -85,7 +85,7 @@ class WorkerProcess:
         return self.link
 
     def end(self, timeout_s: float) -> None:
-        """Hang up and wait for the worker to exit; what it did not write is lost."""
+        """Disconnect and wait for the worker to exit; unwritten data is lost."""
         process = self._leave()
         if process is not None:
             process.wait_or_kill(timeout_s)
@@ -116,10 +116,10 @@ class WorkerProcess:
         return TierwiseError(f"engine {self._name} has ended", "start it again, and see its log")
 
     def _was_killed(self) -> bool:
-        """Whether the last worker was ended by SIGKILL, and not by its owner."""
+        """Whether the last worker was ended by SIGKILL from another process than its owner."""
         process = self._process
         with contextlib.suppress(subprocess.TimeoutExpired):
-            # It hangs up a moment before it is gone.
+            # The worker closes the connection a moment before it exits.
             return process is not None and process.popen.wait(_POLL_S) == -signal.SIGKILL
         return False
 

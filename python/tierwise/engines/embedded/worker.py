@@ -1,11 +1,10 @@
-"""The process that an embedded engine lives in: ``python -m tierwise.engines.embedded.worker``.
+"""The worker process of an embedded engine: ``python -m tierwise.engines.embedded.worker``.
 
-It connects to the socket that it is given, gives up the caller's rights, answers one JSON object a line,
-each on a thread of its own, and exits when the other end hangs up, whether in order or because its owner was
-killed.
+It connects to the socket that it is given, drops the caller's privileges, and answers one JSON object per
+line, each on its own thread. It exits when the other end disconnects, also if its owner was killed.
 
-Statements of a stranger's workload run here. So the worker becomes an account without rights, and where the
-kernel has Landlock it can touch no files but the database's own.
+It runs statements of untrusted workloads. So it switches to an account without privileges and, where the
+kernel has Landlock, can access only the database's files.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc", "/proc", "/sys", "/dev/null", "/dev/urandom")
-"""What a library may read besides its own code: other libraries, time zones, the machine's size."""
+"""Paths that a library may read besides its own code: other libraries, time zones, the machine's size."""
 
 
 class Worker:
@@ -44,7 +43,7 @@ class Worker:
         self._clients: dict[int, _core.Clients] = {}
 
     def answer(self, request: str, arguments: dict[str, Any]) -> object:
-        """Do what is asked and give the result in terms of JSON."""
+        """Execute a request and give its result as JSON-compatible data."""
         own: Callable[..., object] | None = getattr(self, f"_do_{request}", None)
         return (own or self._adapter.special[request])(**arguments)
 
@@ -104,7 +103,7 @@ class Worker:
 
 
 def serve(worker: Worker, connection: socket.socket) -> None:
-    """Answer every request that comes until the other end hangs up."""
+    """Answer every request until the other end disconnects."""
     sending = threading.Lock()
 
     def answer(call: dict[str, Any]) -> None:
@@ -122,7 +121,7 @@ def serve(worker: Worker, connection: socket.socket) -> None:
 
 
 def _explain(error: BaseException) -> tuple[str, str]:
-    """One line, and what to do about it."""
+    """The error in one line, and its fix."""
     if isinstance(error, TierwiseError):
         return error.message, error.fix
     message = next(iter(str(error).splitlines()), "") or type(error).__name__
@@ -134,21 +133,21 @@ def _explain(error: BaseException) -> tuple[str, str]:
 
 
 def load_adapter(name: str) -> Adapter:
-    """The adapter of a name such as ``tierwise.engines.rocksdb.engine:RocksAdapter``."""
+    """Load an adapter by a name such as ``tierwise.engines.rocksdb.engine:RocksAdapter``."""
     module, _, attribute = name.partition(":")
     made: Adapter = getattr(importlib.import_module(module), attribute)()
     return made
 
 
 def become(uid: int, gid: int) -> None:
-    """Give up root for good: user, group, and whatever groups the caller was in."""
+    """Drop root permanently: set user and group, and clear the supplementary groups."""
     os.setgroups([])
     os.setresgid(gid, gid, gid)
     os.setresuid(uid, uid, uid)
 
 
 def main() -> None:
-    """Load the engine, connect, and serve. What goes wrong before that is in the log, and the exit tells."""
+    """Load the engine, connect, and serve. Earlier errors go to the log and to the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--adapter", required=True)
     parser.add_argument("--socket", required=True)

@@ -1,1 +1,1 @@
-"""MariaDB, as Debian packages it."""
+"""MariaDB from the Debian packages."""

@@ -1,4 +1,4 @@
-"""Where MariaDB's programs are, and which settings its server takes."""
+"""Finds MariaDB's programs, and checks settings against its server."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class MariadbBinaries:
 
     server: Path
     installer: Path
-    """``mariadb-install-db``, which makes the system's tables."""
+    """``mariadb-install-db``, which makes the system tables."""
 
     @property
     def version(self) -> str:
-        """As ``mariadbd --version`` has it, such as ``10.11.14``.
+        """Version from ``mariadbd --version``, such as ``10.11.14``.
 
         Raises:
             TierwiseError: if the program does not run.
@@ -45,11 +45,11 @@ class MariadbBinaries:
         return match[1]
 
     def check(self, engine: str, settings: Mapping[str, str]) -> None:
-        """Let the server read settings without starting.
+        """Check settings with the server's own parser, without starting it.
 
         Raises:
-            TierwiseError: naming the first setting that it does not know, or whose value it does not take. A
-                value that it would change without a word more than a warning is one that it does not take.
+            TierwiseError: naming the first setting that is unknown or has a value that the server refuses. A
+                value that the server would change with only a warning counts as refused.
         """
         if not settings:
             return
@@ -88,7 +88,7 @@ def installed() -> MariadbBinaries:
         TierwiseError: if there is none.
     """
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_ALSO_IN])
-    # mariadb-install-db calls the third, which is in a package that the server's does not depend on.
+    # mariadb-install-db calls the third, from a package that the server's package does not depend on.
     names = ("mariadbd", "mariadb-install-db", "my_print_defaults")
     found = {name: shutil.which(name, path=path) for name in names}
     server, installer = found["mariadbd"], found["mariadb-install-db"]

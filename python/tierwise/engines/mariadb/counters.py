@@ -1,4 +1,4 @@
-"""What MariaDB counts, under the names that all engines share."""
+"""MariaDB's counters, under the names that all engines share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Query = Callable[[str], list[Any]]
 
 
 def read_counters(query: Query, cpu_s: float | None) -> Counters:
-    """One reading. Logical reads are requests to the buffer pool; a page may be asked for more than once."""
+    """One reading. Logical reads are requests to the buffer pool; a page may be requested more than once."""
     status = dict(query(_STATUS))
     page_bytes = int(status["Innodb_page_size"])
     return Counters(
@@ -44,7 +44,7 @@ def read_counters(query: Query, cpu_s: float | None) -> Counters:
 
 
 def read_space(query: Query) -> SpaceUse:
-    """Of all tables of the load, after their statistics were brought up to date. ``rows`` is an estimate."""
+    """Space of all tables of the load, after updating their statistics. ``rows`` is an estimate."""
     for table, *_ in query(_TABLES):
         query(f"ANALYZE TABLE `{table}`")
     reserved = int(query(_RESERVED)[0][0])

@@ -1,4 +1,4 @@
-"""MariaDB with InnoDB, the system's, on directories that a placement chose."""
+"""The system's MariaDB with InnoDB, on directories that a placement chose."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tierwise.results.counters import Counters, SpaceUse
 from tierwise.results.wait_sampling import WaitSampler
 
 _DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
-"""While the system's tables are made: whoever needs them has them written out afterwards."""
+"""For making the system tables; the caller writes them out afterwards."""
 
 
 class MariadbEngine(ServerEngine[MariadbServer]):
-    """A MariaDB server. The load's sessions have rights in their own schema alone."""
+    """A MariaDB server. The load's sessions have privileges only on their own schema."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.UNDO, Role.SYSTEM, Role.DATA, Role.TEMP, Role.ARCHIVE})
     dialect: ClassVar = "mysql"
@@ -68,7 +68,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         super().init(places)
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
-        """Give each new table that is data a DATA DIRECTORY; an index goes where its table is."""
+        """Give each new data table a DATA DIRECTORY; an index goes with its table."""
         server = self._known_server()
         for role, sql in statements:
             if role not in (Role.DATA, Role.INDEX, Role.SYSTEM):
@@ -78,7 +78,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
             server.query(sql if place is None else in_directory(sql, place))
 
     def checkpoint(self) -> None:
-        """A sharp checkpoint of InnoDB's, then the kernel's dirty pages too."""
+        """Run a sharp checkpoint of InnoDB, then write the kernel's dirty pages."""
         self._known_server().query("SET GLOBAL innodb_log_checkpoint_now = ON")
         page_cache.write_out(self.directories.values())
 
@@ -87,24 +87,24 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         return _core.Clients("mariadb", self._known_server().address, program_json, clients, seed)
 
     def load_tables(self, program_json: str, seed: int) -> int:
-        """INSERTs of many rows over several connections."""
+        """Multi-row INSERTs over several connections."""
         address = self._known_server().address
         return _core.load_tables("mariadb", address, program_json, seed, progress=self.on_loaded)
 
     def role_of(self, path: Path) -> Role | None:
-        """By the file's name and the statement that made its table, else by the directory that it is in."""
+        """Role by the file's name and the statement that made its table, else by the file's directory."""
         told = self._files.role_of(path)
         if told is None and self._temp in path.parents:
             return Role.TEMP
         return Role.SYSTEM if told is None and self.directories.get(Role.SYSTEM) in path.parents else told
 
     def counters(self) -> Counters:
-        """Server-wide, those of sessions that are still connected included."""
+        """Server-wide counters, connected sessions included."""
         server = self._known_server()
         return read_counters(server.query, server.cpu_s())
 
     def space(self) -> SpaceUse | None:
-        """Of all tables of the load."""
+        """Space of all tables of the load."""
         return read_space(self._known_server().query)
 
     def settings(self) -> dict[str, str]:
@@ -112,7 +112,7 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         return dict(self._known_server().query("SHOW GLOBAL VARIABLES"))
 
     def version(self) -> str:
-        """Such as ``10.11.14``."""
+        """Version such as ``10.11.14``."""
         return self._version
 
     def sampler(self) -> WaitSampler:

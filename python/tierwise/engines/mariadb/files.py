@@ -1,4 +1,4 @@
-"""What a file of MariaDB is for, by its name, and how a table gets into the directory of its role."""
+"""Roles of MariaDB's files by name, and table placement in the directory of a role."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ROLE_OF_NAME = (
     (re.compile(r"ib_logfile\d+"), Role.LOG),
     (re.compile(r"undo\d+"), Role.UNDO),
     (re.compile(rf"{BINLOG}\.(\d+|index|state|~rec~)"), Role.ARCHIVE),
-    # Temporary tables, and what has no name: #INODE (deleted), and the names that mkstemp made of these.
+    # Temporary tables, and unlinked files: #INODE (deleted), and the names that mkstemp gave them.
     (re.compile(r"ibtmp\d+|#sql-temptable-.*|#\d+|(ib|ML|MY|IO|MT)\w{6}"), Role.TEMP),
 )
 _TABLE = re.compile(rf".*/{DATABASE}/(?P<name>[^/#]+)(#P#[^/]*|#sql[^/]*)?\.(ibd|MYD|MYI|MAD|MAI)", re.DOTALL)
@@ -29,20 +29,20 @@ _QUOTED_OR_BRACKET = re.compile(r"'(?:[^'\\]|\\.|'')*'|`[^`]*`|\"[^\"]*\"|--[^\n
 
 
 class MariadbFiles:
-    """Knows which role the statement had that made each table."""
+    """Maps each table to the role of the statement that made it."""
 
     def __init__(self) -> None:
-        """Know nothing yet: every table is data."""
+        """Start empty: every table is data."""
         self._role_of_table: dict[str, Role] = {}
 
     def note(self, role: Role, sql: str) -> None:
-        """A table that a statement creates has the statement's role."""
+        """Record the role of the table that a statement creates."""
         if made := _CREATE.match(sql):
             name = made["name"].strip("`").rpartition(".")[2]
             self._role_of_table[name.lower()] = Role.DATA if role is Role.INDEX else role
 
     def role_of(self, path: Path) -> Role | None:
-        """Role of a file by its name, wherever it lies; ``None`` if that says nothing."""
+        """Role of a file by its name, in any directory; ``None`` if the name is unknown."""
         whole = str(path).removesuffix(" (deleted)")
         name = whole.rpartition("/")[2]
         for pattern, role in _ROLE_OF_NAME:
@@ -54,7 +54,7 @@ class MariadbFiles:
 
 
 def in_directory(sql: str, directory: Path) -> str:
-    """A CREATE TABLE with a clause that puts the table's file there; any other statement as it is."""
+    """Add a clause to a CREATE TABLE that places its file in ``directory``; keep other statements as is."""
     made = _CREATE.match(sql)
     if made is None:
         return sql

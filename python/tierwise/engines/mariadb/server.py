@@ -1,4 +1,4 @@
-"""One MariaDB server process: started, asked, stopped, and its complaints told in one line."""
+"""One MariaDB server process: starts, queries and stops it, and reports its errors in one line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 
 CLIENT = "tierwise_client"
-"""Account of the load's sessions, by which they are told from others."""
+"""Account of the load's sessions, which identifies them."""
 _ROOT = "root"
 
 _GRAVE = re.compile(r"\[ERROR\] (?:/\S+: )?(.*)|.*(No space left on device).*|FATAL ERROR: .*")
@@ -47,27 +47,27 @@ class MariadbServer(ServerProcess):
         self._binaries = binaries
         self._secret = secrets.token_hex(16)
         self._root_password = ""
-        """As made, root has none; only the server's own user can reach it until it has."""
+        """Empty until root gets a password; until then, only the server's own user can reach it."""
         self._control: pymysql.Connection[Any] | None = None
 
     @property
     def socket(self) -> Path:
-        """Where it listens, and nowhere else."""
+        """The socket, the only address that it listens on."""
         return self.home / "socket"
 
     @property
     def address(self) -> str:
-        """Keywords and values, as the clients read them."""
+        """Address as keywords and values, as the clients read it."""
         return f"socket={self.socket} user={CLIENT} password={self._secret} dbname={DATABASE}"
 
     def install(self, data: Path, settings: Mapping[str, str], timeout_s: float) -> None:
-        """Make the system's tables in a data directory and those that settings name."""
+        """Make the system tables in a data directory and in the directories that settings name."""
         options = [f"--{name}={value}" for name, value in {"datadir": str(data), **settings}.items()]
         fixed = ["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]
         self.run(self._binaries.installer, [*fixed, *options], timeout_s)
 
     def make_client(self) -> None:
-        """Give root a password, and make the load's schema with an account that has rights in it alone."""
+        """Give root a password; make the load's schema, and an account with privileges only on it."""
         self.query(f"SET PASSWORD FOR {_ROOT}@localhost = PASSWORD('{self._secret}')")
         self._root_password = self._secret
         self.query(f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4 COLLATE utf8mb4_bin")
@@ -90,7 +90,7 @@ class MariadbServer(ServerProcess):
             raise
 
     def connect(self) -> pymysql.Connection[Any]:
-        """A session of the superuser's."""
+        """Open a session of the superuser."""
         return pymysql.connect(
             unix_socket=str(self.socket), user=_ROOT, password=self._root_password, autocommit=True
         )
@@ -108,7 +108,7 @@ class MariadbServer(ServerProcess):
             raise TierwiseError(f"engine {self._name}: {message}", fix_for(message)) from error
 
     def explain(self, what: str) -> TierwiseError:
-        """With the first grave line: later ones follow from it."""
+        """Build the error from the first severe line: later ones follow from it."""
         log = self._recent_log()
         cause = next(iter(grave_lines(log)), None) or (log.strip().splitlines() or ["no message"])[-1]
         return TierwiseError(f"engine {self._name} {what}: {cause}", fix_for(cause))
@@ -135,13 +135,13 @@ class MariadbServer(ServerProcess):
 
 
 def grave_lines(log: str) -> list[str]:
-    """The messages of a server's log after which something is lost, oldest first."""
+    """Messages of a server's log that report a loss, oldest first."""
     found = (_GRAVE.search(line) for line in log.splitlines())
     return [match[1] or match.group() for match in found if match]
 
 
 def fix_for(message: str) -> str:
-    """What the user can do about a message of the server."""
+    """The user's fix for a message of the server."""
     for pattern, fix in _FIXES:
         if re.search(pattern, message):
             return fix

@@ -1,4 +1,4 @@
-"""Which settings a MariaDB server gets: the study's, what limits ask for, and where files go."""
+"""The settings of a MariaDB server: from the study, from the limits, and for file placement."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 BINLOG = "binlog"
-"""Begins the names of the files of the binary log."""
+"""Prefix of the binary log's file names."""
 
 _OURS = {
     "basedir",
@@ -38,28 +38,28 @@ _OURS = {
 }
 
 _BESIDES_POOL_MIB = 80
-"""Measured with 10.11: 60 MB at most with 20 sessions and a load, and room for files' pages."""
+"""Measured with 10.11: at most 60 MB with 20 sessions and a load; the rest is for cached file pages."""
 _SMALLEST_POOL_MIB = 16
 _DEFAULT_CONNECTIONS = 151
 _OWN_CONNECTIONS = 20
-"""Room for the control session, samplers and loaders."""
+"""Connections for the control session, samplers and loaders."""
 
 _ALWAYS = {
-    # A server that remembers its buffer's pages and reads them again is never cold.
+    # A server that dumps its buffer pool and reloads it never starts cold.
     "innodb_buffer_pool_dump_at_shutdown": "0",
     "innodb_buffer_pool_load_at_startup": "0",
     "skip_networking": "1",
     "skip_name_resolve": "1",
-    # Commits are counted there.
+    # These metrics count commits.
     "innodb_monitor_enable": "trx_%",
 }
 
 
 def checked(name: str, settings: Mapping[str, str]) -> dict[str, str]:
-    """The study's settings, spelled with ``_``.
+    """Check the study's settings and normalise their names to ``_``.
 
     Raises:
-        TierwiseError: for one that would move what a placement has put somewhere.
+        TierwiseError: for a setting that would move files that a placement has placed.
     """
     spelled = {setting.replace("-", "_"): value for setting, value in settings.items()}
     for reserved in sorted(_OURS & spelled.keys()):
@@ -82,9 +82,9 @@ def for_limits(name: str, limits: Limits) -> dict[str, str]:
 
 
 def _for_memory(name: str, memory_bytes: int) -> dict[str, str]:
-    """Half of the memory for the buffer pool, or what :data:`_BESIDES_POOL_MIB` leave of it if that is less.
+    """Half of the memory for the buffer pool, or what :data:`_BESIDES_POOL_MIB` leaves if that is less.
 
-    The caches of engines other than InnoDB, and the buffer of the log, are kept from taking more than that.
+    The caches of engines other than InnoDB, and the log buffer, are limited to the remainder.
     """
     memory_mib = memory_bytes >> 20
     pool_mib = min(memory_mib // 2, memory_mib - _BESIDES_POOL_MIB)
@@ -103,9 +103,9 @@ def for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> di
     """Settings that put each role's files in its directory; the system's is the data directory.
 
     Args:
-        temp: where temporary files go; with no directory of its own that is beside the system's.
+        temp: directory of temporary files; beside the system's if the role has none of its own.
     """
-    # InnoDB counts from the data directory on.
+    # InnoDB resolves paths relative to the data directory.
     way = os.path.relpath(temp, directories[Role.SYSTEM])
     placed = {
         **_ALWAYS,
@@ -123,10 +123,10 @@ def for_places(directories: Mapping[Role, Path], temp: Path, socket: Path) -> di
 
 
 def defaults_for(directories: Mapping[Role, Path]) -> dict[str, str]:
-    """What a placement needs beyond directories, unless the study says otherwise."""
+    """Defaults that a placement needs besides directories, unless the study overrides them."""
     found = {}
     if Role.UNDO in directories:
-        # With none of its own, which is the default, undo lies in the system's tablespace.
+        # Without separate undo tablespaces, the default, undo lies in the system tablespace.
         found["innodb_undo_tablespaces"] = "3"
     if Role.ARCHIVE in directories:
         found["sync_binlog"] = "1"

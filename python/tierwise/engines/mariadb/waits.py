@@ -1,8 +1,8 @@
-"""What a MariaDB session waits for: what the kernel shows of its thread, and what state the server gives it.
+"""Waits of MariaDB sessions, from the kernel's view of each thread and the server's state of the session.
 
-Each session has a thread of its own, whose id the server tells. Its system call says whether it runs, reads,
-writes, syncs, or waits for its client, at no cost to the server. Whether a thread that waits for another one
-waits for a flush of the log or for a lock, the server knows: it is asked when there is such a thread.
+Each session has its own thread, whose id the server reports. Its system call shows whether it runs, reads,
+writes, syncs, or waits for its client, at no cost to the server. If a thread waits for another thread, the
+server is asked whether it waits for a log flush or for a lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tierwise.results.counters import WaitClass
 _THREADS = f"SELECT id, tid FROM information_schema.processlist WHERE user = '{CLIENT}'"
 _OWN_THREAD = "SELECT tid FROM information_schema.processlist WHERE id = connection_id()"
 _REFRESH_S = 0.5
-"""The server makes a temporary table for each look at the threads: too much for every tick."""
+"""The server makes a temporary table for each query of its threads: too costly for every tick."""
 
 _COMMITS = frozenset(
     {
@@ -39,12 +39,12 @@ _COMMITS = frozenset(
         "Writing to net",
     }
 )
-"""States after the last lock was asked for. A commit ends its statement before its part of the log is
-flushed, and waits for that only then: mostly in ``Updating status``."""
+"""States after the last lock request. A commit ends its statement before its part of the log is
+flushed, and only then waits for the flush: mostly in ``Updating status``."""
 
 
 class MariadbWaitProbe(ThreadWaitProbe):
-    """Looks at the threads of the load's sessions, at 50 of them at most."""
+    """Samples the threads of the load's sessions, at most 50 of them."""
 
     def __init__(self, pid: int, role_of: RoleOf, connect: Callable[[], pymysql.Connection[Any]]) -> None:
         """Connect; the sampled sessions need not exist yet."""
@@ -56,7 +56,7 @@ class MariadbWaitProbe(ThreadWaitProbe):
         self._refresh_at_s = 0.0
 
     def sample(self, delay_s: float) -> list[WaitClass]:
-        """Sleep, look at one thread after the other, then ask about those that wait for another."""
+        """Sleep, inspect one thread after the other, then ask about those that wait for another thread."""
         if time.monotonic() >= self._refresh_at_s:
             self._find_threads()
         self._sleep(delay_s)
@@ -84,7 +84,7 @@ class MariadbWaitProbe(ThreadWaitProbe):
         self._refresh_at_s = time.monotonic() + _REFRESH_S
 
     def _behind_the_log(self, waiting: list[int]) -> dict[int, WaitClass]:
-        """Those of the sessions that commit: what they wait for is another one's flush."""
+        """Find the waiting sessions that commit: they wait for another session's log flush."""
         states = {session: state for session, *_, state, _info, _progress in self._query("SHOW PROCESSLIST")}
         return {session: "log_lock" for session in waiting if states.get(session) in _COMMITS}
 

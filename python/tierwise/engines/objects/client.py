@@ -1,4 +1,4 @@
-"""Clients of a store of objects, in the form that the driver ``python`` of ``_core.Clients`` takes."""
+"""Clients of an object store for the driver ``python`` of ``_core.Clients``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ObjectStore(Store, Protocol):
 
 
 class ObjectClient:
-    """One session. Its calls are made one after the other."""
+    """One session. Calls must not overlap."""
 
     def __init__(self, store: ObjectStore) -> None:
         """Open a session on a store."""
@@ -41,15 +41,15 @@ class ObjectClient:
             raise StatementError(str(error)) from None
 
     def query_number(self, statement: str) -> int | None:
-        """Refuse: there is no query that gives a number."""
+        """Refuse: the dialect has no query that gives a number."""
         raise StatementError(f"a store of objects has no query for {statement!r}")
 
     def begin(self) -> None:
-        """Begin a transaction; without it each operation is one of its own."""
+        """Begin a transaction; without it each operation commits by itself."""
         self._open = Transaction(self._store, self._store.locks)
 
     def execute(self, number: int, arguments: tuple[Value, ...], sum_column: str | None) -> tuple[int, int]:
-        """Run a prepared operation; gives the objects found or changed, and the sum of a field of these."""
+        """Run a prepared operation; gives the number of objects found or changed and the sum of one field."""
         self._deadline_s = None if self._cap_s is None else time.monotonic() + self._cap_s
         operation = self._operations[number]
         if self._open is not None:
@@ -69,13 +69,13 @@ class ObjectClient:
             transaction.commit()
 
     def rollback(self) -> None:
-        """Give the transaction up."""
+        """Roll the transaction back."""
         transaction, self._open = self._open, None
         if transaction is not None:
             transaction.end()
 
     def append(self, kind_name: str, columns: list[str], rows: list[tuple[Value, ...]]) -> int:
-        """Add new objects, which no index has yet, thousands in a transaction."""
+        """Add new objects that no index contains yet, thousands per transaction."""
         operation = parse_operation(
             f"INSERT {kind_name} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})",
             columns,
@@ -89,7 +89,7 @@ class ObjectClient:
         return len(rows)
 
     def set_cap(self, seconds: float | None) -> None:
-        """Stop each operation that takes longer."""
+        """Stop each operation that runs longer than ``seconds``."""
         self._cap_s = seconds
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Objects as bytes: keys whose order is that of the values, entries of indexes, and the fields."""
+"""Objects as bytes: keys in the order of their values, index entries, and fields."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ _SIGN = 1 << 63
 
 
 def kind_key(number: int, name: str) -> bytes:
-    """Where the declaration of a kind is kept: in the order of their numbers."""
+    """Key of a kind's declaration; sorts by the kind's number."""
     return kinds_prefix() + struct.pack(">H", number) + name.encode()
 
 
 def kinds_prefix() -> bytes:
-    """What all declarations begin with."""
+    """Key prefix of all declarations."""
     return _KINDS
 
 
 def objects_prefix(kind: Kind) -> bytes:
-    """What the keys of all objects of a kind begin with."""
+    """Key prefix of all objects of a kind."""
     return _OBJECTS + struct.pack(">H", kind.number)
 
 
 def object_key(kind: Kind, key: Value) -> bytes:
-    """Where an object is kept."""
+    """Key of an object."""
     return objects_prefix(kind) + _ordered(key)
 
 
 def index_prefix(kind: Kind, field: str, value: Value) -> bytes:
-    """What the entries of all objects with that value in that field begin with."""
+    """Key prefix of the index entries of all objects with that value in that field."""
     return _INDEX + struct.pack(">HH", kind.number, kind.indexes.index(field)) + _ordered(value)
 
 
 def index_keys(kind: Kind, values: Sequence[Value]) -> list[bytes]:
-    """Entries of an object in all indexes of its kind; what each holds is the object's key."""
+    """Index entries of an object in all indexes of its kind; each entry's value is the object's key."""
     own = _ordered(values[kind.place_of(kind.key)])
     return [index_prefix(kind, field, values[kind.place_of(field)]) + own for field in kind.indexes]
 
 
 def packed(values: Sequence[Value]) -> bytes:
-    """The fields of an object."""
+    """Encode the fields of an object."""
     return bytes(msgpack.packb(list(values)))
 
 
@@ -57,7 +57,7 @@ def unpacked(encoded: bytes) -> list[Value]:
 
 
 def _ordered(value: Value) -> bytes:
-    """Bytes that sort as the values do within their type, none of which begins another."""
+    """Bytes that sort like the values of their type; none is a prefix of another."""
     if isinstance(value, int):
         return b"\1" + (value + _SIGN).to_bytes(8, "big")
     if isinstance(value, float):

@@ -8,7 +8,7 @@
     UPDATE pilot (name) VALUES (:name) KEY (:id)
     DELETE pilot KEY (:id)
 
-A parameter may also be a question mark: then the arguments come in the order of the marks.
+A parameter may also be a question mark: arguments then come in the order of the marks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.suggestions import names_in, one_of
 
 Value = int | float | str | None
-"""What a field may hold."""
+"""Types of a field."""
 
 _KIND = re.compile(
     r"OBJECT\s+(?P<name>\w+)\s+KEY\s+(?P<key>\w+)\s+FIELDS\s*\((?P<fields>[^)]*)\)"
@@ -37,17 +37,17 @@ _OPERATION = re.compile(
 
 @dataclass(frozen=True)
 class Kind:
-    """Objects that have the same fields."""
+    """A set of objects with the same fields."""
 
     name: str
     number: int
-    """Of its own in its database."""
+    """Unique in its database."""
     key: str
     fields: tuple[str, ...]
     indexes: tuple[str, ...]
 
     def place_of(self, field: str) -> int:
-        """Where a field stands among the fields.
+        """Position of a field among the fields.
 
         Raises:
             TierwiseError: if the kind does not have it.
@@ -64,9 +64,9 @@ class Operation:
     verb: str
     kind: Kind
     places: tuple[int, ...] = ()
-    """Places of the fields that get values, or that are looked up by."""
+    """Positions of the fields that are set or looked up."""
     arguments: tuple[int, ...] = ()
-    """Which argument is the value of each of them."""
+    """Index of the argument for each of these fields."""
     key_argument: int | None = None
     limit: int | None = None
 
@@ -75,7 +75,7 @@ def parse_kind(statement: str, number: int) -> Kind:
     """Read a declaration.
 
     Raises:
-        TierwiseError: if it is none.
+        TierwiseError: if the statement is not a declaration.
     """
     found = _KIND.fullmatch(statement.strip())
     if found is None:
@@ -94,7 +94,7 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
         names: of the arguments, in their order.
         kinds: those of the database.
 
-    Raises:
+    TierwiseError: if the statement is not an operation, or names an unknown kind or field.
         TierwiseError: if it is no operation, or names what is not there.
     """
     found = _OPERATION.fullmatch(statement.strip())
@@ -124,7 +124,7 @@ def parse_operation(statement: str, names: Sequence[str], kinds: Mapping[str, Ki
 
 
 def _require_parts(statement: str, operation: Operation) -> None:
-    """Refuse what the grammar allows and the verb does not."""
+    """Refuse statements that the grammar allows but the verb does not."""
     kind, verb = operation.kind, operation.verb
     by_key = verb in ("UPDATE", "DELETE")
     wanted = {
@@ -151,7 +151,7 @@ def _require_parts(statement: str, operation: Operation) -> None:
 
 
 def _parameters(statement: str, names: Sequence[str]) -> list[int]:
-    """Number of the argument of each parameter, in the order of the text."""
+    """Index of each parameter's argument, in the order of the text."""
     marks = re.findall(r"\?|:(\w+)", statement)
     return [names.index(mark) if mark else place for place, mark in enumerate(marks)]
 

@@ -1,4 +1,4 @@
-"""Transactions on a store of keys and values: they see what they wrote, and write it all at once."""
+"""Transactions on a key-value store: they see their own writes and write all changes at once."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class Store(Protocol):
         """The value of a key, or ``None``."""
 
     def scan(self, prefix: bytes) -> Iterator[Pair]:
-        """All pairs whose key begins so, sorted, as they are at the first one."""
+        """All pairs whose key has the prefix, sorted, as of the first one."""
 
     def write(self, changes: Mapping[bytes, bytes | None]) -> None:
         """Make all changes at once, durably; ``None`` deletes the key."""
 
 
 class Locks:
-    """Which transaction may change a key. Waiting for too long is taken for a deadlock."""
+    """Locks on keys, held by transactions. A lock timeout counts as a deadlock."""
 
     def __init__(self) -> None:
-        """Hold none."""
+        """Start without locks."""
         self._owners: dict[bytes, Transaction] = {}
         self._freed = threading.Condition()
 
     def take(self, key: bytes, owner: Transaction) -> None:
-        """Wait for a key.
+        """Lock a key, waiting for it if necessary.
 
         Raises:
-            StatementError: to be tried again, if another transaction does not let go of it.
+            StatementError: retryable, if another transaction does not release the key in time.
         """
         with self._freed:
             free = self._freed.wait_for(lambda: self._owners.get(key, owner) is owner, _LOCK_TIMEOUT_S)
@@ -50,7 +50,7 @@ class Locks:
             self._owners[key] = owner
 
     def release(self, keys: set[bytes]) -> None:
-        """Let go of keys."""
+        """Release keys."""
         with self._freed:
             for key in keys:
                 del self._owners[key]
@@ -58,7 +58,7 @@ class Locks:
 
 
 class Transaction:
-    """Changes that are not yet in the store, and locks on what they change. Used by one thread at a time."""
+    """Uncommitted changes, with locks on the changed keys. Used by one thread at a time."""
 
     def __init__(self, store: Store, locks: Locks) -> None:
         """Begin."""
@@ -68,13 +68,13 @@ class Transaction:
         self._changes: dict[bytes, bytes | None] = {}
 
     def lock(self, key: bytes) -> None:
-        """Keep others from changing a key until the end."""
+        """Keep others from changing a key until the transaction ends."""
         if key not in self._locked:
             self._locks.take(key, self)
             self._locked.add(key)
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of a key as this transaction left it."""
+        """The value of a key, as changed by this transaction."""
         return self._changes[key] if key in self._changes else self._store.get(key)
 
     def put(self, key: bytes, value: bytes) -> None:
@@ -86,7 +86,7 @@ class Transaction:
         self._changes[key] = None
 
     def scan(self, prefix: bytes) -> Iterator[Pair]:
-        """All pairs whose key begins so, sorted, as this transaction left them."""
+        """All pairs whose key has the prefix, sorted, as changed by this transaction."""
         own = sorted(pair for pair in self._changes.items() if pair[0].startswith(prefix))
         stored = self._store.scan(prefix)
         if not own:
@@ -95,7 +95,7 @@ class Transaction:
         return heapq.merge(kept, ((key, value) for key, value in own if value is not None))
 
     def commit(self) -> None:
-        """Write everything, durably; after a failure nothing of it is promised."""
+        """Write all changes, durably; after a failure, none of them is guaranteed."""
         try:
             if self._changes:
                 self._store.write(self._changes)
@@ -103,7 +103,7 @@ class Transaction:
             self.end()
 
     def end(self) -> None:
-        """Forget what was not written."""
+        """Discard changes that were not written."""
         self._changes = {}
         self._locks.release(self._locked)
         self._locked = set()

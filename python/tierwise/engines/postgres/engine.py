@@ -26,7 +26,7 @@ _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.T
 
 
 class PostgresEngine(ServerEngine[PostgresServer]):
-    """A PostgreSQL server. The load's sessions own the database and are no superusers."""
+    """A PostgreSQL server. The load's sessions own the database but are not superusers."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.INDEX, Role.TEMP, Role.SYSTEM, Role.ARCHIVE})
     dialect: ClassVar = "postgres"
@@ -51,9 +51,9 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         Args:
             name: the engine's name, for messages and results.
             binaries: the installation to use.
-            settings: server settings by name, as in postgresql.conf, and those of tierwise's own (see
+            settings: server settings by name, as in postgresql.conf, and tierwise's own (see
                 :mod:`tierwise.engines.postgres.settings`).
-            socket_dir: directory of the socket; one of the engine's own when left out.
+            socket_dir: directory of the socket; a private one when left out.
             port: number in the socket's file name; no TCP port is opened.
             timeout_s: longest wait for a start with its recovery, and for a stop with its checkpoint.
         """
@@ -66,14 +66,14 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         self._files = PostgresFiles(lambda sql: self._known_server().query(sql))
 
     def start(self) -> None:
-        """Start postgres, then what receives the second member of the log, if there is one."""
+        """Start postgres, then the receiver of the second log member, if there is one."""
         if not self.running:
             super().start()
             if self._member is not None:
                 self._member.start(self._timeout_s)
 
     def stop(self) -> None:
-        """Fast shutdown: sessions are ended, a checkpoint is written."""
+        """Fast shutdown: ends sessions and writes a checkpoint."""
         super().stop()
         if self._member is not None:
             self._member.end(self._timeout_s)
@@ -92,7 +92,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         super().close()
 
     def execute_schema(self, statements: Iterable[tuple[Role, str]]) -> None:
-        """Set default_tablespace to that of the role before each statement."""
+        """Set default_tablespace to the role's tablespace before each statement."""
         server = self._known_server()
         with server.as_client():
             for role, sql in statements:
@@ -107,7 +107,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         self._files.refresh()
 
     def checkpoint(self) -> None:
-        """CHECKPOINT, then write the kernel's dirty pages too."""
+        """Run CHECKPOINT, then write the kernel's dirty pages."""
         self._known_server().query("CHECKPOINT")
         page_cache.write_out(self.directories.values())
 
@@ -124,7 +124,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         return _core.load_tables("postgres", self.dsn(), program_json, seed, progress=self.on_loaded)
 
     def role_of(self, path: Path) -> Role | None:
-        """By the file's name and the statement that made its relation; else the data directory's."""
+        """Role by the file's name and the statement that made its relation, else the data directory's."""
         told = self._files.role_of(path, up=self.running)
         if told is not None or self._files.is_relation(path):
             return told
@@ -135,12 +135,12 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         return [*super().processes(), *(self._member.pids if self._member is not None else [])]
 
     def counters(self) -> Counters:
-        """Counts of a session that is still connected may be up to a second old."""
+        """Server-wide counters; connected sessions may report up to a second late."""
         server = self._known_server()
         return read_counters(server.ask, major_of(self._version), server.cpu_s())
 
     def space(self) -> SpaceUse | None:
-        """Of all tables and indexes that are not the catalogue's."""
+        """Space of all tables and indexes outside the catalogue."""
         return read_space(self._known_server().query)
 
     def settings(self) -> dict[str, str]:
@@ -151,7 +151,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         return dict(rows)
 
     def version(self) -> str:
-        """Such as ``18.6``."""
+        """Version such as ``18.6``."""
         return self._version
 
     def sampler(self) -> WaitSampler:

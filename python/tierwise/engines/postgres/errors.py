@@ -1,4 +1,4 @@
-"""PostgreSQL's complaints as one line with its fix."""
+"""PostgreSQL's error messages as one line with a fix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HARMLESS = re.compile(
     r"the database system is (starting up|shutting down|not yet accepting connections)"
     r"|connection to client lost|terminating (connection|walsender process) due to administrator command"
 )
-"""What a session is told that comes too early or too late, or that went away: nothing is lost with it."""
+"""Messages about sessions that connect too early or too late, or disconnect: they report no loss."""
 
 _UNKNOWN = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]*)"')
 _BAD_VALUE = re.compile(r'(?:invalid value for parameter|parameter|invalid) "(?P<name>\w+)".*')
@@ -28,11 +28,11 @@ _FIXES: Sequence[tuple[str, str]] = (
     (r"Permission denied|not permitted", "let the user of the server enter the directory: chmod o+x"),
     (r"shared memory|Cannot allocate memory|out of memory", "ask for less memory, as shared_buffers"),
 )
-"""What to do, by a pattern of the message; the first that fits."""
+"""Fixes by a pattern of the message; the first match counts."""
 
 
 def grave_lines(log: str) -> list[str]:
-    """The messages of a server's or initdb's log after which something is lost, oldest first."""
+    """Messages of a server's or initdb's log that report a loss, oldest first."""
     found = (_GRAVE.search(line) for line in log.splitlines())
     told = [next(part for part in (*match.groups()[:2], match.group()) if part) for match in found if match]
     return [message for message in told if not _HARMLESS.match(message)]
@@ -42,7 +42,7 @@ def explain(what: str, log: str, known_settings: Callable[[], Iterable[str]]) ->
     """The error to raise when a program of PostgreSQL failed with this log.
 
     Args:
-        what: names what was done, as ``engine postgres cannot start``.
+        what: the failed action, such as ``engine postgres cannot start``.
         known_settings: gives names to suggest when a setting is unknown.
     """
     last = (grave_lines(log) or log.strip().splitlines() or ["no message"])[-1]
@@ -54,7 +54,7 @@ def explain(what: str, log: str, known_settings: Callable[[], Iterable[str]]) ->
 
 
 def fix_for(message: str) -> str:
-    """What the user can do about a message of the server."""
+    """The user's fix for a message of the server."""
     for pattern, fix in _FIXES:
         if re.search(pattern, message):
             return fix

@@ -1,4 +1,4 @@
-"""What a PostgreSQL file is for, by its name and by what the catalogue says of it."""
+"""Roles of PostgreSQL's files, by name and by the catalogue."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from tierwise.model.roles import Role
 
 ARCHIVED = ".archived"
-"""Follows the name of a segment that was archived, which is otherwise that of the segment in the log."""
+"""Suffix of an archived segment, whose name is otherwise that of the segment in the log."""
 
 _FIRST_USER_OID = 16384
-"""FirstNormalObjectId of access/transam.h: below it are the catalogue's own relations."""
+"""FirstNormalObjectId of access/transam.h: the catalogue's own relations have lower numbers."""
 
 _LOG = re.compile(
     r"xlogtemp\.\d+|[0-9A-F]{8}\.history(\.\w+)?"
@@ -26,10 +26,10 @@ _RELATION = re.compile(
 
 
 class PostgresFiles:
-    """Knows which schema statement made each relation, and so the role of its files wherever they are."""
+    """Maps each relation to the schema statement that made it, and its files to a role, in any directory."""
 
     def __init__(self, query: Callable[[str], list[Any]]) -> None:
-        """Know nothing yet.
+        """Start empty.
 
         Args:
             query: runs a statement on the server and gives the rows.
@@ -42,7 +42,7 @@ class PostgresFiles:
 
     @contextlib.contextmanager
     def making(self, role: Role) -> Iterator[None]:
-        """Whatever is new in the catalogue at the end has this role."""
+        """Give this role to all relations that are new in the catalogue at the end."""
         self._making = True
         try:
             yield
@@ -53,11 +53,11 @@ class PostgresFiles:
             self._making = False
 
     def refresh(self) -> None:
-        """Learn the files' numbers of today: TRUNCATE, REINDEX and the like give a relation a new one."""
+        """Read the current file numbers: TRUNCATE, REINDEX and similar statements change them."""
         rows = self._query(
             f"SELECT oid, pg_relation_filenode(oid) FROM pg_class WHERE oid >= {_FIRST_USER_OID}"
         )
-        # Another thread may be making it: whether it is can only be known after the look at the catalogue.
+        # Another thread may be making the relation; check this only after reading the catalogue.
         unsure = self._making
         for oid, number in rows:
             role = self._role_of_oid.get(oid)
@@ -65,7 +65,7 @@ class PostgresFiles:
                 self._role_of_number[number] = role or Role.DATA
 
     def role_of(self, path: Path, *, up: bool) -> Role | None:
-        """Role of a file; ``None`` if its name says nothing, or it is of a relation that is not known yet.
+        """Role of a file; ``None`` if its name is unknown, or its relation is not known yet.
 
         Args:
             up: whether the server can be asked.
@@ -85,7 +85,7 @@ class PostgresFiles:
 
     @staticmethod
     def is_relation(path: Path) -> bool:
-        """Whether it is a file of a table or an index."""
+        """Whether the file belongs to a table or an index."""
         return _RELATION.fullmatch(str(path).removesuffix(" (deleted)")) is not None
 
     def _role_of_relation(self, number: int, up: bool) -> Role | None:

@@ -1,4 +1,4 @@
-"""One PostgreSQL server process: started, asked, stopped, and its complaints told in one line."""
+"""One PostgreSQL server process: starts, queries and stops it, and reports its errors in one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MEMORY = Path("/dev/shm")
 class PostgresServer(ServerProcess):
     """The programs, the process, and a home for its socket and its log off the placed devices.
 
-    It is stopped by a fast shutdown, and crashes by an immediate one.
+    A fast shutdown stops it; an immediate shutdown crashes it.
     """
 
     _stop_signal = signal.SIGINT
@@ -37,7 +37,7 @@ class PostgresServer(ServerProcess):
     def __init__(
         self, name: str, binaries: Binaries, user: ServerUser | None, *, socket: tuple[Path | None, int]
     ) -> None:
-        """Make the home, and in it a copy of the programs if ``user`` cannot reach them.
+        """Make the home, with a copy of the programs if ``user`` cannot reach them.
 
         Args:
             name: of the engine, for messages.
@@ -71,12 +71,12 @@ class PostgresServer(ServerProcess):
 
     @property
     def secrets(self) -> dict[str, str]:
-        """The password as programs of PostgreSQL's find it; a command line anybody can read."""
+        """Environment with the password for PostgreSQL's programs; any user can read a command line."""
         return {"PGPASSWORD": self._secret}
 
     @property
     def sampler_dsn(self) -> str:
-        """For sessions that watch: those of another database are not among the commits of the load."""
+        """For monitoring sessions: in another database, so that their commits do not count as the load's."""
         return f"{self.dsn.replace('dbname=postgres', 'dbname=template1')} password={self._secret}"
 
     def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
@@ -91,15 +91,15 @@ class PostgresServer(ServerProcess):
         self._adopt(data)
 
     def make_client(self) -> None:
-        """Make the account of the load's sessions, which owns the database and whose password is the same."""
+        """Make the account of the load's sessions, which owns the database and has the same password."""
         self.query(f"CREATE ROLE {CLIENT} LOGIN PASSWORD '{self._secret}'")
         self.query(f"ALTER DATABASE postgres OWNER TO {CLIENT}")
 
     def _adopt(self, data: Path) -> None:
         """Move the shared memory of a new data directory to a directory of its own in memory.
 
-        A killed server leaves its shared memory behind. In /dev/shm itself nobody could tell whose that is;
-        in ``data`` it would be input and output of the device under test.
+        A killed server leaves its shared memory behind. In /dev/shm itself its owner would be unknown;
+        in ``data`` it would cause I/O on the device under test.
         """
         self._shared = ledger.directory("postgres-shared", parent=_MEMORY, mode=0o700)
         give(self._shared.path, self._user)
@@ -128,7 +128,7 @@ class PostgresServer(ServerProcess):
 
     @contextlib.contextmanager
     def as_client(self) -> Iterator[None]:
-        """What is made meanwhile belongs to the load's account, and may do no more than that may."""
+        """Make objects as the load's account, with only its privileges."""
         self.query(f"SET SESSION AUTHORIZATION {CLIENT}")
         try:
             yield
@@ -161,7 +161,7 @@ class PostgresServer(ServerProcess):
         return next(reversed(grave_lines(self._recent_log())), None)
 
     def explain(self, what: str) -> TierwiseError:
-        """With the last grave line."""
+        """Build the error from the last severe line."""
         return explain(f"engine {self._name} {what}", self._recent_log(), self._binaries.setting_names)
 
     def _dsn_of(self, account: str) -> str:
@@ -189,6 +189,6 @@ class PostgresServer(ServerProcess):
 
     @staticmethod
     def _answers_on(control: psycopg.Connection[Any], data: Path) -> bool:
-        """Whether our server answers, not another that has the socket while ours fails to start."""
+        """Whether our server answers, not another server that has the socket while ours fails to start."""
         shown = control.execute("SHOW data_directory").fetchone()
         return shown is not None and Path(shown[0]).resolve() == data.resolve()

@@ -1,4 +1,4 @@
-"""Which settings a PostgreSQL server gets: the study's, what limits ask for, and tierwise's own."""
+"""The settings of a PostgreSQL server: from the study, from the limits, and tierwise's own."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _OURS = {
     "unix_socket_directories",
 }
 _DEFAULT_WORKERS = 8
-"""Of max_worker_processes and max_parallel_workers."""
+"""Default of max_worker_processes and max_parallel_workers."""
 _DEFAULT_CONNECTIONS = 100
 _OWN_CONNECTIONS = 20
-"""Room for the control session, samplers, loaders and what the server keeps for superusers."""
+"""Connections for the control session, samplers, loaders and the server's superuser reserve."""
 
 
 @dataclass(frozen=True)
 class PostgresSettings:
-    """The study's settings, those that are not the server's taken out."""
+    """The study's settings, with tierwise's own settings taken out."""
 
     server: Mapping[str, str]
     log_members: int
-    """2: every write of the log goes to a second place on the log's device, too, before it counts."""
+    """2: a second log member on the log's device; a commit waits for both."""
     segment_mib: int | None
-    """Size of a file of the log, decided when the database is made."""
+    """Size of a log segment, fixed when the database is made."""
 
     @classmethod
     def split(cls, name: str, settings: Mapping[str, str]) -> PostgresSettings:
-        """Check names and values that the server would not.
+        """Check names and values that the server would not check.
 
         Args:
             name: of the engine, for messages.
@@ -80,8 +80,8 @@ def _segment_mib(name: str, size: str | None) -> int | None:
 def for_limits(limits: Limits) -> dict[str, str]:
     """Settings that follow from limits.
 
-    A quarter of the memory for shared_buffers is what the manual recommends (section 19.4.1); the planner is
-    told that three quarters cache data. Parallelism counts the leader, so 1 is a query without workers.
+    A quarter of the memory for shared_buffers is what the manual recommends (section 19.4.1); the planner
+    assumes a cache of three quarters. Parallelism counts the leader, so 1 means a query without workers.
     """
     found = {}
     if limits.memory_bytes is not None:
@@ -99,7 +99,7 @@ def for_limits(limits: Limits) -> dict[str, str]:
 
 
 def for_archive(directory: Path) -> dict[str, str]:
-    """Settings that copy each full segment to a directory, where it counts once it is on the device."""
+    """Settings that copy each full segment to a directory and flush it there."""
     target = shlex.quote(str(directory)).replace("%", "%%")
     copy = f"dd if=%p of={target}/%f{ARCHIVED}.part bs=1M conv=fsync status=none"
     rename = f"mv {target}/%f{ARCHIVED}.part {target}/%f{ARCHIVED}"

@@ -1,4 +1,4 @@
-"""What a PostgreSQL session waits for, in tierwise's classes."""
+"""Waits of PostgreSQL sessions, in tierwise's classes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _EVENTS: Mapping[WaitClass, str] = {
 }
 """Events by class, as pg_wait_events of PostgreSQL 18 spells them.
 
-Up to PostgreSQL 16 the same names differ in case alone (WALSync, BufferIO, SLRURead), so case is ignored.
+Up to PostgreSQL 16 the same names differ only in case (WALSync, BufferIO, SLRURead), so case is ignored.
 SyncRep is the wait for the second member of the log. A wait for asynchronous I/O counts as a read: PostgreSQL
-18 does nothing else asynchronously.
+18 uses it only for reads.
 """
 
 _TYPES: Mapping[str, WaitClass] = {
@@ -39,14 +39,14 @@ _TYPES: Mapping[str, WaitClass] = {
     "bufferpin": "lock",
     "buffer": "lock",
 }
-"""Classes of whole types, for events that are not listed; every other type is ``other``."""
+"""Classes of whole event types, for events not listed above; every other type is ``other``."""
 
 _CLASS_OF: Mapping[str, WaitClass] = {
     event.lower(): name for name, events in _EVENTS.items() for event in events.split()
 }
 
 _MOST_SESSIONS = 50
-"""Sessions looked at in one tick, chosen at random, to bound the cost however many there are."""
+"""Most sessions sampled in one tick, chosen at random; bounds the cost of a tick."""
 
 _QUERY = f"""
     SELECT state, wait_event_type, wait_event, process_state, count(*)
@@ -61,9 +61,9 @@ _QUERY = f"""
     ) AS seen
     GROUP BY 1, 2, 3, 4
 """
-"""The server waits, then looks at its table of sessions, then asks the kernel about the process of each.
+"""The server waits, then reads its session table, then asks the kernel about the process of each session.
 
-The sub-select makes the order certain: an argument is evaluated before the function is called.
+The sub-select fixes the order: an argument is evaluated before the function is called.
 """
 
 
@@ -76,9 +76,9 @@ def classify(
         state: as in pg_stat_activity, like the next two.
         event_type: ``None`` while there is no wait.
         event: ``None`` while there is no wait.
-        process_state: of proc_pid_stat(5). ``R`` is on a processor or in the queue for one, and overrides the
-            rest: a session that was woken still shows its last wait until it gets to run, and one that a
-            request has reached still shows the wait for its client.
+        process_state: of proc_pid_stat(5). ``R`` (running or runnable) overrides the rest: a woken session
+            still shows its last wait until it runs, and a session that has received a request still shows
+            the wait for its client.
     """
     if process_state == "R":
         return "cpu"
@@ -93,7 +93,7 @@ def classify(
 
 
 class PostgresWaitProbe:
-    """Looks at pg_stat_activity with one prepared statement over a connection of its own."""
+    """Reads pg_stat_activity with one prepared statement over a separate connection."""
 
     def __init__(self, dsn: str) -> None:
         """Connect; the sampled sessions need not exist yet."""
@@ -101,11 +101,11 @@ class PostgresWaitProbe:
         self._cursor = self._connection.cursor()
 
     def sample(self, delay_s: float) -> list[WaitClass]:
-        """One class for each session of the load, for at most 50 of them."""
+        """One class for each session of the load, for at most 50 sessions."""
         try:
             self._cursor.execute(_QUERY, [delay_s], prepare=True)
         except psycopg.errors.InternalError:
-            # A session ended between the look at the table and the look at its process.
+            # A session ended between the read of the session table and the read of its process.
             return []
         return [name for *seen, sessions in self._cursor for name in [classify(*seen)] * sessions]
 

@@ -1,4 +1,4 @@
-"""A second member of PostgreSQL's log: whoever commits waits until both copies are on the device."""
+"""A second member of PostgreSQL's log: a commit waits until both copies are on the device."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from tierwise.engines.postgres.server import PostgresServer
 from tierwise.host.processes import Process
 
 MEMBER = "tierwise_member"
-"""Name of the receiver, and of the slot that keeps segments for it until it has them."""
+"""Name of the receiver, and of the slot that keeps segments until the receiver has them."""
 
 MEMBER_SETTINGS = {"synchronous_standby_names": MEMBER}
 _STATE = f"SELECT state FROM pg_stat_replication WHERE application_name = '{MEMBER}'"
 
 
 class SynchronousWalReceiver:
-    """Runs pg_receivewal, which writes what the log's own writer has flushed, flushes it and reports that."""
+    """Runs pg_receivewal, which writes the flushed log, flushes its copy and reports that."""
 
     def __init__(self, server: PostgresServer, directory: Path) -> None:
         """Write to ``directory``; the server must run with :data:`MEMBER_SETTINGS`."""
@@ -25,7 +25,7 @@ class SynchronousWalReceiver:
         self._process: Process | None = None
 
     def start(self, timeout_s: float) -> None:
-        """Start receiving, and wait until commits can count on it.
+        """Start receiving, and wait until commits can use the receiver.
 
         Raises:
             TierwiseError: with the program's last line, if it ended.
@@ -46,16 +46,16 @@ class SynchronousWalReceiver:
 
     @property
     def pids(self) -> list[int]:
-        """The receiver's, while it runs."""
+        """Pid of the receiver while it runs."""
         return [self._process.pid] if self._process is not None and self._process.running else []
 
     @property
     def lost(self) -> bool:
-        """Whether the receiver has ended by itself, so that no commit can end."""
+        """Whether the receiver has ended unexpectedly, so that commits block."""
         return self._process is not None and not self._process.running
 
     def end(self, timeout_s: float = 0) -> None:
-        """Let it end by itself, as it does when the server was stopped in order, or kill it."""
+        """Wait for it to end, as it does after a clean stop of the server, or kill it."""
         process, self._process = self._process, None
         if process is not None:
             process.wait_or_kill(timeout_s)

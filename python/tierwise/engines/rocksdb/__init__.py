@@ -1,1 +1,1 @@
-"""RocksDB, the store of objects."""
+"""RocksDB as an object store."""

@@ -1,4 +1,4 @@
-"""RocksDB in the worker's process: opened with its roles apart, asked for its counters."""
+"""RocksDB in the worker's process: opens it with separate roles, reads its counters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")
 
 
 class RocksAdapter:
-    """One database, shared by all sessions as a store of objects."""
+    """One database; all sessions share it as an object store."""
 
     def __init__(self) -> None:
         """Prepare; nothing is open yet."""
@@ -51,7 +51,7 @@ class RocksAdapter:
         self.kinds = {kind.name: kind for kind in map(parse_kind, declared, range(len(declared)))}
 
     def driver(self) -> tuple[str, object]:
-        """Itself: it connects clients."""
+        """This adapter, which connects the clients."""
         return "python", self
 
     def connect(self) -> ObjectClient:
@@ -59,7 +59,7 @@ class RocksAdapter:
         return ObjectClient(self)
 
     def execute(self, _role: Role, statement: str) -> None:
-        """Declare a kind of object; its indexes lie among the data, whatever the role."""
+        """Declare a kind of object; its indexes lie among the data, for every role."""
         kind = parse_kind(statement, len(self.kinds))
         if kind.name in self.kinds:
             raise TierwiseError(f"there are objects of the kind {kind.name} already", "choose another name")
@@ -67,11 +67,11 @@ class RocksAdapter:
         self.kinds[kind.name] = kind
 
     def checkpoint(self) -> None:
-        """Write the memtables out."""
+        """Flush the memtables."""
         self._database.flush()
 
     def counters(self) -> Counters:
-        """RocksDB's own, by block where others have pages."""
+        """RocksDB's own counters, in blocks where other engines count pages."""
         counted = {name: int(count) for name, count in _TICKER.findall(self._options.get_statistics() or "")}
         page_bytes = int(read_options(self._system)["block_size"])
         misses = counted["block.cache.miss"]
@@ -87,17 +87,17 @@ class RocksAdapter:
         )
 
     def space(self) -> SpaceUse | None:
-        """Of the table files; an index cannot be told from the objects."""
+        """Space of the table files; indexes and objects are not distinguished."""
         reserved = self._database.property_int_value("rocksdb.total-sst-files-size") or 0
         live = self._database.property_int_value("rocksdb.estimate-live-data-size") or 0
         return SpaceUse(reserved_bytes=reserved, unused_bytes=reserved - min(live, reserved))
 
     def settings(self) -> dict[str, str]:
-        """Every option, and the version of RocksDB, as its file has them."""
+        """Every option and the version of RocksDB, from its options file."""
         return {**read_options(self._system), CACHE: str(self._cache_bytes)}
 
     def close(self) -> None:
-        """Close, which leaves what is in the log to be read at the next opening."""
+        """Close; the next opening replays the log."""
         self._database.flush()
         self._database.close()
 
@@ -107,7 +107,7 @@ class RocksAdapter:
         return value
 
     def scan(self, prefix: bytes) -> Iterator[Pair]:
-        """All pairs whose key begins so, sorted, as they are at the first one."""
+        """All pairs whose key has the prefix, sorted, as of the first one."""
         pairs: Iterator[Any] = self._database.items(from_key=prefix)
         for key, value in pairs:
             if not key.startswith(prefix):
@@ -117,8 +117,8 @@ class RocksAdapter:
     def write(self, changes: Mapping[bytes, bytes | None]) -> None:
         """Write one batch, then wait for the log.
 
-        The library holds the interpreter's lock while it writes, and lets go of it only in a flush of its
-        own: with ``sync`` in the write no two clients would ever share one, as they do in RocksDB itself.
+        The library holds the interpreter's lock while it writes and releases it only in a separate flush.
+        With ``sync`` in the write, two clients could never share a flush, as they do in RocksDB itself.
         """
         batch = WriteBatch(raw_mode=True)
         for key, value in changes.items():
@@ -140,7 +140,7 @@ def _placed(options: Options, opening: Opening) -> Options:
 
 
 def _sizes(opening: Opening) -> dict[str, str]:
-    """Half of the memory for blocks, a quarter for what is not yet in a table file."""
+    """Half of the memory for the block cache, a quarter for memtables."""
     memory_bytes = opening.limits.memory_bytes
     if memory_bytes is None:
         return {}

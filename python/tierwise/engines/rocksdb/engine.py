@@ -1,4 +1,4 @@
-"""RocksDB as an engine without SQL: a store of objects, with its log and its tables where they are told."""
+"""RocksDB as an engine without SQL: an object store with separately placed log and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tierwise.model.roles import Role
 
 
 class RocksEngine(EmbeddedEngine):
-    """RocksDB in a process of its own, through the package ``rocksdict``."""
+    """RocksDB in its own process, through the package ``rocksdict``."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.DATA, Role.SYSTEM})
     dialect: ClassVar = "objects"
@@ -46,10 +46,10 @@ class RocksEngine(EmbeddedEngine):
     }
 
     def role_of(self, path: Path) -> Role | None:
-        """By the file's name."""
+        """Role by the file's name."""
         return rocksdb_files.role_of(path)
 
     def version(self) -> str:
-        """Of RocksDB once there is a database, which alone tells; until then of the package."""
+        """Version of RocksDB, known once there is a database; until then the version of the package."""
         system = self.directories.get(Role.SYSTEM)
         return super().version() if system is None else rocksdb_files.read_options(system)["rocksdb_version"]

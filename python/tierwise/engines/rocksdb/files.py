@@ -1,4 +1,4 @@
-"""RocksDB's files by their names: what role each has, and the one that keeps the options."""
+"""RocksDB's files by name: their roles, and the options file."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _OPTION = re.compile(r"(?m)^  (\w+)=(.*)$")
 
 
 def role_of(path: Path) -> Role | None:
-    """Role of a file by its name; a log has a number before a suffix that is common."""
+    """Role of a file by its name; a log has a number before its common suffix."""
     return next((role for pattern, role in _ROLES if pattern.fullmatch(path.name)), None)
 
 
 def newest_options(database: Path) -> Path:
-    """The file with the options that the database was last opened with."""
+    """The options file of the database's last opening."""
     return max(database.glob("OPTIONS-??????"))
 
 

@@ -1,4 +1,4 @@
-"""One flush for all who wait for one: what databases do among their writers, for a library that does not."""
+"""Group commit for a library that lacks it: one flush for all waiting writers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 
 class GroupCommit:
-    """Lets one caller flush for itself and for all that came while the flush before was under way."""
+    """Lets one caller flush for itself and for all callers that arrived during the previous flush."""
 
     def __init__(self, flush: Callable[[], None]) -> None:
-        """Take the function that makes everything durable that was written before it is called."""
+        """Take the flush function, which makes all earlier writes durable."""
         self._flush = flush
         self._turn = threading.Condition()
         self._written = 0
@@ -18,9 +18,9 @@ class GroupCommit:
         self._flushing = False
 
     def wait(self) -> None:
-        """Return when everything that the caller wrote so far is durable.
+        """Return when all of the caller's earlier writes are durable.
 
-        Whatever a flush raises is raised to its caller alone; the others try again themselves.
+        An error of a flush is raised only to its caller; the other callers retry.
         """
         with self._turn:
             self._written += 1

@@ -1,4 +1,4 @@
-"""RocksDB's options by name, through the file in which a database keeps them."""
+"""RocksDB's options by name, through the database's options file."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.suggestions import did_you_mean
 
 CACHE = "block_cache"
-"""Size of the block cache in bytes: the one option that RocksDB's file leaves out."""
+"""Size of the block cache in bytes: the only option that RocksDB's file leaves out."""
 
 _CACHE_BYTES = 32 << 20
 
 
 class NamedOptions:
-    """The options of a database that was opened before, some of them changed."""
+    """The options of an existing database, with some of them changed."""
 
     def __init__(self, database: Path, changes: Mapping[str, str]) -> None:
-        """Read them.
+        """Read the options.
 
         Args:
             database: directory with its newest ``OPTIONS`` file.
@@ -51,13 +51,13 @@ class NamedOptions:
         return self._cache_bytes
 
     def load(self, scratch: Path) -> tuple[Options, dict[str, Options]]:
-        """Let RocksDB read them; gives those of the database, and of each column family.
+        """Let RocksDB parse the options; gives those of the database, and of each column family.
 
         Args:
-            scratch: a directory that may be written.
+            scratch: a writable directory.
 
         Raises:
-            TierwiseError: naming the option whose value RocksDB does not take.
+            TierwiseError: naming the option whose value RocksDB refuses.
         """
         scratch.mkdir(exist_ok=True)
         (scratch / "OPTIONS-000001").write_text(self._text)

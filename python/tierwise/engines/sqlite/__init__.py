@@ -1,1 +1,1 @@
-"""SQLite, its kinds of files placed apart."""
+"""SQLite, with separately placed kinds of files."""

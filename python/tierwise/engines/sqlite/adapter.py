@@ -1,4 +1,4 @@
-"""SQLite in the worker's process: one connection that keeps the database open, and those of the clients."""
+"""SQLite in the worker's process: one connection that keeps the database open, and the clients' own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tierwise.results.counters import Counters, SpaceUse
 
 _PLACED = (Role.DATA, Role.LOG, Role.DOUBLEWRITE, Role.TEMP, Role.SYSTEM)
 _WALK_S = 10
-"""Longest time to find out where space goes, for which every page is read."""
+"""Longest time for the space analysis, which reads every page."""
 _SPACE = """
     SELECT coalesce(entry.type, 'table'), sum(page.pgsize - page.unused),
            sum(page.ncell) FILTER (WHERE entry.type = 'table' AND (page.pagetype = 'leaf' OR listed.wr))
@@ -34,7 +34,7 @@ class SqliteAdapter:
         self.special: Mapping[str, Callable[..., object]] = {"refused": self._refused}
 
     def open(self, opening: Opening) -> None:
-        """Make the database or open it; what a crash left is recovered."""
+        """Make the database, or open it and recover after a crash."""
         self._address = json.dumps(
             {
                 "places": {role: str(opening.directory(role)) for role in _PLACED},
@@ -56,7 +56,7 @@ class SqliteAdapter:
         self._database.checkpoint()
 
     def counters(self) -> Counters:
-        """Requests as the VFS counts them; logical reads as each connection's cache does."""
+        """Requests as counted by the VFS; logical reads as counted by each connection's cache."""
         counts = json.loads(self._database.counts())
         page_bytes = self._number("PRAGMA page_size")
         data = counts["data"]
@@ -74,7 +74,7 @@ class SqliteAdapter:
         )
 
     def space(self) -> SpaceUse | None:
-        """From every page of the database; of one too large for that, only the pages that are free."""
+        """Space from every page of the database; if that takes too long, only the number of free pages."""
         page_bytes = self._number("PRAGMA page_size")
         reserved = self._number("PRAGMA page_count") * page_bytes
         try:

@@ -1,4 +1,4 @@
-"""SQLite as an engine: its log, rollback journal and temporary files in places of their own."""
+"""SQLite as an engine, with separate places for its log, rollback journal and temporary files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEMP = re.compile(r"tierwise-\d+-\d+\.temp( \(deleted\))?")
 
 
 class SqliteEngine(EmbeddedEngine):
-    """SQLite in a process of its own, compiled into tierwise's own module."""
+    """SQLite in its own process, compiled into tierwise's own module."""
 
     roles: ClassVar = frozenset({Role.LOG, Role.DOUBLEWRITE, Role.DATA, Role.TEMP, Role.SYSTEM})
     dialect: ClassVar = "sqlite"
@@ -36,7 +36,7 @@ class SqliteEngine(EmbeddedEngine):
     }
 
     def __init__(self, name: str, settings: Mapping[str, str] | None = None) -> None:
-        """As any embedded engine; settings are PRAGMAs.
+        """Prepare as any embedded engine; settings are PRAGMAs.
 
         Raises:
             TierwiseError: naming the PRAGMA that is unknown or has a bad value.
@@ -45,11 +45,11 @@ class SqliteEngine(EmbeddedEngine):
         super().__init__(name, settings)
 
     def role_of(self, path: Path) -> Role | None:
-        """By the file's name."""
+        """Role by the file's name."""
         return Role.TEMP if _TEMP.fullmatch(path.name) else _ROLES.get(path.name)
 
     def failure(self) -> str | None:
-        """The last request that a device refused; why the worker has ended, if it has."""
+        """The last I/O request that a device refused, or the reason why the worker has ended, if any."""
         refused: str | None = self._call("refused") if self.running else None
         return refused or super().failure()
 

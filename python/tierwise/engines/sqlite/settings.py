@@ -1,4 +1,4 @@
-"""SQLite's settings: the PRAGMAs that a study may give, what they mean, and how they are shown."""
+"""SQLite's settings: the PRAGMAs that a study may set, their values, and their display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.suggestions import one_of
 
 _CACHE_SHARE = 4
-"""One part of so many of the memory is for pages; the kernel's page cache takes the rest."""
+"""Divisor: one quarter of the memory is for pages; the kernel's page cache takes the rest."""
 
 
 @dataclass(frozen=True)
@@ -21,35 +21,35 @@ class _Whole:
     high: int = 1 << 31
 
     def read(self, value: str) -> str | None:
-        """The number as SQLite writes it; ``None`` if it is none or out of bounds."""
+        """The number as SQLite writes it; ``None`` if it is not a number or out of bounds."""
         digits = value.removeprefix("-")
         if not (digits.isascii() and digits.isdecimal()) or not self.low <= int(value) <= self.high:
             return None
         return str(int(value))
 
     def __str__(self) -> str:
-        """What may be given."""
+        """The allowed values."""
         return f"a whole number from {self.low} to {self.high}"
 
 
 @dataclass(frozen=True)
 class _Word:
-    """One of some words; SQLite shows most of them as their numbers, from 0."""
+    """One of a list of words; SQLite shows most of them as their index, from 0."""
 
     words: tuple[str, ...]
     refused: frozenset[str] = frozenset()
 
     def read(self, value: str) -> str | None:
-        """The word, in small letters; ``None`` if it is none of these."""
+        """The word in lower case; ``None`` if it is not in the list."""
         word = value.lower()
         return word if word in self.words and word not in self.refused else None
 
     def shown(self, value: str) -> str:
-        """The word that SQLite shows as a number, or as itself."""
+        """The word for a value that SQLite shows as a number or as the word."""
         return self.words[int(value)] if value.isdecimal() else value
 
     def __str__(self) -> str:
-        """What may be given."""
+        """The allowed values."""
         return "one of " + ", ".join(word for word in self.words if word not in self.refused)
 
 
@@ -95,11 +95,11 @@ _SHOWN = (
 )
 _DEFAULTS = {"busy_timeout": "60000", "temp_store": "file", "journal_mode": "wal", "synchronous": "full"}
 _FIRST = ("busy_timeout", "page_size", "auto_vacuum")
-"""Before the others, in this order: other connections may be at work; pages are fixed once there is a log."""
+"""Executed first, in this order: other connections may be active; a log fixes the page settings."""
 
 
 def check(engine: str, settings: Mapping[str, str]) -> None:
-    """Refuse what SQLite would silently take for something else.
+    """Refuse values that SQLite would silently misread.
 
     Raises:
         TierwiseError: naming the PRAGMA.
@@ -123,14 +123,14 @@ def _wanted(name: str) -> str:
 
 
 def pragmas(settings: Mapping[str, str], limits: Limits) -> list[tuple[str, str]]:
-    """What each connection executes, in order: checked settings, those from the limits, and defaults."""
+    """PRAGMAs that each connection executes, in order: checked settings, those from limits, and defaults."""
     given = {name: _KINDS[name].read(value) or value for name, value in settings.items()}
     wanted = {**_DEFAULTS, **_from_limits(limits, given), **given}
     return sorted(wanted.items(), key=lambda pragma: (*_FIRST, pragma[0]).index(pragma[0]))
 
 
 def _from_limits(limits: Limits, given: Mapping[str, str]) -> dict[str, str]:
-    """The cache is each connection's own, so that of all together is bounded by the heap."""
+    """Settings from limits. Each connection has its own cache, so the heap limit bounds their sum."""
     found = {}
     if limits.parallelism is not None:
         found["threads"] = str(min(limits.parallelism - 1, 8))
@@ -141,11 +141,11 @@ def _from_limits(limits: Limits, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def names() -> tuple[str, ...]:
-    """PRAGMAs that tell something."""
+    """PRAGMAs that report a value."""
     return _SHOWN
 
 
 def shown(name: str, value: str) -> str:
-    """A value that SQLite tells, in the words in which it may be given."""
+    """A value reported by SQLite, in the words that a study may use."""
     kind = _KINDS.get(name)
     return kind.shown(value) if isinstance(kind, _Word) else value

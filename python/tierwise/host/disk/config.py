@@ -1,4 +1,4 @@
-"""What the server of an emulated disk is told when it starts."""
+"""Configuration file of an emulated disk's server."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tierwise.host.disk import teardown as disk_teardown
 from tierwise.host.disk.request import Partition
 
 SPIN_US = 60.0
-"""Longest busy wait of a server before a deadline: 60 µs gave a median deadline overrun below 1 µs."""
+"""Longest busy wait before a deadline: 60 µs gave a median deadline overrun below 1 µs."""
 
 WRITE_BACK_S = 2.0
-"""Age at which data in a volatile cache is on the medium without a flush. By choice: drives do not say."""
+"""Age at which a volatile cache writes data without a flush. Our choice: vendors do not publish it."""
 
 
 def write(
     home: Path, name: str, profile: Profile, parts: Sequence[Partition], start: Mapping[str, Any]
 ) -> Path:
-    """Make the directories of a disk and the file that its server reads; give the file.
+    """Make the directories of a disk and the server's configuration file; give the file's path.
 
     Args:
         home: the disk's directory, not there yet.

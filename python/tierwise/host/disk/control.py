@@ -1,4 +1,4 @@
-"""Commands to a running disk server: one JSON object a line each way, over its socket."""
+"""Commands to a running disk server over its socket: one JSON object per line in each direction."""
 
 from __future__ import annotations
 

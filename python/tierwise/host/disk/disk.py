@@ -1,6 +1,6 @@
 """Emulated disks: a device model as a real block device, with real file systems on it.
 
-A disk is cut into partitions. Each has its own loop device, file system, mount and counters; all of them
+A disk is cut into partitions. Each has its own loop device, file system, mount and counters. All partitions
 share one model: one head, one queue, one cache.
 """
 
@@ -72,13 +72,13 @@ class EmulatedDisk:
             profile: the model and its parameters.
             partitions: in order of their sectors; on a hard disk the first are the outermost.
             mount_dir: a directory that is empty or not there yet.
-            seed: of everything random in the model.
-            owner: whose death lets :func:`tierwise.host.clean.clean` take the disk down.
-            path_us: latency of loop and FUSE to make good; measured when left out.
-            precondition: what the device went through before: nothing, or every sector written once, or
-                overwritten at random until nothing changes any more.
+            seed: seed of the model's random number generator.
+            owner: after this process dies, :func:`tierwise.host.clean.clean` may take the disk down.
+            path_us: latency of loop and FUSE to compensate; measured when left out.
+            precondition: prior use of the device: none, every sector written once, or random overwrites
+                until nothing changes any more.
             lies_about_flush: acknowledge flushes at once and keep the data volatile.
-            faults: what goes wrong, from the moment that the disk is up.
+            faults: active from the moment that the disk is up.
 
         Raises:
             TierwiseError: naming what is wrong or missing; nothing is left behind.
@@ -112,7 +112,7 @@ class EmulatedDisk:
 
     @classmethod
     def find(cls, name: str) -> Self:
-        """The disk of that name, made by whichever process.
+        """Find the disk of that name, made by any process.
 
         Raises:
             TierwiseError: if there is none.
@@ -124,7 +124,7 @@ class EmulatedDisk:
         return cls(entry, {part["name"]: Path(part["mount"]) for part in entry.facts["partitions"]})
 
     def set_timing(self, on: bool) -> None:
-        """Answer at the model's pace (``True``), or at once, for instance while tables are loaded."""
+        """Answer at the model's pace (``True``) or at once (``False``), for instance while tables load."""
         self._ask("timing", on=on)
 
     def stats(self) -> DiskStats:
@@ -140,16 +140,16 @@ class EmulatedDisk:
         self._ask("reset_stats")
 
     def cut(self, *, keep_random: bool = False, seed: int = 0, remount: bool = True) -> CutReport:
-        """Cut the power, and serve what is left on the medium.
+        """Cut the power, then serve the data left on the medium.
 
-        What was completed and flushed is there; so is what a drive without a volatile write cache had
-        completed. All else is lost, or with ``keep_random`` a random subset of its sectors is kept.
-        Requests inside fail, and whoever has a file open gets errors from now on. Then each partition gets
+        Flushed data is kept. A drive without a volatile write cache also keeps completed writes. All other
+        writes are lost, or with ``keep_random`` a random subset of their sectors is kept.
+        Requests in flight fail, and open files give errors from now on. Then each partition gets
         a new loop device and is mounted at the same place, where its file system recovers.
 
         Args:
             keep_random: keep a subset of the unflushed sectors, which may tear and reorder writes.
-            seed: decides the subset.
+            seed: selects the subset.
             remount: whether to call :meth:`remount`.
 
         Raises:
@@ -161,10 +161,10 @@ class EmulatedDisk:
         return report
 
     def remount(self) -> None:
-        """Take all partitions from their users and mount them anew.
+        """Detach all partitions from their users and mount them again.
 
         Raises:
-            TierwiseError: if a file system cannot be mounted; the others are.
+            TierwiseError: if a file system cannot be mounted; the others are mounted.
         """
         with ledger.locked():
             placed = self._refreshed().facts["partitions"]
@@ -174,19 +174,19 @@ class EmulatedDisk:
             disk_place.mount_again(placed)
 
     def fail(self, *, after_s: float | None = None, after_requests: int | None = None) -> None:
-        """Let the device die, at once or later: every request then gets an error, until it is down."""
+        """Fail the device, at once or later: all requests get errors until the disk is taken down."""
         self._ask("fail", **disk_faults.fail(after_s, after_requests))
 
     def slow(self, factor: float, for_s: float) -> None:
-        """Let the device take ``factor`` times as long for whatever it does, for ``for_s`` seconds."""
+        """Multiply all service times of the device by ``factor`` for ``for_s`` seconds."""
         self._ask("slow", **disk_faults.slow(factor, for_s))
 
     def make_unreadable(self, first: int, last: int, partition: str | None = None) -> None:
-        """Let reads of sectors of a partition fail, until something is written there.
+        """Make reads of sectors of a partition fail until the sectors are written.
 
         Args:
             first: in sectors of 512 bytes from the start of the partition.
-            last: is unreadable too.
+            last: last unreadable sector (inclusive).
             partition: its name; the first when left out.
         """
         placed = self._refreshed().facts["partitions"]
@@ -201,10 +201,10 @@ class EmulatedDisk:
         self._ask("unreadable", **disk_faults.unreadable(first, last, placed[index], start_bytes))
 
     def down(self) -> None:
-        """Unmount and remove everything. It is no error if the server has died or all is gone.
+        """Unmount and remove everything. No error if the server has died or everything is gone.
 
         Raises:
-            TierwiseError: if another process owns the disk, or one still uses it.
+            TierwiseError: if another process owns the disk, or a process still uses it.
         """
         owner = self.entry.owner
         if owner.alive and owner.pid not in (ledger.Identity.mine().pid, self.entry.facts["server"]["pid"]):
@@ -226,7 +226,7 @@ class EmulatedDisk:
         return disk_control.ask(self._control_socket, command, **arguments)
 
     def _refreshed(self) -> ledger.Entry:
-        """The entry as it is now, for another process may have cut the power."""
+        """The current ledger entry: another process may have cut the power."""
         self.entry = ledger.find("disk", self.entry.name) or self.entry
         if not self.entry.facts["partitions"]:
             raise TierwiseError(f"disk {self.entry.name!r} is still being made", "ask again in a second")
@@ -241,7 +241,7 @@ class EmulatedDisk:
         return disk_teardown.control_socket(self._home)
 
     def _undo(self) -> None:
-        # An interrupt may have come between the ledger's being written and our hearing of it.
+        # An interrupt may arrive after the ledger is written and before this process gets the entry.
         disk_teardown.take_down(ledger.find("disk", self.entry.name) or self.entry)
 
     def _make(
@@ -276,7 +276,7 @@ class EmulatedDisk:
 
 
 def all_disks() -> tuple[list[DiskStats], dict[str, list[Path]]]:
-    """Counters of every disk whose server answers, and where the others are mounted, by name."""
+    """Counters of every disk whose server answers, and mount points of the other disks, by name."""
     answering: list[DiskStats] = []
     dead: dict[str, list[Path]] = {}
     for entry in ledger.entries("disk"):

@@ -1,4 +1,4 @@
-"""What can happen to an emulated disk: a power cut, death, a slow phase, sectors that cannot be read."""
+"""Faults of an emulated disk: a power cut, device failure, a slow phase, unreadable sectors."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ _LARGEST_FACTOR = 1e6
 
 
 class CutReport(Record):
-    """What a power cut did.
+    """Result of a power cut.
 
-    Of the sectors that unflushed writes touched (``unflushed_sectors``) some have what one of these writes
-    wrote (``kept_sectors``) and the rest what was there before (``lost_sectors``). A torn write is one of
-    which some sectors were kept and some lost.
+    Unflushed writes touched ``unflushed_sectors`` sectors. ``kept_sectors`` of them hold the data of one of
+    these writes; ``lost_sectors`` hold the data from before. A torn write has both kept and lost sectors.
     """
 
     unflushed_writes: int
@@ -36,20 +35,20 @@ class CutReport(Record):
 
 @dataclass(frozen=True)
 class Faults:
-    """Faults that a disk has from the moment it is up; see the methods of ``EmulatedDisk``."""
+    """Faults that are active from the moment a disk is up; see the methods of ``EmulatedDisk``."""
 
     fail_after_s: float | None = None
     fail_after_requests: int | None = None
     slow_factor: float = 1
     slow_for_s: float = 0
     unreadable: Sequence[range] = ()
-    """Sectors of the whole device."""
+    """Sector ranges on the whole device."""
 
     def commands(self, size_bytes: int) -> list[tuple[str, dict[str, Any]]]:
-        """What a server of a device of ``size_bytes`` is to be told.
+        """Server commands that set up these faults on a device of ``size_bytes``.
 
         Raises:
-            TierwiseError: for what is out of range.
+            TierwiseError: if a value is out of range.
         """
         whole = {"name": "the device", "size_bytes": size_bytes}
         commands = [
@@ -64,7 +63,7 @@ class Faults:
 
 
 def fail(after_s: float | None, after_requests: int | None) -> dict[str, Any]:
-    """Arguments of the server's command; a device that is told neither dies at once."""
+    """Arguments of the server's command; with neither argument the device fails at once."""
     if after_s is not None and after_requests is not None:
         raise TierwiseError("a disk fails after a time or after requests, not both", "give one of them")
     if after_requests is not None:
@@ -82,7 +81,7 @@ def slow(factor: float, for_s: float) -> dict[str, Any]:
 
 
 def unreadable(first: int, last: int, partition: dict[str, Any], start_bytes: int) -> dict[str, Any]:
-    """Arguments of the server's command, for sectors of a partition that starts at a byte of the device."""
+    """Arguments of the server's command, for sectors of a partition that starts at byte ``start_bytes``."""
     sectors = partition["size_bytes"] // SECTOR_BYTES
     if not 0 <= first <= last < sectors:
         raise TierwiseError(
@@ -99,7 +98,7 @@ def _seconds(what: str, seconds: float) -> float:
 
 
 def require_possible(profile: Profile, lies_about_flush: bool, precondition: str) -> None:
-    """Refuse what a disk of this profile cannot be.
+    """Refuse a combination that a disk of this profile cannot have.
 
     Raises:
         TierwiseError: naming the profile or the word.

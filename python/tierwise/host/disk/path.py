@@ -1,4 +1,4 @@
-"""How long a request takes through loop device and FUSE while the server answers at once."""
+"""Latency of a request through loop device and FUSE while the server answers at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _READS = 300
 _BLOCK_BYTES = 4096
 
 BLOCK_LAYER_US = 3.0
-"""What a read of a real device takes outside the device, and so is no part of the path to make good."""
+"""Host time of a read on a real device, outside the device; not part of the path latency."""
 
 _LEAST_US, _MOST_US = 0.0, 60.0
 
@@ -20,7 +20,7 @@ _LEAST_US, _MOST_US = 0.0, 60.0
 def measure_path_us(device: Path) -> float:
     """Latency that the path adds, in µs: the lower quartile of single direct reads of an untimed disk.
 
-    The lower quartile, because whatever else the machine does can only add to it.
+    The lower quartile excludes interference, because other load can only add latency.
     """
     descriptor = os.open(device, os.O_RDONLY | os.O_DIRECT)
     try:

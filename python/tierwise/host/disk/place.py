@@ -1,4 +1,4 @@
-"""Puts the partitions of an emulated disk where they are used: loop devices, file systems, mounts."""
+"""Attaches the partitions of an emulated disk: loop devices, file systems, mounts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tierwise.host.disk.request import Partition
 
 
 def place(home: Path, part: Partition, point: Path, rotational: bool) -> dict[str, Any]:
-    """Make a file system on a new partition and mount it; give what the ledger is to know of it."""
+    """Make a file system on a new partition and mount it; give the facts for its ledger entry."""
     device = _attach(home, part.name, rotational)
     mounts.make_file_system(part.fs, device)
     mounts.mount(device, point, part.fs)
@@ -28,9 +28,9 @@ def place(home: Path, part: Partition, point: Path, rotational: bool) -> dict[st
 
 
 def let_go(home: Path, placed: Sequence[Mapping[str, Any]]) -> None:
-    """Take partitions from whoever uses them: what is open stays open, and gives errors.
+    """Detach partitions from their users: open files stay open and give errors.
 
-    The server no longer answers to handles from before a power cut, so that nothing waits here.
+    The server no longer answers to handles from before a power cut, so this call does not block.
     """
     for part in placed:
         while mounts.mount_at(Path(part["mount"])):
@@ -40,12 +40,12 @@ def let_go(home: Path, placed: Sequence[Mapping[str, Any]]) -> None:
 
 
 def attach_again(home: Path, placed: Sequence[Mapping[str, Any]], rotational: bool) -> list[dict[str, Any]]:
-    """Give partitions that were let go new loop devices; what the old ones had cached is not seen there."""
+    """Attach detached partitions to new loop devices, which do not see the old devices' cached pages."""
     return [{**part, "loop": str(_attach(home, part["name"], rotational))} for part in placed]
 
 
 def mount_again(placed: Sequence[Mapping[str, Any]]) -> None:
-    """Mount partitions that have their file systems; these recover as after any power cut.
+    """Mount partitions that already have file systems; these recover as after any power cut.
 
     Raises:
         TierwiseError: with the kernel's message, if one is beyond recovery.
@@ -61,7 +61,7 @@ def _attach(home: Path, name: str, rotational: bool) -> Path:
 
 
 def rotates(profile: Profile) -> bool:
-    """Whether the kernel is to know the device as one that rotates: a hard disk, or an array of them."""
+    """Whether to report the device to the kernel as rotational: a hard disk, or an array of them."""
     return _rotates(profile.text, profile.library)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of an emulated disk, and what is refused before anything is made."""
+"""Checks a request for an emulated disk before anything is made."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Partition:
 
 
 def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partition]) -> list[Partition]:
-    """The partitions with whole blocks.
+    """The partitions, rounded down to whole blocks.
 
     Raises:
-        TierwiseError: for what cannot be made on this machine, with these names, or from this profile.
+        TierwiseError: if this machine, these names or this profile do not allow the disk.
     """
     lacking = doctor.missing_for_emulation(doctor.examine())
     if lacking:
@@ -54,14 +54,14 @@ def checked_partitions(name: str, profile: Profile, partitions: Sequence[Partiti
 
 
 def mount_points(parts: Sequence[Partition], mount_dir: Path) -> dict[str, Path]:
-    """Where each partition is mounted: below a directory, or at it if there is only :data:`WHOLE`."""
+    """Mount point of each partition: below ``mount_dir``, or ``mount_dir`` itself for :data:`WHOLE`."""
     if [part.name for part in parts] == [WHOLE]:
         return {WHOLE: mount_dir}
     return {part.name: mount_dir / part.name for part in parts}
 
 
 def require_unused(mount_dir: Path) -> None:
-    """Refuse a directory that has something in it, or on it.
+    """Refuse a directory that is not empty or is a mount point.
 
     Raises:
         TierwiseError: naming the directory.

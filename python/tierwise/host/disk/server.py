@@ -1,6 +1,6 @@
 """The process that serves one emulated disk: ``python -m tierwise.host.disk.server CONFIG``.
 
-The configuration's path on the command line is also how the process is found after a crash.
+After a crash, the process is found by the configuration's path on its command line.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tierwise.model.errors import TierwiseError
 
 _MODULE = "tierwise.host.disk.server"
 _STARTS_WITHIN_S = 60
-"""Long enough for a large device that is to start in a state of long use."""
+"""Long enough to precondition a large device."""
 
 
 def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Start the server of a configuration, in a session of its own and with no file of the caller's."""
+    """Start the server of a configuration, in its own session and without the caller's open files."""
     environment = {name: value for name, value in os.environ.items() if name != processes.TOKEN}
     with log.open("wb") as output:
         return subprocess.Popen(
@@ -38,7 +38,7 @@ def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
 
 
 def await_socket(server: subprocess.Popen[bytes], control_socket: Path, log: Path, what: str) -> None:
-    """Wait until a server that was just spawned takes commands.
+    """Wait until a just-started server accepts commands.
 
     Raises:
         TierwiseError: beginning with ``what``, with the last line of the log, if it ends instead.
@@ -54,7 +54,7 @@ def await_socket(server: subprocess.Popen[bytes], control_socket: Path, log: Pat
 
 
 def _listens(control_socket: Path) -> bool:
-    """Whether somebody does; the file alone is there a moment earlier."""
+    """Whether a process listens on the socket; the file appears a moment earlier."""
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(control_socket))
@@ -64,14 +64,14 @@ def _listens(control_socket: Path) -> bool:
 
 
 def find(config: Path) -> list[int]:
-    """Pids of the live servers of a configuration: one, none, or one that was started but not entered."""
+    """Pids of the live servers of a configuration: one, none, or one started but not yet in the ledger."""
     wanted = [b"-m", _MODULE.encode(), os.fsencode(config)]
     pids = [int(process.name) for process in Path("/proc").glob("[0-9]*")]
     return [pid for pid in pids if _arguments(pid)[1:4] == wanted and ledger.Identity.of(pid)]
 
 
 def _arguments(pid: int) -> list[bytes]:
-    """The command line of one of the caller's processes; nothing of anybody else's."""
+    """Command line of a process of the caller; empty for other users' processes."""
     process = Path(f"/proc/{pid}")
     try:
         if process.stat().st_uid != os.geteuid():

@@ -1,4 +1,4 @@
-"""What an emulated disk did since its counters were last reset."""
+"""Counters of an emulated disk since their last reset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tierwise.results import Latency, Record
 
 
 class PartitionStats(Record):
-    """Counters of one partition. Bytes and times are totals; depths are numbers of requests inside."""
+    """Counters of one partition. Bytes and times are totals; depths are numbers of requests in flight."""
 
     name: str
     loop: str
@@ -34,10 +34,10 @@ class DiskStats(Record):
     """Counters of one emulated disk.
 
     ``deadline_overrun`` is how long after its deadline the server answered each request; ``None`` before the
-    first. ``path_us`` is the latency of loop and FUSE that the server makes good. ``errors`` counts requests
-    that failed. ``unflushed_bytes`` were completed and would be lost with the power, at present.
+    first. ``path_us`` is the latency of loop and FUSE that the server compensates. ``errors`` counts failed
+    requests. ``unflushed_bytes`` were completed and would be lost if the power failed now.
     ``write_amplification`` is that of the model since the disk came up, or ``None`` if it has none.
-    ``warnings`` say what the system refused and a server needs to be on time.
+    ``warnings`` list resources that a server needs to be on time and that the system refused.
     """
 
     name: str
@@ -74,7 +74,7 @@ class DiskStats(Record):
 
 
 def from_answer(entry: ledger.Entry, answer: dict[str, Any]) -> DiskStats:
-    """Join what the server counted with what the ledger knows."""
+    """Combine the server's counters with the facts in the ledger."""
     facts, device = entry.facts, answer["stats"]
     placed = {partition["name"]: partition for partition in facts["partitions"]}
     partitions = {counted["name"]: {**counted, **placed[counted["name"]]} for counted in device["partitions"]}

@@ -1,7 +1,7 @@
-"""Takes an emulated disk down, whole or half made, its server alive or dead.
+"""Takes an emulated disk down, complete or half made, with its server alive or dead.
 
-What there is to undo is read from the kernel, not from memory: a crash may have come between a step and
-its note. Everything is matched to the disk's own directory before it is touched.
+The state to undo is read from the kernel: a crash may have come between a step and its ledger update.
+Every resource is matched to the disk's own directory before it is changed.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _SERVER_ENDS_WITHIN_S = 30
 
 
 def take_down(entry: ledger.Entry) -> None:
-    """Undo everything that a disk's entry stands for, then the entry.
+    """Undo all resources of a disk's entry, then remove the entry.
 
     Raises:
-        TierwiseError: if something still uses the disk; what could be undone is, and the entry stays.
+        TierwiseError: if a process still uses the disk; the rest is undone and the entry stays.
     """
     home = Path(entry.facts["home"])
     if home != home_of(entry.name):
@@ -55,22 +55,22 @@ def home_of(name: str) -> Path:
 
 
 def fuse_directory(home: Path) -> Path:
-    """Where the server of a disk shows its partitions."""
+    """Mount point of the server's FUSE file system, which shows the partitions."""
     return home / "fuse"
 
 
 def control_socket(home: Path) -> Path:
-    """Where the server of a disk takes commands."""
+    """Socket on which the server of a disk takes commands."""
     return home / "control"
 
 
 def config_file(home: Path) -> Path:
-    """What the server of a disk was told."""
+    """Configuration file of a disk's server."""
     return home / "config.json"
 
 
 def _answers(home: Path) -> bool:
-    """Whether the server is alive; if so it answers at once from now on, so that unmounting is quick."""
+    """Whether the server is alive; if so, make it answer at once, so that unmounting is quick."""
     try:
         disk_control.ask(control_socket(home), "timing", on=False)
     except TierwiseError:
@@ -81,8 +81,8 @@ def _answers(home: Path) -> bool:
 def _kill_server(home: Path) -> None:
     """End a server that does not answer.
 
-    Its end aborts the FUSE connection, and every request inside fails; so does writing to ``abort``, where
-    that is there, should the server hang in the kernel.
+    The end of the process aborts the FUSE connection, and every request in it fails. Writing to ``abort``,
+    where it exists, does the same if the server hangs in the kernel.
     """
     for pid in disk_server.find(config_file(home)):
         with contextlib.suppress(ProcessLookupError):
@@ -94,7 +94,7 @@ def _kill_server(home: Path) -> None:
 
 
 def _end_server(home: Path) -> None:
-    """Wait for a server that has nothing left to serve; it ends by itself."""
+    """Wait for a server with nothing left to serve; it exits by itself."""
     deadline = time.monotonic() + _SERVER_ENDS_WITHIN_S
     while disk_server.find(config_file(home)):
         if time.monotonic() > deadline:

@@ -1,1 +1,1 @@
-"""Decision support, derived from TPC-H: what is measured is not comparable to published TPC results."""
+"""Decision support, derived from TPC-H: its results are not comparable to published TPC results."""

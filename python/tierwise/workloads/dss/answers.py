@@ -14,10 +14,10 @@ _CENT = Decimal("0.01")
 
 
 def problems(query: int, rows: Sequence[Sequence[object]]) -> list[str]:
-    """What of an answer differs from the published one; nothing if all is well.
+    """Differences of an answer from the published one; none if it is correct.
 
-    Compared are the number of rows, the first and the last row, and each column's sum. Numbers may differ by
-    what rounding to two decimals hides; of averages, one per cent (TPC-H specification, clause 2.1.3.5).
+    The number of rows, the first and the last row, and each column's sum are compared. Numbers may differ by
+    the rounding to two decimals, averages by one per cent (TPC-H specification, clause 2.1.3.5).
 
     Args:
         query: 1 to 22.
@@ -47,7 +47,7 @@ def _published() -> dict[str, Any]:
 def _different(
     ours: Sequence[object], theirs: Sequence[str], relative: Decimal, count: int
 ) -> Iterator[tuple[int, object, str]]:
-    """Columns, from 1, that differ by more than the rounding of so many numbers; ``""`` stands for no sum."""
+    """Columns, from 1, that differ by more than rounding ``count`` numbers; ``""`` stands for no sum."""
     for column, (one, other) in enumerate(zip(ours, theirs, strict=True), 1):
         number, expected = _number(one), _number(other)
         if number is None or expected is None:

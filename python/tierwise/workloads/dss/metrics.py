@@ -1,6 +1,6 @@
 """Power, throughput and their composite, by the formulas of the TPC-H specification, clauses 5.3.7 and 5.4.
 
-What comes out is derived from TPC-H and not comparable to published TPC results.
+The results are derived from TPC-H and not comparable to published TPC results.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _LONGEST_TO_SHORTEST = 1000
 
 
 class TimedLap(Protocol):
-    """What of a lap's result counts."""
+    """The fields of a lap's result that the metrics use."""
 
     @property
     def name(self) -> str:
-        """As the program has it."""
+        """Name of the lap in the program."""
 
     @property
     def status(self) -> str:
@@ -30,7 +30,7 @@ class TimedLap(Protocol):
 
     @property
     def started_s(self) -> float | None:
-        """When it began, in seconds since any moment that all laps share."""
+        """Start in seconds since any moment that all laps share."""
 
     @property
     def elapsed_s(self) -> float:
@@ -46,8 +46,8 @@ def scores(score: Mapping[str, float], laps: Iterable[TimedLap]) -> dict[str, fl
 
     Returns:
         ``power``, ``throughput`` and ``composite``, in queries an hour times the scale factor, to one
-        decimal; and each as ``..._unrounded``, of times as measured: at small scale factors the
-        specification's rounding to 0.1 s hides what differs.
+        decimal; and each as ``..._unrounded``, from the measured times: at small scale factors the
+        specification's rounding to 0.1 s hides differences.
     """
     ended = {lap.name: lap for lap in laps if lap.status == "ok"}
     by_rule = _scores(ended, rounded, score)

@@ -1,4 +1,4 @@
-"""What queries ask about: substitution parameters (TPC-H specification, clauses 2.4.1.3 to 2.4.22.3).
+"""Substitution parameters of the queries (TPC-H specification, clauses 2.4.1.3 to 2.4.22.3).
 
 Each of the 22 queries has a rule, by which a seed and a stream draw its parameters, and validation values,
 for which the specification prints the answers. The rules are the specification's; the random numbers are
@@ -25,10 +25,10 @@ from tierwise.workloads.dss.words import (
 QUERIES = range(1, 23)
 
 Parameters = dict[str, object]
-"""Values by the names that the query's template has in braces."""
+"""Values by the names in braces in the query's template."""
 
 _SPAN_MONTHS = {4: 3, 5: 12, 6: 12, 10: 3, 12: 12, 14: 1, 15: 3, 20: 12}
-"""How long the interval is that begins at a query's date."""
+"""Length of the interval that begins at a query's date."""
 
 _LAST_SHIPMENT = date(1998, 12, 1)
 
@@ -40,7 +40,7 @@ def draw(query: int, seed: int, stream: int, scale_factor: float) -> Parameters:
         query: 1 to 22.
         seed: of the whole run; 0 stands for the validation parameters.
         stream: 0 for the power sequence, from 1 for the streams of the throughput sequence.
-        scale_factor: what the fraction of query 11 depends on.
+        scale_factor: determines the fraction of query 11.
     """
     random = Random(f"dss seed {seed} stream {stream} query {query}")
     drawn = _RULES[query](random) if seed else _VALIDATION[query]
@@ -48,7 +48,7 @@ def draw(query: int, seed: int, stream: int, scale_factor: float) -> Parameters:
 
 
 def _with_derived(query: int, drawn: Mapping[str, object], scale_factor: float) -> Parameters:
-    """What follows from the parameters, as literals, so that no engine has to calculate with dates."""
+    """Values derived from the parameters, as literals, so that no engine has to calculate with dates."""
     result = dict(drawn)
     match result:
         case {"delta": int(delta)}:

@@ -17,15 +17,15 @@ from tierwise.workloads.dss.streams import STREAMS_MAX
 from tierwise.workloads.program import Lap, Program, RoleSql, Stage
 
 TABLES = ("lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region")
-"""The largest first, so that making the text that comments are cut from counts little in any table's time."""
+"""The largest first, so that generating the text pool of comments adds little to any table's time."""
 
 Translate = Callable[[str, str], str]
-"""Puts a statement into the engine's dialect; the second argument says where it stands."""
+"""Translates a statement to the engine's dialect; the second argument names its place in messages."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is run, and on how large tables."""
+    """The parts to run, and the scale of the tables."""
 
     scale_factor: float
     seed: int
@@ -36,10 +36,10 @@ class Choice:
 
     @classmethod
     def of(cls, constants: Mapping[str, float]) -> Choice:
-        """The choice that a workload's constants stand for.
+        """The choice that a workload's constants make.
 
         Raises:
-            TierwiseError: naming the constant that makes no sense.
+            TierwiseError: naming the missing or invalid constant.
         """
         limits = {"load": 1, "queries": 1, "power": 1, "streams": STREAMS_MAX, "seed": 2**32}
         for name in sorted({"scale_factor", *limits} - constants.keys()):
@@ -82,7 +82,7 @@ def build(
     after_load: RoleSql,
     translate: Translate,
 ) -> Program:
-    """What a run does.
+    """Build the program of a run.
 
     Args:
         folder: of the workload, with its queries.
@@ -92,7 +92,7 @@ def build(
         translate: for queries and refresh functions.
 
     Raises:
-        TierwiseError: naming the constant or the query's file that makes no sense.
+        TierwiseError: naming the invalid constant or query file.
     """
     choice = Choice.of(constants)
     waiting = [one for one in schema if _created(one[1]) in REFRESHED] if choice.refresh_pairs else []
@@ -170,7 +170,7 @@ def _load_laps(after_load: RoleSql) -> list[Lap]:
 
 
 def _query_laps() -> list[Lap]:
-    """Each in a session of its own, which is released before the next."""
+    """A lap for each query, in a session of its own that is released before the next."""
     return [_released(query_lap(query)) for query in QUERIES]
 
 
@@ -202,14 +202,14 @@ def _created(sql: str) -> str | None:
 
 
 def _as_waiting(sql: str) -> str:
-    """The same table for the rows that refresh sets are going to insert, without a key."""
+    """The same statement for the table of rows that refresh sets will insert, which has no key."""
     table = _created(sql)
     assert table is not None
     return re.sub(rf"\b{table}\b", waiting_table(table), sql, count=1)
 
 
 def _title(sql: str) -> str:
-    """What the lap of a statement is called."""
+    """Name of the lap of a statement."""
     if index := _INDEX.search(sql):
         return f"index {index[1]}"
     table = _created(sql) or sql

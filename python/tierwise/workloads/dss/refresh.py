@@ -1,7 +1,8 @@
 """Refresh functions 1 and 2 (TPC-H specification, clauses 2.5.2 and 2.5.3) as statements.
 
-New rows wait in tables of their own, as they wait in files elsewhere. A pair's keys lie close together, those
-inserted between those deleted, and are told apart by their remainder: see ``crates/tpch/src/keys.rs``.
+New rows wait in tables of their own, which replace the files of other implementations. A pair's keys lie
+close together, inserted ones between deleted ones, and differ in their remainder: see
+``crates/tpch/src/keys.rs``.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def waiting_table(table: str) -> str:
 
 
 def statements(function: str, pair: int, scale_factor: float) -> list[str]:
-    """What a refresh function does, as one transaction.
+    """The statements of a refresh function, as one transaction.
 
     Args:
         function: ``rf1`` or ``rf2``.

@@ -1,4 +1,4 @@
-"""In which order each stream asks its queries: the ordered sets of the TPC-H specification, appendix A.
+"""Order of the queries in each stream: the ordered sets of the TPC-H specification, appendix A.
 
 Row s is the order of stream s. Row 0 is that of the power sequence; the streams of the throughput sequence
 are numbered from 1.
@@ -53,7 +53,7 @@ _ORDERED_SETS = """
 """
 
 STREAMS_MAX = 40
-"""Query streams that the throughput sequence can have."""
+"""Most query streams of the throughput sequence."""
 
 
 def order(stream: int) -> list[int]:
