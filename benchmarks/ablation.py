@@ -1,9 +1,9 @@
 """What each mechanism of the model is worth: recordings and validated predictions, with and without it.
 
 ``python benchmarks/ablation.py FOLDER [--only MECHANISM...]`` judges rounds of ``tierwise validate`` in a
-folder, with their recordings, once as they are and once for each mechanism switched off. The intervals of a
-family of clients hold the error that was calibrated from all other families, also without the mechanism.
-Printed as a Markdown table: the mean interval score (lower is better); the mean of |ln(predicted/measured)|,
+folder, with their recordings, once in full and once for each mechanism switched off. The intervals of a
+family of clients include the error calibrated from all other families, also without the mechanism.
+It prints a Markdown table: the mean interval score (lower is better); the mean of |ln(predicted/measured)|,
 and of |ln(reproduced / recorded)|, which no difference between two runs disturbs; how much each rises
 without the mechanism, with a 95 % bootstrap interval over cases. Nothing is measured.
 """
@@ -24,7 +24,7 @@ from tierwise.validation.accuracy import Accuracy, summary
 
 RESAMPLES = 2000
 CHANCE = 0.002
-"""Mean rise below which a mechanism is said to change nothing."""
+"""Mean rise below which a mechanism is reported to change nothing."""
 Key = tuple[str, str, str, int, str]
 
 
@@ -73,7 +73,7 @@ def _reproduced(accuracy: Accuracy) -> dict[Key, float]:
 
 
 def _rise(whole: Mapping[Key, float], without: Mapping[Key, float]) -> tuple[float, float, float]:
-    """Mean rise of the errors that both have, with its interval: cases are drawn, not errors."""
+    """Mean rise of the common errors, with its interval; the bootstrap resamples cases, not errors."""
     cases: dict[str, list[float]] = {}
     for key in whole.keys() & without.keys():
         cases.setdefault(key[0], []).append(without[key] - whole[key])

@@ -1,8 +1,8 @@
 """Bar of the clients: CPU per transaction, at most 1.5 times that of pgbench on the same statements.
 
 ``python benchmarks/client_cpu.py [--repeats N]``. Both run the workload with prepared statements, one
-client thread and the same number of clients, in turn, on one server whose files are in memory. Printed
-are the medians and the ratio of each neighbouring pair: least, median, most. Exit status 1 if the median
+client thread and the same number of clients, in turn, on one server whose files are in memory. It prints
+the medians and the ratios of neighbouring pairs: least, median, most. Exit status 1 if the median
 ratio is above the bar.
 """
 
@@ -35,7 +35,7 @@ MEMORY = Path("/dev/shm")
 
 @dataclass(frozen=True)
 class Sample:
-    """CPU of the client per transaction, and how fast the whole was."""
+    """CPU of the client per transaction, and the transaction rate."""
 
     cpu_us: float
     rate_per_s: float

@@ -37,7 +37,7 @@ ONE_MS = profiles.load("zero").text.replace("_latency_us = 0", "_latency_us = 10
 
 @dataclass
 class Sample:
-    """One run of fio, and what else ran meanwhile, in cores."""
+    """One run of fio, and the foreign CPU use meanwhile, in cores."""
 
     p50_us: float
     iops: float
@@ -55,7 +55,7 @@ class Device:
     depths: list[tuple[float, int]] = field(default_factory=list)
 
     def least_p50_us(self, job: str) -> float:
-        """Median latency of the best sample: what else the machine does can only add."""
+        """Median latency of the best sample: other load on the machine can only add latency."""
         return min(sample.p50_us for sample in self.samples[job])
 
 
@@ -67,7 +67,7 @@ JOBS = {
 
 
 def run_fio(device: Device, job: str) -> Sample:
-    """One sample, taken again until the machine was quiet or patience ends; the quietest counts."""
+    """The quietest sample, repeated until the machine is quiet or the attempts are used up."""
     samples = []
     for _ in range(TRIES):
         if device.disk:
@@ -92,7 +92,7 @@ def _sample(device: Device, job: str) -> Sample:
 
 
 def _foreign_user_s(device: Device) -> float:
-    """User time of all processors that neither fio nor the disk's server has used."""
+    """User time of all processors less that of fio and the disk's server."""
     ours = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     if device.disk:
         ours += psutil.Process(device.disk.stats().server_pid).cpu_times().user
@@ -144,7 +144,7 @@ def measure(repeats: int) -> dict[str, Device]:
 
 
 def take(device: Device, job: str) -> None:
-    """One sample of one job, with what the server counted meanwhile."""
+    """One sample of one job, with the server's counters."""
     device.samples.setdefault(job, []).append(run_fio(device, job))
     if device.disk:
         stats = device.disk.stats()

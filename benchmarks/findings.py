@@ -47,12 +47,12 @@ def main() -> None:
 
 
 def study_of(name: str) -> str:
-    """The study that is run under a name of findings.toml, which may be its own."""
+    """The study run under a name in findings.toml, which may be the study's own name."""
     return str(SPEC["studies"][name].get("study", name))
 
 
 def arguments(name: str) -> list[str]:
-    """What ``tierwise`` is told for one study."""
+    """Arguments of ``tierwise`` for one study."""
     wanted = SPEC["studies"][name]
     scale = ["--scale", str(wanted["scale"])] if "scale" in wanted else []
     placements = ["--placements", ",".join(wanted["placements"]), "--only"]
@@ -75,7 +75,7 @@ def runs_of(name: str, results: Path) -> list[RunResult]:
 
 
 def predicted() -> list[PredictedPaper]:
-    """What benchmarks/papers.py has predicted; nothing before its first call."""
+    """Predictions by benchmarks/papers.py; empty before its first call."""
     said = json.loads(PREDICTED.read_text("utf-8")) if PREDICTED.exists() else []
     return [PredictedPaper.model_validate(one) for one in said]
 

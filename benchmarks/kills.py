@@ -51,7 +51,7 @@ SLEEPER = "import time; time.sleep(60)"
 
 
 def command_of(what: str, folder: Path, draw: random.Random) -> list[str]:
-    """A command that works for longer than it lives."""
+    """A command that runs longer than the time until its kill."""
     tierwise = [sys.executable, "-m", "tierwise"]
     if what == "run":
         study = folder / "kills.toml"
@@ -68,7 +68,7 @@ def command_of(what: str, folder: Path, draw: random.Random) -> list[str]:
 
 
 def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
-    """What is still there of a command that was killed."""
+    """Leftovers of a killed command."""
     found = [f"entry {entry.kind} {entry.name}" for entry in ledger.entries()]
     found += [f"mount {one.point}" for one in mounts.mounts() if one.point.is_relative_to(folder)]
     found += [f"loop {device}" for device in loop.attached_below(run_dir)]
@@ -84,7 +84,7 @@ def left(run_dir: Path, folder: Path, before: set[str]) -> list[str]:
 
 
 def taken() -> set[str]:
-    """Control groups of tierwise's, and its directories in the system's temporary directory and in memory."""
+    """tierwise's control groups, and its directories in the system's temporary directory and in memory."""
     kinds = ("*-home-*", "tierwise-*", "postgres-shared-*")
     places = (Path(tempfile.gettempdir()), Path("/dev/shm"))
     groups = (f"{cgroups.PARENT}/*/", f"*/{cgroups.PARENT}/*/")
@@ -100,7 +100,7 @@ def finished_runs(folder: Path) -> set[str]:
 
 
 def kill_once(number: int, run_dir: Path, folder: Path, how: signal.Signals) -> dict[str, object]:
-    """Start a command, end it, start tierwise once more, and see what is left."""
+    """Start a command, kill it, start tierwise once more, and list the leftovers."""
     draw = random.Random(number)
     what = COMMANDS[number % len(COMMANDS)]
     before, runs = taken(), finished_runs(folder)
@@ -134,9 +134,9 @@ def kill_once(number: int, run_dir: Path, folder: Path, how: signal.Signals) -> 
 
 
 def _ended(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
-    """Wait for the end; gives the number of signals that it took.
+    """Wait for the end; return the number of signals sent.
 
-    Python's own start may lose an interrupt in a callback of the import system: a user presses Ctrl-C again.
+    Python's startup may lose an interrupt in a callback of the import system: a user presses Ctrl-C again.
     """
     for number in (1, 2):
         process.send_signal(how)
@@ -149,7 +149,7 @@ def _ended(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
 
 
 def main() -> None:
-    """Kill until there were enough."""
+    """Kill until the count is reached."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--signal", choices=["KILL", "INT"], default="KILL")

@@ -4,8 +4,8 @@
 rows of about 2 KB into PostgreSQL on own storage; then C clients write one record for each transaction, for S
 seconds. By default 200,000 rows; the full size is ``--rows 10000000``, a database of about 20 GB.
 
-Printed are rows/s, transactions/s and the peak of this process's memory while it loads and runs. Exit status
-is 1 if that is above 300 MB, if a row is missing, or if the server does not hold exactly the records of the
+It prints rows/s, transactions/s and this process's peak memory while it loads and runs. Exit status is 1
+if the peak is above 300 MB, if a row is missing, or if the server does not hold exactly the records of the
 transactions that the clients count as committed.
 """
 
@@ -36,9 +36,9 @@ BAR_BYTES = 300_000_000
 SEED = 7
 ROW_BYTES = 2_000
 SPARE = 1.25
-"""Room for what pages hold beside rows, as a factor."""
+"""Space factor for the content of pages other than rows."""
 LOG_BYTES = 5e9
-"""Room for the log, which the server keeps somewhat above its limit."""
+"""Space for the log, which the server keeps somewhat above its limit."""
 POLL_S = 0.05
 SCHEMA = [
     (Role.DATA, "CREATE TABLE item (id bigint NOT NULL, checked bigint NOT NULL, body text NOT NULL)"),

@@ -22,7 +22,7 @@ DOCS = ROOT / "docs" / "evidence"
 CHARTS = DOCS / "models"
 GOLDEN = ROOT.parent / "shared" / "golden" / "hdd"
 POINTS = 100
-"""Of a distribution's curve."""
+"""Points of a distribution's curve."""
 SPARE_SHARES = (0.07, 0.1, 0.15, 0.2, 0.28, 0.4, 0.5)
 MINUTE_S = 60
 
@@ -30,7 +30,7 @@ Row = dict[str, float | str]
 
 
 def main() -> None:
-    """Draw them all; that of the drives only where their measurements are at hand."""
+    """Draw all charts; that of the drives only if their measurements are available."""
     CHARTS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         times = Path(scratch) / "times.csv"
@@ -66,7 +66,7 @@ def quantiles(drive: str, source: str, requests: Iterator[str]) -> Iterator[Row]
 
 
 def service_chart(rows: list[Row]) -> alt.FacetChart:
-    """Cumulative distributions, a panel a drive."""
+    """Cumulative distributions, one panel per drive."""
     line: alt.Chart = (
         alt.Chart(alt.InlineData(rows))
         .mark_line(strokeWidth=1.5)
@@ -85,7 +85,7 @@ def service_chart(rows: list[Row]) -> alt.FacetChart:
 
 
 def throughput(name: str, times: Path) -> Iterator[Row]:
-    """What a volume reads minute by minute that begins with all its credits."""
+    """Throughput by minute of reads from a volume that starts with full credits."""
     job = Job(preset="seqread-16m", virtual_s=7 * 3600, times=times)
     simulate(profiles.load(name), job)
     minutes: dict[int, float] = {}
@@ -98,7 +98,7 @@ def throughput(name: str, times: Path) -> Iterator[Row]:
 
 
 def throughput_chart(rows: list[Row]) -> alt.Chart:
-    """Throughput over time, a colour a volume."""
+    """Throughput over time, one colour per volume."""
     chart: alt.Chart = (
         alt.Chart(alt.InlineData(rows))
         .mark_line(strokeWidth=1.5)
@@ -126,7 +126,7 @@ def amplification() -> Iterator[Row]:
 
 
 def with_spare(base: Profile, share: float) -> Profile:
-    """The same device with another share of spare space."""
+    """The device with another share of spare space."""
     lines = base.text.splitlines()
     changed = [f"spare_share = {share}" if line.startswith("spare_share =") else line for line in lines]
     return profiles.parse("\n".join(changed), base.file)
@@ -155,12 +155,12 @@ def amplification_chart(rows: list[Row]) -> alt.LayerChart:
 
 
 def printed(example: str) -> alt.InlineData:
-    """What an example printed."""
+    """Printed output of an example."""
     return alt.InlineData((DOCS / f"{example}.csv").read_text(), format=alt.CsvDataFormat(type="csv"))
 
 
 def cliff_chart(data: alt.InlineData) -> alt.VConcatChart:
-    """Throughput above, 99th percentile of latency below, over written volume; a colour a device."""
+    """Throughput above, 99th percentile of latency below, over written volume; one colour per device."""
     written = alt.X("written_gb:Q", title="written, GB")
     base = alt.Chart(data).mark_line(strokeWidth=1.5).properties(width=560, height=170)
     colour = alt.Color("device:N", title=None, legend=alt.Legend(orient="top"))
@@ -170,7 +170,7 @@ def cliff_chart(data: alt.InlineData) -> alt.VConcatChart:
 
 
 def knee_chart(data: alt.InlineData) -> alt.HConcatChart:
-    """Writes completed a second and their mean time, over time; a colour a rate of arrival."""
+    """Writes completed a second and their mean time, over time; one colour per arrival rate."""
     colour = alt.Color("offered_per_s:N", title="writes offered a second")
     base = alt.Chart(data).mark_line(strokeWidth=1.5).properties(width=300, height=180)
     time = alt.X("seconds:Q", title="time, s")

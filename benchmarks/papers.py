@@ -71,7 +71,7 @@ def predict(wanted: dict[str, Any], recordings: Path) -> PredictedPaper:
 
 
 def recording_of(wanted: dict[str, Any], recordings: Path) -> Path:
-    """The recording of the run at the setting that is wanted.
+    """The recording of the run at the requested setting.
 
     Raises:
         TierwiseError: if there is none.
@@ -96,7 +96,7 @@ def question(side: dict[str, Any], machine: dict[str, Any], predictor: Predictor
 
 
 def ratio(base: Prediction, move: Prediction) -> Any:
-    """Time under base over time under move, as doubtful as the move's own speed-up."""
+    """Time under base over time under move, with the uncertainty of the move's rate."""
     doubt = estimates.half_width(move.rate_per_s) if move.rate_per_s else 0.0
     return estimates.ratio(move.seed_rates_per_s, base.seed_rates_per_s, [doubt])
 

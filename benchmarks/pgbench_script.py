@@ -17,10 +17,10 @@ def scripts(
     """Weight and script of each transaction, by name.
 
     Args:
-        workload: its parameters may be whole numbers of any kind; repetitions are unrolled.
-        scale: as a study gives it.
-        clients: number of pgbench clients, for the sequences that they share.
-        first_number: where sequences begin.
+        workload: its parameters may be any kind of whole number; repetitions are unrolled.
+        scale: the scale of a study.
+        clients: number of pgbench clients, for their shared sequences.
+        first_number: start of the sequences.
     """
     resolved = json.loads(workload.resolve(scale).json)
     generators = {one["name"]: one["generator"] for one in resolved["parameters"]}

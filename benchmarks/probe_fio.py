@@ -38,7 +38,7 @@ FIO_SIZES = {"SEQ1M": "1m", "RND4K": "4k"}
 
 @dataclass(frozen=True)
 class Pair:
-    """One sample of each, in MB/s, and what other programs used meanwhile, in cores."""
+    """One sample of each, in MB/s, and the CPU use of other programs meanwhile, in cores."""
 
     ours: float
     theirs: float
@@ -77,14 +77,14 @@ def our_mb_per_s(target: _core.ProbeTarget, title: str, seconds: float) -> float
 
 
 def foreign_s() -> float:
-    """User time of all processors that neither this process nor its children have used."""
+    """User time of all processors less that of this process and its children."""
     ours = sum(resource.getrusage(who).ru_utime for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     times = psutil.cpu_times()
     return float(times.user + times.nice - ours)
 
 
 def quiet_pair(target: _core.ProbeTarget, file: Path, title: str, seconds: float, ours_first: bool) -> Pair:
-    """One sample of each, taken again until the machine was quiet or patience ends; the quietest counts."""
+    """The quietest pair, repeated until the machine is quiet or the attempts are used up."""
     pairs = []
     for _ in range(TRIES):
         pairs.append(pair(target, file, title, seconds, ours_first))

@@ -1,10 +1,10 @@
 """Bars of ranking: 4,096 placements of a recording within a minute, in the order of a longer look.
 
-``python benchmarks/ranking.py [RECORDING...]``; the recordings that ship, if none is named. Four roles are
-placed on eight devices in every way, as ``tierwise predict --devices`` replays them: under one seed, for
-few transactions. Some of them are replayed again as a prediction is, for longer and under three seeds: how
-many pairs that differ by more than 5 % the quick look has in the same order, and how much the best of its
-first ten falls short of the best of all. Exit status 1 if a bar is missed.
+``python benchmarks/ranking.py [RECORDING...]``; by default the recordings that ship. Four roles are placed on
+eight devices in every way and replayed like ``tierwise predict --devices``: under one seed, for few
+transactions. Some placements are replayed again like a prediction, for longer and under three seeds. Two bars
+follow: the share of pairs that differ by more than 5 % and are in the same order in both replays, and how far
+the best of the first ten falls short of the best of all. Exit status 1 if a bar is missed.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _judged(path: Path) -> bool:
 
 
 def _questions(replayer: Replayer) -> list[Scenario]:
-    """The busiest roles on the devices, in every way."""
+    """Every placement of the busiest roles on the devices."""
     busy = {one.role: one.busy_s for one in replayer.reproduce([0], SPAN_S).outcomes[0].io}
     roles = sorted(replayer.work.footprints, key=lambda role: -busy.get(role, 0.0))[:ROLES]
     places = itertools.product(DEVICES, repeat=len(roles))
@@ -108,7 +108,7 @@ def _rates(replayer: Replayer, asked: Sequence[SimulationRequest]) -> list[float
 
 
 def _order(quick: Sequence[float], longer: Sequence[float]) -> tuple[float, float]:
-    """The share of pairs in the right order, and by how much the best of the first few falls short."""
+    """The share of pairs in the right order, and the shortfall of the best of the first few."""
     pairs = [
         (quick[a] > quick[b]) == (longer[a] > longer[b])
         for a, b in itertools.combinations(range(len(longer)), 2)

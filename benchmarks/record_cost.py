@@ -2,11 +2,11 @@
 
 ``python benchmarks/record_cost.py [--blocks N] [--seconds S]``. pgbench's TPC-B runs with 10 clients on a
 server whose files are in memory, so that the processors are the limit and every event costs. A block has four
-slots: without a recorder (first and last by turns), and in random order with one that is attached and takes
-nothing, with one that takes bursts at the default duty and throws them away, and with a recording. Each is
-compared with the slot without a recorder of its block. Attaching and the decoding of what is left in the end
-are in no slot; what each takes is told besides. Then processes that do nothing but system calls are recorded
-all the time. Exit status 1 if a bar is missed.
+slots: without a recorder (first and last by turns), and in random order with a recorder that is attached but
+idle, with one that takes bursts at the default duty and discards them, and with a recording. Each is compared
+with its block's slot without a recorder. Attaching and the final decoding are in no slot; their times are
+printed separately. Then processes that only make system calls are recorded all the time. Exit status 1 if a
+bar is missed.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ RECORDED = "recorded"
 
 @dataclass
 class Progress:
-    """pgbench's transactions, counted every second as it tells them."""
+    """pgbench's transactions, from its progress report every second."""
 
     at_s: list[float] = field(default_factory=list)
     done: list[float] = field(default_factory=list)
 
     def tell(self, at_s: float, rate_per_s: float) -> None:
-        """One more line: the rate since the one before."""
+        """Add a line: the rate since the previous one."""
         since_s = at_s - self.at_s[-1] if self.at_s else 0.0
         self.done.append((self.done[-1] if self.done else 0.0) + rate_per_s * since_s)
         self.at_s.append(at_s)
@@ -73,13 +73,13 @@ class Progress:
 
 @dataclass
 class Took:
-    """Time, and processor time of this process: by the clocks, or since an earlier reading."""
+    """Time and CPU time of this process: absolute, or since an earlier reading."""
 
     wall_s: float = field(default_factory=time.monotonic)
     cpu_s: float = field(default_factory=time.process_time)
 
     def since(self) -> Took:
-        """What passed since this reading."""
+        """Time and CPU time since this reading."""
         now = Took()
         return Took(now.wall_s - self.wall_s, now.cpu_s - self.cpu_s)
 
@@ -93,12 +93,12 @@ class Slot:
     start_s: float
     end_s: float
     cpu_s: float
-    """Of server, clients and this process."""
+    """CPU time of server, clients and this process."""
 
 
 @dataclass
 class Made:
-    """A finished recording: what it says of itself, its size, and what it took before and after its time."""
+    """A finished recording: its metadata, its size, and the cost before and after its time."""
 
     about: dict[str, Any]
     size_bytes: int
@@ -157,7 +157,7 @@ def _judge_cost(engine: PostgresEngine, options: argparse.Namespace) -> int:
 
 
 class _Discarding(Session):
-    """Takes bursts as a recording does, and decodes none of them; they are dropped as it ends."""
+    """Takes bursts like a recording without decoding them; they are discarded at the end."""
 
     def end_burst(self) -> None:
         """Take no more events until the next burst."""
@@ -167,7 +167,7 @@ class _Discarding(Session):
 def _with_recorder(
     engine: PostgresEngine, slot: Callable[[str, Callable[[float], None]], None], chance: random.Random
 ) -> Made:
-    """The slots of a block with a recorder; gives what the one that records has made."""
+    """The slots of a block with a recorder; return the finished recording."""
     kinds = ["attached", "thrown away", RECORDED]
     chance.shuffle(kinds)
     with tempfile.TemporaryDirectory() as folder:
@@ -190,7 +190,7 @@ def _run(session: Session) -> Callable[[float], None]:
 
 
 def _told(slots: list[Slot], progress: Progress) -> float:
-    """Print what each kind costs beside the slot without a recorder; gives the upper end for a recording."""
+    """Print the cost of each kind over the slot without a recorder; return a recording's upper end."""
     by_block: dict[int, dict[str, tuple[float, float]]] = {}
     for one in slots:
         done = progress.between(one.start_s, one.end_s)
@@ -213,7 +213,7 @@ def _told(slots: list[Slot], progress: Progress) -> float:
 
 
 def _cost(ratios: list[float]) -> tuple[float, float, float]:
-    """Geometric mean of ratios less one, between the ends of its 95 % interval."""
+    """Geometric mean of ratios less one, with the ends of its 95 % interval."""
     found = estimate(ratios)
     assert found is not None
     return found.low - 1, found.value - 1, found.high - 1
@@ -235,7 +235,7 @@ def _cpu_s(engine: PostgresEngine, pgbench: subprocess.Popen[str]) -> float:
 
 
 def _judge_losses() -> int:
-    """As many calls as the machine's cores can make, all of them recorded."""
+    """Record system calls at the maximum rate of the machine's cores, and check for losses."""
     command = [sys.executable, "-c", CALLS]
     callers = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
     try:

@@ -1,8 +1,8 @@
 """How much of a recording predictions need: the first bursts of each, against all of them.
 
 ``python benchmarks/recorded_seconds.py FOLDER`` takes the recordings of mixes in a folder of rounds.
-Each is cut after its first bursts, and asked for everything on an SSD and on a 7,200 rpm disk. Printed for
-each number of bursts: the median and the 90th percentile of |ln(predicted from these / predicted from all)|,
+Each is cut after its first bursts, and predicts everything on an SSD and on a 7,200 rpm disk. It prints for
+each number of bursts the median and the 90th percentile of |ln(predicted from these / predicted from all)|,
 and the same of the reproduced rate. Nothing is measured, so no difference between two runs disturbs it.
 """
 
@@ -34,7 +34,7 @@ TIMES = {"states": "start_ns", "calls": "start_ns", "blocks": "issued_ns"}
 
 
 def cut(recording: Path, bursts: int, out: Path) -> None:
-    """A recording of the first bursts alone; files hold rows burst by burst, so that indices stay."""
+    """A recording of only the first bursts; files store rows burst by burst, so that indices stay valid."""
     shutil.copytree(recording, out)
     about = json.loads((out / "about.json").read_text("utf-8"))
     whole = about["bursts"]
@@ -57,12 +57,12 @@ def cut(recording: Path, bursts: int, out: Path) -> None:
 
 
 def rates(recording: Path) -> list[float | None]:
-    """What a recording answers, in transactions a second."""
+    """Rates that a recording predicts, in transactions a second."""
     return [one.rate_per_s and one.rate_per_s.value for one in predict(recording, QUESTIONS)]
 
 
 def main() -> int:
-    """Cut, ask, print."""
+    """Cut, predict, print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--bursts", type=int, nargs="*", default=[1, 2, 4, 6])

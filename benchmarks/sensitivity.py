@@ -3,8 +3,8 @@
 ``python benchmarks/sensitivity.py FOLDER... [--only NAME...]`` replays all recordings in some folders as they
 are, with everything on an SSD and on a 7,200 rpm disk, and does so again with each figure of
 crates/work/src/constants.rs times 0.5 and times 2. For this it builds an extension that takes one factor from
-the environment; what is installed has no such thing. Printed as a Markdown table: by how many points the mean
-of |ln(reproduced / recorded)| changes, and the mean of |ln(predicted / predicted without the factor)|.
+the environment; the installed one does not. It prints a Markdown table: the change of the mean of
+|ln(reproduced / recorded)| in points, and the mean of |ln(predicted / predicted without the factor)|.
 Nothing is measured.
 """
 
@@ -32,9 +32,9 @@ FACTORS = (0.5, 2.0)
 PLACEMENTS = ("ssd-nvme-dc", "hdd-7k2")
 SPAN_S = 2.0
 MOST_BYTES = 4 << 30
-"""Memory of one process: a figure out of its range can make a replay endless."""
+"""Memory limit of one process: a figure outside its range can make a replay endless."""
 Figures = dict[str, tuple[float, list[float | None]]]
-"""Of each recording: ln(reproduced / recorded), and ln of the rate under each placement, if answered."""
+"""Per recording: ln(reproduced / recorded), and ln of the rate under each placement, if answered."""
 
 
 def main() -> int:
@@ -77,7 +77,7 @@ def _scaled(folders: list[Path], name: str) -> list[Figures]:
 
 
 def _replayed(folders: list[Path], scaled: str | None) -> Figures:
-    """Figures by a process of its own, as the extension reads its environment once; none if it fails."""
+    """Figures from a separate process, since the extension reads its environment once; none if it fails."""
     told = subprocess.run(
         [sys.executable, __file__, *map(str, folders), "--replay"],
         env=os.environ | ({} if scaled is None else {VARIABLE: scaled}),
@@ -90,7 +90,7 @@ def _replayed(folders: list[Path], scaled: str | None) -> Figures:
 
 
 def _figures(folders: list[Path]) -> Figures:
-    """Figures of all recordings, by the extension that can be scaled."""
+    """Figures of all recordings, from the scalable extension."""
     spec = importlib.util.spec_from_file_location("tierwise._core", EXTENSION)
     assert spec is not None and spec.loader is not None
     core = importlib.util.module_from_spec(spec)

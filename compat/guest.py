@@ -1,4 +1,4 @@
-"""Runs the checks inside a guest, each in a process of its own, and writes a line of JSON for each.
+"""Runs the checks inside a guest, each in its own process, and writes a line of JSON for each.
 
 ``python3 guest.py [MODULE …]`` runs every function of ``CHECKS`` in the modules of ``checks``;
 ``python3 guest.py --one MODULE FUNCTION`` runs one of them here.
@@ -32,7 +32,7 @@ def main(modules: list[str]) -> None:
 
 
 def run(report: TextIO, module: str, function: str) -> None:
-    """Run one check; what it leaves behind is cleaned up, and is a fault of its own."""
+    """Run one check; leftovers are cleaned up and reported as a separate fault."""
     started = time.monotonic()
     command = [sys.executable, __file__, "--one", module, function]
     try:
@@ -59,7 +59,7 @@ def tell(report: TextIO, check: str, ok: bool, seconds: float, detail: str) -> N
 
 
 def cgroup_versions() -> str:
-    """What is mounted of control groups."""
+    """Mounted versions of control groups."""
     lines = Path("/proc/mounts").read_text("utf-8").splitlines()
     return ", ".join(sorted({line.split()[2] for line in lines if line.split()[2].startswith("cgroup")}))
 

@@ -13,13 +13,13 @@ CORES = 2
 
 
 def boot(folder: Path, image: Path, limit_s: float, progress: ProgressCallback) -> Path:
-    """Boot the kernel of ``folder``/root with the image, until the guest powers off; give its report.
+    """Boot the kernel of ``folder``/root with the image, until the guest powers off; return its report.
 
     Args:
-        folder: where ``console.log`` and ``report.jsonl`` go.
+        folder: directory of ``console.log`` and ``report.jsonl``.
         image: root file system; it is not changed.
         limit_s: the machine is stopped after that time.
-        progress: is told each line of the report as it comes.
+        progress: called with each line of the report as it arrives.
     """
     report = folder / "report.jsonl"
     report.unlink(missing_ok=True)
@@ -54,7 +54,7 @@ def _command(folder: Path, image: Path, report: Path) -> list[str]:
 
 
 def _accelerator() -> list[str]:
-    """KVM where the processor can; else emulation, in one thread: with more, recording freezes QEMU 7.2."""
+    """KVM if available; else emulation in one thread: with more, recording freezes QEMU 7.2."""
     flags = Path("/proc/cpuinfo").read_text("ascii").split()
     if Path("/dev/kvm").exists() and not {"vmx", "svm"}.isdisjoint(flags):
         return ["-accel", "kvm"]

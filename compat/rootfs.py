@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 PROJECT = HERE.parent
 BUILT = PROJECT / "target" / "compat"
 IMAGE_SIZE = "12G"
-"""Of the sparse file: what the guest writes goes to a temporary overlay."""
+"""Size of the sparse file; the guest's writes go to a temporary overlay."""
 
 START = """
 [Unit]
@@ -43,7 +43,7 @@ class Guest:
 
     @property
     def folder(self) -> Path:
-        """Where everything that is made for it lies."""
+        """Directory of all its generated files."""
         return BUILT / self.name
 
 
@@ -83,7 +83,7 @@ def make_image(guest: Guest, wheel: Path, checks: list[str]) -> Path:
 
 
 def _packages(guest: Guest) -> Path:
-    """Root directory with the guest's packages alone, from the mirror that this machine's apt uses."""
+    """Root directory with only the guest's packages, from the mirror of this machine's apt."""
     root = guest.folder / "root"
     mirror = _mirror()
     wanted = [guest.kernel, *guest.packages]

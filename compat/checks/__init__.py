@@ -1,1 +1,1 @@
-"""What is checked in a guest: each module has ``CHECKS``, functions without arguments."""
+"""Checks in a guest: each module has ``CHECKS``, functions without arguments."""

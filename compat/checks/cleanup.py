@@ -1,4 +1,4 @@
-"""kill -9 at work, and ``tierwise clean`` after it."""
+"""kill -9 during work, and ``tierwise clean`` after it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def killed_recording() -> None:
 
 
 def _killed(command: list[str | Path], kind: str, wait_s: float) -> int:
-    """Kill tierwise that long after an entry of the ledger, then clean; gives how much was left before."""
+    """Kill tierwise some time after an entry of the ledger, then clean; return the leftovers before that."""
     with subprocess.Popen(["tierwise", *map(str, command)], **_QUIET) as process:
         until(lambda: process.poll() is not None or list(Path("/run/tierwise").glob(f"{kind}-*.json")))
         time.sleep(wait_s)

@@ -1,4 +1,4 @@
-"""Volumes, encryption, arrays, btrfs, bind mounts: their chain, and requests found or said to be missing."""
+"""Volumes, encryption, arrays, btrfs, bind mounts: their chain, and requests found or reported missing."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _WRITES = (
 
 @dataclass(frozen=True)
 class Found:
-    """What tierwise says of a log and of data."""
+    """tierwise's findings about a log and data."""
 
     devices: dict[str, dict[str, Any]]
-    """Of ``about.json``, by role."""
+    """Devices from ``about.json``, by role."""
     writes: dict[str, int]
-    """Requests that were named, by role."""
+    """Attributed requests, by role."""
     warnings: str
 
     def kinds(self, role: str) -> list[str]:
-        """Kinds in the chain of a role, down to the loop devices that stand for disks."""
+        """Kinds in the chain of a role, down to the loop devices that serve as disks."""
         kinds = [link["kind"] for link in self.devices[role]["chain"]]
         last = len(kinds) - kinds[::-1].index("loop")
         return [kind for kind in kinds[:last] if kind not in {"disk", "partition"}]
 
 
 def lvm() -> None:
-    """Two linear volumes on one disk, of which one was grown behind the other."""
+    """Two linear volumes on one disk; one was extended beyond the other."""
     with _place("lvm", 1) as (undo, (disk,), folder):
         run("pvcreate", "-q", disk)
         run("vgcreate", "-q", "compat", disk)
@@ -151,7 +151,7 @@ def bind_mounts() -> None:
 
 
 def _examine(folder: Path, log: Path, data: Path) -> Found:
-    """Record a log and data at work, and ask for the profile and the shared form of the recording."""
+    """Record a busy log and data, and check the profile and the redacted recording."""
     recording, redacted = folder / "of", folder / "redacted"
     work = ["python3", "-c", _COMMITS, log / "app.db-wal", data / "app.db"]
     tierwise("record", "-o", recording, "--rules", "sqlite", "--", *work, status=None)
@@ -184,7 +184,7 @@ def _probed(mount: Path) -> str:
 def _place(
     name: str, count: int
 ) -> Iterator[tuple[Callable[[Callable[[], object]], object], list[str], Path]]:
-    """What is to be undone in the end, so many disks of 1 GiB, and a directory."""
+    """A callback registry for cleanup, ``count`` disks of 1 GiB, and a directory."""
     folder = work_folder(f"chain-{name}")
     with contextlib.ExitStack() as stack:
         disks = []

@@ -48,12 +48,12 @@ print("1 process ended at the limit, and counted")
 
 
 def limit_of_a_session() -> None:
-    """No limit lands on the group of the one who starts."""
+    """No limit is set on the starting user's group."""
     print(_in_a_session(LIMITED % STARTS))
 
 
 def kills_are_counted() -> None:
-    """Whoever the kernel ends for want of memory is counted."""
+    """Processes that the kernel kills for lack of memory are counted."""
     print(_in_a_session(GREEDY))
 
 

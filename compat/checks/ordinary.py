@@ -1,4 +1,4 @@
-"""The machine itself, and all that needs no root, as an ordinary user."""
+"""The machine itself, and all commands that need no root, as an ordinary user."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from checks.tools import RECORDINGS, tierwise
 
 
 def doctor_as_root() -> None:
-    """Everything is there, with control groups of version 2."""
+    """All capabilities are available, with control groups of version 2."""
     found = {
         check["name"]: check
         for check in json.loads(tierwise("doctor", "--format", "json", status=None))["checks"]
@@ -31,7 +31,7 @@ def doctor_as_user() -> None:
 
 
 def commands_of_a_user() -> None:
-    """What needs no root works without it."""
+    """Commands that need no root work without it."""
     said = [
         tierwise(*words, user="dba")
         for words in (["study", "list"], ["device", "list"], ["workload", "list"])
@@ -52,7 +52,7 @@ def recording_of_a_user() -> None:
 
 
 def root_is_asked_for() -> None:
-    """What needs root says so in a line."""
+    """Commands that need root say so in one line."""
     said = tierwise(
         "disk",
         "up",

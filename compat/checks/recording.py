@@ -19,7 +19,7 @@ from checks.tools import (
 
 
 def under_systemd() -> None:
-    """The service as it came."""
+    """The service as installed."""
     folder = work_folder("recording")
     _record("postgresql", folder / "of")
     assert not left_behind(), left_behind()
@@ -59,7 +59,7 @@ def _record(unit: str, recording: Path) -> None:
     try:
         until(lambda: subprocess.run(["pg_isready", "-q"], check=False).returncode == 0)
         with pgbench(600):
-            # Its exit status is that of the verdict, which a slow machine may not reach.
+            # Its exit status is that of the verdict, which may be negative on a slow machine.
             tierwise("record", "-o", recording, *options, status=None)
     finally:
         run("systemctl", "stop", unit)

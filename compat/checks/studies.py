@@ -23,11 +23,11 @@ profile = "ssd-sata-dc"
 default = "d"
 """
 STATUSES = ("ok", "invalid")
-"""``invalid`` is a device that was late, which an emulated processor makes it."""
+"""``invalid`` means a late device, which an emulated processor causes."""
 
 
 def _study(engine: str, memory: str) -> str:
-    """Run it and give what was printed, or what the result says."""
+    """Run it and return its output, or the result's message."""
     folder = work_folder(f"study-{engine}-{memory}")
     file = folder / "study.toml"
     workload = "simple_objects" if engine == "rocksdb" else "single_commit"
@@ -42,7 +42,7 @@ def _study(engine: str, memory: str) -> str:
 
 
 def _runs(engine: str, memory: str) -> None:
-    """It must run in the least memory that it takes: with version 1 of control groups it does."""
+    """It must run with the least memory that it accepts, as it does with version 1 of control groups."""
     result = _study(engine, memory)
     assert result.startswith(STATUSES), result
     print(f"{memory}: {result[:300]}")
@@ -79,7 +79,7 @@ def duckdb() -> None:
 
 
 def too_little_memory() -> None:
-    """A limit below the server's needs is refused, with the least that it takes."""
+    """A limit below the server's needs is refused, with the least accepted limit."""
     result = _study("mariadb", "16M")
     assert "cannot run in 16M of memory: give it 96M" in result, result
     print(result.strip().splitlines()[-1])

@@ -1,4 +1,4 @@
-"""What several checks use: tierwise as a command, a database that works, what is left behind."""
+"""Helpers of several checks: tierwise as a command, a busy database, leftovers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ print(json.dumps(Recording.open(Path(sys.argv[1])).connect().execute(sys.argv[2]
 
 
 def run(*command: str | Path, user: str | None = None, status: int | None = 0) -> str:
-    """Run a command, as root or another user, and give both its outputs.
+    """Run a command, as root or another user, and return both outputs.
 
     Its exit status must be ``status``, where one is given.
     """
@@ -37,7 +37,7 @@ def run(*command: str | Path, user: str | None = None, status: int | None = 0) -
 
 
 def tierwise(*arguments: str | Path, user: str | None = None, status: int | None = 0) -> str:
-    """Run tierwise and give both its outputs."""
+    """Run tierwise and return both outputs."""
     return run("tierwise", *arguments, user=user, status=status)
 
 
@@ -50,12 +50,12 @@ def until(condition: Callable[[], object], limit_s: float = 120) -> None:
 
 
 def passed_on() -> set[str]:
-    """Controllers that the root control group passes on."""
+    """Controllers that the root control group delegates."""
     return set((GROUPS / "cgroup.subtree_control").read_text("ascii").split())
 
 
 def left_behind() -> list[str]:
-    """Mounts, loop devices, control groups, processes and entries of the ledger that tierwise has left."""
+    """tierwise's leftover mounts, loop devices, control groups, processes and ledger entries."""
     found = [line for line in run("mount").splitlines() if "tierwise" in line or str(WORK) in line]
     found += [line for line in run("losetup", "--list", "--noheadings").splitlines() if "tierwise" in line]
     found += [str(group) for group in GROUPS.glob("tierwise/*/")]
@@ -80,7 +80,7 @@ def postgres_programs() -> Path:
 
 @contextlib.contextmanager
 def pgbench(seconds: int) -> Iterator[None]:
-    """The distribution's pgbench at work on the distribution's server, which must be up."""
+    """The distribution's pgbench, running on the distribution's server, which must be up."""
     folder = postgres_programs()
     run("psql", "-q", "-c", "DROP DATABASE IF EXISTS bench", "-c", "CREATE DATABASE bench", user="postgres")
     run(folder / "pgbench", "-i", "-q", "-s", "1", "bench", user="postgres")
@@ -104,7 +104,7 @@ def pgbench(seconds: int) -> Iterator[None]:
 
 
 def about(recording: Path) -> dict[str, Any]:
-    """What a recording says of itself."""
+    """Metadata of a recording."""
     content: dict[str, Any] = json.loads((recording / "about.json").read_text("utf-8"))
     return content
 

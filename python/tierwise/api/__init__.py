@@ -1,4 +1,4 @@
-"""What a notebook or a script uses: recordings, devices and studies with their answers shown as tables.
+"""API for notebooks and scripts: recordings, devices and studies, with answers shown as tables.
 
 Not here: logic that the command line would miss.
 """

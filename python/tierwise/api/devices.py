@@ -21,21 +21,21 @@ class Device:
         self.profile = profile
 
     def simulate(self, preset: str | None = None, **job: Any) -> Simulation:
-        """Put requests to the device's model.
+        """Run requests through the device's model.
 
         Args:
-            preset: as ``randread-4k-qd32``.
+            preset: for example ``randread-4k-qd32``.
             job: further fields of :class:`~tierwise.device_models.simulation.Job`, such as ``count``,
                 ``requests`` (a file), ``precondition``.
 
         Raises:
-            TierwiseError: an option that makes no sense, or a file that cannot be used.
+            TierwiseError: an invalid option or an unusable file.
         """
         return simulate(self.profile, Job(preset=preset, **job))
 
 
 def device(name_or_path: str | Path) -> Device:
-    """A device by the name of its profile, also a short one, or by the path of a TOML file."""
+    """A device by the full or short name of its profile, or by the path of a TOML file."""
     return Device(profiles.load(str(name_or_path)))
 
 

@@ -25,13 +25,13 @@ def record(
     """Record a running database until the block ends; needs root.
 
     Args:
-        output: directory of the recording, to be made.
-        engine: the one server of this engine that runs here.
-        pid: or the first process of a running database.
-        duty: share of the time that events are taken.
+        output: directory of the recording; it is created.
+        engine: engine of the only such server on this machine.
+        pid: alternatively, the first process of a running database.
+        duty: share of the time in which events are recorded.
 
     Raises:
-        TierwiseError: in the words of ``tierwise record``.
+        TierwiseError: with the same messages as ``tierwise record``.
     """
     who = ["--engine", engine] if engine is not None else ["--pid", str(pid)]
     command = [sys.executable, "-m", "tierwise", "record", "-o", str(output), *who]

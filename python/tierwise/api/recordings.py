@@ -1,4 +1,4 @@
-"""A recording from Python: what it says, where its time went, predictions, ranking, advice."""
+"""A recording from Python: metadata, time breakdown, predictions, ranking, advice."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     import altair
 
 Place = Mapping[str, str] | str
-"""Role, or ``all``, to device; or the same as text: ``log=nvme-dc``."""
+"""Role, or ``all``, to device; or text in the form ``log=nvme-dc``."""
 
 
 class RecordedRun:
-    """An opened recording. It is replayed when the first prediction is asked for."""
+    """An opened recording. The first prediction replays it."""
 
     def __init__(self, path: Path, *, fresh: bool = False) -> None:
         """Open a recording.
 
         Args:
             path: its folder.
-            fresh: new devices are as on their first day, not in the state of long use.
+            fresh: predict new devices in the state of their first day, not of long use.
 
         Raises:
             TierwiseError: no recording, or a damaged or newer one.
@@ -46,12 +46,12 @@ class RecordedRun:
 
     @property
     def info(self) -> About:
-        """What the recording says of itself."""
+        """Metadata of the recording."""
         return self._recording.about
 
     @property
     def warnings(self) -> list[str]:
-        """What is known against every result from it."""
+        """Warnings that apply to every result from the recording."""
         return self._recording.warnings
 
     @cached_property
@@ -76,8 +76,8 @@ class RecordedRun:
         """Predict the recorded work on another machine.
 
         Args:
-            place: what moves where; nothing if not given.
-            machine: fields of :class:`~tierwise.predict.Scenario`, such as ``cores``, ``clients``,
+            place: roles to move and their devices; nothing moves if not given.
+            machine: fields of :class:`~tierwise.predict.Scenario`, for example ``cores``, ``clients``,
                 ``memory`` (as ``48G``), ``rate_per_s``, ``growth``.
 
         Raises:
@@ -86,7 +86,7 @@ class RecordedRun:
         return self._predictor.predict([_scenario(place or {}, machine)])[0]
 
     def predict_many(self, places: Sequence[Place], **machine: Any) -> Rows[Prediction]:
-        """Predict several placements, as :meth:`predict` does each."""
+        """Predict several placements, each like :meth:`predict`."""
         answers = self._predictor.predict([_scenario(place, machine) for place in places])
         base = self._predictor.as_recorded
         document = prediction_document(self._predictor.run, base, answers)
@@ -99,7 +99,7 @@ class RecordedRun:
         return Rows(answers, document, "prediction", [_row(answer) for answer in answers], chart)
 
     def rank(self, devices: Sequence[str], **machine: Any) -> View[Ranking]:
-        """Rank every placement over some devices, as ``tierwise predict --devices``."""
+        """Rank every placement over some devices, like ``tierwise predict --devices``."""
         ranking = rank(self._predictor, list(devices), _scenario({}, machine))
         document = ranking_document(self._predictor.run, self._predictor.as_recorded, ranking)
         return View(ranking, document, "ranking")
@@ -110,9 +110,9 @@ class RecordedRun:
         """Advise what to move first.
 
         Args:
-            devices: candidates.
-            budget: US dollars for all of them, as ``50/month``.
-            goal: as ``tps=2000`` or ``p99=5ms``.
+            devices: candidate devices.
+            budget: total US dollars, for example ``50/month``.
+            goal: for example ``tps=2000`` or ``p99=5ms``.
         """
         budget_usd = None if budget is None else parse_budget_usd(budget)
         wanted = None if goal is None else Goal.parse(goal)
@@ -137,7 +137,7 @@ def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
 
 
 def _row(answer: Prediction) -> dict[str, Any]:
-    """One prediction in plain values; a role that stays where it was recorded has no column."""
+    """One prediction in plain values; an unmoved role has no column."""
     row: dict[str, Any] = {name: answer.scenario.placement[name] for name in answer.scenario.placement}
     row.setdefault(EVERYTHING, "recorded")
     for name in ("rate_per_s", "speedup", "elapsed_s", "p50_us", "p95_us", "p99_us"):

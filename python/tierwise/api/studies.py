@@ -22,11 +22,11 @@ class Study:
     """A study that can be changed and run."""
 
     def __init__(self, study: studies.Study) -> None:
-        """Take what was read."""
+        """Wrap a study that was read."""
         self.study = study
 
     def override(self, **options: Any) -> Study:
-        """The same study with some options changed.
+        """The study with some options changed.
 
         Args:
             options: fields of :class:`~tierwise.studies.options.StudyOptions`, such as ``clients``,
@@ -41,8 +41,8 @@ class Study:
 
         Args:
             output: directory for results.
-            seed: of the order of runs; random if not given.
-            progress: told of each run.
+            seed: seed of the order of runs; random if not given.
+            progress: called for each run.
         """
         observer = _Observer(progress or (lambda _: None))
         return Results(runner.run_study(self.study, Path(output), observer, seed))
@@ -55,7 +55,7 @@ class Results:
         """Read them.
 
         Raises:
-            TierwiseError: if they are missing or not what a study writes.
+            TierwiseError: if the results are missing or malformed.
         """
         self.directory = directory
         self.info: StudyInfo = read_study_info(directory / runner.STUDY_FILE)
@@ -97,7 +97,7 @@ def open_results(directory: str | Path) -> Results:
 
 
 class _Observer:
-    """Tells a callback of each run."""
+    """Calls a callback for each run."""
 
     def __init__(self, progress: ProgressCallback) -> None:
         self._progress = progress

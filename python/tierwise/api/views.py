@@ -1,4 +1,4 @@
-"""Answers that show themselves: as text, as HTML in a notebook, and as data frames."""
+"""Answers with their display: as text, as HTML in a notebook, and as data frames."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ T = TypeVar("T")
 
 
 class View(Generic[T]):
-    """An answer: ``data`` has its values, the view shows them."""
+    """An answer: ``data`` contains its values, and the view displays them."""
 
     def __init__(self, data: T, document: Document, title: str) -> None:
-        """Nothing is computed.
+        """Store the answer without computing anything.
 
         Args:
             data: the values.
-            document: how people read them.
-            title: of a page.
+            document: the values as a readable document.
+            title: title of a page.
         """
         self.data = data
         self._document = document
@@ -40,7 +40,7 @@ class View(Generic[T]):
         return str(to_html(self._document))
 
     def _page(self) -> Page:
-        """Its headlines first, then the rest."""
+        """A page with the headlines first, then the rest."""
         header = [one for one in self._document if isinstance(one, Text) and one.tone is Tone.HEADLINE]
         rest = [one for one in self._document if one not in header]
         return Page(self._title, header, [Section("", rest)])
@@ -51,7 +51,7 @@ class View(Generic[T]):
 
 
 class Rows(View[Sequence[T]]):
-    """Several answers, a row each."""
+    """Several answers, one row each."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Rows(View[Sequence[T]]):
         rows: Sequence[Mapping[str, Any]],
         chart: Callable[[], altair.LayerChart] | None = None,
     ) -> None:
-        """As a view, with plain values for data frames and what draws a chart, if there is one."""
+        """A view with plain values for data frames and, if there is a chart, its drawing function."""
         super().__init__(data, document, title)
         self._rows, self._chart = rows, chart
 
@@ -90,7 +90,7 @@ class Rows(View[Sequence[T]]):
         return polars.DataFrame([dict(row) for row in self._rows])
 
     def plot(self) -> altair.LayerChart | None:
-        """A chart of the answers, which a notebook draws; ``None`` if these have none."""
+        """A chart of the answers for a notebook; ``None`` if they have none."""
         return self._chart() if self._chart else None
 
 
@@ -98,11 +98,11 @@ class TableView:
     """One table of a recording: a DuckDB relation with ``to_pandas`` and ``to_polars``."""
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
-        """Nothing is read before it is used."""
+        """Wrap a table; it is read on first use."""
         self.relation = relation
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the relation's (``filter``, ``aggregate``, ``fetchall``); relations are views again."""
+        """Delegate to the relation (``filter``, ``aggregate``, ``fetchall``); relations become views."""
         found = getattr(self.relation, name)
         return _viewed(found) if callable(found) else found
 

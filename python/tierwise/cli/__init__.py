@@ -52,7 +52,7 @@ def _tierwise(
 def main(arguments: Sequence[str]) -> None:
     """Run a command.
 
-    Its module is imported first: until then, whoever calls this decides what an interrupt does.
+    Its module is imported first: until then, the caller's interrupt handling applies.
 
     A :class:`TierwiseError` becomes one line on standard error and its exit status. Any other exception is a
     defect of tierwise: exit status 70, and a line that names the file with the details. SIGTERM undoes as

@@ -1,4 +1,4 @@
-"""``tierwise advise``: which of the recorded files to move first, for what gain and what money."""
+"""``tierwise advise``: which recorded files to move first, with gain and cost."""
 
 from __future__ import annotations
 

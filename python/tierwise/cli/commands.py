@@ -1,6 +1,6 @@
-"""Commands by their names, each imported when it is used.
+"""Commands by name, each imported on use.
 
-Engines and charts take longer to import than an answer from a recording takes to find.
+Importing engines and charts takes longer than computing an answer from a recording.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _COMMANDS = {
     "manual": ("manual:manual", "Print the manual page."),
     "validate": ("validate:run", "Measure the error of predictions."),
 }
-"""Name -> module of this package with the function or group of commands in it, and its line in the help."""
+"""Name -> module with the command or group of commands, and its line in the help."""
 
 
 class Commands(TyperGroup):
-    """All commands; one that is not used is not imported."""
+    """All commands; only the used one is imported."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  (typer's)
         """Names, in the order of the help."""
         return list(_COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """What the help needs of a command, or ``None``; then all are there, for one of them may be meant."""
+        """A command's entry for the help, or ``None``; in that case all are loaded, to suggest one."""
         for name in [cmd_name] if cmd_name in _COMMANDS else _COMMANDS:
             self.commands.setdefault(name, TyperCommand(name, help=_COMMANDS[name][1]))
         return self.commands.get(cmd_name)
@@ -90,7 +90,7 @@ def _imported(name: str) -> Any:
 
 
 def _without_variables(options: Any) -> Any:
-    """The help does not name a variable for each option: docs/reference/cli.md has their rule."""
+    """The help omits the environment variable of each option: docs/reference/cli.md has the rule."""
     for option in options:
         option.show_envvar = False
     return options

@@ -44,7 +44,7 @@ def compare(
 
 
 def in_format(found: SetComparison, format: Format) -> str:
-    """A comparison as text of a format."""
+    """A comparison as text in a format."""
     match format:
         case "json":
             return as_json(found.model_dump(mode="json"), "comparison") + "\n"
@@ -57,7 +57,7 @@ def in_format(found: SetComparison, format: Format) -> str:
 
 
 def read_set(name: str) -> list[RunResult]:
-    """The runs of a directory or file; of one engine where ``name`` ends in a colon and its name.
+    """The runs of a directory or file; if ``name`` ends in a colon and an engine, only those of the engine.
 
     Raises:
         TierwiseError: if there are none.

@@ -1,4 +1,4 @@
-"""``tierwise device``: profiles, what their models do, and real devices measured."""
+"""``tierwise device``: profiles, their simulated figures, and measurements of real devices."""
 
 from __future__ import annotations
 

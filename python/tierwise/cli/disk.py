@@ -1,4 +1,4 @@
-"""``tierwise disk`` and ``tierwise clean``: emulated disks by hand, and undoing what is left of them."""
+"""``tierwise disk`` and ``tierwise clean``: manual control of emulated disks, and cleanup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tierwise doctor``: what this machine can do."""
+"""``tierwise doctor``: checks the capabilities of this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tierwise manual``: the manual page, made of the same texts as the help."""
+"""``tierwise manual``: the manual page, generated from the help texts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def entries() -> Iterator[Entry]:
 
 
 def _entries(name: str, command: Any) -> Iterator[Entry]:
-    """A command, or each of a group's."""
+    """Entry of a command, or of each command of a group."""
     for one in getattr(command, "commands", {}).values():
         yield from _entries(f"{name} {one.name}", one)
     if hasattr(command, "commands"):
@@ -82,6 +82,6 @@ def _metavar(argument: Any) -> str:
 
 
 def _escaped(text: str) -> str:
-    """No line that begins with a request of roff, and dashes that can be copied."""
+    """Escape lines that roff would read as requests, and make dashes copyable."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return f"\\&{text}" if text.startswith((".", "'")) else text

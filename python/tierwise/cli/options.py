@@ -1,4 +1,4 @@
-"""Options that mean the same in every command."""
+"""Options with the same meaning in every command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How commands show and write what they found: text, JSON, CSV, Markdown, files."""
+"""Output of commands: text, JSON, CSV, Markdown, files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tierwise.report.render import to_csv, to_markdown, to_rich
 
 _WIDEST = 1000
 SCHEMA_VERSION = 1
-"""Of the JSON that commands print; rises with every change of a name, a unit or a meaning."""
+"""Version of the commands' JSON; it rises with every change of a name, a unit or a meaning."""
 
 
 class Format(StrEnum):
-    """Of what a command prints."""
+    """Output format of a command."""
 
     TEXT = "text"
     JSON = "json"
@@ -36,13 +36,13 @@ FormatOption = Annotated[Format, typer.Option("--format", help="format of the ou
 
 
 def show(document: Document, found: Mapping[str, Any], schema: str, format: Format) -> None:
-    """Print what was found.
+    """Print a result.
 
     Args:
-        document: for people, and with its tables for spreadsheets.
-        found: for programs: values of JSON, by name.
+        document: the result for people and, by its tables, for spreadsheets.
+        found: the result for programs: JSON values by name.
         schema: kind of the object.
-        format: which of both, and how.
+        format: output format.
     """
     if format is Format.JSON:
         typer.echo(as_json(found, schema))
@@ -55,7 +55,7 @@ def show(document: Document, found: Mapping[str, Any], schema: str, format: Form
 
 
 def print_document(document: Document, console: Console | None = None) -> None:
-    """Print a document as text; a table that is wider than the terminal keeps its figures whole."""
+    """Print a document as text; a table wider than the terminal keeps its figures uncut."""
     console = console or Console()
     for part in to_rich(document):
         widest = console.options.update(max_width=_WIDEST)
@@ -65,7 +65,7 @@ def print_document(document: Document, console: Console | None = None) -> None:
 
 
 def as_json(found: Mapping[str, Any], schema: str) -> str:
-    """Values with their kind and its version before them."""
+    """Values preceded by their kind and its version."""
     return json.dumps({"schema": schema, "schema_version": SCHEMA_VERSION, **found}, indent=2)
 
 
@@ -75,7 +75,7 @@ def warn(text: str) -> None:
 
 
 def write_file(path: Path, content: bytes) -> Path:
-    """Write a file, its directory made if need be, and return its path.
+    """Write a file, create its directory if needed, and return its path.
 
     Raises:
         TierwiseError: if it cannot be written.

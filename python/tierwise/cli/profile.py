@@ -1,4 +1,4 @@
-"""``tierwise profile``: where the time of a recording went."""
+"""``tierwise profile``: the time breakdown of a recording."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def profile(
 
 
 def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability]:
-    """What removal saves, and the verdict; why not, if nothing can be replayed: the rest stands without."""
+    """Savings by removal and the verdict; if replay is impossible, the reason: the profile remains valid."""
     try:
         predictor = Predictor.open(recording)
     except TierwiseError as error:

@@ -25,7 +25,7 @@ from tierwise.studies.plan import RunPlan
 
 @contextmanager
 def simulations(predictor: Predictor, console: Console) -> Iterator[None]:
-    """Draw how many simulations a ranking or an advice has left, on a terminal, and remove it at the end."""
+    """Draw the remaining simulations of a ranking or an advice on a terminal; remove the bar at the end."""
     columns = (TextColumn("simulating"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(compact=True))
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
         task = bar.add_task("", total=None)
@@ -34,10 +34,10 @@ def simulations(predictor: Predictor, console: Console) -> Iterator[None]:
 
 
 class StudyProgress:
-    """Draws the runs of a study as they finish, with the time left; an observer of the runner."""
+    """Draws finished runs of a study and the time left, as an observer of the runner."""
 
     def __init__(self, console: Console) -> None:
-        """Draw on ``console``; where that is no terminal, a line a run."""
+        """Draw on ``console``; if it is not a terminal, print one line per run."""
         self._console = console
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -65,7 +65,7 @@ class StudyProgress:
         self._bar.stop()
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
-        """Say where results go and which seed decides the order."""
+        """Print the directory of the results and the seed of the order."""
         kept = f", {finished} of {total} runs kept from before" if finished else ""
         self._console.print(
             f"{directory.parent.name}: {total} runs, seed {seed}{kept}; results in {directory}"
@@ -73,19 +73,19 @@ class StudyProgress:
         self._bar.update(self._task, total=total, completed=finished)
 
     def left_out(self, what: str, reason: str) -> None:
-        """Say which placement or variant is left out, and why."""
+        """Print which placement or variant is left out, and why."""
         self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
 
     def run_started(self, plan: RunPlan) -> None:
-        """Name the run under way."""
+        """Show the current run."""
         self._run_id = plan.run_id
 
     def phase_started(self, what: str) -> None:
-        """Name the phase of the run."""
+        """Show the phase of the run."""
         self._bar.update(self._task, description=f"{self._run_id}: {what}")
 
     def run_finished(self, plan: RunPlan, result: RunResult) -> None:
-        """Advance, and leave a line where a bar cannot be drawn or the run went wrong."""
+        """Advance; print a line if no bar can be drawn or the run failed."""
         self._bar.advance(self._task)
         if result.status != "ok" or not self._console.is_terminal:
             problems = f" ({'; '.join(result.problems)})" if result.problems else ""

@@ -156,7 +156,7 @@ def _print(console: Console, out: Path, told: dict[str, Any]) -> None:
 
 
 def _counted(told: dict[str, Any]) -> list[str]:
-    """What the engine counted, and how much data it has, where these are known."""
+    """The engine's counters and its data size, if known."""
     lines = []
     transactions, seconds = told.get("transactions"), told["duration_s"]
     if transactions is not None and seconds > 0:

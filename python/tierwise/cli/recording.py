@@ -1,4 +1,4 @@
-"""``tierwise recording``: recordings listed, shown, and made fit to be given to others."""
+"""``tierwise recording``: lists, shows and redacts recordings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``tierwise report``, and how other commands show the answers of studies."""
+"""``tierwise report``, and the display of studies' answers for other commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tierwise.studies.runner import LATEST, RESULTS_FILE, STUDY_FILE
 
 REPORT_FILE = "report.html"
 LATEST_FILES = [RESULTS_FILE, f"{LATEST}/{RESULTS_FILE}"]
-"""Where the results of a study lie, seen from its own directory or from the one above."""
+"""Paths of a study's results, relative to its own directory or to its parent."""
 
 Out = Annotated[
     Path | None, typer.Option("-o", "--output", help="file for the page; default: beside the results")
@@ -56,7 +56,7 @@ def report(
 
 
 def studies_in(directory: Path) -> list[Path]:
-    """The latest results of every study below a directory; none if it is itself a study's."""
+    """The latest results of every study below a directory; none if the directory is a study's own."""
     if (directory / STUDY_FILE).exists() or not directory.is_dir():
         return []
     below = sorted(path for path in directory.iterdir() if path.is_dir() and path.name != LATEST)
@@ -70,9 +70,9 @@ def write_combined_report(
     """Write one page with a section for each study and return its path.
 
     Args:
-        directories: of the studies' results; one without a valid run, or that cannot be read, says why.
+        directories: directories of results; if one is unreadable or has no valid run, its section says why.
         out: file to write, or a directory, which gets ``report.html``.
-        not_run: reasons of the studies that have no directory, by name.
+        not_run: reasons why studies have no directory, by name.
     """
     chapters = [_chapter(directory) for directory in directories]
     chapters += [Chapter(name, "", None, reason) for name, reason in (not_run or {}).items()]
@@ -91,7 +91,7 @@ def write_report(results_dir: Path) -> Path:
 
 
 def write_pngs(answer: Answer, directory: Path) -> list[Path]:
-    """Write every chart into ``directory``, made if need be; returns the files."""
+    """Write every chart into ``directory``, created if needed; return the files."""
     single = len(answer.comparisons) == 1
     charts = {
         name if single else f"{number}-{name}": figure
@@ -105,10 +105,10 @@ def write_pngs(answer: Answer, directory: Path) -> list[Path]:
 
 
 def read_answer(results_dir: Path) -> Answer:
-    """Work out the answer from the files of ``results_dir``.
+    """Compute the answer from the files of ``results_dir``.
 
     Raises:
-        TierwiseError: if they are missing or not what a study writes.
+        TierwiseError: if the files are missing or malformed.
     """
     info = read_study_info(results_dir / STUDY_FILE)
     return build_answer(read_results(results_dir / RESULTS_FILE), info)

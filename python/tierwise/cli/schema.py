@@ -36,7 +36,7 @@ def schema(
 
 
 def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:
-    """The schema of a model, which is imported when it is asked for."""
+    """A function that returns the schema of a model; it imports the model on call."""
 
     def made() -> dict[str, Any]:
         model: type[BaseModel] = getattr(import_module(f"tierwise.{module}"), name)
@@ -46,7 +46,7 @@ def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:
 
 
 def _study() -> dict[str, Any]:
-    """A study as its TOML file has it: roles of a placement stand beside its default."""
+    """Schema of a study's TOML file, where a placement's roles are at one level with its default."""
     from tierwise.studies.spec import Study
 
     found = Study.model_json_schema()
@@ -62,12 +62,12 @@ def _study() -> dict[str, Any]:
 
 
 def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str, Any]]:
-    """The schema of what a command prints: a kind, its version, then the fields of a model or some fields.
+    """The schema of a command's output: a kind, its version, then the fields of a model or some fields.
 
     Args:
         name: the kind.
-        base: module and name of the model whose fields are printed, as ``probe:ProbeReport``.
-        fields: name of a field -> module and name of its model, with ``[]`` behind it for a list.
+        base: module and name of the model whose fields are printed, for example ``probe:ProbeReport``.
+        fields: name of a field -> module and name of its model, followed by ``[]`` for a list.
     """
 
     def made() -> dict[str, Any]:
@@ -106,4 +106,4 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "power-cut": _printed("power-cut", "host.disk.faults:CutReport"),
     "accuracy": _printed("accuracy", accuracy="validation:Accuracy"),
 }
-"""Name -> the schema: first of files, then of what commands print with ``--format json``."""
+"""Name -> schema: first of files, then of the commands' output with ``--format json``."""

@@ -1,4 +1,4 @@
-"""What holds for every command: verbosity, colour, and the user's defaults from a file."""
+"""Settings of all commands: verbosity, colour, and the user's defaults from a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONFIG_FILE = "config.toml"
 
 @dataclass
 class Settings:
-    """Set once, by the options before the command."""
+    """Settings, set once by the options before the command."""
 
     quiet: bool = False
     verbose: bool = False
@@ -24,14 +24,14 @@ SETTINGS = Settings()
 
 
 def progress_console(*, to_stderr: bool = False) -> Console:
-    """Where progress is drawn; nothing is with ``--quiet``."""
+    """Console for progress; ``--quiet`` draws nothing."""
     from rich.console import Console  # slow to import
 
     return Console(quiet=SETTINGS.quiet, stderr=to_stderr)
 
 
 def without_color() -> None:
-    """Print no colours, here and in every process that is started."""
+    """Disable colours, here and in every child process."""
     os.environ["NO_COLOR"] = "1"
 
 
@@ -39,7 +39,7 @@ def defaults() -> dict[str, Any]:
     """Defaults of options by command, from the user's ``tierwise/config.toml``; nothing if there is none.
 
     Raises:
-        TierwiseError: a file that cannot be read or is no TOML.
+        TierwiseError: if the file cannot be read or is not TOML.
     """
     from platformdirs import user_config_path
 

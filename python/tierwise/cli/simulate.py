@@ -1,4 +1,4 @@
-"""``tierwise device simulate``: what a device would do, on virtual time."""
+"""``tierwise device simulate``: simulates a device in virtual time."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def simulate(
 
 
 def _document(device: Profile, found: Simulation) -> list[Block]:
-    """Number and service times by kind of request, then the figures of the whole."""
+    """Number and service times by kind of request, then the overall figures."""
     tenths = partial(grouped, decimals=1)
     ops = table([""], ["count", "mean ms", "p50", "p95", "p99", "p99.9", "max", "per s", "MB/s"])
     for name, op in found.ops.items():

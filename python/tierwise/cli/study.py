@@ -215,7 +215,7 @@ def _run_all(options: StudyOptions, output: Path, seed: int | None, fresh: bool,
             continue
         try:
             directories.append(_run(options.applied_to(study), output, seed, fresh, resume))
-        # Whatever it is, it must not cost what the other studies have measured or are going to.
+        # No error in one study may lose the results of the others or stop them.
         except Exception as error:
             failures[name] = str(error) or type(error).__name__
             typer.echo(f"study {name}: {failures[name]}")

@@ -1,4 +1,4 @@
-"""``tierwise validate``: predictions beside measurements."""
+"""``tierwise validate``: compares predictions with measurements."""
 
 from __future__ import annotations
 

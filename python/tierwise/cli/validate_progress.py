@@ -1,4 +1,4 @@
-"""A line for each run of a validation, and the time that is left."""
+"""Progress of a validation: a line for each run, and the time left."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tierwise.validation.order import Session
 
 
 class RoundProgress:
-    """Draws the sessions of a round as they finish; an observer of ``validate.run``."""
+    """Draws finished sessions of a round, as an observer of ``validate.run``."""
 
     def __init__(self, console: Console) -> None:
-        """Draw on ``console``; where that is no terminal, a line a run."""
+        """Draw on ``console``; if it is not a terminal, print one line per run."""
         self._console = console
         self._bar = Progress(
             TextColumn("{task.description}"),
@@ -43,27 +43,27 @@ class RoundProgress:
         self._bar.stop()
 
     def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
-        """Say how long it will take."""
+        """Print the estimated time."""
         line = f"{sessions} sessions to run, about {estimated_s / 60:.0f} min; rows in {folder}"
         self._console.print(line, highlight=False, soft_wrap=True)
         self._bar.update(self._task, total=sessions, completed=0)
 
     def session_started(self, session: Session) -> None:
-        """Name the session under way."""
+        """Show the current session."""
         self._name = f"{session.case.name} on {session.placement}, block {session.block}"
         self._bar.update(self._task, completed=self._started)
         self._started += 1
 
     def phase_started(self, what: str) -> None:
-        """Name its phase."""
+        """Show its phase."""
         self._bar.update(self._task, description=f"{self._name}: {what}")
 
     def left_out(self, what: str, reason: str) -> None:
-        """Say which session could not be prepared, and why."""
+        """Print which session could not be prepared, and why."""
         self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True, markup=False)
 
     def run_finished(self, row: Row) -> None:
-        """Leave a line where a bar cannot be drawn, or the run does not count."""
+        """Print a line if no bar can be drawn or the run does not count."""
         if row.status == "ok" and self._console.is_terminal:
             return
         problems = f" ({'; '.join(row.problems)})" if row.problems else ""

@@ -20,7 +20,7 @@ _FIGURES = {
 
 
 def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
-    """A row for each device, then what its rates are of."""
+    """A row for each device, then an explanation of its rates."""
     found = table([], [f"{name}\n{unit}" for name, unit in _FIGURES.items()], names=["device"])
     for summary in summaries:
         found.add(*_cells(summary))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Tone(StrEnum):
-    """Why a text stands out."""
+    """Emphasis of a text."""
 
     PLAIN = "plain"
     HEADLINE = "headline"
@@ -38,16 +38,16 @@ class Text:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: what people read, and the figure for programs.
+    """One cell: text for people, and a figure for programs.
 
     Attributes:
         text: the figure or words.
-        tone: of the text.
+        tone: tone of the text.
         below: further lines, such as an interval.
-        value: the figure in the unit of its column; ``None`` if the text is all there is.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        colour: name of the colour of its placement in charts; empty if it is no placement.
+        value: the figure in the unit of its column; ``None`` if there is only text.
+        low: lower bound of its 95 % interval.
+        high: upper bound.
+        colour: name of its placement's colour in charts; empty if it is not a placement.
     """
 
     text: str
@@ -60,14 +60,14 @@ class Cell:
 
 
 class ColumnKind(StrEnum):
-    """How a column may be set."""
+    """Layout of a column."""
 
     FIGURE = "figure"
-    """At the right, never cut."""
+    """Right-aligned, never cut."""
     NAME = "name"
-    """What a user types: never cut or folded."""
+    """Text that a user types: never cut or folded."""
     WORDS = "words"
-    """Folded where there is no room."""
+    """Text that is folded if it does not fit."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Column:
 
     @property
     def is_figure(self) -> bool:
-        """Whether it holds figures."""
+        """Whether it contains figures."""
         return self.kind is ColumnKind.FIGURE
 
 
@@ -96,7 +96,7 @@ class Table:
         self.rows.append([Cell(cell, tone) if isinstance(cell, str) else cell for cell in cells])
 
     def only(self, *names: str) -> Table:
-        """The same rows with some of the columns, in the order of the table."""
+        """The table with some of its columns, in its order."""
         kept = [number for number, column in enumerate(self.columns) if column.name in names]
         rows = [[row[number] for number in kept] for row in self.rows]
         return Table([self.columns[number] for number in kept], rows, self.title)
@@ -104,7 +104,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Bullets:
-    """A list of sentences. ``targets`` are ids of sections that they lead to, where there are any."""
+    """A list of sentences. ``targets`` are ids of the linked sections, if any."""
 
     items: Sequence[str]
     targets: Sequence[str] = ()
@@ -112,14 +112,14 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names and what they stand for."""
+    """Names with their values."""
 
     facts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing. ``description`` says the same in words; ``draw`` is asked for each width."""
+    """A drawing. ``description`` is its text form; ``draw`` is called for each width."""
 
     name: str
     description: str
@@ -134,9 +134,9 @@ class Section:
     Attributes:
         title: empty for none.
         blocks: in order.
-        id: unique in the document; names of charts follow it.
-        label: what the section is about, above its title.
-        folded: whether readers of a page unfold it first.
+        id: unique in the document; names of charts derive from it.
+        label: subject of the section, above its title.
+        folded: whether the section is collapsed at first.
     """
 
     title: str
@@ -152,7 +152,7 @@ Document = Sequence[Block]
 
 @dataclass(frozen=True)
 class Page:
-    """A document of a page of its own: the answer in ``header``, the evidence in ``body``."""
+    """A document for a whole page: the answer in ``header``, the evidence in ``body``."""
 
     title: str
     header: Document
@@ -189,12 +189,12 @@ def table(words: Iterable[str], figures: Iterable[str], title: str = "", names: 
 
 
 def figure(value: float | None, shown: Callable[[float], str]) -> Cell:
-    """A figure without an interval; a dash if it is not known."""
+    """A figure without an interval; a dash if unknown."""
     return Cell(numbers.NONE) if value is None else Cell(shown(value), value=value)
 
 
 def estimate(found: Estimate | Interval | None, shown: Callable[[float], str]) -> Cell:
-    """A figure with its interval below it; a dash if it is not known."""
+    """A figure with its interval below it; a dash if unknown."""
     if found is None:
         return Cell(numbers.NONE)
     if isinstance(found, Interval):

@@ -1,4 +1,4 @@
-"""Numbers as people read them: three significant figures, a unit that fits, a dash for what is not known."""
+"""Formats numbers for people: three significant figures, a suitable unit, a dash for unknown values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EN_DASH = "–"
 
 
 def significant(value: float, figures: int = 3) -> str:
-    """``value`` to some significant figures, without an exponent and with thin groups of thousands."""
+    """``value`` to some significant figures, without an exponent, with thin spaces between thousands."""
     if value == 0:
         return "0"
     decimals = figures - 1 - math.floor(math.log10(abs(value)))
@@ -21,7 +21,7 @@ def significant(value: float, figures: int = 3) -> str:
 
 
 def printed(value: float) -> str:
-    """A figure as a paper printed it, with every digit that counts."""
+    """A figure with the digits that a paper printed."""
     return f"{value:,.12g}".replace(",", "\u202f")
 
 
@@ -33,7 +33,7 @@ def ratio(value: float) -> str:
 
 
 def seconds(value_s: float | None) -> str:
-    """A duration in the unit that suits it."""
+    """A duration in a suitable unit."""
     if value_s is None:
         return NONE
     return f"{significant(value_s)} s" if value_s >= 1 or value_s == 0 else microseconds(value_s * 1e6)
@@ -60,7 +60,7 @@ def size(value_bytes: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """A count: whole, with thin groups of thousands."""
+    """A whole count, with thin spaces between thousands."""
     return NONE if value is None else f"{value:,.0f}".replace(",", "\u202f")
 
 
@@ -78,7 +78,7 @@ def percent(share: float | None) -> str:
 
 
 def span(low: str, high: str) -> str:
-    """A range; a unit that both ends carry is written once."""
+    """A range; a unit common to both ends is written once."""
     low_number, _, low_unit = low.rpartition(" ")
     _, _, high_unit = high.rpartition(" ")
     return (
@@ -87,17 +87,17 @@ def span(low: str, high: str) -> str:
 
 
 def signed(interval: Interval, text: str) -> str:
-    """``text`` of an estimate, behind ≥ or ≤ where the truth is only known to be at least or at most that."""
+    """``text`` of an estimate, after ≥ or ≤ if the estimate is only a lower or upper bound."""
     return signed_value(interval.bound, text)
 
 
 def signed_value(bound: Bound, text: str) -> str:
-    """``text`` behind the sign of its bound."""
+    """``text`` after the sign of its bound."""
     return {Bound.AT_LEAST: "≥\u00a0", Bound.AT_MOST: "≤\u00a0"}.get(bound, "") + text
 
 
 def of_kind(kind: str) -> Callable[[float | None], str]:
-    """How values of a kind of measure are printed."""
+    """Formatter for values of a kind of measure."""
     return _BY_KIND[kind]
 
 

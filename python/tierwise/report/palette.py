@@ -1,7 +1,7 @@
-"""Colours. Both sets of hues keep apart under the common kinds of colour blindness (after Okabe and Ito).
+"""Colours. Both sets of hues are distinct under the common kinds of colour blindness (after Okabe and Ito).
 
-Every colour has a name, a value on light ground and one on dark ground. Charts inside a page name their
-colours as CSS variables, so that one drawing serves both grounds; others take the light values.
+Every colour has a name, a value for light and one for dark backgrounds. Charts inside a page use CSS
+variables, so that one drawing fits both backgrounds; other charts use the light values.
 """
 
 from __future__ import annotations
@@ -62,27 +62,27 @@ ROLE_COLOURS = {
     "archive": "place-6",
     "unattributed": "wait-client",
 }
-"""Role -> name of its colour, in the order that charts stack them; the last is no role's."""
+"""Role -> name of its colour, in the stacking order of charts; the last is for I/O without a role."""
 _PLACES = 6
 _DARK_TEXT_ON: frozenset[WaitClass] = frozenset({"log_lock", "data_write"})
 _THEME_TEXT_ON: frozenset[WaitClass] = frozenset({"client", "other"})
 
 Colour = Callable[[str], str]
-"""Name of a colour -> what a drawing writes."""
+"""Name of a colour -> value in a drawing."""
 
 
 def css_variable(name: str) -> str:
-    """For a drawing inside a page that defines the variables."""
+    """Value for a drawing inside a page that defines the variables."""
     return f"var(--{name})"
 
 
 def light_value(name: str) -> str:
-    """For a drawing that stands alone."""
+    """Value for a standalone drawing."""
     return LIGHT[name]
 
 
 def css_declarations(colours: dict[str, str]) -> str:
-    """The variables of one ground."""
+    """The variables of one background."""
     return " ".join(f"--{name}: {value};" for name, value in colours.items())
 
 
@@ -97,7 +97,7 @@ def placement_names(placements: list[str], baseline: str) -> dict[str, str]:
 
 
 def text_on(kind: WaitClass, colour: Colour) -> str:
-    """A colour that can be read on the bar of a wait class."""
+    """A readable text colour on the bar of a wait class."""
     if kind in _THEME_TEXT_ON:
         return colour("ink")
     return "#1c1e21" if kind in _DARK_TEXT_ON else "#ffffff"

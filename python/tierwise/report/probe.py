@@ -11,7 +11,7 @@ from tierwise.results.measurements import FlushCheck, Latency
 
 
 def probe_document(report: ProbeReport) -> list[Block]:
-    """CrystalDiskMark's lines, further patterns, latencies, and whether a flush can be believed."""
+    """CrystalDiskMark's lines, further patterns, latencies, and whether a flush is credible."""
     where = f"{report.device}: {report.size_bytes >> 20:,} MiB, {report.engine}"
     others = [name for name in report.patterns if name not in CRYSTALDISKMARK.values()]
     return [
@@ -52,7 +52,7 @@ def _four_digits(value: float) -> str:
 
 
 def _latencies(report: ProbeReport) -> Table:
-    """Percentiles of the repeat of median rate."""
+    """Percentiles of the repeat with the median rate."""
     found = table(["latency, µs"], ["mean", "p50", "p95", "p99", "p99.9", "max"])
     for name, results in report.patterns.items():
         one = middle(results)

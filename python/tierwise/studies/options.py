@@ -1,4 +1,4 @@
-"""What a user changes in a study: on the command line or from Python."""
+"""Options that change a study, from the command line or from Python."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class StudyOptions:
             ``settings.postgres.work_mem=4MB``.
         clients: number of clients.
         duration_s: seconds of the measured phase, in place of a number of transactions.
-        repeats: of every run.
+        repeats: repeats of every run.
         devices: ``NAME=DIRECTORY``: a real directory, or a device profile, for a device of the study.
         place: ``ROLE=DEVICE,…``; each adds a placement that differs from the baseline in these roles.
-        placements: names of those to run; all if empty. The baseline is run too.
+        placements: names of the placements to run; all if empty. The baseline is run too.
         only: leave the baseline out.
-        engine: in place of the study's first.
-        own_storage: directory in place of every device.
+        engine: replaces the study's first engine.
+        own_storage: directory that replaces every device.
     """
 
     quick: bool = False
@@ -55,7 +55,7 @@ class StudyOptions:
     own_storage: Path | None = None
 
     def applied_to(self, study: Study) -> Study:
-        """The study with all of that.
+        """The study with all these options applied.
 
         Raises:
             TierwiseError: naming the option, and what the study has instead.
@@ -103,7 +103,7 @@ class StudyOptions:
 
 
 def _placed(study: Study, place: dict[str, str]) -> tuple[Study, str]:
-    """The study with one more placement, and its name; a device that the study does not have is a profile."""
+    """The study with one more placement, and its name. A device unknown to the study is read as a profile."""
     base = study.placements[study.baseline]
     devices = dict(study.devices)
     names: dict[str, str] = {}
@@ -122,7 +122,7 @@ def _placed(study: Study, place: dict[str, str]) -> tuple[Study, str]:
 
 
 def _free_name(device: str, taken: Collection[str]) -> str:
-    """Name of a device within a study: part of the name of a disk, so short."""
+    """A free device name within a study. It is part of a disk's name, so it is short."""
     short = _NOT_IN_A_NAME.sub("-", Path(device).stem.lower())
     names = (f"{short[-13:]}-{number}" if number else short[-16:] for number in itertools.count())
     return next(name for one in names if (name := one.strip("-")) not in taken)

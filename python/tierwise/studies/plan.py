@@ -1,4 +1,4 @@
-"""The runs of a study, in the order in which they will happen."""
+"""The runs of a study, in execution order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tierwise.studies.spec import Study
 
 @dataclass(frozen=True)
 class RunPlan:
-    """One run to come. ``order`` is its place in the study, counted from 0."""
+    """One planned run. ``order`` is its position in the study, counted from 0."""
 
     run_id: str
     engine: str

@@ -1,4 +1,4 @@
-"""What a study may say."""
+"""The fields of a study."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Overrides(_Spec):
     parallelism: PositiveInt | None = None
     repeats: PositiveInt | None = None
     placements: list[str] | None = None
-    """Those of the study's placements that are run."""
+    """Placements of the study to run."""
     sweep: Sweep | None = None
     constants: dict[str, float] = {}
     sizes: dict[Role, Size] = {}
@@ -122,7 +122,7 @@ class Study(_Spec):
     source: str | None = None
     """The paper and its part that the study reproduces."""
     engines: list[str] = Field(min_length=1)
-    """The first is used unless another is asked for."""
+    """The first is the default."""
     workload: str
     scale: PositiveFloat = 1.0
     constants: dict[str, float] = {}
@@ -133,9 +133,9 @@ class Study(_Spec):
     warmup_transactions: int = Field(default=0, ge=0)
     caches: Caches = "cold"
     waits: bool = True
-    """Whether sessions are asked what they wait for, which takes processor time and reads catalogues."""
+    """Whether sessions' waits are sampled, which takes CPU time and reads catalogues."""
     cap_s: PositiveFloat | None = None
-    """Each lap is stopped after so long, and the run goes on with the next."""
+    """A lap is stopped after this time, and the run continues with the next."""
     memory: Size | None = None
     """Limit for the memory of the engine's processes together, page cache included."""
     parallelism: PositiveInt | None = None
@@ -150,7 +150,7 @@ class Study(_Spec):
     quick: Overrides = Overrides()
     paper_scale: Overrides = Overrides()
     estimate_s: PositiveFloat | None = None
-    """Time of the whole study at its default scale, roughly, on two processors."""
+    """Approximate time of the whole study at its default scale, on two processors."""
     notes: list[str] = []
     paper: list[PaperValue] = []
 
@@ -159,12 +159,12 @@ class Study(_Spec):
         return self.sizes.get(role, _DEFAULT_SIZES.get(role, _OTHER_SIZE_BYTES))
 
     def fingerprint(self) -> str:
-        """Changes when anything that affects the runs changes; a study resumes only under the same one."""
+        """Hash of everything that affects the runs; a study resumes only under the same fingerprint."""
         words = {"question", "source", "notes", "paper", "repeats", "quick", "paper_scale", "estimate_s"}
         return hashlib.sha256(self.model_dump_json(exclude=words).encode()).hexdigest()[:16]
 
     def with_overrides(self, overrides: Overrides) -> Self:
-        """The same study with what ``overrides`` gives in place of its own."""
+        """The study with its values replaced by those of ``overrides``."""
         given = {
             name: getattr(overrides, name)
             for name in overrides.model_fields_set - {"placements", "settings"}
@@ -185,7 +185,7 @@ class Study(_Spec):
         return changed if overrides.placements is None else changed.with_placements(overrides.placements)
 
     def with_placements(self, names: list[str]) -> Self:
-        """The same study with these placements alone; the first is the baseline unless the study's own is in.
+        """The study with only these placements; without its own baseline, the first becomes the baseline.
 
         Raises:
             TierwiseError: if the study has no such placement.
@@ -200,13 +200,13 @@ class Study(_Spec):
         return self.model_copy(update={"placements": chosen, "baseline": baseline})
 
     def on_engine(self, name: str) -> Self:
-        """The same study with one engine, which need not be one that it lists."""
+        """The study with one engine, which it need not list."""
         return self.model_copy(update={"engines": [name]})
 
     def on_own_storage(self, directory: Path) -> Self:
-        """The same study with ``directory``, on the machine's own storage, in place of every device.
+        """The study with ``directory``, on the machine's own storage, in place of every device.
 
-        A study of devices then has that one alone.
+        A study of devices then has only this device.
         """
         own = {name: DeviceSpec(path=str(directory)) for name in self.devices}
         if not self.patterns:

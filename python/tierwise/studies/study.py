@@ -1,4 +1,4 @@
-"""Studies: a question, as data. Read, and checked for what contradicts itself."""
+"""Reads studies and checks them for contradictions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["FILE_ENGINE", "Overrides", "Study", "load", "names", "parse"]
 _SHIPPED = DATA / "studies"
 _MOST_RUNS = 100_000
 FILE_ENGINE = "file"
-"""Stands for no database: access patterns on a file."""
+"""Engine name of studies without a database: access patterns on a file."""
 
 
 def names() -> list[str]:
@@ -31,7 +31,7 @@ def names() -> list[str]:
 
 
 def load(name_or_path: str) -> Study:
-    """Read a study by the name of a shipped one, or by the path of a TOML file.
+    """Read a study by the name of one that ships with tierwise, or by the path of a TOML file.
 
     Raises:
         TierwiseError: naming the file and field, if there is no such study or it is not valid.
@@ -63,7 +63,7 @@ def parse(text: str, file: str) -> Study:
 
 
 def _with_names(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Placements are written ``[placements.NAME] log = "ssd"``: roles beside the default, no nesting."""
+    """Placements are written ``[placements.NAME] log = "ssd"``: roles and the default at one level."""
     written = raw.get("placements", {})
     if not isinstance(written, dict) or not all(isinstance(body, dict) for body in written.values()):
         return dict(raw)  # validation says what is wrong

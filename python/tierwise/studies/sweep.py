@@ -29,7 +29,7 @@ def values(sweep: Sweep) -> dict[str, list[str]]:
 
 
 def count(sweep: Sweep) -> int:
-    """How many points there are."""
+    """Number of points."""
     lengths = [len(many) for many in values(sweep).values()]
     return prod(lengths) if sweep.design == "full" else 1 + sum(length - 1 for length in lengths)
 
@@ -44,7 +44,7 @@ def points(sweep: Sweep) -> list[Setting]:
 
 
 def at(study: Study, setting: Mapping[str, str]) -> Study:
-    """The study as it is at one point."""
+    """The study at one point."""
     variant = study.variants[setting["variant"]] if "variant" in setting else Overrides()
     varied = study.with_overrides(variant)
     constants = {

@@ -1,4 +1,4 @@
-"""How far predictions are from measurements: pairs, and what they come to."""
+"""Prediction error: pairs of predicted and measured figures, and their summary."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -33,10 +33,10 @@ class Reproduction(Record):
     block: int
     round: Round
     error: float | None = None
-    """Of the rate: reproduced over recorded, less 1."""
+    """Relative error of the rate: reproduced over recorded, less 1."""
     latency_error: float | None = None
     problem: str | None = None
-    """Why the recording cannot be opened, or answers nothing."""
+    """Why the recording cannot be opened or gives no answer."""
 
 
 class Figure(Record):
@@ -61,23 +61,23 @@ class Pair(Record):
     recorded: str
     placement: str
     path: str
-    """From which kind of storage to which, as ``real→emulated``."""
+    """Kinds of the recorded and the predicted storage, as ``real→emulated``."""
     block: int
     round: Round
     model: str
     """Commit of the model that predicted."""
     unit: str
-    """Of both: ``s`` for the time of laps, ``transactions/s`` of a mix."""
+    """Unit of prediction and measurement: ``s`` for the time of laps, ``transactions/s`` of a mix."""
     measured: list[float]
-    """By run."""
+    """One figure per run."""
     predicted: Estimate | None
     speedup: float | None = None
     """Predicted rate over the recorded one."""
     refused: str | None = None
     latency: dict[str, Figure] = {}
-    """By percentile: ``p50``, ``p95``, ``p99``."""
+    """Latency by percentile: ``p50``, ``p95``, ``p99``."""
     parts: dict[str, tuple[float, float]] = {}
-    """What the prediction is made of, by name: predicted and measured."""
+    """Components of the prediction by name: predicted and measured."""
 
     @property
     def control(self) -> bool:
@@ -91,7 +91,7 @@ class Pair(Record):
 
     @property
     def log_error(self) -> float | None:
-        """ln(predicted / measured); ``None`` for what was refused."""
+        """ln(predicted / measured); ``None`` if the prediction was refused."""
         if self.predicted is None:
             return None
         return math.log(self.predicted.value / self.measurement.estimate)
@@ -103,7 +103,7 @@ class Pair(Record):
 
     @property
     def rate_error(self) -> float | None:
-        """The same of the rate, also where times were measured: above 0 is too fast."""
+        """Relative error of the rate, also where times were measured: above 0 is too fast."""
         if self.log_error is None:
             return None
         return math.expm1(-self.log_error if self.unit == "s" else self.log_error)
@@ -120,11 +120,11 @@ class Summary(Record):
     """What some pairs come to; shares and errors from 0 on."""
 
     pairs: int
-    """That were answered."""
+    """Number of answered pairs."""
     refused: int
     cases: int = 0
     median: float | None = None
-    """Of |predicted / measured - 1|, as are the next two."""
+    """Median of |predicted / measured - 1|; the next two are of the same error."""
     ninetieth: float | None = None
     worst: float | None = None
     bias: float | None = None
@@ -132,18 +132,18 @@ class Summary(Record):
     coverage: float | None = None
     """Share of predictions whose interval holds the measured median."""
     width: float | None = None
-    """How far up intervals reach: the median of the upper bound over the prediction, less 1."""
+    """Upper half-width of intervals: the median of the upper bound over the prediction, less 1."""
     score: float | None = None
     """Mean interval score."""
     crps: float | None = None
     ordered_pairs: int = 0
-    """Of placements of a case that differ by 1.1 to 2 times."""
+    """Number of pairs of placements of a case that differ by 1.1 to 2 times."""
     order: float | None = None
-    """Share of them that are predicted in the measured order."""
+    """Share of these pairs that are predicted in the measured order."""
 
     @property
     def passed(self) -> bool:
-        """Whether every bar is kept."""
+        """Whether every bar is met."""
         figures = (self.median, self.ninetieth, self.worst, self.width)
         bars = (MEDIAN_BAR, NINETIETH_BAR, WORST_BAR, WIDTH_BAR)
         if any(figure is None or figure > bar for figure, bar in zip(figures, bars, strict=True)):
@@ -161,22 +161,22 @@ class Accuracy(Record):
     reproductions: list[Reproduction]
     pairs: list[Pair]
     spreads: dict[Round, dict[str, Spread]] = {}
-    """By round: ``raw`` figures and those ``adjusted`` by the control workload."""
+    """Spreads by round: of ``raw`` figures and of those ``adjusted`` by the control workload."""
     left_out: dict[str, str] = {}
     """Cases, runs and placements that give nothing to compare, each with the reason."""
     idle_poll_ns: list[int] = []
-    """How long idle cores of a guest stayed awake."""
+    """Times that idle cores of a guest poll before they halt."""
     too_short: list[str] = []
-    """Cases with laps below the declared least."""
+    """Cases with laps shorter than the declared minimum."""
 
     @property
     def predictions(self) -> list[Pair]:
-        """Pairs of other placements than the recorded one."""
+        """Pairs that predict a placement other than the recorded one."""
         return [pair for pair in self.pairs if not pair.control]
 
     @property
     def controls(self) -> list[Pair]:
-        """Pairs of the recorded placement itself."""
+        """Pairs that predict the recorded placement itself."""
         return [pair for pair in self.pairs if pair.control]
 
 
@@ -185,7 +185,7 @@ def summary(pairs: Sequence[Pair], ordered_with: Sequence[Pair] = ()) -> Summary
 
     Args:
         pairs: to sum up.
-        ordered_with: more placements from the same recordings, which count for the order alone.
+        ordered_with: more placements from the same recordings, which count only for the order.
     """
     answered = [(pair, pair.predicted) for pair in pairs if pair.predicted is not None]
     refused = len(pairs) - len(answered)
@@ -220,7 +220,7 @@ def by(pairs: Iterable[Pair], key: str) -> dict[str, list[Pair]]:
 
 
 def _order(pairs: Sequence[Pair]) -> list[bool]:
-    """Of placements predicted from one recording that differ: whether they are in the right order."""
+    """Whether each pair of differing placements predicted from one recording is in the right order."""
     recordings: dict[tuple[str, str, int, str], list[Pair]] = {}
     for pair in pairs:
         if pair.predicted is not None:

@@ -1,4 +1,4 @@
-"""What recordings answer, as judging needs it: small enough to be kept where recordings are too large."""
+"""Answers of recordings for judging: small enough to keep where recordings are too large."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -21,7 +21,7 @@ _PERCENTILES = ("p50", "p95", "p99")
 
 
 class Answer(Record):
-    """What a recording says of one placement."""
+    """A recording's answer for one placement."""
 
     rate_per_s: Estimate | None = None
     elapsed_s: Estimate | None = None
@@ -30,14 +30,14 @@ class Answer(Record):
     latency_us: dict[str, Estimate] = {}
     commits_per_flush: float | None = None
     busy_cores: float | None = None
-    """Cores that were busy, on average."""
+    """Mean number of busy cores."""
     log_wait_share: float | None = None
     io_per_s: dict[str, dict[str, float]] = {}
-    """``log`` and ``rest``: requests and bytes a second, by the name that rows have."""
+    """``log`` and ``rest``: requests and bytes a second, by the names used in rows."""
 
 
 class Answered(Record):
-    """One recording, and what it says of each placement of its case."""
+    """One recording and its answer for each placement of its case."""
 
     case: str
     recorded: str
@@ -48,24 +48,24 @@ class Answered(Record):
     engine: str = ""
     unit: str = "transactions"
     rate_per_s: float | None = None
-    """As the recording shows it, in ``unit``."""
+    """Recorded rate, in ``unit``."""
     error: float | None = None
     latency_error: float | None = None
     problem: str | None = None
     answers: dict[str, Answer] = {}
-    """By placement, in the words of the validation."""
+    """Answers by the validation's name of the placement."""
 
     @property
     def key(self) -> tuple[str, str, int, Round]:
-        """Of the recorded run."""
+        """Key of the recorded run."""
         return self.case, self.recorded, self.block, self.round
 
 
 class OpenedRecording:
-    """A recording whose replays are kept while it is judged: first without, then with what was calibrated."""
+    """A recording that keeps its replays while it is judged: first without, then with calibrated error."""
 
     def __init__(self, path: Path, row: Row, without: Sequence[str] = ()) -> None:
-        """Open it, mechanisms named in ``without`` switched off.
+        """Open it, with the mechanisms in ``without`` switched off.
 
         Raises:
             TierwiseError: no recording, a damaged or newer one, or one without work in it.
@@ -77,7 +77,7 @@ class OpenedRecording:
         self._replayer.remember()
 
     def ask(self, scenarios: Mapping[str, Scenario], error: ModelError) -> Answered:
-        """Answer each scenario, with intervals that hold an error that was calibrated."""
+        """Answer each scenario, with intervals that include the calibrated error."""
         predictor = Predictor(
             self._recording.about, self._recording.warnings, self._replayer, model_error=error
         )
@@ -99,7 +99,7 @@ class OpenedRecording:
 
 
 def unanswered(row: Row, problem: str | None) -> Answered:
-    """A recording that says nothing, and why."""
+    """A recording without answers, and the reason."""
     return Answered(
         case=row.case,
         recorded=row.placement,
@@ -112,10 +112,10 @@ def unanswered(row: Row, problem: str | None) -> Answered:
 
 
 def read_answers(folder: Path) -> list[Answered]:
-    """What was kept of a round; nothing if nothing was.
+    """The kept answers of a round; empty if none were kept.
 
     Raises:
-        TierwiseError: a file that is not as it should be.
+        TierwiseError: if the file is malformed.
     """
     file = folder / ANSWERS_FILE
     if not file.exists():

@@ -1,4 +1,4 @@
-"""The error of the model, calibrated from pairs, so that intervals hold it."""
+"""The error of the model, calibrated from pairs and included in intervals."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LEVEL = 0.95
 _LEAST_SPREAD = 0.01
 _PER_COEFFICIENT = 10
 _FEWEST = 10
-"""With fewer predictions of an engine on a path, those of all engines, or on all paths, stand in."""
+"""With fewer predictions of an engine on a path, those of all engines, or on all paths, replace them."""
 
 Error = tuple[str, float, float]
 """Family; logarithm of the predicted speed-up; logarithm of predicted over measured."""
 
 
 def calibrate(pairs: Sequence[Pair], day: str) -> ModelError:
-    """Errors of each engine and of all engines, on each path and on all paths, where enough are known."""
+    """Errors of each engine and of all engines, on each path and on all paths, where there are enough."""
     groups: dict[tuple[str, str], list[Pair]] = {}
     for pair in pairs:
         if not pair.control:
@@ -41,7 +41,7 @@ def calibrate(pairs: Sequence[Pair], day: str) -> ModelError:
 
 
 def calibrate_without(pairs: Sequence[Pair], family: str, day: str) -> ModelError:
-    """The same from every other family of clients: what is known of one that nobody has tried."""
+    """Errors calibrated from all other families of clients, as for a client that was never measured."""
     return calibrate([pair for pair in pairs if pair.family != family], day)
 
 
@@ -102,7 +102,7 @@ def _percentile_errors(pairs: Sequence[Pair], what: What) -> Iterator[Error]:
 
 
 def _weights(families: Sequence[str]) -> NDArray[np.float64]:
-    """Of each error: families count alike, however many predictions they have. The sum is their number."""
+    """Weight of each error: families count alike. The weights sum to the number of errors."""
     count = {family: families.count(family) for family in families}
     each = np.array([1 / count[family] for family in families])
     scaled: NDArray[np.float64] = each * len(families) / each.sum()
@@ -112,9 +112,9 @@ def _weights(families: Sequence[str]) -> NDArray[np.float64]:
 def _spread(
     columns: NDArray[np.float64], errors: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """How great errors are: always, and for each factor e of being faster, and of being slower.
+    """Size of errors: a constant, and a slope per factor e of being faster, and of being slower.
 
-    Weighted least squares with no coefficient below 0, by trying which of the last two take part. Each needs
+    Weighted least squares without negative coefficients, over all subsets of the last two. Each needs
     ten errors (Harrell, *Regression Modeling Strategies*, 2015, section 4.4). With fewer than 20 all are
     alike.
     """
@@ -132,11 +132,11 @@ def _spread(
 
 
 def _bound(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The value that a further one exceeds one time in twenty, whatever the distribution.
+    """The bound that a new value exceeds one time in twenty, whatever the distribution.
 
     The split conformal bound (Vovk, Gammerman and Shafer, *Algorithmic Learning in a Random World*, 2005): of
-    n values, that of rank ceil(0.95 (n + 1)); the greatest where there are fewer than 19. It is taken of
-    errors over their spread, so that intervals are wide where errors are great (Papadopoulos, Gammerman and
+    n values, that of rank ceil(0.95 (n + 1)); the greatest if there are fewer than 19. It is the bound of
+    errors over their spread, so that intervals are wide where errors are large (Papadopoulos, Gammerman and
     Vovk, *Normalized nonconformity measures for regression conformal prediction*, 2008), and with weights, so
     that no family decides it alone (Tibshirani, Barber, Candès and Ramdas, *Conformal Prediction Under
     Covariate Shift*, 2019).

@@ -26,14 +26,14 @@ class Case:
 
     name: str
     family: str
-    """Of the client: what errors are calibrated without."""
+    """Family of the client, which is left out when its errors are calibrated."""
     spec: CaseSpec
     study: Study
-    """Its placements are those of this round; what the runner's storage is made from."""
+    """Study with the placements of this round; the runner creates its storage from it."""
     laps: bool
-    """Whether the work is done once and timed, rather than repeated and counted."""
+    """Whether the work is done once and timed, instead of repeated and counted."""
     seconds: float
-    """Length of a mix that is measured."""
+    """Length of a measured mix."""
     recorded_seconds: float
 
     @property
@@ -47,7 +47,7 @@ class Case:
         return [place for place in self.spec.recorded if place in self.study.placements]
 
     def client(self) -> clients.Client[Any]:
-        """The client program; only of an external case."""
+        """The client program of an external case."""
         return clients.create(self.spec.client or "", self.spec.options, self.study.clients)
 
     def placed_in(self, directory: Path) -> Study:
@@ -62,13 +62,13 @@ class Case:
 def cases_of(
     spec: ValidationSpec, quick: bool = False, names: Sequence[str] = (), rotation: int = 0
 ) -> tuple[list[Case], dict[str, str]]:
-    """Cases to run, with the placements that they can honour; and what is left out, with the reason.
+    """Cases to run, with the placements that they support; and what is left out, with the reason.
 
     Args:
         spec: all there are; already :meth:`~ValidationSpec.selected` where ``quick``.
-        quick: the small selection only.
-        names: of cases, or beginnings of names; these instead of the selection's, if any are given.
-        rotation: number of the round, from 0: which of the placements each case takes.
+        quick: only the small selection.
+        names: names of cases, or prefixes of names; if given, they replace the selection's.
+        rotation: number of the round, from 0; it decides which placements each case takes.
 
     Raises:
         TierwiseError: if there is no such case.
@@ -89,7 +89,7 @@ def names_of(spec: ValidationSpec) -> list[str]:
 
 
 def chosen(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
-    """Cases by their names, or by the beginning of them.
+    """Cases by name, or by a prefix of the name.
 
     Raises:
         TierwiseError: if there is no such case.
@@ -162,7 +162,7 @@ def _placement(name: str, roles: Mapping[str, str]) -> Placement:
 
 
 def _possible(case: Case) -> tuple[Case | None, dict[str, str]]:
-    """The case with the placements that it can honour; and what it cannot, with the reason."""
+    """The case with the placements that it supports; and those that it does not, with the reason."""
     if not case.external:
         return _without_gaps(case)
     if missing := _missing(case):
@@ -177,7 +177,7 @@ def _possible(case: Case) -> tuple[Case | None, dict[str, str]]:
 
 
 def _missing(case: Case) -> str | None:
-    """What is to be installed for an external case."""
+    """Missing packages of an external case."""
     return servers.missing(case.spec.server) or case.client().missing()
 
 

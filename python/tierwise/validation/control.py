@@ -1,4 +1,4 @@
-"""A fixed workload before and after each run: what it gives tells a disturbed machine from a quiet one."""
+"""A fixed workload before and after each run, which detects a disturbed machine."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tierwise.results.measurements import Record
 from tierwise.validation.spec import Control
 
 _BLOCK = bytes(1 << 20)
-"""Long enough that hashing it gives up the interpreter's lock."""
+"""Block size above which hashing releases the interpreter lock."""
 _SYNC_BYTES = 4096
 _FILE = "control"
 
 
 class Reading(Record):
-    """What the control workload gave once."""
+    """One result of the control workload."""
 
     cpu_per_s: float
-    """MiB hashed a second and core, of all cores at once; the slowest core's."""
+    """MiB hashed a second by the slowest core, with all cores at work."""
     sync_per_s: float
-    """Writes of 4 KiB, each made durable, a second."""
+    """Synced writes of 4 KiB a second."""
 
 
 def read(control: Control, place: Path) -> Reading:
@@ -39,12 +39,12 @@ def slower(
     here: Sequence[Reading],
     control: Control,
 ) -> str | None:
-    """Why a run is to be repeated by the readings around it; ``None`` if they are as usual or better.
+    """Why the readings around a run require a repeat; ``None`` if they are normal or better.
 
     Args:
-        mine: before and after the run.
-        everywhere: earlier ones of the round, on any storage: what the processor gives.
-        here: those of them on the same storage.
+        mine: readings before and after the run.
+        everywhere: earlier readings of the round, on any storage, for the processor rate.
+        here: earlier readings on the same storage.
         control: the declared bounds.
     """
     for name, earlier, bound in (
@@ -84,7 +84,7 @@ def _hash(core: int, seconds: float, rates: list[float], at: int) -> None:
 
 
 def _sync(seconds: float, place: Path) -> float:
-    """Overwrite one block of a file that is there, so that no metadata is written."""
+    """Overwrite one block of an existing file, so that no metadata is written."""
     file = place / _FILE
     block = os.urandom(_SYNC_BYTES)
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)

@@ -1,4 +1,4 @@
-"""How much of its sessions' time a server waits for its log, by asking it now and then."""
+"""Share of session time spent waiting for the log, sampled from the server."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _SAMPLES_PER_S = 10.0
 
 
 class WaitSampler(threading.Thread):
-    """Asks ten times a second how many sessions wait for the log."""
+    """Samples ten times a second how many sessions wait for the log."""
 
     def __init__(self, database: Database) -> None:
-        """Begin to ask."""
+        """Start sampling."""
         super().__init__(name="log-waits", daemon=True)
         self._database = database
         self._stopping = threading.Event()
@@ -22,7 +22,7 @@ class WaitSampler(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Ask until told to stop, or the database cannot tell."""
+        """Sample until stopped, or until the database gives no answer."""
         with contextlib.suppress(Exception):
             while not self._stopping.wait(1 / _SAMPLES_PER_S):
                 found = self._database.log_waiters()
@@ -32,7 +32,7 @@ class WaitSampler(threading.Thread):
                 self._sessions += found[1]
 
     def stop(self) -> float | None:
-        """Stop; gives the share of the sessions' time."""
+        """Stop and return the share of the sessions' time."""
         self._stopping.set()
         self.join()
         self._database.stop_watching()

@@ -1,4 +1,4 @@
-"""The sessions of a round, in the order in which they will happen."""
+"""The sessions of a round, in execution order."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tierwise.validation.rows import Kind, Row
 from tierwise.validation.spec import ValidationSpec
 
 _SETUP_S = 5.0
-"""Of a session: devices, a copy of the data, the server's start and end."""
+"""Setup time of a session: devices, a copy of the data, the server's start and end."""
 _OWN_SETUP_S = 12.0
-"""The same where the runner loads the tables."""
+"""Setup time of a session whose tables the runner loads."""
 _LAP_S = 8.0
-"""Of laps whose length is not known yet."""
+"""Assumed time of laps whose length is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Session:
 
     @property
     def slots(self) -> list[tuple[str, str, str, int]]:
-        """What its runs are of."""
+        """Slots of its runs."""
         return [(self.case.name, self.placement, kind, self.block) for kind in self.kinds]
 
     def plan(self, kind: Kind) -> RunPlan:
-        """One of its runs in the words of the runner."""
+        """The runner's plan of one of its runs."""
         run_id = "/".join([self.case.name, self.placement, f"{kind}-{self.block}"])
         placement = self.case.study.placements[self.placement]
         return RunPlan(run_id, self.case.study.engines[0], placement, self.block, self.order, self.seed)
 
     def without(self, finished: Collection[tuple[str, str, str, int]]) -> Session:
-        """The same with the runs alone that are not finished."""
+        """The session with only its unfinished runs."""
         kinds = tuple(kind for kind, slot in zip(self.kinds, self.slots, strict=True) if slot not in finished)
         return Session(self.case, self.placement, self.block, kinds, self.seed, self.order)
 
@@ -52,8 +52,8 @@ def plan(cases: Sequence[Case], repeats: int, seed: int) -> list[Session]:
     """Every session: blocks in which each case runs, and is recorded, once under each of its placements.
 
     Each block is in random order over all cases, so that slow drift of the machine falls on all alike. All
-    runs of a case share one workload seed. A mix that is recorded is so on the same devices, before or
-    after it is measured, by chance; laps change what they work on and get devices of their own.
+    runs of a case share one workload seed. A mix is recorded and measured on the same devices, in random
+    order; laps change their data and get devices of their own.
     """
     random = Random(seed)
     seeds = {case.name: random.getrandbits(32) for case in cases}
@@ -72,7 +72,7 @@ def plan(cases: Sequence[Case], repeats: int, seed: int) -> list[Session]:
 
 
 def estimate_s(sessions: Sequence[Session], spec: ValidationSpec, rows: Sequence[Row]) -> float:
-    """Time that sessions will take: of runs that happened before, as they took."""
+    """Estimated time of sessions, from the measured time of earlier runs."""
     took: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
         took.setdefault((row.case, row.placement, row.kind), []).append(row.took_s)

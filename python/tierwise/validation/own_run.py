@@ -1,4 +1,4 @@
-"""One run of tierwise's own workloads by the runner, as a row of a validation."""
+"""One run of a tierwise workload by the runner, as a row of a validation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PERCENTILES = ("p50_us", "p95_us", "p99_us")
 def run_session(
     session: Session, spec: ValidationSpec, place: Place, base: Row, progress: ProgressCallback
 ) -> Iterator[Row]:
-    """Run what a session is of, each run on devices of its own; its storage for control is the own one.
+    """Run a session, each run on its own devices; the control workload uses the machine's own storage.
 
     Raises:
         TierwiseError: if a run cannot be prepared.

@@ -1,4 +1,4 @@
-"""Predicted beside measured: every recording asked for every placement of its case, its own among them."""
+"""Pairs of predicted and measured figures: each recording predicts all placements of its case."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tierwise.validation.spec import ValidationSpec
 from tierwise.validation.truth import Truth, truth_of
 
 _FEWEST_REQUESTS = 100
-"""Requests of a role in a run, below which their number is not compared."""
+"""Minimum requests of a role in a run for a comparison of their number."""
 
 ErrorOf = Callable[[str], ModelError]
-"""The error of the model that predictions of a family may know of."""
+"""Family -> the model error that its predictions may use."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RoundData:
 
     @classmethod
     def read(cls, folder: Path) -> RoundData:
-        """Read what a folder holds.
+        """Read the round in a folder.
 
         Raises:
             TierwiseError: if it holds no round, or a damaged one.
@@ -57,12 +57,12 @@ class RoundData:
 
     @property
     def too_short(self) -> set[str]:
-        """Cases with laps so short that a disturbance decides them."""
+        """Cases with laps shorter than the declared minimum, which a disturbance could dominate."""
         least_s = self.spec.shortest_lap_s
         return {row.case for row in self.rows if row.laps and row.elapsed_s and row.elapsed_s < least_s}
 
     def scenario_of(self, row: Row, placement: str) -> Scenario:
-        """A placement as a scenario to the recording of a run."""
+        """The scenario of a placement for the recording of a run."""
         own = self.spec.kind_of(placement) == "real"
         if own and placement == row.placement:
             return Scenario()
@@ -71,7 +71,7 @@ class RoundData:
 
 
 def rounds_in(folder: Path) -> list[RoundData]:
-    """The round of a folder, and those of the folders in it.
+    """The rounds in a folder and in its subfolders.
 
     Raises:
         TierwiseError: if there is none.
@@ -84,21 +84,21 @@ def rounds_in(folder: Path) -> list[RoundData]:
 
 
 class ComparedRound:
-    """The recordings of a round; each is opened once, and asked without and with what was calibrated."""
+    """The recordings of a round; each is opened once, and predicts without and with calibrated error."""
 
     def __init__(self, round: RoundData, without: Sequence[str] = ()) -> None:
-        """Nothing is opened yet. What was kept answers for recordings that are not there.
+        """Open nothing yet. Kept answers replace missing recordings.
 
         Args:
-            round: whose recordings.
-            without: mechanisms that are switched off.
+            round: round of the recordings.
+            without: mechanisms to switch off.
         """
         self._round, self._without = round, without
         self._kept = {one.key: one for one in read_answers(round.folder)}
         self._opened: dict[str, OpenedRecording | Answered] = {}
 
     def ask(self, row: Row, error: ModelError) -> Answered:
-        """What the recording of a run says, its intervals holding an error."""
+        """Answers of the recording of a run, with intervals that include the error."""
         if row.run_id not in self._opened:
             self._opened[row.run_id] = self._open(row)
         opened = self._opened[row.run_id]
@@ -125,13 +125,13 @@ class ComparedRound:
 def compare(
     asked: ComparedRound, round: RoundData, error_of: ErrorOf, progress: ProgressCallback
 ) -> list[Answered]:
-    """Ask every recording of a round.
+    """Compare every recording of a round with its measurements.
 
     Args:
-        asked: its recordings.
+        asked: recordings of the round.
         round: to compare with.
-        error_of: error of the model by family, which the intervals are to hold.
-        progress: told of each recording as it is asked.
+        error_of: error of the model by family, included in the intervals.
+        progress: called for each recording.
     """
     answers = []
     for row in round.recorded:
@@ -141,7 +141,7 @@ def compare(
 
 
 def reproductions_of(answers: Sequence[Answered]) -> list[Reproduction]:
-    """How well each recording is reproduced."""
+    """Reproduction error of each recording."""
     return [
         Reproduction(
             case=one.case,
@@ -158,7 +158,7 @@ def reproductions_of(answers: Sequence[Answered]) -> list[Reproduction]:
 
 
 def pairs_of(answers: Sequence[Answered], round: RoundData) -> Iterator[Pair]:
-    """Answers beside what was measured."""
+    """Answers paired with measurements."""
     recorded = {(row.case, row.placement, row.block): row for row in round.recorded}
     for one in answers:
         row = recorded.get((one.case, one.recorded, one.block))
@@ -197,7 +197,7 @@ def _pair(
 
 
 def _units(one: Answered, row: Row) -> float:
-    """Transactions for each unit that predictions count, where the recording shows requests alone."""
+    """Transactions per unit that predictions count, if the recording shows only requests."""
     if one.unit == "transactions" or row.rate_per_s is None or not one.rate_per_s:
         return 1.0
     return row.rate_per_s / one.rate_per_s
@@ -210,7 +210,7 @@ def _times(estimate: Estimate | None, factor: float) -> Estimate | None:
 
 
 def _latency(answer: Answer, rows: Sequence[Row]) -> dict[str, Figure]:
-    """Predicted percentiles, and the median over runs of the measured ones."""
+    """Predicted percentiles, each with the median over runs of the measured one."""
     found = {}
     for name, predicted in answer.latency_us.items():
         values = [row.latency_us[f"{name}_us"] for row in rows if f"{name}_us" in row.latency_us]
@@ -220,7 +220,7 @@ def _latency(answer: Answer, rows: Sequence[Row]) -> dict[str, Figure]:
 
 
 def _parts(answer: Answer, rows: Sequence[Row], units: float) -> dict[str, tuple[float, float]]:
-    """What the prediction is made of, for each transaction of a mix, or for the whole of laps."""
+    """Components of the prediction, per transaction of a mix, or for all laps together."""
     laps = rows[0].laps
     estimate = answer.elapsed_s if laps else answer.rate_per_s
     if estimate is None:
@@ -254,7 +254,7 @@ def _compared(
 
 
 def _enough(row: Row, role: str, name: str) -> float | None:
-    """A count of a role's requests or bytes, where there were enough requests to compare."""
+    """A count of a role's requests or bytes, if there were enough requests to compare."""
     if role not in row.io:
         return None
     io = row.io[role]

@@ -1,4 +1,4 @@
-"""The rows behind docs/evidence/accuracy.md that the repository keeps, and the smallest of the recordings."""
+"""Publishes the rows behind docs/evidence/accuracy.md, and the smallest of the recordings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FILES = (PLAN_FILE, SPEC_FILE, RUNS_FILE, ANSWERS_FILE, OWN_PROFILE)
 
 
 def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0) -> list[Path]:
-    """Copy what judging needs of each round, without paths, to a folder of its round's name.
+    """Copy each round's input of judging, without paths, to a folder named by the round.
 
     Args:
-        rounds: which ones.
-        folder: where to.
-        recordings_bytes: redact and copy the smallest recordings, too, as many as fit in so much.
+        rounds: rounds to copy.
+        folder: destination.
+        recordings_bytes: also redact and copy the smallest recordings, up to this total size.
 
     Raises:
         TierwiseError: if it cannot be written.

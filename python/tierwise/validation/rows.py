@@ -1,4 +1,4 @@
-"""What one run of a validation gave: a small row, one a line in the file that judging reads."""
+"""The result of one run of a validation: a row, stored as one line of the file that judging reads."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -23,7 +23,7 @@ REST = "rest"
 """All roles but the log, taken together."""
 
 _FEWEST_FLUSHES = 10
-"""With fewer flushes of the log, commits for each are not told."""
+"""Minimum log flushes of a run for a figure of commits per flush."""
 
 Kind = Literal["recorded", "measured"]
 Round = Literal["building", "prospective"]
@@ -39,7 +39,7 @@ class Io(Record):
     written_bytes: int = 0
 
     def plus(self, more: RoleIo) -> Io:
-        """With those of one more role."""
+        """Sum with the counts of one more role."""
         return Io(
             reads=self.reads + more.reads,
             writes=self.writes + more.writes,
@@ -56,7 +56,7 @@ class Row(Record):
     family: str
     engine: str
     server: str = ""
-    """With its version."""
+    """Server with its version."""
     clients: int
     placement: str
     storage: Literal["emulated", "real"]
@@ -76,28 +76,28 @@ class Row(Record):
     rate_per_s: float | None = None
     latency_us: dict[str, float] = {}
     cpu_s: float | None = None
-    """Of the machine without the servers of emulated disks."""
+    """CPU time of the machine without the servers of emulated disks."""
     log_wait_share: float | None = None
-    """Of the sessions' time, sampled in runs that are not recorded."""
+    """Share of the sessions' time, sampled in runs that are not recorded."""
     commits_per_flush: float | None = None
     io: dict[str, Io] = {}
-    """``log`` and ``rest``; of emulated disks only."""
+    """I/O of ``log`` and ``rest``; only of emulated disks."""
     late_share: float | None = None
     """The greatest deadline overrun of an emulated disk, as a share of the run."""
     control: list[Reading] = []
-    """Before and after."""
+    """Readings before and after the run."""
     took_s: float = 0.0
-    """With its share of preparing and clearing away."""
+    """Wall time, with the run's share of setup and cleanup."""
     machine: Machine | None = None
 
     @property
     def slot(self) -> tuple[str, str, str, int]:
-        """What the run is of: case, placement, kind, block. A repeated run has the same."""
+        """Identity of the run: case, placement, kind, block. A repeated run has the same slot."""
         return self.case, self.placement, self.kind, self.block
 
     @property
     def run_id(self) -> str:
-        """Of the slot; the folder of a recording too."""
+        """Id of the slot, also the folder of its recording."""
         return "/".join([self.case, self.placement, f"{self.kind}-{self.block}"])
 
     @property
@@ -109,13 +109,13 @@ class Row(Record):
 def storage_fields(
     io: Mapping[Role, RoleIo], devices: Sequence[DeviceInfo], transactions: int | None, log_syncs: float
 ) -> dict[str, Any]:
-    """What storage did in a run, as fields of its row.
+    """Storage counters of a run, as fields of its row.
 
     Args:
-        io: by role; that of emulated disks is kept.
-        devices: with their deadline overrun.
-        transactions: done meanwhile, if they were counted.
-        log_syncs: flushes of the log as the engine counts them, where no device does.
+        io: I/O by role; only that of emulated disks is kept.
+        devices: devices with their deadline overrun.
+        transactions: transactions of the run, if they were counted.
+        log_syncs: the engine's count of log flushes, used if no device counts them.
     """
     emulated = {device.name for device in devices if device.profile is not None}
     kept = {role: one for role, one in io.items() if one.device in emulated}
@@ -133,10 +133,10 @@ def storage_fields(
 
 
 def read_rows(folder: Path) -> list[Row]:
-    """The runs of a validation, oldest first; a last line that was cut off is left out.
+    """The runs of a validation, oldest first; a truncated last line is left out.
 
     Raises:
-        TierwiseError: naming a line that is none.
+        TierwiseError: naming an invalid line.
     """
     file = folder / RUNS_FILE
     if not file.exists():
@@ -154,7 +154,7 @@ def read_rows(folder: Path) -> list[Row]:
 
 
 def append_row(folder: Path, row: Row) -> None:
-    """Add a run, so that it is on the medium before the next begins."""
+    """Append a run and flush it to the medium before the next begins."""
     file = folder / RUNS_FILE
     cut_off = file.exists() and not file.read_bytes().endswith(b"\n") and file.stat().st_size > 0
     if cut_off:
@@ -174,7 +174,7 @@ def believed(rows: Iterable[Row], case: str, placement: str, kind: Kind) -> list
 
 
 def finished_slots(rows: Sequence[Row], attempts: int) -> set[tuple[str, str, str, int]]:
-    """Slots that need no further run: with one that counts, or with every attempt spoilt."""
+    """Slots that need no further run: one run counts, or every attempt was spoilt."""
     done = {row.slot for row in rows if row.status == "ok"}
     tries: dict[tuple[str, str, str, int], int] = {}
     for row in rows:

@@ -32,32 +32,32 @@ SPEC_FILE = "spec.json"
 _IDLE_POLL = Path("/sys/module/haltpoll/parameters/guest_halt_poll_ns")
 _DIRTY = "-dirty"
 _PROBE_S = 60.0
-"""As ``tierwise device probe`` takes by itself."""
+"""The default time of ``tierwise device probe``."""
 OWN_PROFILE = "own.toml"
-"""What ``probe`` found of the machine's own storage."""
+"""Profile of the machine's own storage, as measured by ``probe``."""
 
 
 class Observer(Protocol):
-    """Hears what a round does."""
+    """Receives the events of a round."""
 
     def round_started(self, folder: Path, sessions: int, estimated_s: float) -> None:
-        """So many sessions are left, which take so long."""
+        """A round begins; arguments give the remaining sessions and their estimated time."""
 
     def session_started(self, session: Session) -> None:
         """A session begins."""
 
     def phase_started(self, what: str) -> None:
-        """A phase of the session under way begins."""
+        """A phase of the current session begins."""
 
     def run_finished(self, row: Row) -> None:
         """A run ended and its row is on disk."""
 
     def left_out(self, what: str, reason: str) -> None:
-        """A session cannot be prepared; the others go on."""
+        """A session cannot be prepared; the others continue."""
 
 
 class Started(Record):
-    """What decides the runs of a round that has begun; kept in ``plan.json``."""
+    """Parameters that determine the runs of a started round; kept in ``plan.json``."""
 
     fingerprint: str
     round: Round
@@ -66,9 +66,9 @@ class Started(Record):
     seed: int
     cases: list[str]
     left_out: dict[str, str] = {}
-    """What could not be run, and why."""
+    """Cases and placements that could not be run, each with the reason."""
     idle_poll_ns: int | None = None
-    """How long an idle core of a guest stays awake; ``None`` where the kernel does not say."""
+    """Time that an idle core of a guest polls before it halts; ``None`` if the kernel does not report it."""
 
 
 def run(
@@ -83,18 +83,18 @@ def run(
     fresh: bool = False,
     left_out: Mapping[str, str] | None = None,
 ) -> None:
-    """Run what is left of a round; what failed before is run again.
+    """Run the remaining runs of a round, and repeat the failed ones.
 
     Args:
-        spec: where the cases are from.
-        cases: what to run.
-        folder: of rows, recordings and the machine's own storage; a round that was stopped goes on.
-        observer: told of progress. A session that cannot be prepared is left out, and the others go on.
+        spec: the validation that defines the cases.
+        cases: cases to run.
+        folder: folder of rows, recordings and the machine's own storage; an interrupted round is resumed.
+        observer: receives progress. A session that cannot be prepared is left out; the others continue.
         round: whether the model is still being built, or is frozen.
-        rotation: number of the round, as ``cases`` were chosen for.
-        seed: decides the order; random when not given.
-        fresh: throw away what is there.
-        left_out: what could not be chosen, and why, to be kept with the round.
+        rotation: number of the round for which ``cases`` were chosen.
+        seed: seed of the order; random if not given.
+        fresh: delete the folder of an earlier round first.
+        left_out: cases and placements left out, with reasons, to be kept with the round.
 
     Raises:
         TierwiseError: if another round has begun in ``folder``, or it cannot be written.
@@ -115,7 +115,7 @@ def run(
 
 
 def model_name() -> str:
-    """Commit of the model that runs here, marked where files differ from it; else tierwise's version."""
+    """Commit of the running model, marked if files differ from it; else tierwise's version."""
     command = [
         "git",
         "-C",
@@ -133,16 +133,16 @@ def model_name() -> str:
 
 
 class _Runner:
-    """A round under way."""
+    """A round in progress."""
 
     def __init__(self, spec: ValidationSpec, place: Place, started: Started, observer: Observer) -> None:
         self._spec, self._place, self._started, self._observer = spec, place, started, observer
         self._rows = read_rows(place.folder)
         self._readings: list[Reading] = []
-        """Of the control workload, before the first run."""
+        """Readings of the control workload."""
 
     def run(self, cases: Sequence[Case]) -> None:
-        """Run every session that is left, each as often as it takes."""
+        """Run every remaining session, with repeats as needed."""
         control_of, attempts = self._spec.control, self._spec.control.attempts
         finished = finished_slots(self._rows, attempts)
         planned = plan(cases, self._spec.repeats, self._started.seed)
@@ -159,7 +159,7 @@ class _Runner:
         shutil.rmtree(self._place.templates, ignore_errors=True)
 
     def _run_session(self, one: Session) -> bool:
-        """Run a session and keep its rows; gives whether nothing failed."""
+        """Run a session and keep its rows; return whether nothing failed."""
         self._observer.session_started(one)
         runs = (session if one.case.external else own_run).run_session
         base, sound = _base(one, self._spec, self._started), True
@@ -176,7 +176,7 @@ class _Runner:
         return sound
 
     def _judged(self, row: Row) -> Row:
-        """The row with its attempt, and spoilt where the machine or a disk was not as declared."""
+        """The row with its attempt; marked spoilt if the machine or a disk violated a declared bound."""
         bounds = self._spec.control
         attempt = sum(one.slot == row.slot for one in self._rows)
         problems = list(row.problems) if row.status == "ok" else []
@@ -194,7 +194,7 @@ class _Runner:
 
 
 def _base(one: Session, spec: ValidationSpec, started: Started) -> Row:
-    """What all runs of a session share."""
+    """Row fields that all runs of a session share."""
     return Row(
         case=one.case.name,
         family=one.case.family,
@@ -232,7 +232,7 @@ def _own_profile(
 
 
 def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
-    """What was begun in a folder, or begins there now; with more or fewer cases, common runs are kept."""
+    """The round started in a folder, or a new one; if the cases changed, common runs are kept."""
     before = read_plan(place.folder)
     if wanted.round == "prospective" and wanted.model.endswith(_DIRTY):
         raise TierwiseError("--round prospective: files differ from their commit", "commit the model first")
@@ -265,6 +265,6 @@ def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
 
 
 def read_plan(folder: Path) -> Started | None:
-    """The round that has begun in a folder, if one has."""
+    """The round started in a folder, if any."""
     file = folder / PLAN_FILE
     return Started.model_validate_json(file.read_text("utf-8")) if file.exists() else None

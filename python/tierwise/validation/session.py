@@ -1,4 +1,4 @@
-"""One session of an external client: devices, data, a server, and the runs on them."""
+"""One session of an external client: its devices, data, server and runs."""
 
 from __future__ import annotations
 
@@ -36,30 +36,30 @@ class Place:
 
     @property
     def own(self) -> Path:
-        """On the machine's own storage, where placement ``own`` has its files."""
+        """Directory on the machine's own storage, for placement ``own``."""
         return self.folder / "own"
 
     @property
     def templates(self) -> Path:
-        """Databases at rest, to be copied."""
+        """Directory of stopped databases, to be copied."""
         return self.folder / "templates"
 
     def recording(self, run_id: str) -> Path:
-        """Where the recording of a run is."""
+        """Path of the recording of a run."""
         return self.folder / "recordings" / run_id
 
 
 def run_session(
     session: Session, spec: ValidationSpec, place: Place, base: Row, progress: ProgressCallback
 ) -> Iterator[Row]:
-    """Run what a session is of; each run is told as it ends.
+    """Run a session; yield each run as it ends.
 
     Args:
-        session: of an external case.
-        spec: what it belongs to.
-        place: where everything is.
-        base: row with what all runs of the session share.
-        progress: told of each phase as it begins.
+        session: session of an external case.
+        spec: its validation.
+        place: folders of the validation.
+        base: row with the fields that all runs of the session share.
+        progress: called at the start of each phase.
 
     Raises:
         TierwiseError: if the session cannot be prepared.
@@ -73,7 +73,7 @@ def run_session(
         progress("making devices")
         roles = servers.roles_of(case.spec.server, case.study.engines[0])
         storage = open_storage(case.placed_in(place.own), session.plan("measured"), roles, undo)
-        # The database ends before its devices do, and at memory speed.
+        # The database stops before its devices, and at memory speed.
         undo.callback(database.stop)
         undo.callback(storage.set_timing, False)
         _start(database, client, template, storage, cold=case.spec.caches == "cold")
@@ -115,7 +115,7 @@ def _listen(database: Database, client: Client[Any]) -> None:
 
 
 def _template(database: Database, client: Client[Any], place: Place, progress: ProgressCallback) -> Path:
-    """A database at rest with the client's data, made when it is needed first."""
+    """A stopped database with the client's data, created on first use."""
     facts = json.dumps([database.engine, database.version(), dict(database.settings)])
     name = f"{database.engine}-{client.dataset}-{hashlib.sha256(facts.encode()).hexdigest()[:8]}"
     folder = place.templates / name

@@ -1,4 +1,4 @@
-"""What a validation runs, as data: cases, devices and placements; what is recorded, and what is predicted."""
+"""The specification of a validation: cases, devices and placements to record and to predict."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -22,7 +22,7 @@ from tierwise.studies.spec import Caches, Size
 
 SHIPPED = "validation.toml"
 OWN = "own"
-"""In place of a profile: the machine's own storage."""
+"""Name for the machine's own storage, in place of a profile."""
 _MOST_DIFFERENT_CLIENTS = 64
 
 
@@ -34,47 +34,47 @@ class Control(Record):
     sync_s: PositiveFloat = 1.0
     """Length of the loop of small synchronous writes on the storage of the run."""
     cpu_slower: PositiveFloat = 0.08
-    """How far below the round's median a reading may be, as a share of it; else the run is repeated."""
+    """Maximum shortfall of a CPU reading below the round's median, as a share; else the run is repeated."""
     sync_slower: PositiveFloat = 0.3
-    """The same for the writes."""
+    """Maximum shortfall of a reading of the writes, as a share."""
     late_share: PositiveFloat = 0.02
     """Deadline overrun of an emulated disk, as a share of the run, beyond which the run is repeated."""
     fewest: PositiveInt = 5
-    """Control readings that a median needs."""
+    """Minimum number of control readings for a median."""
     attempts: PositiveInt = 3
-    """Runs in place of one, at most."""
+    """Maximum number of attempts at one run."""
 
 
 class Selection(Record):
     """A smaller validation: some of the cases, with shorter runs and fewer blocks."""
 
     cases: list[str] = []
-    """Names of cases, or beginnings of names; all if none are given."""
+    """Names of cases, or prefixes of names; all if none are given."""
     repeats: PositiveInt = 1
     seconds: PositiveFloat | None = None
     recorded_seconds: PositiveFloat | None = None
 
 
 class CaseSpec(Record):
-    """A client, or one of tierwise's workloads, with some numbers of clients."""
+    """A client or a tierwise workload, with one or more numbers of clients."""
 
     name: FileName | None = None
-    """In place of one made of client, server and options."""
+    """Replaces the name built from client, server and options."""
     client: str | None = None
-    """A program of ``validate/clients``."""
+    """A program of ``validation/clients``."""
     server: str | None = None
     """``postgres`` or ``mariadb``; not given for a client that is the database itself."""
     options: dict[str, str | int | float] = {}
-    """The client's."""
+    """Options of the client."""
     workload: str | None = None
-    """In place of a client: one of tierwise's own workloads."""
+    """A tierwise workload, in place of a client."""
     engine: str | None = None
-    """Of a workload."""
+    """Engine of a workload."""
     clients: list[PositiveInt] = Field(default=[1], max_length=_MOST_DIFFERENT_CLIENTS)
     scale: PositiveFloat = 1.0
     constants: dict[str, float] = {}
     seconds: PositiveFloat | None = None
-    """Length of a mix, in place of the file's."""
+    """Length of a mix; replaces the file's."""
     recorded_seconds: PositiveFloat | None = None
     duty: float = Field(default=0.4, gt=0, le=1)
     """Share of a mix that is recorded; laps are recorded whole."""
@@ -86,7 +86,7 @@ class CaseSpec(Record):
     placements: list[str] = []
     """Placements that are predicted and measured, besides those that are recorded."""
     each_round: PositiveInt | None = None
-    """How many of ``placements`` one round takes, the next ones in the next round; all if not given."""
+    """Number of ``placements`` per round; the next round takes the next ones. All if not given."""
     sizes: dict[Role, Size] = {}
     settings: dict[str, str] = {}
 
@@ -103,22 +103,22 @@ class ValidationSpec(Record):
     """The whole of a validation."""
 
     repeats: PositiveInt
-    """Blocks; each case runs, and is recorded, once in each."""
+    """Number of blocks; each case runs, and is recorded, once in each."""
     seconds: PositiveFloat = 30.0
-    """Length of a mix that is measured."""
+    """Length of a measured mix."""
     recorded_seconds: PositiveFloat = 12.0
-    """Length of a mix that is recorded."""
+    """Length of a recorded mix."""
     warm_up_s: PositiveFloat = 3.0
     shortest_lap_s: PositiveFloat = 5.0
-    """A lap below is reported as too short to tell."""
+    """Minimum length of a lap; a shorter one is reported as inconclusive."""
     control: Control = Control()
     devices: dict[str, str]
     """Short name, for placements, to name of a profile, or ``own`` for the machine's own storage."""
     placements: dict[str, dict[str, str]]
-    """Role, or ``all`` for those not named, to device."""
+    """Role -> device; ``all`` for roles not named."""
     sizes: dict[Role, Size] = {}
     settings: dict[str, dict[str, str]] = {}
-    """Of servers and engines, by name."""
+    """Settings of servers and engines, by name."""
     cases: list[CaseSpec]
     quick: Selection = Selection()
 
@@ -139,21 +139,21 @@ class ValidationSpec(Record):
 
     @property
     def fingerprint(self) -> str:
-        """Changes with anything that affects a run."""
+        """Hash of everything that affects a run."""
         return hashlib.sha256(self.model_dump_json(exclude={"quick"}).encode()).hexdigest()[:16]
 
     def scenario_of(self, placement: str, own_profile: str) -> dict[str, str]:
-        """A placement in the words of a scenario to a recording; ``own_profile`` stands for own storage."""
+        """A placement in a scenario's notation; ``own_profile`` replaces own storage."""
         named = {role: self.devices[device] for role, device in self.placements[placement].items()}
         return {role: own_profile if device == OWN else device for role, device in named.items()}
 
     def kind_of(self, placement: str) -> Storage:
-        """``real`` where the machine's own storage takes part, else ``emulated``."""
+        """``real`` if the placement uses the machine's own storage, else ``emulated``."""
         used = {self.devices[device] for device in self.placements[placement].values()}
         return "real" if OWN in used else "emulated"
 
     def selected(self) -> ValidationSpec:
-        """The same with the lengths and blocks of ``quick``."""
+        """The validation with the lengths and blocks of ``quick``."""
         quick = self.quick
         changed = {
             "repeats": quick.repeats,
@@ -178,7 +178,7 @@ def load(file: Path | None = None) -> ValidationSpec:
 
 
 def placements_of(case: CaseSpec, rotation: int) -> Sequence[str]:
-    """Placements of a case in one round: those that are recorded, then its share of the others."""
+    """Placements of a case in one round: the recorded ones, then the round's share of the others."""
     others = [place for place in case.placements if place not in case.recorded]
     if case.each_round is not None and case.each_round < len(others):
         start = rotation * case.each_round

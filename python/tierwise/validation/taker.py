@@ -1,4 +1,4 @@
-"""The recording of one run of a validation, attached as a user's would be."""
+"""The recording of one run of a validation, attached in the same way as a user's."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Taker:
     def __init__(
         self, database: Database, out: Path | None, schedule: Schedule, disk_servers: Callable[[], list[int]]
     ) -> None:
-        """Nothing is attached yet.
+        """Attach nothing yet.
 
         Args:
-            database: whose work is recorded.
-            out: where the recording goes; ``None`` to record nothing.
-            schedule: of bursts.
-            disk_servers: pids of servers of emulated disks, whose processor time is storage's.
+            database: the recorded database.
+            out: directory of the recording; ``None`` to record nothing.
+            schedule: schedule of bursts.
+            disk_servers: pids of emulated disks' servers; their CPU time counts as storage.
         """
         self._database, self._out, self._schedule = database, out, schedule
         self._disk_servers = disk_servers
@@ -54,13 +54,13 @@ class Taker:
         self._recording.begin()
 
     def end(self, elapsed_s: float) -> None:
-        """End and write the recording, if there is one. Transactions are left to be found in it."""
+        """End and write the recording, if there is one. Transactions are derived from it later."""
         if self._recording is not None:
             self._recording.end(elapsed_s)
             self._recording.finish(None)
 
     def close(self) -> None:
-        """Detach; what is not finished leaves nothing."""
+        """Detach; an unfinished recording leaves nothing."""
         if isinstance(self._database, Library):
             self._database.on_started = lambda _: None
         if self._recording is not None:
@@ -72,7 +72,7 @@ class Taker:
 def taking(
     database: Database, out: Path | None, duty: float, disk_servers: Callable[[], list[int]]
 ) -> Iterator[Taker]:
-    """A taker that is detached in the end, whatever happens; with a duty of 1 it takes everything."""
+    """A taker that is always detached at the end; with a duty of 1 it records everything."""
     taker = Taker(database, out, Schedule(None, duty, _BURST_S), disk_servers)
     try:
         yield taker

@@ -1,4 +1,4 @@
-"""What was measured: runs of a case and placement, brought to one state of the machine, and their spread."""
+"""Measured figures per case and placement, adjusted to one state of the machine, and their spread."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tierwise.results.measurements import Record
 from tierwise.validation.rows import Row
 
 _FEWEST_FREE = 20
-"""Runs beyond one for each case and placement without which no coefficient is estimated."""
+"""Minimum number of runs, beyond one per case and placement, for estimating a coefficient."""
 MEDIAN_SPREAD_BAR, NINETIETH_SPREAD_BAR = 0.02, 0.06
 
 Key = tuple[str, str]
@@ -40,7 +40,7 @@ class Truth:
     figures: dict[Key, list[float]]
     rows: dict[Key, list[Row]]
     coefficient: float
-    """Change of the logarithm of a rate with that of the control workload's rate on the processor."""
+    """Slope of the logarithm of a rate over that of the control workload's CPU rate."""
     raw: Spread | None
     adjusted: Spread | None
 
@@ -50,7 +50,7 @@ def truth_of(rows: Sequence[Row]) -> Truth:
 
     The coefficient is that of least squares within cases and placements (Lavenberg and Welch, "A Perspective
     on the Use of Control Variables to Increase the Efficiency of Monte Carlo Simulations", Management
-    Science 27(3), 1981). Each rate is brought to the mean of the control workload.
+    Science 27(3), 1981). Each rate is adjusted to the mean of the control workload.
     """
     groups: dict[Key, list[Row]] = {}
     for row in rows:
@@ -66,7 +66,7 @@ def truth_of(rows: Sequence[Row]) -> Truth:
 
 
 def spread_of(samples: Iterable[Sequence[float]]) -> Spread | None:
-    """Relative standard deviations of samples of two or more; ``None`` of none."""
+    """Relative standard deviations of samples of two or more; ``None`` without any."""
     each = [float(np.std(np.log(one), ddof=1)) for one in samples if len(one) > 1]
     if not each:
         return None
@@ -74,7 +74,7 @@ def spread_of(samples: Iterable[Sequence[float]]) -> Spread | None:
 
 
 def _coefficient(groups: dict[Key, list[Row]]) -> float:
-    """Slope of the logarithm of rates over the control's, within groups; 0 of too few runs."""
+    """Slope of the logarithm of rates over the control's, within groups; 0 with too few runs."""
     controls, rates = [], []
     for own in groups.values():
         x, y = [_control(row) for row in own], [_log_rate(row) for row in own]

@@ -1,4 +1,4 @@
-"""From rounds to a verdict: compared twice, so that every interval holds the error of other families."""
+"""Judges rounds. It compares twice, so that every interval includes the error of other families."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tierwise.validation.rows import Row
 def judge(
     rounds: Sequence[RoundData], progress: ProgressCallback, without: Sequence[str] = ()
 ) -> tuple[Accuracy, ModelError]:
-    """Compare what was predicted with what was measured, and keep what was predicted beside the rows.
+    """Compare predictions with measurements, and keep the predictions beside the rows.
 
-    The intervals of a family's predictions hold the error that was calibrated from all other families,
-    as those of a client that nobody has tried do. What is returned beside is calibrated from
-    all of them; nothing is calibrated from a prospective round.
+    The intervals of a family's predictions include the error calibrated from all other families, as for
+    a client that was never measured. The returned model error is calibrated from all families;
+    a prospective round calibrates nothing.
 
     Args:
-        rounds: recorded and measured.
-        progress: told of progress.
-        without: mechanisms of the model that are switched off; what is predicted then is not kept.
+        rounds: recorded and measured rounds.
+        progress: receives progress.
+        without: mechanisms of the model to switch off; these predictions are not kept.
     """
     day = date.today().isoformat()
     asked = [ComparedRound(one, without) for one in rounds]
@@ -71,7 +71,7 @@ def judge(
 
 
 def _absent(rounds: Sequence[RoundData]) -> dict[str, str]:
-    """Cases of a round that have nothing to compare, and what else was left out, each with the reason."""
+    """Cases of a round without a comparison, and everything else left out, each with the reason."""
     found: dict[str, str] = {}
     for one in rounds:
         known, measured = one.started.left_out, {case for case, _ in one.truth.figures}

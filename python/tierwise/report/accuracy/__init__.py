@@ -1,4 +1,4 @@
-"""How far predictions were from measurements, as a page.
+"""Prediction error, as a page.
 
 Not here: the measurements; see ``validation``.
 """

@@ -1,4 +1,4 @@
-"""What docs/evidence/accuracy.md says of its figures."""
+"""Text of docs/evidence/accuracy.md that explains its figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/evidence/accuracy.md: how far predictions were from measurements."""
+"""docs/evidence/accuracy.md: the error of predictions against measurements."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def accuracy_page(accuracy: Accuracy, rows: Sequence[Row], chart: str | None) ->
     """The page as Markdown.
 
     Args:
-        accuracy: what was found.
-        rows: of the runs, for their conditions.
+        accuracy: result of the validation.
+        rows: rows of the runs, for their conditions.
         chart: file name of the drawing beside the page, if there is one.
     """
     parts = ["# How accurate predictions are\n", HOW]
@@ -124,7 +124,7 @@ def _spread(accuracy: Accuracy, round: str) -> str:
 
 
 def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
-    """Predictions by how fast they are beside what was recorded."""
+    """Predictions by their speed-up over the recorded run."""
     known = [(pair.speedup, pair) for pair in pairs if pair.speedup is not None]
     groups = {
         f"over {_FAR} times slower": [pair for speedup, pair in known if speedup < 1 / _FAR],
@@ -135,7 +135,7 @@ def _by_distance(pairs: Sequence[Pair]) -> dict[str, list[Pair]]:
 
 
 def _beside(pairs: Sequence[Pair], controls: Sequence[Pair]) -> list[Pair]:
-    """The recorded placements of these predictions, which are in order with them or not."""
+    """The recorded placements of these predictions, for comparing their order."""
     recordings = {(pair.case, pair.recorded, pair.block) for pair in pairs}
     return [pair for pair in controls if (pair.case, pair.recorded, pair.block) in recordings]
 
@@ -209,7 +209,7 @@ def _measured(pair: Pair) -> str:
 
 
 def _conditions(rows: Sequence[Row]) -> Mapping[str, list[str]]:
-    """What was the same, or took several values: machine, programs, the measured round."""
+    """Constant and varying conditions: machine, programs, the measured round."""
     machines = [row.machine for row in rows if row.machine is not None]
 
     def distinct(values: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Charts of an answer as vector drawings; one file per family."""
+"""Charts of an answer as vector graphics; one file per family."""
 
 from tierwise.report.charts.figures import Figure, figures_of, figures_of_sweep
 from tierwise.report.charts.look import NARROW, PAGE_NARROW, PAGE_WIDE, WIDE, Look

@@ -16,10 +16,10 @@ _HUES = ["place-1", "place-2", "place-3", "place-4", "place-6", "wait-lock", "wa
 
 
 def accuracy_chart(pairs: Sequence[Pair], look: Look) -> alt.LayerChart:
-    """Time for the same work: predicted, with its interval, against measured; right ones lie on the line.
+    """Predicted time for the same work, with its interval, against measured time, with a line at equality.
 
     Args:
-        pairs: answered ones, at least one.
+        pairs: answered pairs, at least one.
         look: of the drawing.
     """
     data = [_datum(pair) for pair in pairs if pair.predicted is not None]

@@ -1,4 +1,4 @@
-"""Patterns of a device benchmark: requests a second, each device a colour."""
+"""Patterns of a device benchmark: throughput in MB/s, one colour per placement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tierwise.report.study.answer import Comparison
 
 
 def patterns_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
-    """Throughput of every pattern with its interval, on a scale of ratios."""
+    """Throughput of every pattern with its interval, on a log scale."""
     if comparison.benchmark is None or not comparison.benchmark.rows:
         return None
     data = [

@@ -1,4 +1,4 @@
-"""Charts that check: the paper's ratios beside ours, and every run in the order it ran."""
+"""Charts for checks: the paper's ratios beside ours, and every run in execution order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WIDE_RANGE = 4
 
 
 def paper_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
-    """Baseline over placement, as the paper found it and as it came out here."""
+    """Ratio of baseline to placement, in the paper and in our runs."""
     rows = [row for row in comparison.paper if row.paper_ratio and row.our_ratio]
     if not rows:
         return None
@@ -65,7 +65,7 @@ def paper_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
 
 
 def _side(base: alt.Chart, side: str, look: Look) -> alt.Chart:
-    """The paper as large diamonds, ours as dots upon them, so that both show where they agree."""
+    """The paper's values as large diamonds, ours as dots on top, so that both show where they agree."""
     sizes = alt.Scale(domain=["paper", "here"], range=[230, 60])
     shapes = alt.Scale(domain=["paper", "here"], range=["diamond", "circle"])
     colour = alt.Scale(domain=["paper", "here"], range=[look.colour("baseline"), look.colour("ink")])
@@ -93,7 +93,7 @@ def described_paper(comparison: Comparison) -> str:
 
 
 def order_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
-    """Elapsed time of every run in the order they ran: drift and outliers show here."""
+    """Elapsed time of every run in execution order; it shows drift and outliers."""
     points = [(name, point) for name, several in comparison.validity.points.items() for point in several]
     data = [
         {"placement": name, "order": point.order, "s": point.elapsed_s, "status": point.status}

@@ -49,7 +49,7 @@ def level_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
 
 
 def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
-    """How many times faster than the baseline, on a scale of ratios, with a line at 1."""
+    """Speed-up over the baseline, on a log scale, with a line at 1."""
     data = [
         _datum(
             row.placement,
@@ -74,7 +74,7 @@ def speedup_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
 
 
 def ratio_domain(ratios: Sequence[Interval], look: Look) -> tuple[float, float, list[float]]:
-    """Ends of a scale of ratios that shows 1 and every interval, and its ticks."""
+    """Domain and ticks of a ratio scale that includes 1 and every interval."""
     ends = [end for r in ratios for end in (r.estimate, r.low, r.high) if end is not None]
     low, high = min(0.9, *(0.85 * end for end in ends)), max(1.1, *(1.1 * end for end in ends))
     close = _FEW_CLOSE_TICKS if look.narrow else _CLOSE_TICKS

@@ -1,4 +1,4 @@
-"""What roles did to their devices, and what clients felt of it."""
+"""Device load by role, and the clients' latency."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ Describe = Callable[[Comparison], str]
 
 @dataclass(frozen=True)
 class Figure:
-    """One chart that has something to show."""
+    """One chart with data."""
 
     name: str
     description: str
@@ -59,7 +59,7 @@ class Figure:
 
     @property
     def has_something(self) -> bool:
-        """Whether the results can fill it."""
+        """Whether the results have data for it."""
         return self._draw(_PROBE) is not None
 
 
@@ -82,11 +82,11 @@ _FIGURES: dict[str, tuple[Draw, Describe]] = {
     "order": (order_chart, described_order),
 }
 _CHIEF = frozenset({"patterns", "laps", "laps-speedup", "elapsed", "waits", "paper"})
-"""What a page of many studies shows of each."""
+"""Charts of each study on a page of many studies."""
 
 
 def figures_of(comparison: Comparison, chief_only: bool = False) -> dict[str, Figure]:
-    """Name -> figure, of those that the results can fill."""
+    """Name -> figure, for figures with data."""
     figures = _BENCHMARK if comparison.benchmark else _LAPS | _FIGURES
     return {
         name: Figure(name, describe(comparison), lambda look, draw=draw: draw(comparison, look))  # type: ignore[misc]
@@ -96,7 +96,7 @@ def figures_of(comparison: Comparison, chief_only: bool = False) -> dict[str, Fi
 
 
 def figures_of_sweep(sweep: SweepResult, baseline: str) -> dict[str, Figure]:
-    """Whole runs over the setting, then the ratios of each placement's laps."""
+    """Charts of whole runs over the setting, then of the ratios of each placement's laps."""
     figures = [Figure("levels", described_levels(sweep), lambda look: levels_chart(sweep, baseline, look))]
     for number, placement in enumerate(dict.fromkeys(line.placement for line in sweep.lines), start=1):
         figures.append(

@@ -1,4 +1,4 @@
-"""Laps as the papers drew them: times on a log scale, times normalised to 100 %, ratios to the baseline."""
+"""Charts of laps in the papers' forms: times on a log scale, times normalised to 100 %, speed-up ratios."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def normalised_chart(comparison: Comparison, look: Look) -> alt.LayerChart | Non
 
 
 def lap_ratios_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
-    """How many times faster than the baseline each lap is, with its interval; a bound is a triangle."""
+    """Speed-up of each lap over the baseline, with its interval; a triangle marks a bound."""
     found = [
         (lap, cell, cell.speedup) for lap in chief_laps(comparison.laps) for cell in lap.cells if cell.speedup
     ]
@@ -115,7 +115,7 @@ def _datum(lap: LapRow, cell: LapCell, value: float, text: str) -> Datum:
 
 
 def _rows(comparison: Comparison, data: list[Datum], look: Look, with_baseline: bool = True) -> alt.Chart:
-    """Rows of laps, one line a placement in each."""
+    """Rows of laps, with one line per placement in each."""
     names = [row.placement for row in comparison.rows if with_baseline or not row.is_baseline]
     labels = list(dict.fromkeys(str(datum["lap"]) for datum in data))
     palette = comparison.colours
@@ -132,7 +132,7 @@ def _rows(comparison: Comparison, data: list[Datum], look: Look, with_baseline: 
 
 
 def _bars(comparison: Comparison, data: list[Datum], x: alt.X, start: str, look: Look) -> list[alt.Chart]:
-    """Full bars for laps that ended, hollow dashed ones for those that were stopped, figures behind."""
+    """Full bars for finished laps, hollow dashed bars for stopped ones, figures at the end."""
     base = _rows(comparison, data, look).encode(x=x)
     palette = colours(comparison.colours, look)
     stopped = base.transform_filter("datum.capped").encode(

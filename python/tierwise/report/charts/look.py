@@ -1,4 +1,4 @@
-"""How every chart looks: width, type, axes. Nothing about what it shows."""
+"""Common style of charts: width, type, axes. It knows nothing of their content."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
 
 @dataclass(frozen=True)
 class Look:
-    """One rendering of a chart: for a page or alone, on a wide or a narrow screen.
+    """One rendering of a chart: for a page or standalone, on a wide or a narrow screen.
 
     Args:
-        width_px: of the whole drawing.
-        colour: turns a colour's name into what is written.
-        titled: whether the drawing carries its own title (a page has captions instead).
+        width_px: width of the whole drawing.
+        colour: converts a colour's name into the value that is written.
+        titled: whether the drawing has its own title (a page has captions instead).
     """
 
     width_px: int
@@ -40,7 +40,7 @@ NARROW = Look(350, light_value, titled=True)
 
 
 def plot(data: Sequence[Mapping[str, object]]) -> alt.Chart:
-    """A chart of records, its marks and encodings yet to be given."""
+    """A chart of records, without marks and encodings."""
     return alt.Chart(alt.InlineData(values=[dict(datum) for datum in data]))
 
 
@@ -66,9 +66,9 @@ def finish(
 
     Args:
         layers: drawn in this order.
-        look: of the result.
-        height_px: of the plot and its axes, without a title.
-        title: shown where the look wants one.
+        look: look of the result.
+        height_px: height of the plot and its axes, without a title.
+        title: shown if the look has titles.
         right_px: kept free on the right.
     """
     chart = alt.LayerChart(layer=list(layers)).properties(
@@ -103,7 +103,7 @@ def row_axis(look: Look, two_lines: bool = False) -> alt.Axis:
 
 
 def line_at_one(x: alt.X, look: Look) -> alt.Chart:
-    """Where both sides of a ratio are the same."""
+    """Line at ratio 1, where both sides are equal."""
     rule = plot([{"value": 1}]).mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
     line: alt.Chart = rule.encode(x=x)
     return line

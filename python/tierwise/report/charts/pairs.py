@@ -1,4 +1,4 @@
-"""Two sets of results: how many times faster B is than A, run by run and lap by lap."""
+"""Two sets of results: speed-up of B over A, by run and by lap."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_ROWS = 60
 
 
 def pairs_chart(found: SetComparison) -> Callable[[Look], alt.LayerChart] | None:
-    """Draws the chart in a look; ``None`` where no time of one has a counterpart."""
+    """Draws the chart in a look; ``None`` if no time has a counterpart in the other set."""
     rows = dict(list(_speeds(found))[:_MOST_ROWS])
     return (lambda look: _chart(rows, look)) if rows else None
 

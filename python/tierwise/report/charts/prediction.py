@@ -1,4 +1,4 @@
-"""Predictions: dots with intervals, from no throughput on."""
+"""Predictions: dots with intervals, on a scale from zero."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AXIS_PX = 46
 
 
 def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = WIDE) -> alt.LayerChart:
-    """Rate, or time where the work is done once, of the recorded run and of each answer that has one."""
+    """Rate, or time for work done once, of the recorded run and of each answer that has one."""
     shown = [base, *(one for one in answers if one.rate_per_s and one.scenario.changes)]
     title = "Predicted time (s)" if base.once else f"Predicted {base.unit} a second"
     data = [

@@ -1,4 +1,4 @@
-"""Where the time of a recording went: a bar for each class of threads, and below it roles of its files."""
+"""Time breakdown of a recording: one bar per class of threads, and the roles of its files below."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _THEME_TEXT_ON = {"wait-client", "wait-other", "line"}
 _BY_ROLE = ", by role"
 _ROW_PX = 40
 _PX_OF_LABEL = {True: 62, False: 26}
-"""Room that a role's name needs, and a share."""
+"""Width in pixels of a label with role name and share."""
 
 
 def profile_chart(found: Breakdown, look: Look = WIDE) -> alt.LayerChart:
@@ -88,7 +88,7 @@ def _bar(row: str, kind: str, colour: str, span: tuple[float, float], look: Look
 
 
 def _text_on(colour: str, look: Look) -> str:
-    """A colour that can be read on the bar."""
+    """A readable text colour on the bar."""
     if colour in _THEME_TEXT_ON:
         return look.colour("ink")
     return "#1c1e21" if colour in _DARK_TEXT_ON else "#ffffff"

@@ -12,15 +12,15 @@ _SCALE = 2.0
 
 
 def to_svg(chart: alt.LayerChart, name: str, description: str) -> str:
-    """An SVG to put inside a page.
+    """An SVG for embedding in a page.
 
     Args:
-        chart: what to draw.
+        chart: the chart to draw.
         name: unique in the page; ids inside the drawing begin with it.
-        description: read aloud in place of the drawing.
+        description: text that screen readers read in place of the drawing.
     """
     svg = vl_convert.vegalite_to_svg(chart.to_dict())
-    # Vega hides labels that overlap instead of leaving them out, and keeps text from being selected.
+    # Vega hides overlapping labels instead of omitting them, and prevents text selection.
     svg = re.sub(r'<text[^>]*opacity="0"[^>]*>[^<]*</text>', "", svg)
     svg = re.sub(r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink)="[^"]*"', "", svg)
     svg = _with_own_ids(svg, name)
@@ -33,6 +33,6 @@ def to_png(chart: alt.LayerChart) -> bytes:
 
 
 def _with_own_ids(svg: str, name: str) -> str:
-    """Ids that are the same every time and unique in a page; Vega counts on through the whole process."""
+    """Make ids reproducible and unique in a page; Vega's counter continues through the whole process."""
     numbers = {old: number for number, old in enumerate(re.findall(r' id="([^"]+)"', svg))}
     return re.sub(r'( id="|url\(#)([^")]+)', lambda m: f"{m[1]}{name}-{numbers[m[2]]}", svg)

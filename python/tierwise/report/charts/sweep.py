@@ -1,4 +1,4 @@
-"""A swept setting: whole runs over its values, and each lap's ratio to the least, as Chang drew them."""
+"""A swept setting: whole runs over its values, and each lap's ratio to the least, in Chang's form."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_ROWS = 40
 
 
 def levels_chart(sweep: SweepResult, baseline: str, look: Look) -> alt.LayerChart | None:
-    """Whole runs over the swept values, a line a placement; what is slower with more is marked."""
+    """Whole runs over the swept values, one line per placement; points slower with more are marked."""
     lines = [line for line in sweep.lines if line.lap is None and line.score is None]
     data = [datum for line in lines for datum in _points(line)]
     if not data:
@@ -77,7 +77,7 @@ def _points(line: SweepLine) -> list[Datum]:
 
 
 def _level_axis(lines: list[SweepLine], title: str) -> tuple[alt.Y, alt.Axis, alt.Scale]:
-    """Linear from 0 where values lie close together, and otherwise of ratios."""
+    """Axis and scale: linear from 0 if values are close together, otherwise logarithmic."""
     levels = [point.level for line in lines for point in line.points if point.level]
     ends = [end for one in levels for end in (one.estimate, one.low, one.high) if end]
     if max(ends) > _WIDE_RANGE * min(ends):
@@ -90,7 +90,7 @@ def _level_axis(lines: list[SweepLine], title: str) -> tuple[alt.Y, alt.Axis, al
 
 
 def ratios_chart(sweep: SweepResult, placement: str, look: Look) -> alt.LayerChart | None:
-    """How many times faster than at the least value each lap and each score is, under one placement."""
+    """Speed-up of each lap and each score over the least value, under one placement."""
     lines = [line for line in sweep.lines if line.placement == placement and (line.lap or line.score)]
     found = [
         (line.lap or line.score, point, point.ratio)

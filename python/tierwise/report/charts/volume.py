@@ -1,4 +1,4 @@
-"""How much was moved: bytes and requests by role, and what one write came to on its way to the medium."""
+"""I/O volume: bytes and requests by role, and write amplification down to the medium."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _stacked(
 
 
 def amplification_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
-    """Bytes at the devices over bytes that the engine wrote, and what flash wrote over what it was told."""
+    """Bytes at the devices over bytes written by the engine, and flash bytes over host bytes."""
     data = [
         {"bar": f"{row.placement}, {name}", "value": value, "text": f"{numbers.ratio(value)}×"}
         for row in comparison.rows

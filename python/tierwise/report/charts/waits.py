@@ -1,4 +1,4 @@
-"""Where session time went: one stacked bar for each placement."""
+"""Breakdown of session time: one stacked bar for each placement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs in the conditions of two sets of runs. Pure."""
+"""Differences in the conditions of two sets of runs. Pure."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tierwise.report.study.conditions import devices_of, facts_of, settings_of
 from tierwise.results import Record, RunResult
 
 _EXPECTED = {"Seed"}
-"""Differs between any two studies and matters to neither."""
+"""Conditions that always differ between two studies and do not matter."""
 _NOTHING = ["–"]
 
 
 class Difference(Record):
-    """One condition that is not the same; every value that it took on each side."""
+    """One condition that differs, with all its values on each side."""
 
     what: str
     a: list[str]

@@ -45,7 +45,7 @@ def compare_document(found: SetComparison) -> list[Block]:
 
 
 def compare_page(found: SetComparison) -> Page:
-    """The same with its chart, for a file of its own."""
+    """The comparison with its chart, as a page for one file."""
     draw = pairs_chart(found)
     caption = "An interval that reaches the dotted line at 1× shows no significant difference."
     chart = [Section("B against A", [Chart("speed", described_pairs(found), draw, caption)])] if draw else []
@@ -58,7 +58,7 @@ def compare_page(found: SetComparison) -> Page:
 
 
 def to_csv(found: SetComparison) -> str:
-    """One line a figure, in seconds, bytes, shares of 1 and plain numbers; empty is not known."""
+    """One line per figure, in seconds, bytes, shares of 1 and plain numbers; empty if unknown."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_CSV_COLUMNS)

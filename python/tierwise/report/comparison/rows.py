@@ -38,20 +38,20 @@ class SetRow(Record):
 
     level: Level
     name: str
-    """Of the lap or the role; empty for a whole run."""
+    """Name of the lap or the role; empty for a whole run."""
     what: str
     title: str
     kind: Kind
     a: Interval | None
     b: Interval | None
     ratio: Interval | None
-    """B over A; ``None`` where one is absent or not positive, and where a cap leaves it open.
+    """B over A; ``None`` if one is absent or not positive, or if a cap leaves the ratio unknown.
 
-    Counters of work that was not finished say nothing, and times only if one side ended."""
+    Counters of unfinished work give no ratio; times give one only if one side ended."""
 
     @property
     def verdict(self) -> str:
-        """Whether the two differ, in words; empty where nothing can be set against the other."""
+        """Whether the two differ, in words; empty if they cannot be compared."""
         if self.ratio is None:
             return ""
         greater, less = _SPEEDS.get(self.what, _MORE_OR_LESS)
@@ -99,7 +99,7 @@ def _role_rows(
 
 @dataclass(frozen=True)
 class Samples:
-    """Repeats of both sides, and whether any of a side was stopped at a cap, its work only partly done."""
+    """Repeats of both sides, and whether a cap stopped any repeat of a side before its work was done."""
 
     a: Sequence[float]
     b: Sequence[float]

@@ -1,4 +1,4 @@
-"""Two sets of results side by side: what differs, by how much, and how sure that is. Pure."""
+"""Two sets of results side by side: differences, their size and their certainty. Pure."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ class SetComparison(Record):
     runs: tuple[int, int]
     """Valid runs of each."""
     differences: list[Difference]
-    """Conditions that are not the same."""
+    """Conditions that differ."""
     pairs: list[Pair]
     unmatched: list[str]
-    """What only one of the two has."""
+    """Labels that only one of the two sets has."""
 
     @property
     def headline(self) -> str:
@@ -46,8 +46,8 @@ class SetComparison(Record):
 def compare_sets(a: Sequence[RunResult], b: Sequence[RunResult], names: tuple[str, str]) -> SetComparison:
     """Compare two sets of results.
 
-    Runs are matched by engine, placement and setting; whichever of them has a single value in each set is
-    matched across.
+    Runs are matched by engine, placement and setting. A key part with a single value in each set matches
+    even if the two values differ.
 
     Raises:
         TierwiseError: if a set has no valid run, or nothing of one matches anything of the other.
@@ -90,7 +90,7 @@ def _parts(run: RunResult) -> Key:
 
 
 def _key_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Callable[[RunResult], Key]:
-    """The parts of a key that have several values on a side."""
+    """Function that reduces a run's key to the parts with several values on a side."""
     kept = [
         place for place in range(3) if max(len({_parts(run)[place] for run in runs}) for runs in (a, b)) > 1
     ]
@@ -102,7 +102,7 @@ def _several(keys: Iterable[Key]) -> str:
 
 
 def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) -> Pair:
-    """Named by placement and setting, and by engine where there are several; else the conditions tell."""
+    """A pair labelled by placement and setting, and by engine if there are several."""
     both = zip(_parts(a[0]), _parts(b[0]), strict=True)
     (engine, *rest) = [one if one == other else f"{one or 'none'} → {other or 'none'}" for one, other in both]
     named = [engine, *rest] if many_engines else rest

@@ -1,4 +1,4 @@
-"""Findings of the papers: what agrees here, and what is predicted for their machines.
+"""Findings of the papers: agreement with our runs, and predictions for the papers' machines.
 
 Not here: the figures of a study; see ``study``.
 """

@@ -1,4 +1,4 @@
-"""Findings of papers as tests of direction: what must be faster than what, judged by intervals. Pure."""
+"""Findings of papers as tests of direction: which run must be faster, judged by intervals. Pure."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -21,7 +21,7 @@ Runs = Mapping[str, Sequence[RunResult]]
 
 
 class Outcome(StrEnum):
-    """How a check came out."""
+    """Outcome of a check."""
 
     PASS = "PASS"
     FAIL = "FAIL"
@@ -29,17 +29,17 @@ class Outcome(StrEnum):
 
 
 class Point(Record):
-    """Where a time is taken from: a whole run under a placement, or one of its laps."""
+    """Source of a time: a whole run under a placement, or one of its laps."""
 
     study: str
     placement: str
     setting: dict[str, str] = {}
-    """A part of the point of a sweep is enough; ``least`` and ``most`` stand for values of those that ran."""
+    """Part of a sweep's point suffices; ``least`` and ``most`` are the extreme values that ran."""
     lap: str | None = None
 
 
 class Check(Record):
-    """One comparison of times. ``points`` are two, for ``most`` three (slow, part, all), for ``more`` four.
+    """One comparison of times, with two ``points``; ``most`` has three (slow, part, all), ``more`` has four.
 
     - ``faster``: the interval of first over second lies above 1
     - ``alike``: that interval lies within ``1 / bound`` and ``bound``
@@ -54,24 +54,24 @@ class Check(Record):
 
 
 class Finding(Record):
-    """What a paper found, and the checks that all must pass for ours to agree."""
+    """A finding of a paper, and its checks; our runs agree if all of them pass."""
 
     name: str
     paper: str
-    """The paper's figures, and whose they are."""
+    """The paper's figures and their source."""
     checks: list[Check]
     why_not: str = ""
-    """What is known of the reason where ours disagrees."""
+    """Known reason for a disagreement."""
 
 
 class Judged(Record):
-    """A check and how it came out."""
+    """A check and its outcome."""
 
     check: Check
     outcome: Outcome
     ratio: Interval | None
     problem: str = ""
-    """Why it is not decided."""
+    """Why the check is not decided."""
 
     @property
     def figure(self) -> str:
@@ -98,7 +98,7 @@ class Verdict(Record):
 
 
 def judge(finding: Finding, runs: Runs) -> Verdict:
-    """Put every check of a finding to the runs."""
+    """Apply every check of a finding to the runs."""
     return Verdict(finding=finding, judged=[_judge(check, runs) for check in finding.checks])
 
 

@@ -1,4 +1,4 @@
-"""The papers' experiments as predicted for the papers' machines: a table, and a cell for each finding."""
+"""Predictions of the papers' experiments on the papers' machines: a table, and a cell for each finding."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ class PredictedPaper(Record):
 
     experiment: str
     finding: str = ""
-    """Name of the finding that it is about, if one of ours is."""
+    """Name of the corresponding finding, if any."""
     what: str
     """The ratio, in words."""
     paper: str
     machine: str
-    """Where the factors of the machine come from."""
+    """Source of the machine's factors."""
     ratio: Estimate | None
     refused: str = ""
     """Why there is no ratio."""
     reproduction_error: float | None = None
-    """Rate of the recorded run as replayed, over the recorded one, less 1."""
+    """Replayed rate of the recorded run over the recorded one, less 1."""
     warnings: list[str]
     why: str = ""
-    """What is known of the reason where it deviates from the paper."""
+    """Known reason for a deviation from the paper."""
 
     @property
     def figure(self) -> str:
@@ -39,12 +39,12 @@ class PredictedPaper(Record):
 
 
 def cell_of(finding: str, predicted: Sequence[PredictedPaper]) -> str:
-    """What was predicted for a finding, or a dash."""
+    """The prediction for a finding, or a dash."""
     return "; ".join(f"{one.what}: {one.figure}" for one in predicted if one.finding == finding) or "–"
 
 
 def predicted_to_markdown(predicted: Sequence[PredictedPaper]) -> str:
-    """The table of all that was predicted, with the deviations discussed."""
+    """The table of all predictions, with the deviations discussed."""
     lines = [
         "| experiment | ratio | paper | predicted for the paper's machine | replayed run off by | "
         "why it deviates |",

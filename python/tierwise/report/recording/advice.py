@@ -16,7 +16,7 @@ _TB = 1e12
 
 
 def advice_document(advice: Advice) -> list[Block]:
-    """The sentence first; then the ladder, single moves, the best placement, and what is known against it."""
+    """The main sentence; then the ladder, single moves, the best placement, and warnings."""
     blocks: list[Block] = [Text(first_sentence(advice), Tone.HEADLINE)]
     blocks += [Text(sentence) for sentence in further_sentences(advice)]
     blocks.append(Text(f"Recorded: {recorded_sentence(advice.run)}"))
@@ -54,7 +54,7 @@ def _moves(title: str, moves: Sequence[Move], ladder: bool) -> Table:
 
 
 def _option(name: str, option: Option) -> Table:
-    """Each new device of a placement: what lies there, its size, what is written, how long it lasts."""
+    """Each new device of a placement: its roles, size, written volume and lifetime."""
     found = table(["device", "holds"], ["GB", "TB written a month", "worn out after"], name)
     worn = {one.device: one for one in option.wear}
     for device, size_bytes in option.size_bytes.items():

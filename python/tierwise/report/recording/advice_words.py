@@ -1,4 +1,4 @@
-"""Advice in words: the sentence a person would say first, and those after it."""
+"""Advice in words: the main sentence, and the further ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TB = 1e12
 
 
 def first_sentence(advice: Advice) -> str:
-    """What to move first and what for; or that nothing is worth moving."""
+    """What to move first and its gain; or that no move is worth it."""
     if not advice.ladder:
         limit = _limit(advice)
         return f"Move nothing: no single move{limit} gains anything that can be told from chance."
@@ -26,7 +26,7 @@ def first_sentence(advice: Advice) -> str:
 
 
 def further_sentences(advice: Advice) -> list[str]:
-    """The best placement, the goal, what the roles left out are, what wears out."""
+    """The best placement, the goal, the roles left out, and devices that wear out."""
     said = [_best_sentence(advice), _goal_sentence(advice)]
     worn = _wear_sentences(advice.best.wear) if advice.best else []
     return [sentence for sentence in [*said, *worn] if sentence]
@@ -40,12 +40,12 @@ def money(usd: float) -> str:
 
 
 def cost(usd: float) -> str:
-    """What more a move costs, or that it costs nothing more."""
+    """The extra cost of a move, or that there is none."""
     return f"for {money(usd)}" if usd > 0 else "at no further cost" if usd == 0 else f"and {money(-usd)} less"
 
 
 def months(value: float | None) -> str:
-    """``18 months``, ``9 years``; nothing known is a dash."""
+    """``18 months``, ``9 years``; a dash if unknown."""
     if value is None:
         return numbers.NONE
     if value >= _LONG_MONTHS:
@@ -128,7 +128,7 @@ def _span(low: float, high: float) -> str:
 
 
 def _wear_sentences(worn: Sequence[Wear]) -> list[str]:
-    """Of devices that would not last five years under this load without a pause."""
+    """Sentences on devices that would not last five years under this load without a pause."""
     short = [one for one in worn if one.months is not None and one.months < 5 * _MONTHS_PER_YEAR]
     return [
         f"{one.device} would be worn out in {months(one.months)} of this load without a pause: "

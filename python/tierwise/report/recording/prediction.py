@@ -36,7 +36,7 @@ _MOST_RANKED = 10
 
 
 def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Prediction]) -> list[Block]:
-    """The sentence first, then the recorded run and one row for each answer, and what is known against it."""
+    """The main sentence, then the recorded run and one row for each answer, and warnings."""
     answered = [answer for answer in answers if not answer.refused and answer.scenario.changes]
     blocks: list[Block] = [Text(sentence, Tone.HEADLINE) for sentence in headline(answers)]
     if answered:
@@ -46,7 +46,7 @@ def prediction_document(run: RecordedRun, base: Prediction, answers: Sequence[Pr
 
 
 def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> list[Block]:
-    """The best placements with a column for each role, the sentence, and what was left out."""
+    """The best placements with a column for each role, the main sentence, and the omissions."""
     return [
         Text(ranking_sentence(ranking), Tone.HEADLINE),
         Text(f"Recorded: {recorded_sentence(run)}"),
@@ -58,7 +58,7 @@ def ranking_document(run: RecordedRun, base: Prediction, ranking: Ranking) -> li
 
 
 def answer_table(answers: Sequence[Prediction]) -> Table:
-    """One row for each answer; the first is what the others are against."""
+    """One row for each answer; the others are compared with the first."""
     timed = answers[0].once
     latencies = () if timed else ("p50\nlatency", "p99\nlatency")
     chief = "time" if timed else f"{answers[0].unit}/s"
@@ -78,7 +78,7 @@ def answer_table(answers: Sequence[Prediction]) -> Table:
 
 
 def ranking_table(base: Prediction, ranking: Ranking) -> Table:
-    """The best placements; those that cannot be told from the best are marked."""
+    """The best placements; those not distinguishable from the best are marked."""
     chief = "time" if base.once else f"{base.unit}/s"
     found = table(["rank", *ranking.roles], [chief, "times\nfaster", "p99\nlatency"])
     for number, answer in enumerate(ranking.closer[:_MOST_RANKED], start=1):
@@ -94,7 +94,7 @@ def ranking_table(base: Prediction, ranking: Ranking) -> Table:
 
 
 def notes(answers: Sequence[Prediction]) -> list[Text]:
-    """The most that each answer can be, and the state that it holds for; of several answers, which one."""
+    """The bound and the notes of each answer; if there are several, each line names its answer."""
     said: dict[str, None] = {}
     for answer in answers:
         own = [*([bound_sentence(answer)] if answer.bound else []), *answer.notes]
@@ -104,12 +104,12 @@ def notes(answers: Sequence[Prediction]) -> list[Text]:
 
 
 def warnings_of(answers: Sequence[Prediction]) -> list[Text]:
-    """Everything that is known against any of the answers, once."""
+    """The warnings of all answers, each once."""
     return warning_texts(dict.fromkeys(warning for answer in answers for warning in answer.warnings))
 
 
 def warning_texts(warnings: Iterable[str]) -> list[Text]:
-    """Warnings, a line each."""
+    """Warnings, one line each."""
     return [Text(f"Warning: {warning.rstrip('.')}.", Tone.WARNING) for warning in warnings]
 
 
@@ -122,7 +122,7 @@ def speedup(answer: Prediction) -> Cell:
 
 
 def _chief(answer: Prediction, timed: bool) -> Cell:
-    """The time of work that is done once, or else the rate."""
+    """The time of work done once, or else the rate."""
     return (
         estimate(answer.elapsed_s, numbers.seconds)
         if timed
@@ -131,7 +131,7 @@ def _chief(answer: Prediction, timed: bool) -> Cell:
 
 
 def _loads(answers: Sequence[Prediction]) -> list[Table]:
-    """What each role asks of its device, for a single answer."""
+    """The I/O load of each role on its device, for a single answer."""
     if len(answers) != 1 or not answers[0].io:
         return []
     found = table([], ["files", "reads/s", "writes/s", "flushes/s", "busy"], names=["role", "on"])

@@ -1,4 +1,4 @@
-"""Predictions in words: what a person would say first, and what is known against it."""
+"""Predictions in words: the main sentence, and the warnings."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def times(speedup: Estimate) -> str:
 
 
 def of_what(answer: Prediction) -> str:
-    """What a speed-up multiplies."""
+    """The quantity that a speed-up multiplies."""
     return "as fast" if answer.once else "the throughput"
 
 
 def recorded_sentence(run: RecordedRun) -> str:
-    """What was recorded, and how well replaying it comes out."""
+    """The recorded run, and its reproduction error."""
     engine = f"{run.engine} {run.engine_version}" if run.engine_version else run.engine
     clients = f"{run.clients} client{'s' if run.clients != 1 else ''}"
     took = numbers.seconds(run.duration_s)
@@ -63,7 +63,7 @@ def signed_percent(error: float) -> str:
 
 
 def scenario_parts(scenario: Scenario) -> list[str]:
-    """What a scenario changes, a line each."""
+    """Changes of a scenario, one line each."""
     parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(scenario.placement).items()]
     if scenario.memory_bytes is not None:
         parts.append(f"{numbers.size(scenario.memory_bytes)} of memory")
@@ -79,14 +79,14 @@ def scenario_parts(scenario: Scenario) -> list[str]:
 
 
 def moving(placement: Mapping[Role, str] | Mapping[str, str]) -> str:
-    """``the log to ssd-nvme-dc and the data to hdd-7k2``; what stays is not named."""
+    """``the log to ssd-nvme-dc and the data to hdd-7k2``; unmoved roles are omitted."""
     moves = _by_device(placement).items()
     rest = "everything else" if len(placement) > 1 else "everything"
     return join([f"{_roles(roles, rest)} to {device}" for device, roles in moves if device != RECORDED])
 
 
 def answer_sentence(answer: Prediction) -> str:
-    """One prediction as a sentence: how many times the throughput, or why there is no answer."""
+    """One prediction as a sentence: the factor of throughput, or why there is no answer."""
     what = _subject(answer.scenario)
     if answer.refused:
         return f"{what}: no answer. {answer.refused.message}: {answer.refused.fix}."
@@ -143,7 +143,7 @@ def _gain(answer: Prediction) -> str:
 
 
 def _at_rate(answer: Prediction) -> str:
-    """What becomes of transactions that arrive at a rate."""
+    """Result for transactions that arrive at a rate."""
     if answer.rate_per_s is None or answer.p50_us is None or answer.p99_us is None:
         return "no figure"
     if answer.saturated:

@@ -19,7 +19,7 @@ from tierwise.report.recording.profile_words import finding
 def profile_document(
     found: Breakdown, saved: Savings, warnings: Sequence[str], devices: Sequence[Device] = ()
 ) -> list[Block]:
-    """Everything, in the order in which it is printed."""
+    """The whole profile, in print order."""
     return [
         Text(finding(found, saved), Tone.HEADLINE),
         Text(recorded_text(found)),
@@ -30,7 +30,7 @@ def profile_document(
 
 
 def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence[str]) -> Page:
-    """The same with its chart, for a file of its own."""
+    """The profile with its chart, as a page for one file."""
     chart = Chart(
         "time",
         described_profile(found),
@@ -58,7 +58,7 @@ def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence
 
 
 def recorded_text(found: Breakdown) -> str:
-    """How much was recorded."""
+    """The extent of the recording."""
     bursts = f"{found.bursts} burst{'s' if found.bursts != 1 else ''}"
     return (
         f"{numbers.seconds(found.span_s)} in {bursts}; recorded threads used "
@@ -68,7 +68,7 @@ def recorded_text(found: Breakdown) -> str:
 
 
 def device_lines(devices: Sequence[Device]) -> Iterator[str]:
-    """What the roles lie on, down to the disks, a line a file system; none for older recordings."""
+    """The devices below the roles, down to the disks, one line per file system; none for older recordings."""
     used = [device for device in devices if device.roles and device.chain]
     for device in used:
         others = [other for other in used if other.shared == device.shared and other is not device]

@@ -80,6 +80,6 @@ def _files(found: Breakdown) -> Table:
 
 
 def common_directory(paths: Sequence[str]) -> str:
-    """The longest directory that all files lie below, with its slash."""
+    """The deepest common directory of all files, with its slash."""
     directory = posixpath.commonpath([posixpath.dirname(path) for path in paths]) if paths else ""
     return f"{directory.rstrip('/')}/"

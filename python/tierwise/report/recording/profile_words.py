@@ -29,23 +29,23 @@ CLASS_NAMES: dict[ThreadClass, str] = {
     "other": "other threads",
 }
 _LEAST_SHARE = 0.01
-"""Savings below this share are nothing."""
+"""Savings below this share are treated as none."""
 
 
 def role_name(role: Role | None) -> str:
-    """A role, or what requests of no file are."""
+    """Name of a role, or of requests without a file."""
     return role.value if role else "no file"
 
 
 def chief_class(found: Breakdown) -> ClassTime | None:
-    """The sessions; where there are none, the class that lived most."""
+    """The sessions; without sessions, the class with the most lifetime."""
     sessions = [one for one in found.classes if one.name == "session"]
     ordered = sorted(found.classes, key=lambda one: one.lived_s, reverse=True)
     return next(iter([*sessions, *ordered]), None)
 
 
 def finding(found: Breakdown, saved: Savings) -> str:
-    """What a person would say first."""
+    """The main finding as a sentence."""
     return " ".join(filter(None, [_time_sentence(found), _saving_sentence(saved)]))
 
 

@@ -1,4 +1,4 @@
-"""What a recording is good for, as texts."""
+"""Usability of a recording, as texts."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from tierwise.report.document import Text
 
 
 def usability_texts(usability: Usability) -> list[Text]:
-    """The verdict, then each remark with what to do."""
+    """The verdict, then each remark with its remedy."""
     return [Text(sentence) for sentence in usability.sentences]

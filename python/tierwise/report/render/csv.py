@@ -10,7 +10,7 @@ from tierwise.report.document import Cell, Document, Table, flat
 
 
 def to_csv(document: Document) -> str:
-    """All tables, an empty line between them; intervals have columns for their ends. Texts are left out."""
+    """All tables, separated by an empty line; intervals have columns for their ends. Texts are omitted."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     for number, table in enumerate(block for block in flat(document) if isinstance(block, Table)):

@@ -27,7 +27,7 @@ from tierwise.report.palette import DARK, LIGHT, css_declarations
 
 _HERE = Path(__file__).parent
 _COLUMNS_OF_CARDS = range(5, 9)
-"""On a narrow screen such a table is shown as a card for each row; fewer columns fit, more scroll."""
+"""Tables shown as one card per row on a narrow screen; those with fewer columns fit, wider ones scroll."""
 _CLASSES = {
     Tone.HEADLINE: "finding",
     Tone.WARNING: "caveat",
@@ -44,7 +44,7 @@ def to_html(document: Document) -> Markup:
 
 
 def to_html_page(page: Page) -> str:
-    """A page of its own. The first headline of its header is its only ``h1``."""
+    """A complete page. The first headline of its header is its only ``h1``."""
     header = list(page.header)
     first = next((one for one in header if isinstance(one, Text) and one.tone is Tone.HEADLINE), None)
     if first:
@@ -107,7 +107,7 @@ def _facts(block: Facts) -> Markup:
 
 
 def _chart(block: Chart, within: str) -> Markup:
-    # These take half a second to import, and most documents have no chart.
+    # These imports take half a second, and most documents have no chart.
     from tierwise.report.charts import PAGE_NARROW, PAGE_WIDE, to_svg
 
     name = f"{within}-{block.name}"

@@ -54,7 +54,7 @@ def _table(table: Table) -> rich.table.Table:
 
 
 def _least_width(column: Column, cells: Sequence[Cell]) -> int:
-    """Of the widest line, as figures and names are never cut; of the longest word where lines fold."""
+    """Minimum width: the widest line, as figures and names are never cut; the longest word if lines fold."""
     texts = [column.name, *(cell.text for cell in cells), *(one.text for cell in cells for one in cell.below)]
     folds = column.kind is ColumnKind.WORDS
     widest = max(

@@ -1,4 +1,4 @@
-"""Results to an answer: what to move first, what it gains, how sure that is. Pure."""
+"""Computes the answer from results: what to move first, its gain, and its certainty. Pure."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -32,22 +32,22 @@ class Comparison(Record):
     setting: dict[str, str]
     workload: str
     measure: Measure
-    """What placements are compared by."""
+    """Measure for comparing placements."""
     baseline: str
     rows: list[Row]
     first: str | None
-    """The placement to begin with, if any is significantly faster than the baseline."""
+    """The placement to adopt first, if any is significantly faster than the baseline."""
     laps: list[LapRow] = []
-    """Of a workload that is run lap by lap."""
+    """Laps of a workload that runs lap by lap."""
     benchmark: Benchmark | None = None
-    """Of a study that measured devices rather than a database."""
+    """Results of a study that measured devices instead of a database."""
     words: Words
     paper: list[PaperRow]
     validity: Validity
 
     @property
     def label(self) -> str:
-        """Engine and setting, to tell comparisons of one study apart."""
+        """Engine and setting, which identify a comparison within its study."""
         return ", ".join([self.engine, *setting_words(self.setting)])
 
     @property
@@ -67,14 +67,14 @@ class Answer(Record):
 
     @property
     def headline(self) -> str:
-        """The answer in a few sentences; each comparison's behind its label where there are several."""
+        """The answer in a few sentences; if there are several comparisons, each is labelled."""
         if len(self.comparisons) == 1:
             return self.comparisons[0].words.headline
         return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
 
     @property
     def notes(self) -> list[str]:
-        """Placements that were not run and why, and how many runs are still to come."""
+        """Placements that were not run, with reasons, and the number of remaining runs."""
         skipped = [f"Not run: {name}: {reason}" for name, reason in self.study.skipped.items()]
         done, planned = self.conditions.finished, self.conditions.planned
         unfinished = [f"{done} of {planned} planned runs have ended."] if planned and done < planned else []
@@ -92,7 +92,7 @@ class Answer(Record):
 
 
 def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
-    """Work out the answer that the runs of one study give.
+    """Compute the answer from the runs of one study.
 
     Raises:
         TierwiseError: if there is no run at all.

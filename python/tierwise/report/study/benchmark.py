@@ -1,4 +1,4 @@
-"""Results of a device benchmark: each pattern on each device, and whether the flush was believed. Pure."""
+"""Results of a device benchmark: each pattern on each device, and the verdict on the flush. Pure."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def benchmark_words(benchmark: Benchmark, runs: Sequence[RunResult]) -> Words:
 
 
 def title_of(pattern: str) -> str:
-    """A line of CrystalDiskMark as that prints it; another pattern by its name."""
+    """CrystalDiskMark's name of a line; any other pattern's own name."""
     if pattern not in _IN_SENTENCE and "t1-" not in pattern:
         return pattern
     kind, queue, direction = pattern.split("-")

@@ -1,4 +1,4 @@
-"""Many studies as one page, a section each. One without results says why."""
+"""One page for many studies, with a section for each. A study without results states the reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tierwise.report.study.answer import Answer
 from tierwise.report.study.page import FOOTER, answer_sections, below_title, condition_blocks
 
 _MOST_FINDINGS = 2
-"""That the table of contents repeats of one study."""
+"""Maximum findings of one study in the table of contents."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Chapter:
 
     @property
     def summary(self) -> str:
-        """What the table of contents says of it: its findings, or why there are none."""
+        """Its entry in the table of contents: its findings, or why there are none."""
         if self.answer is None:
             return self.problem
         said = [f"{one.words.finding} {one.words.others}".strip() for one in self.answer.comparisons]

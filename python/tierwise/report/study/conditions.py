@@ -1,4 +1,4 @@
-"""Under what conditions a study ran: machine, versions, seeds, order, settings."""
+"""Conditions of a study: machine, versions, seeds, order, settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Conditions(Record):
     """Device name -> what it was."""
     settings: list[Settings]
     order: list[str]
-    """Placements in the order they ran."""
+    """Placements in execution order."""
     first_started_at: datetime
     last_started_at: datetime
     planned: int | None
@@ -51,7 +51,7 @@ def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
 
 
 def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
-    """What was the same, or took several values, by name: machine, engine, workload."""
+    """Constant and varying facts by name: machine, engine, workload."""
 
     def distinct(values: Sequence[object]) -> list[str]:
         return list(dict.fromkeys(str(value) for value in values))

@@ -1,4 +1,4 @@
-"""The answer of a study as a document: what is printed."""
+"""The answer of a study as a printed document."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def answer_document(answer: Answer) -> list[Block]:
 
 
 def comparison_table(comparison: Comparison) -> Table:
-    """One row for each placement; intervals stand below their estimates, so that 80 columns suffice."""
+    """One row for each placement; intervals are below their estimates, so that 80 columns suffice."""
     found = table(["placement"], _COLUMNS)
     for row in comparison.rows:
         found.add(*_cells(row, comparison))
@@ -61,7 +61,7 @@ def _comparison(comparison: Comparison, labelled: bool) -> list[Block]:
 
 
 def _words(words: Words) -> list[Block]:
-    """What was found, why, what to do, and what speaks against it."""
+    """The finding, its reasons, the advice, and the caveats."""
     return [
         *texts([words.finding], Tone.HEADLINE),
         *texts([reasons(words)]),
@@ -71,12 +71,12 @@ def _words(words: Words) -> list[Block]:
 
 
 def reasons(words: Words) -> str:
-    """The other placements, and where the time went."""
+    """The other placements, and the breakdown of time."""
     return " ".join(part for part in (words.others, words.evidence) if part)
 
 
 def _left_out(comparison: Comparison) -> list[Block]:
-    """That some laps are only in the report."""
+    """A note that some laps are only in the report."""
     hidden = len(comparison.laps) - len(chief_laps(comparison.laps))
     return [Text(f"{hidden} laps of further streams are in the report", Tone.QUIET)] if hidden else []
 

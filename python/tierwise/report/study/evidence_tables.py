@@ -1,4 +1,4 @@
-"""What stands behind an answer, as tables: I/O, latency, counters, the paper's figures, noise, placement."""
+"""Evidence of an answer, as tables: I/O, latency, counters, the paper's figures, noise, placement."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ LAP_COUNTERS = [
     for name in COUNTER_NAMES
     if name not in {"rows", "reserved bytes", "data bytes", "index bytes", "unused bytes"}
 ]
-"""Counters that a lap has as well as a whole run."""
+"""Counters that both a lap and a whole run have."""
 
 
 def io_table(summaries: Sequence[Summary], colours: Colours) -> Table:
-    """Requests of each role, then of whole devices that roles share; medians over the valid runs."""
+    """Requests of each role, then of whole shared devices; medians over the valid runs."""
     found = table(["placement", "role", "device"], IO_COLUMNS)
     for one in summaries:
         for io in [*one.io, *one.device_io]:
@@ -68,7 +68,7 @@ def latency_table(summaries: Sequence[Summary], colours: Colours) -> Table:
 def counter_table(
     columns: Sequence[Summary] | Sequence[LapCell], names: Sequence[str], title: str = ""
 ) -> Table:
-    """Counters of whole runs or of one lap, a column for each placement."""
+    """Counters of whole runs or of one lap, one column per placement."""
     found = table(["counter"], [one.placement for one in columns], title)
     for name in names:
         shown = numbers.of_kind(kind_of(name))
@@ -101,7 +101,7 @@ def _bounded(value: float | None, bound: Bound, shown: Callable[[float], str], u
 
 
 def noise_table(found: Validity, colours: Colours) -> Table:
-    """How far the runs of each placement lie apart, and what may have disturbed them."""
+    """Spread of the runs of each placement, and possible disturbances."""
     shown = table(["placement"], ["valid runs", "variation", "median deviation", "foreign CPU", "errors"])
     for row in found.noise:
         shown.add(
@@ -116,7 +116,7 @@ def noise_table(found: Validity, colours: Colours) -> Table:
 
 
 def overrun_table(found: Validity, colours: Colours) -> Table:
-    """How much later than its model each emulated device answered, in its worst run."""
+    """Deadline overrun of each emulated device, in its worst run."""
     shown = table(["placement", "device"], ["p50", "p99", "max", "share of run", "bound"])
     for row in found.deadline_overrun:
         share = Cell(numbers.percent(row.share), Tone.PLAIN if row.within else Tone.WORSE, value=row.share)
@@ -131,7 +131,7 @@ def overrun_table(found: Validity, colours: Colours) -> Table:
 
 
 def placement_proof_table(found: Validity, colours: Colours) -> Table:
-    """What of each role reached its device, files seen elsewhere, and what was in memory at the start."""
+    """Share of each role's bytes on its device, files seen elsewhere, and share in memory at the start."""
     figures = ["reached it", "engine wrote", "share", "files", "resident before"]
     shown = table(["placement", "role", "device", "elsewhere"], figures)
     for one in found.placed:

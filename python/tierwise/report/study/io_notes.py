@@ -1,4 +1,4 @@
-"""How far I/O by role can be believed on real devices that roles share, in sentences."""
+"""Sentences on the reliability of I/O by role on shared real devices."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from tierwise.report import numbers
 from tierwise.results import DeviceInfo, RoleIo, RunResult
 
 UNATTRIBUTED = "unattributed"
-"""In place of a role's name: the file system's journal and metadata, other programs' files, all flushes."""
+"""Row name for I/O without a role: file system journal and metadata, other programs' files, all flushes."""
 
 
 def io_notes(runs: Sequence[RunResult]) -> list[str]:
-    """For each device one sentence; of several runs the one that is worst."""
+    """One sentence for each device, about its worst run."""
     found: dict[str, DeviceInfo] = {}
     for run in runs:
         for device in run.devices:
@@ -34,7 +34,7 @@ def _note(device: DeviceInfo) -> str:
 
 
 def _untraced_share(device: DeviceInfo) -> float:
-    """Bytes that only the counters know, or only the events, over all bytes by the counters."""
+    """Bytes known only to the counters, or only to the events, over all bytes by the counters."""
     if device.untraced is None or device.io is None:
         return 0.0
     return abs(_bytes(device.untraced)) / max(_bytes(device.io), 1)

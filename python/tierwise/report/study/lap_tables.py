@@ -18,7 +18,7 @@ LAP_COLUMNS = (
 )  # fmt: skip
 _TONES = {Verdict.FASTER: Tone.BETTER, Verdict.SLOWER: Tone.WORSE}
 _SLOWER = " ▲"
-"""Behind a figure that got significantly worse with more resources."""
+"""Mark after a figure that got significantly worse with more resources."""
 _MOST_LINES = 60
 
 
@@ -63,22 +63,22 @@ def score_table(summaries: Sequence[Summary], colours: Mapping[str, str]) -> Tab
 
 
 def checksum(cell: LapCell) -> str:
-    """The sums that a lap came to; where they are what they must be, one with a tick."""
+    """The checksums of a lap; if all are as expected, one with a tick."""
     if cell.expected is not None and cell.checksums == [cell.expected]:
         return f"{cell.expected} ✓"
     return ", ".join(map(str, cell.checksums)) or numbers.NONE
 
 
 def repeats(cell: LapCell) -> str:
-    """How the repeats of a lap ended."""
+    """Outcomes of the repeats of a lap."""
     counts = [(cell.ok, "ok"), (cell.capped, "capped"), (cell.failed, "failed")]
     return ", ".join(f"{number} {how}" for number, how in counts if number)
 
 
 def sweep_blocks(sweep: SweepResult) -> list[Block]:
-    """Every line over the values of the setting, then what got slower with more.
+    """Every line over the values of the setting, then the points slower with more resources.
 
-    Of very many laps, only those that did.
+    If there are very many laps, only those with such points.
     """
     found = table([sweep.plain_name], sweep.values, sweep.label)
     many = len(sweep.lines) > _MOST_LINES

@@ -1,4 +1,4 @@
-"""Which placement helps which lap, in sentences that the intervals bear out."""
+"""Sentences on which placement helps which lap, as far as the intervals prove it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Said = tuple[LapRow, LapCell]
 
 
 def lap_sentences(laps: Sequence[LapRow], placements: Sequence[str], baseline: str) -> list[str]:
-    """One sentence a placement, then one that says with which to begin for which lap."""
+    """One sentence per placement, then one on the first placement to adopt for each lap."""
     others = [name for name in placements if name != baseline]
     said = [_of_placement(name, laps, baseline) for name in others]
     firsts = _firsts(laps) if len(others) > 1 else ""
@@ -60,7 +60,7 @@ def _times(ratio: Interval) -> str:
 
 
 def _undecided(found: Sequence[Said]) -> str:
-    """Laps with too few repeats for a verdict: their ratios, and that they decide nothing."""
+    """Laps with too few repeats for a verdict: their ratios, stated as inconclusive."""
     if not found:
         return ""
     if len(found) > _MOST_NAMED:
@@ -78,7 +78,7 @@ def _listed(what: str, found: Sequence[Said]) -> str:
 
 
 def _firsts(laps: Sequence[LapRow]) -> str:
-    """Laps by the placement that saves most for each role it moves."""
+    """Laps by the placement that saves most per moved role."""
     groups: dict[str, list[str]] = {}
     for lap in laps:
         if lap.first:
@@ -96,7 +96,7 @@ def _by_placement(groups: Mapping[str, Sequence[str]]) -> str:
 
 
 def _stopped(laps: Sequence[LapRow]) -> str:
-    """Laps that a cap stopped: nothing but a lower bound is known of them."""
+    """Laps that a cap stopped: only a lower bound of their time is known."""
     groups: dict[str, list[str]] = {}
     for lap in laps:
         for cell in lap.cells:

@@ -23,16 +23,16 @@ class LapCell(Record):
     placement: str
     ok: int
     capped: int
-    """Repeats in which it was stopped at the cap; with any, its time is only known to be at least so long."""
+    """Repeats in which it was stopped at the cap; with any, its time is a lower bound."""
     failed: int
     """Repeats in which it failed or its checksum was wrong."""
     problems: list[str]
     elapsed: Interval | None
     speedup: Interval | None
-    """Baseline over this placement; ``None`` for the baseline, and where nothing is known."""
+    """Baseline over this placement; ``None`` for the baseline, and if unknown."""
     medians: dict[str, float]
     checksums: list[int]
-    """Distinct sums that its statements came to."""
+    """Distinct checksums of its statements."""
     expected: int | None
     resident_share: float | None
     """Least share of the database in the page cache when it began."""
@@ -55,12 +55,12 @@ class LapRow(Record):
     name: str
     stream: int
     label: str
-    """Its name; with its stream where several streams have a lap of that name."""
+    """Its name; with its stream if several streams have a lap of that name."""
     timed: bool
     cold: bool
     cells: list[LapCell]
     first: str | None
-    """The placement to begin with for this lap, by the rule for whole runs."""
+    """The placement to adopt first for this lap, by the rule for whole runs."""
 
     @property
     def slowest_s(self) -> float | None:
@@ -95,9 +95,9 @@ def lap_rows(by_placement: Runs, baseline: str, moved: Mapping[str, Moved], seed
 
 
 def chief_laps(laps: Sequence[LapRow]) -> list[LapRow]:
-    """All laps, or where they are too many to look at those of the first stream and group.
+    """All laps; if they are too many to show, those of the first stream and group.
 
-    What stands before a dot in the name of a lap is its group.
+    The part of a lap's name before the last dot is its group.
     """
     if len(laps) <= _MOST_SHOWN:
         return list(laps)
@@ -106,7 +106,7 @@ def chief_laps(laps: Sequence[LapRow]) -> list[LapRow]:
 
 
 def labels_of(laps: Sequence[LapResult]) -> dict[LapKey, str]:
-    """Each lap's name, stream by stream; with its stream where several have a lap of that name."""
+    """Each lap's name, stream by stream; with its stream if several streams have a lap of that name."""
     keys = sorted(dict.fromkeys((lap.stream, lap.name) for lap in laps), key=lambda key: key[0])
     names = Counter(name for _, name in keys)
     return {(stream, name): f"{name}, stream {stream}" if names[name] > 1 else name for stream, name in keys}
@@ -140,7 +140,7 @@ def _row(
 
 
 def times_of(laps: Sequence[LapResult]) -> Times:
-    """Times of those that ended or were stopped at the cap."""
+    """Times of the laps that ended or were stopped at the cap."""
     timed = [lap for lap in laps if lap.status in ("ok", "capped") and lap.elapsed_s > 0]
     return Times([lap.elapsed_s for lap in timed], any(lap.status == "capped" for lap in timed))
 

@@ -1,4 +1,4 @@
-"""What can be said of a run or of one of its laps, by name: the words of reports, studies and comparisons."""
+"""Measures of a run or a lap, by the names that reports, studies and comparisons use."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LOG_WAITS: tuple[WaitClass, ...] = ("log_sync", "log_lock")
 _NO_WAITS = frozenset[WaitClass]({"cpu", "client"})
 
 Kind = Literal["seconds", "bytes", "count", "share", "rate", "score"]
-"""What a value is, and so how it is printed."""
+"""Kind of a value, which determines its format."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """A run or a lap of it, seen alike. ``capped``: it was stopped, so its time is less than it needed."""
+    """A run or a lap, in one form. ``capped``: it was stopped, so its time is less than it needed."""
 
     elapsed_s: float | None
     capped: bool = False
@@ -42,7 +42,7 @@ class Part:
     waits: WaitProfile | None = None
     io: Mapping[Role, RoleIo] = field(default_factory=dict)
     total_io: Sequence[RoleIo] = ()
-    """Of all devices together: by role, or of whole devices where roles cannot be told apart."""
+    """I/O of all devices: by role, or of whole devices if roles cannot be told apart."""
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ class Measure:
 
 
 def measured_s(run: RunResult) -> float | None:
-    """How long a run was measured: until it ended, or until it could no longer end as it should."""
+    """Measured time of a run: until it ended, or until it could no longer succeed."""
     return run.elapsed_s if run.elapsed_s is not None else run.elapsed_at_least_s
 
 
@@ -81,7 +81,7 @@ def run_part(run: RunResult) -> Part:
 
 
 def _total_io(run: RunResult) -> list[RoleIo]:
-    """Each device once: by role with what is no role's, or as a whole."""
+    """I/O with each device once: by role plus I/O without a role, or as a whole."""
     by_role = {io.device for io in run.io.values()}
     whole = [device.io for device in run.devices if device.io and device.name not in by_role]
     return [*run.io.values(), *(one.unattributed for one in run.devices if one.unattributed), *whole]
@@ -113,7 +113,7 @@ def waits_share(part: Part, classes: Iterable[WaitClass]) -> float | None:
 
 
 def _wait_s(part: Part) -> float | None:
-    """Time of all sessions together in which they neither ran nor waited for their client."""
+    """Summed time in which sessions neither ran nor waited for their client."""
     if part.waits is None or not part.waits.ticks or part.elapsed_s is None:
         return None
     sessions = part.waits.samples / part.waits.ticks
@@ -147,7 +147,7 @@ def _mean_write_bytes(part: Part) -> float | None:
 
 
 def _amplification(part: Part) -> float | None:
-    """Written to the devices over what the engine wrote: pages, log and temporary files."""
+    """Bytes written to the devices over bytes written by the engine: pages, log and temporary files."""
     to_devices, pages_bytes = _io_bytes(part, "write_bytes"), _pages_bytes(part)
     if to_devices is None or pages_bytes is None or part.counters.log_bytes is None:
         return None
@@ -192,7 +192,7 @@ MEASURES: dict[str, Measure] = {
     "index bytes": Measure("Indexes", "bytes", _space("index_bytes")),
     "unused bytes": Measure("Unused space", "bytes", _space("unused_bytes")),
 }
-"""By the name that a study gives in ``paper.what``; a workload's scores and ``speedup`` come besides."""
+"""Measures by their name in ``paper.what``; a workload's scores and ``speedup`` are valid there too."""
 
 COUNTER_NAMES = [
     name
@@ -212,10 +212,10 @@ def medians_of(parts: Sequence[Part]) -> dict[str, float]:
 
 
 def kind_of(name: str) -> Kind:
-    """Of a measure; what is none is a workload's score."""
+    """Kind of a measure; any other name is a workload's score."""
     return MEASURES[name].kind if name in MEASURES else "score"
 
 
 def title_of(name: str) -> str:
-    """Of a measure, or of a score."""
+    """Title of a measure or a score."""
     return MEASURES[name].title if name in MEASURES else name.replace("_", " ").capitalize()

@@ -1,4 +1,4 @@
-"""What a placement moves, seen from the baseline, and how to say it."""
+"""Roles that a placement moves from the baseline, and their description in words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Moved = dict[str, list[Role]]
 
 
 def moved_roles(run: RunResult, baseline: RunResult) -> Moved:
-    """Roles that lie on another device than in the baseline, by the device that they moved to.
+    """Roles on another device than in the baseline, by their new device.
 
     Two names for one directory of a real device are the same device.
     """
@@ -45,7 +45,7 @@ def moved_roles(run: RunResult, baseline: RunResult) -> Moved:
 
 
 def roles_of(moved: Moved) -> set[Role]:
-    """All roles that moved, wherever to."""
+    """All roles that moved, to any device."""
     return {role for roles in moved.values() for role in roles}
 
 
@@ -55,7 +55,7 @@ def join(parts: Sequence[str]) -> str:
 
 
 class PlacementPhraser:
-    """Puts placements of one comparison into words.
+    """Describes placements of one comparison in words.
 
     Args:
         devices: every device in the comparison.
@@ -63,7 +63,7 @@ class PlacementPhraser:
     """
 
     def __init__(self, devices: Iterable[DeviceInfo], all_roles: set[Role]) -> None:
-        """Remember the names; nothing else."""
+        """Store the names."""
         self._devices = {device.name: device for device in devices}
         self._all = all_roles
 
@@ -75,7 +75,7 @@ class PlacementPhraser:
         return join([ROLE_NAMES[role] for role in Role if role in roles])
 
     def rest(self, moved: Moved, more: set[Role]) -> str:
-        """What is left once some roles of ``moved`` have gone: ``everything else``, ``the data``."""
+        """The remaining roles after some roles of ``moved``: ``everything else``, ``the data``."""
         if roles_of(moved) == self._all:
             return "everything else"
         return join([ROLE_NAMES[role] for role in Role if role in more])
@@ -91,7 +91,7 @@ class PlacementPhraser:
         )
 
     def _device(self, name: str) -> str:
-        """What it is, and its profile or directory."""
+        """The kind of the device, and its profile or directory."""
         device = self._devices.get(name)
         if device is None or device.kind not in _KIND_NAMES:
             return name

@@ -36,12 +36,12 @@ FOOTER = (
 )
 _WORDS = tomllib.loads((Path(__file__).parent / "captions.toml").read_text("utf-8"))
 Shown = Callable[..., list[Block]]
-"""Names of charts -> those that there are."""
+"""Names of charts -> the existing ones."""
 _STARTED = "%d %B %Y, %H:%M %Z"
 
 
 def answer_page(answer: Answer) -> Page:
-    """Everything that the runs of one study show."""
+    """The page of one study's results."""
     single = len(answer.comparisons) == 1
     header: list[Block] = [Text(answer.study.question, Tone.QUIET)]
     if single:
@@ -62,7 +62,7 @@ def answer_page(answer: Answer) -> Page:
 
 
 def below_title(words: Words) -> list[Block]:
-    """What was found, why, and what speaks against it; the title is the advice."""
+    """The finding, its reasons and its caveats; the title is the advice."""
     return [
         *texts([words.finding] if words.advice else [], Tone.HEADLINE),
         *texts([reasons(words)]),
@@ -71,7 +71,7 @@ def below_title(words: Words) -> list[Block]:
 
 
 def answer_sections(answer: Answer, prefix: str = "", brief: bool = False) -> list[Block]:
-    """A section for each sweep, then for each comparison; ``brief`` leaves them at the chief figures."""
+    """A section for each sweep, then for each comparison; ``brief`` limits them to the main figures."""
     several = len(answer.comparisons) > 1
     sweeps = [
         _sweep(sweep, answer, f"{prefix}s{number}") for number, sweep in enumerate(answer.sweeps, start=1)
@@ -136,7 +136,7 @@ def _evidence(one: Comparison, answer: Answer, brief: bool) -> Iterator[Block]:
 
 
 def _sampling(one: Comparison) -> list[Block]:
-    """How far a share of the waits may be off."""
+    """The sampling error of wait shares."""
     errors = [row.summary.sampling_error for row in one.rows]
     greatest = max((error for error in errors if error is not None), default=None)
     of_share = "Sampling error of a share in one run: at most"

@@ -1,4 +1,4 @@
-"""A paper's figures beside ours: value by value, and the ratio to the baseline that each side found."""
+"""A paper's figures beside ours: the values, and each side's ratio to the baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tierwise.results import PaperValue, Record, StudyInfo
 SPEEDUP = "speedup"
 """A paper's figure that is itself a ratio: how many times faster than the baseline."""
 COMPARABLE = [*MEASURES, SPEEDUP]
-"""What a study may name in ``paper.what``, beside its workload's scores."""
+"""Names allowed in ``paper.what``, besides the workload's scores."""
 
 _UNITS: dict[Kind, dict[str, float]] = {
     "seconds": {"s": 1.0, "ms": 1e3, "min": 1 / 60, "h": 1 / 3600},
@@ -25,12 +25,12 @@ _UNITS: dict[Kind, dict[str, float]] = {
         "B": 1.0, "KB": 1e-3, "MB": 1e-6, "GB": 1e-9, "KiB": 2.0**-10, "MiB": 2.0**-20, "GiB": 2.0**-30,
     },
 }  # fmt: skip
-"""Unit of a paper's figure -> how many of it make one of ours; counts and scores may have any unit."""
+"""Unit of a paper's figure -> number of them in one of our units; counts and scores may have any unit."""
 
 
 @dataclass(frozen=True)
 class Ours:
-    """A figure of ours, in our unit; with a bound where a cap stopped what was measured."""
+    """One of our figures, in our unit; with a bound if a cap stopped the measured work."""
 
     value: float
     bound: Bound = Bound.EXACT
@@ -40,12 +40,12 @@ class Figures:
     """Our figures of one comparison, by placement, lap and measure."""
 
     def __init__(self, rows: Sequence[Row], laps: Sequence[LapRow]) -> None:
-        """Remember them; nothing else."""
+        """Store the figures."""
         self._runs = {row.placement: row for row in rows}
         self._laps = {(cell.placement, lap.label): cell for lap in laps for cell in lap.cells}
 
     def get(self, placement: str, lap: str | None, what: str) -> Ours | None:
-        """The median, or the ratio where ``what`` is one; of what a cap stopped, its time only."""
+        """The median, or the ratio if ``what`` is a ratio; work stopped at a cap has only a time."""
         row, cell = self._runs.get(placement), self._laps.get((placement, lap or ""))
         if what == SPEEDUP:
             return _ours(cell.speedup if lap and cell else row.speedup if row and not lap else None)
@@ -71,10 +71,10 @@ class PaperRow(Record):
     unit: str
     source: str
     base: str
-    """What both ratios are against."""
+    """Base of both ratios."""
     paper_value: float
     our_value: float | None
-    """In the paper's unit; ``None`` where nothing of ours compares."""
+    """Our value in the paper's unit; ``None`` if we have no comparable figure."""
     our_bound: Bound
     paper_ratio: float | None
     our_ratio: float | None
@@ -82,7 +82,7 @@ class PaperRow(Record):
 
     @property
     def label(self) -> str:
-        """The measure, of which lap."""
+        """The measure, with its lap."""
         return f"{self.what} of {self.lap}" if self.lap else self.what
 
     @property
@@ -96,10 +96,10 @@ class PaperRow(Record):
 def paper_rows(
     ours: Figures, setting: Mapping[str, str], info: StudyInfo, settings: Sequence[Mapping[str, str]]
 ) -> list[PaperRow]:
-    """Set the paper's figures for this setting beside ours, in the paper's order by measure and lap.
+    """Pair the paper's figures for this setting with ours, in the paper's order by measure and lap.
 
-    Ratios are to the baseline, at the same setting and lap. Figures of a point that was not run
-    (``settings`` are all that were) stand beside the last that was, without ours.
+    Ratios are to the baseline, at the same setting and lap. ``settings`` are all settings that were run;
+    the paper's figures for other settings are listed with the last of them, without ours.
     """
     figures = [figure for figure in info.paper if figure.setting.items() <= setting.items()]
     if setting == settings[-1]:
@@ -112,9 +112,9 @@ def paper_rows(
 
 
 def swept_rows(sweep: SweepResult, at: Mapping[str, Figures], info: StudyInfo) -> list[PaperRow]:
-    """The paper's figures along a sweep, each with its ratio to the same at the least value.
+    """The paper's figures along a sweep, each with its ratio to the same figure at the least value.
 
-    ``at`` has our figures by value of the setting.
+    ``at`` contains our figures by value of the setting.
     """
     least, rows = sweep.values[0], []
     for figure in info.paper:
@@ -152,7 +152,7 @@ def _row(figure: PaperValue, ours: Figures, setting: Mapping[str, str], info: St
 def beside(
     figure: PaperValue, their_base: PaperValue | None, here: Ours | None, base: Ours | None, base_name: str
 ) -> PaperRow:
-    """One figure beside ours, with the ratio to a base that each side found."""
+    """One figure beside ours, with each side's ratio to a base."""
     unit = 1.0 if figure.what == SPEEDUP else _UNITS.get(kind_of(figure.what), {}).get(figure.unit)
     if kind_of(figure.what) in ("count", "score"):
         unit = 1.0
@@ -179,7 +179,7 @@ def beside(
 
 
 def _ratio(base: Ours | None, here: Ours | None) -> Ours | None:
-    """Base over here; a bound where one of the two is a lower bound, nothing where both are."""
+    """Base over here; a bound if one of the two is a lower bound, ``None`` if both are."""
     if base is None or here is None or not here.value or not base.value:
         return None
     bounds = {Bound.AT_LEAST: Bound.AT_MOST, Bound.EXACT: Bound.EXACT}

@@ -1,4 +1,4 @@
-"""Placements beside the baseline: speed-ups with intervals, and which one to begin with."""
+"""Placements beside the baseline: speed-ups with intervals, and the placement to adopt first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tierwise.report.study.summary import Summary, summarise
 from tierwise.results import Record, RunResult
 
 Measure = Literal["elapsed", "rate"]
-"""What placements are compared by: elapsed time where every run did the same work, or else rate."""
+"""Measure for comparing placements: elapsed time if every run did the same work, else rate."""
 
 
 class Row(Record):
@@ -23,9 +23,9 @@ class Row(Record):
     is_baseline: bool
     moved: Moved
     speedup: Interval | None
-    """Baseline over this placement: above 1 is faster. ``None`` where either has no valid run."""
+    """Baseline over this placement: above 1 is faster. ``None`` if either has no valid run."""
     further: Interval | None
-    """The same over the first move, for a placement that moves all that one does and more."""
+    """Speed-up over the first move, for a placement that moves the same roles and more."""
 
     @property
     def placement(self) -> str:
@@ -44,14 +44,14 @@ Runs = Mapping[str, Sequence[RunResult]]
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds that repeats took. ``capped``: at least one of them was stopped and would have taken more."""
+    """Seconds of repeats. ``capped``: at least one was stopped and would have taken longer."""
 
     values_s: list[float]
     capped: bool
 
 
 def speedup_of(of: Times, over: Times, seed: int) -> Interval | None:
-    """How many times faster ``of`` is than ``over``; ``None`` where either is empty or both were stopped."""
+    """Speed-up of ``of`` over ``over``; ``None`` if either is empty or both were stopped."""
     if not of.values_s or not over.values_s or (of.capped and over.capped):
         return None
     return ratio_interval(
@@ -60,13 +60,13 @@ def speedup_of(of: Times, over: Times, seed: int) -> Interval | None:
 
 
 def measure_of(runs: Sequence[RunResult]) -> Measure:
-    """Elapsed time if every valid run did the same number of transactions, or laps, and otherwise rate."""
+    """Elapsed time if every valid run did the same number of transactions, or laps; otherwise rate."""
     work = {run.transactions for run in runs if run.status == "ok" and not run.laps}
     return "elapsed" if len(work) <= 1 else "rate"
 
 
 def costs_of(runs: Sequence[RunResult], measure: Measure) -> Times:
-    """Seconds a run (by elapsed) or a transaction (by rate), of the valid runs."""
+    """Seconds per run (by elapsed) or per transaction (by rate), of the valid runs."""
     valid = [part for run in runs if run.status == "ok" and (part := run_part(run)).elapsed_s]
     capped = any(part.capped for part in valid)
     if measure == "elapsed":
@@ -89,7 +89,7 @@ def build_rows(runs: Runs, baseline: str, measure: Measure, seed: int) -> list[R
 
 
 def first_move(rows: Sequence[Row]) -> Row | None:
-    """The significantly faster placement that saves most time for each role it moves."""
+    """The significantly faster placement that saves most time per moved role."""
     faster = [row for row in rows if row.verdict is Verdict.FASTER]
     return max(faster, key=lambda row: saving_per_role(row.speedup, row.moved), default=None)
 
@@ -106,7 +106,7 @@ def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Meas
 
 
 def saving_per_role(speedup: Interval | None, moved: Moved) -> float:
-    """Share of the baseline's time that a placement saves for each role that it moves."""
+    """Share of the baseline's time that a placement saves per moved role."""
     return (1 - 1 / speedup.estimate) / max(1, len(roles_of(moved))) if speedup else 0.0
 
 

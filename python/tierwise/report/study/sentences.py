@@ -1,4 +1,4 @@
-"""The answer in words. Each sentence holds for the results at hand or is not said."""
+"""The answer in words. Each sentence is true of the given results or omitted."""
 
 # ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
 
@@ -34,11 +34,11 @@ class Words(Record):
     advice: str
     caveats: list[str]
     laps: list[str] = []
-    """Which placement helps which lap, a sentence each."""
+    """Sentences on which placement helps which lap."""
 
     @property
     def title(self) -> str:
-        """The advice, or what was found where there is none."""
+        """The advice, or without advice the finding."""
         return self.advice or self.finding
 
     @property
@@ -49,7 +49,7 @@ class Words(Record):
 
 @dataclass(frozen=True)
 class Facts:
-    """What the sentences are about."""
+    """The subject of the sentences."""
 
     rows: Sequence[Row]
     first: Row | None
@@ -69,7 +69,7 @@ class Facts:
 
 
 def put_into_words(facts: Facts, phraser: PlacementPhraser) -> Words:
-    """Say what the rows show: a gain, a loss, no difference, or why nothing can be said."""
+    """State the result of the rows: a gain, a loss, no difference, or why there is none."""
     if facts.base is None or not facts.movers:
         finding, others, advice = _without_comparison(facts)
     elif facts.first is None:
@@ -191,7 +191,7 @@ def _effect(row: Row, what: str = "it") -> str:
 
 
 def _left_open(row: Row) -> bool:
-    """Whether the cap, rather than the number of repeats, is why nothing is known of a placement."""
+    """Whether the cap, not the number of repeats, leaves a placement undecided."""
     if row.speedup is None:
         return row.summary.capped > 0
     enough = row.speedup.n >= FEWEST_REPEATS
@@ -211,7 +211,7 @@ def _further(further: Interval) -> str:
 
 
 def _gain(speedup: Interval | None, than: str = "") -> str:
-    """``7.9 times faster (95 % interval 7.2–8.6)``; a loss is turned round, so that it too is above 1."""
+    """``7.9 times faster (95 % interval 7.2–8.6)``; a loss is inverted, so that it is above 1 too."""
     if speedup is None:
         return ""
     faster = speedup.estimate >= 1

@@ -1,4 +1,4 @@
-"""All runs of one placement, summed up in one row."""
+"""All runs of one placement, summarised in one row."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult, Wai
 WAIT_CLASSES: tuple[WaitClass, ...] = (
     "log_sync", "log_lock", "data_read", "data_write", "lock", "cpu", "client", "other",
 )  # fmt: skip
-"""In the order that charts stack them: what a faster device can take away comes first."""
+"""Wait classes in the stacking order of charts: those that a faster device can remove come first."""
 PERCENTILES = {"p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us", "max": "max_us"}
 
 
@@ -30,7 +30,7 @@ class IoRow(Record):
     """I/O of one role or one device: medians over the valid runs. What no device told is ``None``."""
 
     name: str
-    """Of the role, or what else it is of the device."""
+    """Name of the role, or of the device's other I/O."""
     device: str
     reads: float
     writes: float
@@ -67,9 +67,9 @@ class Summary(Record):
     client_wait_share: Interval | None
     projection_s: Interval | None
     medians: dict[str, float]
-    """Of every measure and score that a valid run has, by name."""
+    """Medians of every measure and score that a valid run has, by name."""
     amplification: dict[str, float]
-    """Bytes written for each byte asked to be written, by who wrote: file system, flash above 1."""
+    """Bytes written per requested byte, by writer: file system, flash above 1."""
     scores: dict[str, Interval]
     """Metrics that the workload defines."""
     sampling_error: float | None
@@ -78,11 +78,11 @@ class Summary(Record):
     latency: dict[str, dict[str, Spread]]
     """Transaction name -> percentile -> µs."""
     io: list[IoRow]
-    """By role; then what was for no role's file on real devices that roles share."""
+    """I/O by role; then I/O without a role on shared real devices."""
     device_io: list[IoRow]
-    """Of whole real devices."""
+    """I/O of whole real devices."""
     io_notes: list[str]
-    """How far I/O by role can be believed on such devices, or why there is none."""
+    """Reliability of I/O by role on such devices, or why there is none."""
 
     @property
     def busy_io(self) -> list[IoRow]:

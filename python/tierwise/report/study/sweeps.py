@@ -1,4 +1,4 @@
-"""A study's settings swept: every placement, lap and score over them, what gets slower with more. Pure."""
+"""Sweeps of a study's settings: every placement, lap and score over them, and anomalies. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tierwise.report.study.rows import Times, costs_of, measure_of, speedup_of
 from tierwise.results import Record, RunResult, StudyInfo
 
 _NO_RESOURCES = ("clients", "constants.", "variant")
-"""Sweeps of load, of work and of kind, not of resources: more of these may well take longer."""
+"""Sweeps of load, work or kind, not of resources: higher values may well take longer."""
 
 
 class SweepPoint(Record):
@@ -21,7 +21,7 @@ class SweepPoint(Record):
     value: str
     level: Interval | None
     ratio: Interval | None
-    """How many times faster than at the least value; ``None`` there."""
+    """Speed-up over the least value; ``None`` there."""
     slower_than: str | None
     """The value with fewer resources at which this was significantly faster: an anomaly."""
 
@@ -33,12 +33,12 @@ class SweepLine(Record):
     lap: str | None
     score: str | None
     is_time: bool
-    """Whether levels are seconds, less being better; otherwise rates or scores."""
+    """Whether levels are seconds, where less is better; otherwise rates or scores."""
     points: list[SweepPoint]
 
     @property
     def label(self) -> str:
-        """What of which placement."""
+        """Lap or score, and placement."""
         return ", ".join(part for part in (self.lap or self.score, self.placement) if part)
 
     @property
@@ -53,29 +53,29 @@ class SweepResult(Record):
     engine: str
     name: str
     others: dict[str, str]
-    """The other swept settings, which stay the same here."""
+    """The other swept settings, constant here."""
     values: list[str]
-    """Least resources first."""
+    """Values, least resources first."""
     judged: bool
-    """Whether it is of a resource, so that slower with more is an anomaly."""
+    """Whether it sweeps a resource, so that slower with more is an anomaly."""
     lines: list[SweepLine]
     anomalies: list[str]
-    """A sentence for everything that is significantly slower with more resources."""
+    """One sentence per anomaly: significantly slower with more resources."""
 
     @property
     def plain_name(self) -> str:
-        """Its name as people say it."""
+        """The setting's name for people."""
         return plain(self.name)
 
     @property
     def label(self) -> str:
-        """What is swept, where."""
+        """The swept setting and its context."""
         return ", ".join([f"{plain(self.name)} swept", self.engine, *setting_words(self.others)])
 
 
 @dataclass(frozen=True)
 class _Series:
-    """One line to be: the level of each value, and seconds of work that judge it."""
+    """Key of one line."""
 
     placement: str
     lap: str | None = None
@@ -90,7 +90,7 @@ class _Level:
 
 
 def plain(name: str) -> str:
-    """The name of a setting as people say it: a constant of the workload without that word."""
+    """The name of a setting for people: a constant of the workload without the prefix."""
     return name.removeprefix("constants.")
 
 
@@ -100,7 +100,7 @@ def setting_words(setting: Mapping[str, str]) -> list[str]:
 
 
 def sweeps_of(runs: Sequence[RunResult], info: StudyInfo) -> list[SweepResult]:
-    """Every setting that has runs at two values or more, for each engine and each set of other settings."""
+    """Every setting with runs at two values or more, for each engine and each set of other settings."""
     valid = [run for run in runs if run.status == "ok"]
     names = list(dict.fromkeys([*info.sweep, *(name for run in valid for name in run.setting)]))
     return [sweep for name in names for sweep in _sweeps(name, valid, info)]
@@ -150,7 +150,7 @@ def _sweep(
 
 
 Levels = dict[str, _Level | None]
-"""Value of the setting -> what was measured there."""
+"""Value of the setting -> the measurement there."""
 
 
 def _series(
@@ -205,7 +205,7 @@ def _line(series: _Series, levels: Levels, judged: bool, seed: int) -> SweepLine
 
 
 def _point(value: str, levels: Levels, judged: bool, seed: int) -> SweepPoint:
-    """Compared with the least value and with the one just before; more pairs would find more by chance."""
+    """Compare with the least and the preceding value; more pairs would yield more chance findings."""
     here, order = levels[value], list(levels)
     before = order[: order.index(value)]
     ratios = {

@@ -48,7 +48,7 @@ class DeviceOverrun(Record):
 
     @property
     def within(self) -> bool:
-        """Whether every run kept the bound."""
+        """Whether every run met the bound."""
         return self.share <= self.bound_share
 
 
@@ -59,13 +59,13 @@ class Placed(Record):
     role: Role
     device: str
     reached_bytes: float | None
-    """Median of what the device's own counters saw for the role."""
+    """Median of the role's bytes in the device's counters."""
     written_bytes: float | None
-    """Median of what the engine says that it wrote for the role."""
+    """Median of the role's bytes in the engine's counters."""
     share: float | None
-    """Least share of the latter that reached the device."""
+    """Least share of the written bytes that reached the device."""
     files: int
-    """Most files of the role that were seen in one run."""
+    """Maximum number of the role's files seen in one run."""
     strays: list[str]
     """Files of the role seen elsewhere, in any run."""
     resident_share: float | None
@@ -92,11 +92,11 @@ class Validity(Record):
     placed: list[Placed]
     left_out: list[LeftOut]
     points: dict[str, list[Point]]
-    """Placement -> its runs, in the order they ran."""
+    """Placement -> its runs, in execution order."""
 
 
 def validity_of(by_placement: Mapping[str, Sequence[RunResult]]) -> Validity:
-    """Collect the grounds from the runs of one comparison."""
+    """Collect the validity evidence from the runs of one comparison."""
     runs = [run for group in by_placement.values() for run in group]
     left_out = sorted((run for run in runs if run.status != "ok"), key=lambda run: run.order)
     return Validity(

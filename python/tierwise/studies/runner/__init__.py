@@ -1,4 +1,4 @@
-"""Runs a study: storage for a placement, the measured phase, proof of placement, one record a run."""
+"""Runs a study: storage for a placement, the measured phase, placement verification, one record per run."""
 
 from tierwise.studies.runner.compatibility import restrict_to_supported
 from tierwise.studies.runner.recorded import Recordings

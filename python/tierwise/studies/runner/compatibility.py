@@ -1,4 +1,4 @@
-"""Which placements and variants make sense on an engine, and why not the others."""
+"""Which placements and variants an engine supports, and why it rejects the others."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tierwise.studies import FILE_ENGINE, sweep
 from tierwise.studies.spec import Study
 
 _ONLY_IF_LISTED = {Role.ARCHIVE}
-"""Roles that are work of their own, and not merely somewhere to be."""
+"""Roles that add work of their own when placed."""
 
 
 def refusal(engine: Engine, placement: Placement) -> str | None:
     """Why an engine cannot honour a placement, naming the role; ``None`` if it can.
 
-    A role that has no files of its own is where the placement wants it if the role whose files hold it is.
+    A role without files of its own satisfies the placement if the role whose files hold it does.
     """
     for role, device in placement.roles.items():
         if role in engine.roles:
@@ -31,10 +31,10 @@ def refusal(engine: Engine, placement: Placement) -> str | None:
 
 
 def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
-    """The study with what its engine can honour, and the placements and variants left out with the reason.
+    """The study with only what its engine supports; the skipped placements and variants with reasons.
 
     Raises:
-        TierwiseError: if the baseline is among the others, as nothing could be compared then.
+        TierwiseError: if the baseline is skipped, as nothing could be compared then.
     """
     name = study.engines[0]
     if name == FILE_ENGINE:
@@ -64,9 +64,9 @@ def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
 
 
 def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:
-    """Without variants that come to the same as one before, since all that they change is another engine's.
+    """The study without variants equal to an earlier one: they change only another engine's settings.
 
-    Where a single one remains there is nothing to sweep: the study is that variant.
+    If a single variant remains, there is no sweep: the study is that variant.
     """
     kept: dict[str, str] = {}
     skipped: dict[str, str] = {}
@@ -86,5 +86,5 @@ def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:
 
 
 def is_placed(role: Role, placement: Placement) -> bool:
-    """Whether a placement gives a role a place; a log is archived only if that is listed."""
+    """Whether a placement places a role; a log is archived only if the placement lists the archive role."""
     return role not in _ONLY_IF_LISTED or role in placement.roles

@@ -22,29 +22,29 @@ from tierwise.studies.runner.window import OpenWindow, Window
 from tierwise.studies.spec import Study
 from tierwise.workloads.program import Lap, Program, Stage
 
-"""Told what a run does now."""
+"""Called with the current phase of a run."""
 
 
 @dataclass
 class LapsMeasured:
-    """What the laps gave. ``windows`` are those of timed work: a lap each, or a stage of several streams."""
+    """Results of the laps. ``windows`` cover timed work: one per lap, or per stage of several streams."""
 
     laps: list[LapResult] = field(default_factory=list)
     windows: list[Window] = field(default_factory=list)
 
     @property
     def problems(self) -> list[str]:
-        """Laps that failed or were wrong, each named."""
+        """Laps that failed or gave a wrong result, each named."""
         return [f"lap {lap.name}: {lap.problem}" for lap in self.laps if lap.status in ("failed", "wrong")]
 
     @property
     def capped(self) -> bool:
-        """Whether a timed lap was stopped, so that nobody knows what the whole would have taken."""
+        """Whether a timed lap was stopped at the cap, so that its full time is unknown."""
         return any(lap.status == "capped" and lap.timed for lap in self.laps)
 
 
 def clients_of_laps(program: Program) -> int:
-    """The most clients that are at work at once."""
+    """Maximum number of concurrent clients."""
     return max(
         sum(max((lap.clients for lap in stream), default=0) for stream in stage.streams)
         for stage in program.stages
@@ -52,13 +52,13 @@ def clients_of_laps(program: Program) -> int:
 
 
 def tables_of_laps(program: Program) -> set[str]:
-    """Tables that laps fill, and the load phase does not."""
+    """Tables that laps fill instead of the load phase."""
     laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
     return {lap.load for lap in laps if lap.load is not None}
 
 
 def with_tables(program_json: str, wanted: Callable[[str], bool]) -> str:
-    """The program with some of its tables alone."""
+    """The program with only some of its tables."""
     program = json.loads(program_json)
     program["tables"] = [table for table in program["tables"] if wanted(table["name"])]
     return json.dumps(program)
@@ -88,10 +88,10 @@ class LapRunner:
         self._began_s = time.monotonic()
 
     def run(self) -> LapsMeasured:
-        """Run every lap; what fails or is wrong ends the run after the laps that are under way.
+        """Run every lap. A failure or a wrong result ends the run after the current laps.
 
         Raises:
-            TierwiseError: if what is to be done before a lap fails.
+            TierwiseError: if a step before a lap fails.
         """
         measured = LapsMeasured()
         try:
@@ -131,7 +131,7 @@ class LapRunner:
                 measured.windows.append(counted)
 
     def _run_streams(self, stage: Stage, measured: LapsMeasured) -> None:
-        """Streams share the counters, so only the stage as a whole has any."""
+        """Streams share the counters, so only the whole stage has counters."""
         for number, stream in enumerate(stage.streams):
             for count in {lap.clients for lap in stream if lap.transaction is not None}:
                 self._connected(number, count)
@@ -156,7 +156,7 @@ class LapRunner:
             window.abandon()
 
     def run_in_stream(self, lap: Lap, stream: int) -> tuple[LapResult, float] | None:
-        """One lap of a stream that is not alone; ``None`` once the run has been broken off."""
+        """One lap of a stream that runs beside others; ``None`` once the run was aborted."""
         if self._broken_off.is_set():
             return None
         if lap.before - {"reconnect"}:
@@ -213,7 +213,7 @@ class LapRunner:
         return result, client_cpu_s
 
     def _do(self, lap: Lap, stream: int) -> dict[str, Any]:
-        """Do what the lap is about; gives the fields of its result that this decides."""
+        """Do the work of the lap and return the result fields that it determines."""
         if lap.load is not None:
             alone = with_tables(self._program.json, lambda name: name == lap.load)
             return {"status": "ok", "rows": self._engine.load_tables(alone, self._seed)}
@@ -227,7 +227,7 @@ class LapRunner:
 
 
 def _outcome(lap: Lap, report: dict[str, Any]) -> dict[str, Any]:
-    """What the clients' report says of a lap; a checksum is that of a whole lap only."""
+    """Result fields from the clients' report on a lap; only a complete lap has a checksum."""
     outcome = {name: report.get(name) for name in ("elapsed_s", "transactions", "rows", "checksum")}
     outcome |= {"status": "ok", "client_cpu_s": report["client_cpu_s"]}
     if lap.transaction in report["latency"]:

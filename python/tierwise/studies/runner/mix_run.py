@@ -1,4 +1,4 @@
-"""A mix of transactions, run for a number of them or for a time."""
+"""A mix of transactions, run for a number of transactions or for a time."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def measure(
     plan: RunPlan,
     recording: RunRecording | None = None,
 ) -> tuple[dict[str, Any], Window]:
-    """Connect, warm up, then run what the study asks for with everything counted.
+    """Connect, warm up, then run the study's transactions with all counters active.
 
     Returns:
-        The clients' report (times, counts and latencies), and what happened meanwhile.
+        The clients' report (times, counts and latencies), and the window measured meanwhile.
 
     Raises:
         TierwiseError: if a statement fails, or the study says neither how many transactions nor how long.

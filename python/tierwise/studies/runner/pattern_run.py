@@ -1,4 +1,4 @@
-"""A run of access patterns on one device: what a device benchmark does, in place of a database."""
+"""A run of access patterns on one device: a device benchmark in place of a database."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tierwise.studies.runner.storage import Counted, Storage
 from tierwise.studies.spec import Study
 
 FILE_BYTES = 1 << 30
-"""As CrystalDiskMark's own, where the partition has room for it."""
+"""Same size as CrystalDiskMark's file, if the partition is large enough."""
 _FLUSH_SHARE = 0.2
 
 
 @dataclass(frozen=True)
 class PatternsMeasured:
-    """What the measured phase gave."""
+    """Results of the measured phase."""
 
     patterns: dict[str, PatternResult]
     flush: FlushCheck
@@ -60,15 +60,15 @@ class PatternsMeasured:
 
 
 def engine_info() -> EngineInfo:
-    """What stands in the place of a database server."""
+    """Engine information for a run without a database server."""
     return EngineInfo(name="file", version=platform.release(), settings={"requests": _core.probe_engine()})
 
 
 def prepare(storage: Storage, undo: ExitStack) -> _core.ProbeTarget:
-    """A file on the device of the data, written whole at memory speed where the device is emulated.
+    """Create a fully written file on the data device; an emulated device writes it at memory speed.
 
     Raises:
-        TierwiseError: if the device has no room or no direct I/O.
+        TierwiseError: if the device lacks space or direct I/O.
     """
     directory = storage.places[Role.DATA]
     size_bytes = choose_size_bytes(look(directory), None, FILE_BYTES)
@@ -99,7 +99,7 @@ def measure(study: Study, plan: RunPlan, storage: Storage, target: _core.ProbeTa
 
 
 def _in_flight_s(patterns: dict[str, PatternResult]) -> float:
-    """Time that requests spent in the device, summed: what deadline overrun can have made longer."""
+    """Summed time that requests spent in the device: the time that deadline overrun can lengthen."""
     return sum(
         latency.count * latency.mean_us / 1e6
         for one in patterns.values()

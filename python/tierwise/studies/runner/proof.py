@@ -1,4 +1,4 @@
-"""Proof of placement: where the files of each role were, and how much of it reached the role's device."""
+"""Placement verification: where each role's files were, and how many bytes reached the role's device."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from tierwise.studies.runner.storage import Storage
 
 _PERIOD_S = 0.5
 _LOG_SHARE_MIN = 0.9
-"""Less than this of a log cannot be explained by what was deleted before it was written out."""
+"""A smaller written share of a log cannot be explained by files deleted before writeback."""
 _MOST_STRAYS = 5
 
 
 class PlacementVerifier:
-    """Looks at the files that the engine has open, twice a second from its making to :meth:`close`.
+    """Samples the engine's open files twice a second, from construction to :meth:`close`.
 
-    A file that is open between two looks alone, such as a short sort's, is not seen.
+    It misses a file that is open only between two samples, such as that of a short sort.
     """
 
     def __init__(self, engine: Engine, storage: Storage) -> None:
-        """Begin to look; all roles must have their places."""
+        """Start sampling; all roles must have their places."""
         self._engine, self._storage = engine, storage
         self._devices = {role: place.stat().st_dev for role, place in storage.places.items()}
         self._roles: dict[Path, Role] = {}
@@ -39,17 +39,17 @@ class PlacementVerifier:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop looking. No error if it has stopped."""
+        """Stop sampling. No error if it has stopped."""
         self._stopping.set()
         self._thread.join()
 
     def verify(self, counters: Counters | None) -> dict[Role, RoleProof]:
-        """Look at all files on disk as well, and set what the engine wrote against what reached each device.
+        """Check all files on disk as well, and compare the engine's writes with those of each device.
 
-        Everything must have been written out before.
+        All data must have been written out before.
 
         Args:
-            counters: the engine's, of the measured phase.
+            counters: the engine's counters of the measured phase.
         """
         self.close()
         self._look_at_open_files()
@@ -80,7 +80,7 @@ class PlacementVerifier:
 
     def _run(self) -> None:
         while True:
-            # An engine that is just being restarted on another thread may have anything but an answer.
+            # An engine that another thread is restarting may fail in any way.
             with contextlib.suppress(Exception):
                 self._look_at_open_files()
             if self._stopping.wait(_PERIOD_S):
@@ -112,7 +112,7 @@ class PlacementVerifier:
 
 
 def problems_of(proof: Mapping[Role, RoleProof]) -> list[str]:
-    """Why a run did not honour its placement, each naming role and path; nothing if it did."""
+    """Reasons why a run violated its placement, each naming role and path; empty if it complied."""
     strays = [
         f"role {role} leaked: {path} is not on device {one.device}"
         for role, one in proof.items()

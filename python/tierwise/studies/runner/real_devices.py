@@ -1,4 +1,4 @@
-"""The real devices of one run, counted by the kernel: each as a whole, and by role."""
+"""The real devices of one run, with the kernel's counters per device and per role."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tierwise.studies.runner.role_requests import Counts, RoleRequests, Shares
 
 
 class RealDevices:
-    """What directories on real devices are for, and what the devices did for each role.
+    """Roles of directories on real devices, and the I/O of each role.
 
-    A role that is alone on a device has the device's counters. Roles that share one, by whatever directories,
-    are told apart by their requests, if that is asked for and can be done here.
+    A role that is alone on a device has the device's counters. Roles that share a device, in any directories,
+    are told apart by their requests, if requested and possible here.
     """
 
     def __init__(self, devices: Mapping[str, RealDevice], places: Mapping[Role, tuple[str, Path]]) -> None:
-        """Take note of them.
+        """Register devices and places.
 
         Args:
-            devices: by name.
-            places: name of the device and directory of each role on one.
+            devices: devices by name.
+            places: device name and directory of each role on a real device.
         """
         self._devices, self._names = devices, {role: name for role, (name, _) in places.items()}
         self._places = {role: place for role, (_, place) in places.items()}
@@ -35,7 +35,7 @@ class RealDevices:
         self._not_by_role: str | None = None
 
     def tell_roles_apart(self, undo: ExitStack) -> None:
-        """Count by role too, where roles share a device; where that cannot be done, keep the reason."""
+        """Count per role where roles share a device; if that is impossible, keep the reason."""
         shared = {
             role: self._places[role]
             for number in self._numbers.values()
@@ -72,7 +72,7 @@ class RealDevices:
         return io, [self._info(name, whole.get(name), io, shares) for name in self._devices]
 
     def _shares(self) -> Shares | None:
-        """What was counted by role; the counters of whole devices are good without it."""
+        """Counts per role, or ``None``; the counters of whole devices are valid without them."""
         try:
             return None if self._requests is None else self._requests.end()
         except TierwiseError as error:
@@ -106,7 +106,7 @@ class RealDevices:
             io=whole,
         )
         sharing = self._roles_on(number)
-        # Of several directories on one device, the first tells what is no role's.
+        # The first of several directories on one device reports the I/O that belongs to no role.
         first = next(one for one in self._devices if self._numbers[one] == number) == name
         if len(sharing) < 2 or not first or whole is None:
             return info
@@ -122,7 +122,7 @@ def _io(name: str, counts: Counts) -> RoleIo:
 
 
 def _less(whole: RoleIo, parts: list[RoleIo]) -> RoleIo:
-    """What the whole has more than its parts together; flushes are counted for disks, not for partitions."""
+    """The whole less the sum of its parts; flushes are counted for disks, not for partitions."""
     figures = ("reads", "writes", "discards", "read_bytes", "write_bytes")
     left = {name: getattr(whole, name) - sum(getattr(one, name) or 0 for one in parts) for name in figures}
     return RoleIo.model_validate({"device": whole.device, "flushes": None, **left})

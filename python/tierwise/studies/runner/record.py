@@ -1,4 +1,4 @@
-"""The record of a run, from what was measured."""
+"""The record of a run, built from its measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tierwise.workloads.dss.metrics import scores
 
 
 def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, storage: Storage) -> RunResult:
-    """The record of a run that is about to be measured: its conditions."""
+    """The record of a run before it is measured: its conditions."""
     return RunResult(
         study=study.name,
         run_id=plan.run_id,
@@ -49,14 +49,14 @@ def of_run(study: Study, plan: RunPlan, study_seed: int, engine: EngineInfo, sto
 
 
 def failed(prepared: RunResult, problems: Sequence[str]) -> RunResult:
-    """The record of a run that broke off; each problem once."""
+    """The record of an aborted run; each problem once."""
     return prepared.model_copy(update={"status": "failed", "problems": list(dict.fromkeys(problems))})
 
 
 def of_mix(load: dict[str, Any], window: Window, *, sampled: bool = True) -> dict[str, Any]:
     """Fields of the record of a mix of transactions; ``load`` is the clients' report.
 
-    ``sampled`` says whether there should be a wait profile.
+    ``sampled`` says whether a wait profile is expected.
     """
     problems = list(window.storage.problems)
     if sampled and window.waits is None:
@@ -75,9 +75,9 @@ def of_mix(load: dict[str, Any], window: Window, *, sampled: bool = True) -> dic
 
 
 def of_laps(measured: LapsMeasured, score: Mapping[str, float]) -> dict[str, Any]:
-    """Fields of the record of a run of laps: the sums of its timed ones.
+    """Fields of the record of a run of laps: the sums over its timed laps.
 
-    ``score`` is what the workload's metrics need; empty if it defines none. They are of finished laps only.
+    ``score`` is the input of the workload's metrics; empty if it defines none. It covers finished laps only.
     """
     laps = {"laps": measured.laps, "problems": measured.problems, "counters": None}
     if measured.problems or not measured.windows:
@@ -113,7 +113,7 @@ def _of_window(window: Window) -> dict[str, Any]:
 
 
 def projection_s(elapsed_s: float, waits: WaitProfile | None) -> float | None:
-    """Time that the run would take were the log wait gone and CPU not short, in seconds, if waits are known.
+    """Projected time of the run in seconds without log wait and without a CPU limit, if waits are known.
 
     Every session spends its share of time waiting for the log, so the elapsed time shrinks by that share:
     ``elapsed * (1 - share)``. This is the bound of Morle, "Solid State Disks in an Oracle Environment",

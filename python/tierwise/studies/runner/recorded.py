@@ -1,4 +1,4 @@
-"""A run of a study that is recorded while it is measured."""
+"""Recording of a study's run during its measured phase."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from tierwise.recording import remove_recording
 from tierwise.studies.runner.storage import Storage
 
 _RULES = {"postgres-system": "postgres"}
-"""Rules by the name of an engine, where they have another."""
+"""Engine name -> name of its rules, where the two differ."""
 
 _CLIENT_THREAD = "tierwise-client"
-"""Name that the clients' driver gives its threads."""
+"""Thread name set by the clients' driver."""
 
 
 @dataclass(frozen=True)
 class Recordings:
-    """Where recordings of runs go, each in a directory with the run's id."""
+    """Destination of recordings: one directory per run, named by the run's id."""
 
     directory: Path
     duty: float = 0.1
-    """Of mixes; the timed laps of a run are recorded whole, a burst each."""
+    """Duty of mixes; the timed laps of a run are recorded whole, a burst each."""
     burst_s: float = 0.5
     two_speed: bool = False
 
 
 class RunRecording:
-    """The recording of one run: it goes on in windows, from :meth:`begin` to :meth:`end`."""
+    """The recording of one run. It records in windows, from :meth:`begin` to :meth:`end`."""
 
     def __init__(self, session: Session, whole: bool) -> None:
         """Nothing is recorded yet.
 
         Args:
             session: attached to the engine.
-            whole: take every event of a window, and not bursts by the schedule.
+            whole: record every event of a window instead of scheduled bursts.
         """
         self._session, self._whole = session, whole
         self._thread: threading.Thread | None = None
@@ -62,7 +62,7 @@ class RunRecording:
         self._thread.start()
 
     def end(self, elapsed_s: float = 0.0) -> None:
-        """The window under way ends; its work took so long. No error if none is."""
+        """End the current window, whose work took the given time. No error without a window."""
         self._elapsed_s += elapsed_s
         if not self._active:
             return
@@ -74,7 +74,7 @@ class RunRecording:
             self._thread.join()
 
     def finish(self, transactions: int | None) -> None:
-        """Write the recording; so many transactions were done in all windows."""
+        """Write the recording, with the number of transactions in all windows."""
         self._session.finish(transactions, self._elapsed_s)
 
 
@@ -88,7 +88,7 @@ def recording_of(
     laps: bool,
     progress: ProgressCallback,
 ) -> Iterator[RunRecording | None]:
-    """Record a run, or do not; what is not finished leaves no directory."""
+    """Record a run, if requested; an unfinished recording leaves no directory."""
     if recordings is None:
         yield None
         return
@@ -105,7 +105,7 @@ def recording_of(
 
 
 def _client_threads() -> list[int]:
-    """The threads of this process that are clients of a server; those of a library are in its worker."""
+    """Threads of this process that are clients of a server; a library's clients run in its worker."""
     found = []
     for path in Path("/proc/self/task").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -115,7 +115,7 @@ def _client_threads() -> list[int]:
 
 
 def target_of(engine: Engine, storage: Storage) -> Target:
-    """An engine of a study: it knows its files itself, an index from a table among them."""
+    """The target for a study's engine, which classifies its own files and tells an index from a table."""
     rules = rule_files.load(_RULES.get(engine.name, engine.name))
     settings = engine.settings()
 

@@ -1,4 +1,4 @@
-"""How much of a database is in the page cache, by role."""
+"""Share of a database in the page cache, by role."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tierwise.studies.runner.storage import Storage
 def resident_shares(engine: Engine, storage: Storage) -> dict[Role, float]:
     """Share of the bytes of each role's files that are in the page cache; roles without a file are left out.
 
-    What the engine keeps in its own buffer alone is not counted.
+    Pages held only in the engine's own buffer are not counted.
     """
     return {
         role: resident / held
@@ -24,14 +24,14 @@ def resident_shares(engine: Engine, storage: Storage) -> dict[Role, float]:
 
 
 def resident_share(engine: Engine, storage: Storage) -> float | None:
-    """The same for all roles together; ``None`` if there is nothing yet."""
+    """The resident share over all roles; ``None`` if there are no files yet."""
     parts = _resident_and_held(engine, storage).values()
     held = sum(held for _, held in parts)
     return sum(resident for resident, _ in parts) / held if held else None
 
 
 def _resident_and_held(engine: Engine, storage: Storage) -> dict[Role, tuple[int, int]]:
-    """Bytes in the page cache and bytes in all, of files that can be read."""
+    """Bytes in the page cache and total bytes, of readable files."""
     found: dict[Role, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for path, status in files_below(storage.places.values()):
         role = engine.role_of(path)

@@ -1,6 +1,6 @@
-"""Requests to real devices that several roles share, told apart by where each role's files lie.
+"""Requests to real devices shared by several roles, attributed by the location of each role's files.
 
-The kernel's tracepoint of completed requests tells a sector, the file system which file lies there.
+The kernel's tracepoint of completed requests gives the sector; the file system gives the file there.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 _LOOKS_EACH_S = 0.5
-"""A file that is made, written and removed between two looks has no place that anybody knows."""
+"""The location of a file created, written and removed between two scans is unknown."""
 _LOOKING_SHARE = 0.02
-"""Looking takes at most this share of a core's time, however many files there are."""
+"""Scans take at most this share of one core's time, whatever the number of files."""
 
 Counts = dict[str, int]
 """``reads, writes, flushes, discards, read_bytes, write_bytes``."""
@@ -35,20 +35,20 @@ _FIGURES = ("reads", "writes", "flushes", "discards", "read_bytes", "write_bytes
 
 @dataclass(frozen=True)
 class Shares:
-    """What completed in a window: of each role, and by the number of the device what is no role's."""
+    """Requests completed in a window: by role, and by device number for those that belong to no role."""
 
     roles: dict[Role, Counts]
     unattributed: dict[int, Counts]
 
 
 class RoleRequests:
-    """Counts by role from :meth:`begin` to :meth:`end`, any number of times."""
+    """Counts requests by role from :meth:`begin` to :meth:`end`, any number of times."""
 
     def __init__(self, places: Mapping[Role, Path], undo: ExitStack) -> None:
         """Attach; nothing is traced yet.
 
         Args:
-            places: directory of each role, which no other role's lies in.
+            places: directory of each role; it contains no other role's directory.
             undo: detaches.
 
         Raises:
@@ -74,7 +74,7 @@ class RoleRequests:
         self._failure: TierwiseError | None = None
 
     def begin(self) -> None:
-        """A window begins; one that was not ended is forgotten."""
+        """Begin a window; discard one that was not ended."""
         self._stop_looking()
         self._failure = None
         self._look()
@@ -84,7 +84,7 @@ class RoleRequests:
         self._thread.start()
 
     def end(self) -> Shares:
-        """The window ends.
+        """End the window.
 
         Raises:
             TierwiseError: if the kernel's events could not be read.
@@ -119,7 +119,7 @@ class RoleRequests:
             self._failure = error
 
     def _look(self) -> None:
-        """Tell where each role's files lie now, before what completed until now is counted."""
+        """Register where each role's files lie now, before the requests completed so far are counted."""
         for owner, (_, place, device) in enumerate(self._places):
             for path, status in _files(place):
                 self._counter.place(owner, device, self._extents.of(path, status))
@@ -135,7 +135,7 @@ def _index(devices: Devices, number: int, place: Path) -> int:
     """Index of the device under a place.
 
     Raises:
-        TierwiseError: if requests to it are not told of.
+        TierwiseError: if its requests are not traced.
     """
     index = devices.index_of(number, place)
     if index is None:
@@ -153,7 +153,7 @@ def _index(devices: Devices, number: int, place: Path) -> int:
 
 
 def _files(directory: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Files that lie below a directory; links are not followed, since they lead to other roles' places."""
+    """Files below a directory; links are not followed, since they lead to other roles' places."""
     for folder, _, names in os.walk(directory):
         for name in names:
             path = Path(folder, name)

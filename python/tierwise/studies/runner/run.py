@@ -27,10 +27,10 @@ from tierwise.workloads.program import Program
 
 @dataclass(frozen=True)
 class _Bench:
-    """What one run works with."""
+    """Objects that one run uses."""
 
     study: Study
-    """At the point of its sweep that the run is for."""
+    """The study at the run's point of the sweep."""
     plan: RunPlan
     engine: Engine
     storage: Storage
@@ -46,25 +46,25 @@ def execute(
     progress: ProgressCallback,
     recordings: Recordings | None = None,
 ) -> RunResult:
-    """Run once and undo everything, whatever happens.
+    """Run once and undo everything, even on failure.
 
-    Devices are made anew and filled at memory speed; then the caches are as the study wants them, and the
-    measured phase begins: laps, or a mix of transactions after a warm-up.
+    Devices are created anew and filled at memory speed. Then the caches are put into the study's state, and
+    the measured phase begins: laps, or a mix of transactions after a warm-up.
 
     Args:
-        study: what is asked, at the point of its sweep that the run is for.
-        plan: which of its runs.
+        study: the study, at the run's point of the sweep.
+        plan: the run to execute.
         study_seed: the seed that decided the order of runs.
-        progress: told of each phase as it begins.
-        recordings: where a recording of the measured phase goes; none is made without.
+        progress: called at the start of each phase.
+        recordings: destination of the recording of the measured phase; without it, nothing is recorded.
 
     Returns:
-        A record with status ``ok``; ``invalid`` where a device was too late to be believed; or ``failed``,
-        with the cause, where a device broke, the measured phase broke off, a checksum was wrong, or a role's
-        files were not where the placement has them.
+        A record with status ``ok``; ``invalid`` if a device exceeded its overrun bound; or ``failed``, with
+        the cause, if a device broke, the measured phase aborted, a checksum was wrong, or a role's files were
+        not where the placement has them.
 
     Raises:
-        TierwiseError: if the run cannot be prepared, which is the user's to mend.
+        TierwiseError: if the run cannot be prepared; the user has to fix the cause.
     """
     if study.patterns:
         return _execute_patterns(study, plan, study_seed, progress)
@@ -113,7 +113,7 @@ def _load(bench: _Bench) -> None:
 
 
 def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
-    """The measured phase with its proof; what it gave until then is kept where it fails."""
+    """The measured phase and its placement verification; partial results are kept on failure."""
     engine, storage, plan = bench.engine, bench.storage, bench.plan
     bench.progress("measuring")
     measured: dict[str, Any] = {}
@@ -160,7 +160,7 @@ def _run_mix(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
 
 
 def _prove(bench: _Bench, verifier: PlacementVerifier, measured: dict[str, Any]) -> dict[str, Any]:
-    """Write everything out, at memory speed, and see where it went."""
+    """Write all data out at memory speed, and verify where it went."""
     bench.progress("proving the placement")
     bench.storage.set_timing(False)
     bench.engine.checkpoint()
@@ -185,7 +185,7 @@ def _out_of_memory(engine: Engine) -> list[str]:
 
 
 def _execute_patterns(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCallback) -> RunResult:
-    """The same for a study of a device alone: a file in place of a database."""
+    """Execute a study of devices: a file in place of a database."""
     with ExitStack() as undo:
         progress("making devices")
         storage = open_storage(study, plan, {Role.DATA}, undo)

@@ -1,4 +1,4 @@
-"""Studies become runs: in random order, resumable, each kept the moment it ends."""
+"""Runs a study: in random order, resumable, each run saved as it ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tierwise.studies.spec import Study
 
 RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
-"""Failed runs that were run again."""
+"""File of failed runs that were run again."""
 PARQUET_FILE = "results.parquet"
 STUDY_FILE = "study.json"
 LATEST = "latest"
@@ -40,19 +40,19 @@ _LOCK_FILE = "lock"
 
 
 class Observer(Protocol):
-    """Hears what the runner does; the command line draws a progress bar with it."""
+    """Receives the runner's events; the command line draws a progress bar from them."""
 
     def study_started(self, directory: Path, seed: int, total: int, finished: int) -> None:
-        """A study of ``total`` runs begins or goes on, ``finished`` of them kept from before."""
+        """A study of ``total`` runs begins or resumes, with ``finished`` runs from before."""
 
     def run_started(self, plan: RunPlan) -> None:
         """A run begins."""
 
     def phase_started(self, what: str) -> None:
-        """A phase of the run under way begins."""
+        """A phase of the current run begins."""
 
     def left_out(self, what: str, reason: str) -> None:
-        """A placement or a variant of the study is skipped, since it makes no sense on the engine."""
+        """A placement or a variant of the study is skipped because the engine does not support it."""
 
     def run_finished(self, plan: RunPlan, result: RunResult) -> None:
         """A run ended and its record is on disk."""
@@ -68,20 +68,20 @@ def run_study(
     resume: bool = False,
     recordings: Recordings | None = None,
 ) -> Path:
-    """Run what is left of a study and return the directory of its results.
+    """Run the remaining runs of a study and return the directory of its results.
 
-    A study that was stopped goes on where it was, unless ``fresh``; one that is complete starts anew. What
-    its engine cannot place is skipped, told to the observer and kept with the reason in ``study.json``.
+    An interrupted study is resumed, unless ``fresh``; a complete one starts anew. Placements that its engine
+    cannot honour are skipped, reported to the observer and kept with the reason in ``study.json``.
 
     Args:
         study: what to run.
-        out: directory under which every start of every study gets a directory of its own.
-        observer: told of progress.
-        seed: decides the order of runs and the workload's parameters; random when not given.
-        fresh: start anew although an unfinished one is there.
-        recordings: where each run is recorded to; none is without.
-        resume: run again, on fresh devices, what failed in the latest results, and what is missing there; if
-            that is nothing, leave them as they are.
+        out: parent directory; every start of a study gets its own directory there.
+        observer: receives progress.
+        seed: seed of the order of runs and of the workload's parameters; random if not given.
+        fresh: start anew even if an unfinished study is there.
+        recordings: destination of each run's recording; without it, nothing is recorded.
+        resume: run the failed runs of the latest results again, on fresh devices, and the missing ones; if
+            there are none, leave the results as they are.
 
     Raises:
         TierwiseError: if a run cannot be prepared. Runs that finished are kept.
@@ -104,7 +104,7 @@ def run_study(
 def _run_rest(
     study: Study, skipped: dict[str, str], directory: Path, observer: Observer, recordings: Recordings | None
 ) -> None:
-    """Run what is missing in a directory of results."""
+    """Run the runs missing from a directory of results."""
     seed = read_study_info(directory / STUDY_FILE).seed
     plans = plan_runs(study, seed)
     finished = {result.run_id for result in results_in(directory)}
@@ -123,10 +123,10 @@ def _run_rest(
 
 @contextlib.contextmanager
 def _held(directory: Path) -> Iterator[None]:
-    """Hold a directory of results: two studies in one would run everything twice.
+    """Lock a directory of results: two processes in one would run everything twice.
 
     Raises:
-        TierwiseError: if another process holds it, or nothing can be written there.
+        TierwiseError: if another process holds the lock, or the directory is not writable.
     """
     try:
         file = (directory / _LOCK_FILE).open("a")
@@ -145,7 +145,7 @@ def _held(directory: Path) -> Iterator[None]:
 
 
 def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
-    """The study without what its engine cannot place, and the reasons of what was left out.
+    """The study without what its engine cannot place, and the reason for each omission.
 
     Raises:
         TierwiseError: if nothing is left, or a device's profile is unknown.
@@ -159,7 +159,7 @@ def restrict_to_runnable(study: Study) -> tuple[Study, dict[str, str]]:
 
 
 def _require_writable(directory: Path) -> None:
-    """Find out that nothing can be recorded there before anything is measured."""
+    """Check before measuring that recordings can be written there."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=directory):
@@ -173,7 +173,7 @@ def _require_writable(directory: Path) -> None:
 def set_failed_aside(directory: Path) -> None:
     """Move the failed runs of a directory of results to ``failed.jsonl``, so that they count as missing.
 
-    Killed in the middle, it leaves a record in both files or in one, and never in none.
+    If it is killed midway, each record is in at least one of the two files.
     """
     results = results_in(directory)
     failed = [result for result in results if result.status == "failed"]
@@ -184,7 +184,7 @@ def set_failed_aside(directory: Path) -> None:
 
 
 def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
-    """The latest results of ``study`` if something is missing there and nothing that matters has changed."""
+    """The latest results of ``study`` if they are incomplete, and fingerprint and seed match."""
     directory = find_latest(study, out, seed)
     if directory is None:
         return None
@@ -194,7 +194,7 @@ def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
 
 
 def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
-    """The latest results of ``study``, complete or not, if nothing that matters has changed."""
+    """The latest results of ``study``, complete or not, if fingerprint and seed match."""
     directory = path_in(out, study.name, LATEST)
     if not (directory / STUDY_FILE).exists():
         return None
@@ -205,7 +205,7 @@ def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
 
 
 def results_in(directory: Path) -> list[RunResult]:
-    """Runs that have finished in a directory of results."""
+    """Finished runs in a directory of results."""
     file = directory / RESULTS_FILE
     return read_results(file) if file.exists() else []
 

@@ -1,4 +1,4 @@
-"""The devices of one run: made or found for a placement, and counted by role."""
+"""The devices of one run: created or found for a placement, with counters per role."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tierwise.studies.runner.real_devices import RealDevices
 from tierwise.studies.spec import Study
 
 _LATENESS_BOUND_SHARE = 0.10
-"""Deadline overrun of a device may be this share of the run; beyond it the time is not believed.
+"""Maximum deadline overrun of a device, as a share of the run; beyond it the run's time is invalid.
 
-Requests that are late side by side count once.
+Concurrent late requests count once.
 """
 
 _SHORTEST_S = 1e-6
@@ -32,7 +32,7 @@ _SHORTEST_S = 1e-6
 
 @dataclass(frozen=True)
 class Counted:
-    """What the devices did during the measured phase. ``problems`` say why it cannot be believed."""
+    """I/O of the devices during the measured phase. ``problems`` are the reasons why it is invalid."""
 
     io: dict[Role, RoleIo]
     devices: list[DeviceInfo]
@@ -42,9 +42,9 @@ class Counted:
 
 @dataclass
 class Storage:
-    """Every role's directory, on the device that the placement gives it.
+    """Every role's directory, on the device that the placement names.
 
-    An emulated device is cut into one partition a role, so that each role has counters of its own while
+    An emulated device has one partition per role, so that each role has its own counters while
     all of them share one head, one queue and one cache. For real devices see :class:`RealDevices`.
     """
 
@@ -56,7 +56,7 @@ class Storage:
     _opened_at: dict[Role, int | None] = field(default_factory=dict)
 
     def set_timing(self, on: bool) -> None:
-        """Let emulated devices take their time (``True``) or complete everything at once."""
+        """Make emulated devices take their modelled time (``True``) or complete requests at once."""
         for disk in self.emulated.values():
             disk.set_timing(on)
 
@@ -67,7 +67,7 @@ class Storage:
         self.real.start()
 
     def stop_counting(self, elapsed_s: float) -> Counted:
-        """What happened since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
+        """Counts since :meth:`start_counting`, ``elapsed_s`` seconds ago."""
         real_io, real_infos = self.real.stop(elapsed_s)
         stats = {name: disk.stats() for name, disk in self.emulated.items()}
         infos = [
@@ -88,8 +88,7 @@ class Storage:
     def written_bytes(self) -> dict[Role, int | None]:
         """Bytes that reached the block device under each role's place since it was opened.
 
-        They are the kernel's count: on a real device whatever anyone wrote to it; ``None`` where there is no
-        block device.
+        The kernel counts them: on a real device they include all writers; ``None`` without a block device.
         """
         return {
             role: None if now is None else now - (self._opened_at.get(role) or 0)
@@ -101,7 +100,7 @@ class Storage:
         return {role: None if one is None else one.write_bytes for role, one in counters.items()}
 
     def broken(self) -> list[str]:
-        """Emulated devices that failed requests or whose server is gone, each in words."""
+        """Messages about emulated devices that failed requests or whose server is gone."""
         found = []
         for name, disk in self.emulated.items():
             try:
@@ -133,17 +132,17 @@ class Storage:
 def open_storage(
     study: Study, plan: RunPlan, roles: Collection[Role], undo: ExitStack, *, by_role: bool = False
 ) -> Storage:
-    """Bring up every device that the placement uses, cut by the ``roles`` that the engine can place.
+    """Bring up every device that the placement uses, partitioned by the engine's ``roles``.
 
     Args:
         study: names the devices and the sizes of their partitions.
         plan: the placement, and the seed of the models.
         roles: roles to give a place.
-        undo: takes down again whatever was brought up.
-        by_role: tell the requests of roles apart that share a real device, which costs a little.
+        undo: takes down everything that was brought up.
+        by_role: count requests per role on a shared real device, at a small cost.
 
     Raises:
-        TierwiseError: if a device cannot be had.
+        TierwiseError: if a device cannot be brought up.
     """
     placed = [role for role in sorted(roles) if is_placed(role, plan.placement)]
     storage = Storage({role: plan.placement.device_of(role) for role in placed})
@@ -188,7 +187,7 @@ def _use_real(storage: Storage, study: Study, name: str, undo: ExitStack) -> Rea
 
 
 def overrun_of(stats: DiskStats, elapsed_s: float) -> DeadlineOverrun | None:
-    """How late a disk was, and how much longer that can have made a run of ``elapsed_s`` seconds."""
+    """Deadline overrun of a disk, and its maximum effect on a run of ``elapsed_s`` seconds."""
     late = stats.deadline_overrun
     if late is None:
         return None
@@ -202,7 +201,7 @@ def overrun_of(stats: DiskStats, elapsed_s: float) -> DeadlineOverrun | None:
 
 
 def _side_by_side(stats: DiskStats) -> float:
-    """Requests in the device while there were any, at least: they wait, and are late, at the same time.
+    """Lower bound of the mean queue depth while busy: queued requests are late at the same time.
 
     Partitions may be busy at different times, so the device was busy for at most the sum of their times.
     """
@@ -216,7 +215,7 @@ def _role_io(device: str, partition: PartitionStats) -> RoleIo:
 
 
 def problems_of(info: DeviceInfo) -> list[str]:
-    """Why a device's part in a run cannot be believed; nothing if it can."""
+    """Reasons why a device's results are invalid; empty if they are valid."""
     late = info.deadline_overrun
     if late is None or late.share <= late.bound_share:
         return []

@@ -1,7 +1,7 @@
-"""Several windows taken together, as if they were one.
+"""Several windows merged into one.
 
-Counts and times add up. Percentiles do not: of several windows there are none for a device's requests, and
-its deadline overrun is given by the worst of them.
+Counts and times add up. Percentiles do not: several windows have none for a device's requests, and the
+deadline overrun is that of the worst window.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tierwise.studies.runner.window import Window
 
 
 def total(windows: Sequence[Window]) -> Window:
-    """All windows as one; there must be at least one."""
+    """Merge windows into one; there must be at least one."""
     if len(windows) == 1:
         return windows[0]
     elapsed_s = sum(one.elapsed_s for one in windows)
@@ -34,7 +34,7 @@ def total(windows: Sequence[Window]) -> Window:
 
 
 def total_counters(parts: Sequence[Counters]) -> Counters:
-    """The sum of each counter that all parts have."""
+    """Sum each counter that all parts have."""
     sums = {
         name: _sum(getattr(part, name) for part in parts)
         for name in Counters.model_fields
@@ -44,7 +44,7 @@ def total_counters(parts: Sequence[Counters]) -> Counters:
 
 
 def total_waits(parts: Sequence[WaitProfile]) -> WaitProfile | None:
-    """The profile of all sessions that were seen; their sampling errors are independent."""
+    """Wait profile over all sampled sessions; their sampling errors are independent."""
     samples = sum(part.samples for part in parts)
     if samples == 0:
         return None

@@ -1,4 +1,4 @@
-"""A window: a span of the measured phase in which engine, devices, sessions and machine are all counted."""
+"""A window: a span of the measured phase with counters of engine, devices, sessions and machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tierwise.studies.runner.storage import Counted, Storage
 
 @dataclass(frozen=True)
 class Window:
-    """What happened in ``elapsed_s`` seconds."""
+    """Counters over ``elapsed_s`` seconds."""
 
     elapsed_s: float
     engine: Counters
@@ -22,12 +22,12 @@ class Window:
     waits: WaitProfile | None
     client_cpu_s: float
     engine_sampling_cpu_s: float
-    """CPU that the engine spent on being sampled, part of its own figure."""
+    """CPU that the engine spent on wait sampling, included in its own figure."""
     machine_busy_s: float
 
     @property
     def cpu(self) -> CpuUse | None:
-        """Who used the processors; ``None`` if the engine cannot tell its part."""
+        """CPU time by consumer; ``None`` if the engine cannot report its own."""
         if self.engine.cpu_s is None:
             return None
         engine_s = self.engine.cpu_s - self.engine_sampling_cpu_s
@@ -39,12 +39,12 @@ class Window:
 
 
 class OpenWindow:
-    """Begins to count when it is made; :meth:`close` ends it, or :meth:`abandon` where something failed."""
+    """Counts from construction to :meth:`close`, or to :meth:`abandon` after a failure."""
 
     def __init__(
         self, engine: Engine, storage: Storage, recording: RunRecording | None = None, *, waits: bool = True
     ) -> None:
-        """Read what counts up, set to zero what can be, and start to sample waits, or to record instead.
+        """Read or reset the counters, and start to sample waits, or to record instead.
 
         The sampler's own session would be part of the recording.
         """
@@ -58,7 +58,7 @@ class OpenWindow:
             recording.begin()
 
     def close(self, elapsed_s: float, client_cpu_s: float) -> Window:
-        """Stop counting; the work took ``elapsed_s`` of it."""
+        """Stop counting; the work took ``elapsed_s`` seconds."""
         counted = self._storage.stop_counting(elapsed_s)
         if self._recording is not None:
             self._recording.end(elapsed_s)

@@ -1,4 +1,4 @@
-"""A workload tried out: loaded small, and each of its transactions or laps run, on a database of its own."""
+"""Checks a workload: loads it at a small scale and runs each transaction or lap on its own database."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tierwise.workloads import Workload
 from tierwise.workloads.program import Lap, Program, RoleSql
 
 SCALES = (0.01, 0.1, 1.0)
-"""Tried in this order where none is asked for: some workloads have no rows at the least."""
+"""Scales tried in this order if none is given: some workloads have no rows at the smallest."""
 _CAP_S = 10.0
 _SEED = 1
 
 
 @dataclass(frozen=True)
 class Tried:
-    """One thing that was tried, and what came of it."""
+    """One check and its result."""
 
     name: str
     problem: str | None = None
@@ -34,7 +34,7 @@ def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
     """The least scale at which the workload makes sense.
 
     Raises:
-        TierwiseError: naming the field that makes none at any.
+        TierwiseError: naming the field that fails at every scale.
     """
     for scale in SCALES[:-1]:
         try:
@@ -45,14 +45,14 @@ def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
 
 
 def try_out(workload: Workload, engine_name: str, scale: float | None = None) -> Iterator[Tried]:
-    """Make, load and run a workload on a new database in a temporary directory, which is deleted.
+    """Create, load and run a workload on a new database in a temporary directory, which is deleted.
 
-    What stands between it and the next step, such as a statement of the schema that fails, ends it.
+    A failure that prevents the next step, such as that of a schema statement, ends the check.
 
     Args:
         workload: the workload.
         engine_name: as a study names it.
-        scale: the least that makes sense if none is given.
+        scale: if not given, the smallest one that makes sense.
 
     Raises:
         TierwiseError: if the workload cannot be resolved for the engine, or the engine cannot be started.
@@ -74,7 +74,7 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
 
 
 def try_on(engine: Engine, workload: Workload, program: Program) -> Iterator[Tried]:
-    """The same on an engine that runs and has none of the workload's tables."""
+    """Check the workload on a running engine that has none of its tables."""
     for step in _prepare(engine, workload, program):
         yield step
         if step.problem:
@@ -102,7 +102,7 @@ def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[T
 
 
 def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) -> Tried:
-    """Execute one by one, so that what fails is known."""
+    """Execute statements one by one, to identify the one that fails."""
     for role, sql in statements:
         try:
             engine.execute_schema([(role, sql)])
@@ -113,7 +113,7 @@ def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) 
 
 
 def _laps(program: Program) -> list[Lap]:
-    """The program's laps, or each transaction of a mix once; what loads is loaded by now."""
+    """Run the program's laps, or each transaction of a mix once, after the load."""
     laps = [lap for stage in program.stages for stream in stage.streams for lap in stream]
     if not laps:
         transactions = json.loads(program.json)["transactions"]

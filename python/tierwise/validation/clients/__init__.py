@@ -1,4 +1,4 @@
-"""Client programs that this project did not write, one file for each."""
+"""Client programs from other projects, one file for each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def create(name: str, options: Mapping[str, Option], clients: int) -> Client[Any
     """A client program by the name of its family.
 
     Raises:
-        TierwiseError: if there is none of that name, or it has no such option.
+        TierwiseError: if there is no such family, or it has no such option.
     """
     return _named(name)(options, clients)
 
@@ -47,12 +47,12 @@ def family_of(name: str) -> str:
 
 
 def laps_of(name: str) -> bool:
-    """Whether a client's work is done once and timed."""
+    """Whether a client runs laps: work that is done once and timed."""
     return _named(name).laps
 
 
 def engine_of(name: str) -> str:
-    """Engine of a client that is the database itself; empty for others."""
+    """Engine of a client that embeds its database; empty for others."""
     return _named(name).engine
 
 

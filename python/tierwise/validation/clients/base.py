@@ -1,4 +1,4 @@
-"""What a client program is to a validation: it prepares data, warms up, and does work that is measured."""
+"""Interface of a client program in a validation: it prepares data, warms up, and runs measured work."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ DatabaseT = TypeVar("DatabaseT", bound=Database)
 Option = str | int | float
 _LONGEST_S = 3600.0
 _WORD = re.compile(r"[A-Za-z0-9_,-]+")
-"""What a text option may be: options become parts of statements, programs' arguments and files' names."""
+"""Allowed text options: they become parts of statements, program arguments and file names."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """What a client did in one measured time."""
+    """Work of a client in one measured period."""
 
     elapsed_s: float
     transactions: int | None = None
-    """Not given for laps."""
+    """Number of transactions; ``None`` for laps."""
     latency_us: dict[str, float] = field(default_factory=dict)
-    """``p50_us``, ``p95_us``, ``p99_us``, those that the client reports."""
+    """``p50_us``, ``p95_us``, ``p99_us``, if the client reports them."""
 
 
 class Client(ABC, Generic[DatabaseT]):
@@ -41,14 +41,14 @@ class Client(ABC, Generic[DatabaseT]):
     laps: ClassVar[bool] = False
     """Whether the work is done once and timed."""
     over_tcp: ClassVar[bool] = False
-    """Whether it knows no sockets of a file's name."""
+    """Whether it lacks support for Unix sockets."""
     engine: ClassVar[str] = ""
-    """Of a client that is the database itself."""
+    """Engine of a client that embeds its database."""
     program: ClassVar[str]
     package: ClassVar[str]
-    """Debian's package of the program, or how else to get it."""
+    """Debian package of the program, or another way to get it."""
     defaults: ClassVar[Mapping[str, Option]]
-    """Every option, with its value where none is given."""
+    """Every option with its default."""
 
     def __init__(self, options: Mapping[str, Option], clients: int) -> None:
         """Check the options.
@@ -71,7 +71,7 @@ class Client(ABC, Generic[DatabaseT]):
         return f"{self.family}-{self.options.get('scale', 1)}"
 
     def missing(self) -> str | None:
-        """What is to be installed; ``None`` if nothing is."""
+        """Packages to install; ``None`` if nothing is missing."""
         if find_program(self.program) is not None:
             return None
         return f"{self.program} is not installed ({self.package})"
@@ -82,7 +82,7 @@ class Client(ABC, Generic[DatabaseT]):
 
     @abstractmethod
     def warm_up(self, database: DatabaseT, seconds: float) -> None:
-        """Work for a time that is not measured."""
+        """Run unmeasured work."""
 
     @abstractmethod
     def run(self, database: DatabaseT, seconds: float) -> Load:
@@ -116,7 +116,7 @@ def command(
     timeout_s: float = _LONGEST_S,
     cwd: Path | None = None,
 ) -> str:
-    """Run a client program to its end, as ``user`` or else as the caller, and give what it wrote.
+    """Run a client program to its end, as ``user`` or else as the caller, and return its output.
 
     Raises:
         TierwiseError: with its last lines, if it fails or does not end.
@@ -128,7 +128,7 @@ def command(
 
 
 def finished(name: str, process: processes.Process, log: Path, timeout_s: float = _LONGEST_S) -> str:
-    """Wait for a client program to end and give what it wrote.
+    """Wait for a client program to end and return its output.
 
     Raises:
         TierwiseError: with its last lines, if it fails or does not end.

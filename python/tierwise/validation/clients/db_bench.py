@@ -29,7 +29,7 @@ class DbBench(Client[Library]):
 
     @property
     def dataset(self) -> str:
-        """By number and size of the values."""
+        """Name by number and size of the values."""
         return f"{self.family}-{self.text('scale')}-{self.text('value')}"
 
     def prepare(self, database: Library) -> None:
@@ -43,7 +43,7 @@ class DbBench(Client[Library]):
         """Work for the time on as many threads as there are clients."""
         options = [f"--benchmarks={self.text('benchmark')}", "--use_existing_db=1", "--histogram=1"]
         options += [f"--sync={self.number('sync')}", f"--threads={self.clients}"]
-        # It looks at the clock once in 1,000 operations by itself: too seldom where each waits for a disk.
+        # By default it checks the clock once in 1,000 operations: too rarely when each waits for a disk.
         options += [f"--duration={max(1, round(seconds))}", "--ops_between_duration_checks=1"]
         text = self._bench(database, options)
         found = list(_RESULT.finditer(text))

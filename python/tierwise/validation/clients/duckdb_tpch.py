@@ -1,4 +1,4 @@
-"""DuckDB with the data and the 22 queries of its own TPC-H extension."""
+"""DuckDB with the data and the 22 queries of its TPC-H extension."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class DuckdbTpch(Client[Library]):
     defaults: ClassVar = {"scale": 0.5, "repeat": 1, "memory": "100MB"}
 
     def missing(self) -> str | None:
-        """The library, or its extension, which is fetched from its makers where it is not there yet."""
+        """The library, or its extension, which is downloaded from its publisher if absent."""
         if importlib.util.find_spec("duckdb") is None:
             return f"duckdb is not installed ({self.package})"
         done = subprocess.run([sys.executable, "-c", _EXTENSION], capture_output=True, text=True, check=False)

@@ -24,7 +24,7 @@ _SUMMARY = re.compile(
     re.MULTILINE,
 )
 _MAIN = "NEW_ORDER"
-"""The transaction whose latencies are taken, as TPC-C's own rate counts it."""
+"""The transaction whose latencies are reported: the one that TPC-C's rate counts."""
 _FOLDER = "TIERWISE_GO_BIN"
 
 
@@ -49,7 +49,7 @@ class GoTpc(Client[Server]):
         return f"{self.family}-{self.text('work')}-{self.text('scale')}"
 
     def missing(self) -> str | None:
-        """Installed here where Go is; else it is said how."""
+        """Install the program if Go is available; else return how to install it."""
         if _program() is not None:
             return None
         go = find_program("go")
@@ -64,7 +64,7 @@ class GoTpc(Client[Server]):
             self._go_tpc(database, "ch", ["prepare"])
 
     def warm_up(self, database: Server, seconds: float) -> None:
-        """The same work."""
+        """Run the measured work, unmeasured."""
         self._work(database, seconds)
 
     def run(self, database: Server, seconds: float) -> Load:
@@ -98,7 +98,7 @@ def _program() -> Path | None:
 
 @cache
 def _install(go: Path) -> str | None:
-    """Install the program; gives why that failed."""
+    """Install the program; return the reason of a failure."""
     folder().mkdir(parents=True, exist_ok=True, mode=0o700)
     env = {**os.environ, "GOBIN": str(folder()), "GOFLAGS": "-mod=mod"}
     try:
@@ -111,7 +111,7 @@ def _install(go: Path) -> str | None:
 
 
 def _connection(database: Server) -> list[str]:
-    """Over loopback TCP with a password, for the program knows no sockets."""
+    """Connection over loopback TCP with a password, since the program supports no Unix sockets."""
     password = secrets.token_hex(8)
     user = database.open_to_loopback(password)
     login = ["-H", "127.0.0.1", "-P", str(database.port), "-U", user, "-p", password, "-D", DATABASE]

@@ -39,7 +39,7 @@ class MariadbJob(Client[MariadbServer]):
         self._shell(database, [*_MAKE, _FILL.format(rows=_ROWS * self.number("scale"))])
 
     def warm_up(self, database: MariadbServer, seconds: float) -> None:
-        """Write the job's input, off the storage under test, and read the table once."""
+        """Write the job's input to other storage than the one under test, and read the table once."""
         del seconds
         self._shell(database, ["SELECT COUNT(label) FROM big"])
         if self.text("job") == "load_data":
@@ -47,7 +47,7 @@ class MariadbJob(Client[MariadbServer]):
             self._shell(database, [f"SELECT * INTO OUTFILE '{_input(database)}' FROM big"])
 
     def run(self, database: MariadbServer, seconds: float) -> Load:
-        """Time the job, as often as ``repeat`` says."""
+        """Time the job, repeated ``repeat`` times."""
         del seconds
         jobs = {
             "load_data": ["TRUNCATE copied", f"LOAD DATA INFILE '{_input(database)}' INTO TABLE copied"],

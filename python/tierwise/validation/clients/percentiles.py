@@ -9,12 +9,12 @@ _NAMES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}
 
 
 def of_samples(values_us: Sequence[float]) -> dict[str, float]:
-    """Percentiles of single latencies; none of no values."""
+    """Percentiles of single latencies; empty without values."""
     return of_histogram(Counter(values_us))
 
 
 def of_histogram(counts: Mapping[float, int]) -> dict[str, float]:
-    """Percentiles of latencies in µs, each with how often it occurred."""
+    """Percentiles of latencies in µs, each with its count."""
     total = sum(counts.values())
     if not total:
         return {}

@@ -1,4 +1,4 @@
-"""pgbench of PostgreSQL: TPC-B, its simpler forms, or a script of one's own."""
+"""pgbench of PostgreSQL: TPC-B, its simpler forms, or a custom script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tierwise.validation.servers.base import DATABASE
 from tierwise.validation.servers.postgres import SUPERUSER, PostgresServer
 
 _SAMPLED = 0.1
-"""Share of the transactions whose latency is written down."""
+"""Share of the transactions whose latency is logged."""
 _TRANSACTIONS = re.compile(r"number of transactions actually processed: (\d+)")
 _RATE = re.compile(r"tps = ([\d.]+)")
 _SCRIPT = """\
@@ -48,7 +48,7 @@ class Pgbench(Client[PostgresServer]):
         )
 
     def warm_up(self, database: PostgresServer, seconds: float) -> None:
-        """The same work."""
+        """Run the measured work, unmeasured."""
         self._work(database, seconds, [])
 
     def run(self, database: PostgresServer, seconds: float) -> Load:

@@ -36,11 +36,11 @@ class PostgresJob(Client[PostgresServer]):
 
     @property
     def dataset(self) -> str:
-        """Each job needs its own."""
+        """Each job needs its own data."""
         return f"{self.family}-{self.text('job')}-{self.text('scale')}"
 
     def prepare(self, database: PostgresServer) -> None:
-        """Fill a table, and for a job that cleans up, leave something to clean."""
+        """Fill a table; for a cleaning job, also create something to clean."""
         if self.text("job") == "initialise":
             return
         self._psql(database, [_MAKE, _FILL.format(rows=_ROWS * self.number("scale"))])
@@ -49,7 +49,7 @@ class PostgresJob(Client[PostgresServer]):
             self._psql(database, ["UPDATE rows SET amount = amount + 1, bucket = bucket + 1"])
 
     def warm_up(self, database: PostgresServer, seconds: float) -> None:
-        """Write the job's input, off the storage under test, and read the table once."""
+        """Write the job's input to other storage than the one under test, and read the table once."""
         del seconds
         if self.text("job") == "initialise":
             return
@@ -61,7 +61,7 @@ class PostgresJob(Client[PostgresServer]):
             command("pg_dump", self._tool(database, "pg_dump", dump), database.home, user=database.user)
 
     def run(self, database: PostgresServer, seconds: float) -> Load:
-        """Time the job, as often as ``repeat`` says."""
+        """Time the job, repeated ``repeat`` times."""
         del seconds
         began_s = time.monotonic()
         for _ in range(self.number("repeat")):

@@ -1,4 +1,4 @@
-"""The sqlite3 shell, reading statements from a pipe for as long as it is given some."""
+"""The sqlite3 shell, which reads statements from a pipe until it is closed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tierwise.validation.clients.base import Client, Load, finished
 from tierwise.validation.servers.library import Library
 
 _PIPE_BYTES = 4096
-"""The least there is: what waits in the pipe is done after the time is over."""
+"""Minimum pipe size: statements left in the pipe run after the time is over."""
 _FROM_PIPE = 'kill -STOP $$; pipe=$1; shift; exec "$@" <"$pipe"'
 _MAKE = """\
 PRAGMA journal_mode={journal};
@@ -39,7 +39,7 @@ class SqliteShell(Client[Library]):
 
     @property
     def dataset(self) -> str:
-        """The kind of journal is kept in the file."""
+        """The database file stores the journal mode."""
         return f"{self.family}-{self.text('journal')}-{self.text('scale')}"
 
     def prepare(self, database: Library) -> None:
@@ -54,7 +54,7 @@ class SqliteShell(Client[Library]):
         """Nothing: each run opens the database anew."""
 
     def run(self, database: Library, seconds: float) -> Load:
-        """Feed transactions for a time; those in the database are counted."""
+        """Feed transactions for a time and count those in the database."""
         before = self._count(database)
         pipe, log = database.home / "pipe", database.home / "sqlite3.out"
         pipe.unlink(missing_ok=True)
@@ -89,7 +89,7 @@ class SqliteShell(Client[Library]):
 
 
 class _Feeder(threading.Thread):
-    """Writes statements to the shell's pipe, whose size keeps it from running ahead."""
+    """Writes statements to the shell's pipe; the pipe's size limits how far it runs ahead."""
 
     def __init__(self, pipe: Path, rows: int, seconds: float) -> None:
         super().__init__(name="feeder", daemon=True)
@@ -97,7 +97,7 @@ class _Feeder(threading.Thread):
         self._random = random.Random(1)
 
     def run(self) -> None:
-        """Feed until the time is over or the shell has ended."""
+        """Feed statements until the time is over or the shell has ended."""
         until_s = time.monotonic() + self._seconds
         try:
             with self._pipe.open("w", buffering=1, encoding="ascii") as pipe:

@@ -18,7 +18,7 @@ _TRANSACTIONS = re.compile(r"transactions:\s+(\d+)")
 _TIME = re.compile(r"total time:\s+([\d.]+)s")
 _BIN = re.compile(r"^\s*([\d.]+) \|\**\s*(\d+)$", re.MULTILINE)
 _LOADS = "oltp_read_write"
-"""All OLTP scripts make the same tables."""
+"""All OLTP scripts create the same tables."""
 
 
 class Sysbench(Client[Server]):
@@ -34,7 +34,7 @@ class Sysbench(Client[Server]):
         self._sysbench(database, _LOADS, ["--threads=2"], "prepare")
 
     def warm_up(self, database: Server, seconds: float) -> None:
-        """The same work."""
+        """Run the measured work, unmeasured."""
         self._work(database, seconds, [])
 
     def run(self, database: Server, seconds: float) -> Load:

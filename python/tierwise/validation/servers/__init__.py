@@ -1,4 +1,4 @@
-"""Debian's database servers, and libraries that a client program brings along, on storage under test."""
+"""Debian's database servers, and database libraries embedded in client programs, on storage under test."""
 
 from tierwise.validation.servers.base import DATABASE, Database, Server, missing, roles_of
 from tierwise.validation.servers.choice import create

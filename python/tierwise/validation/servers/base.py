@@ -1,4 +1,4 @@
-"""What a case's database offers its client: places, counters, and what a recording attaches to."""
+"""Interface of a case's database: places, counters, and the target of a recording."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _ROLES: Mapping[str, frozenset[Role]] = {
     "duckdb": frozenset({Role.DATA, Role.TEMP}),
     "sqlite": frozenset({Role.DATA}),
 }
-"""Roles that can be placed apart; all others are with the data."""
+"""Roles that can be placed separately; all others are with the data."""
 
 
 def roles_of(server: str | None, engine: str) -> frozenset[Role]:
-    """Roles that a server, or a library where ``server`` is ``None``, can have in places of their own."""
+    """Roles that a server, or a library if ``server`` is ``None``, can place separately."""
     return _ROLES[server or engine]
 
 
 def missing(server: str | None) -> str | None:
-    """What is to be installed for a server, with Debian's name of the package; ``None`` if nothing is."""
+    """The missing package of a server, by Debian's name; ``None`` if nothing is missing."""
     if server == "postgres" and not list(_POSTGRES_ROOT.glob("*/bin/postgres")):
         return "PostgreSQL is not installed (Debian: postgresql-15)"
     if server == "mariadb" and find_program("mariadbd") is None:
@@ -48,31 +48,31 @@ def missing(server: str | None) -> str | None:
 
 
 def find_program(name: str) -> Path | None:
-    """A program on the path or where Debian has servers; ``None`` if it is not installed."""
+    """A program on the path or in Debian's server directories; ``None`` if it is not installed."""
     found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/usr/local/go/bin")
     return Path(found) if found else None
 
 
 class Database(ABC):
-    """What one case's client works on. Files of a role lie in the role's place, all others with the data."""
+    """The database of a case's client. Files of a role are in the role's place, all others with the data."""
 
     engine: str
 
     def __init__(self, settings: Mapping[str, str]) -> None:
-        """Nothing is made yet.
+        """Create nothing yet.
 
         Args:
-            settings: of the engine.
+            settings: settings of the engine.
         """
         self.settings = settings
         self.user: ServerUser | None = server_user()
-        """Who the database and its clients run as; ``None`` for the caller, if he is not root."""
+        """User of the database and its clients; ``None`` for the caller, if not root."""
         self._home = Home("validate-home", self.user)
         self.places: dict[Role, Path] = {}
 
     @property
     def home(self) -> Path:
-        """A directory of the user's, off the storage under test: sockets, logs, the clients' input."""
+        """The user's directory outside the storage under test: sockets, logs, the clients' input."""
         return self._home.own
 
     def own_directory(self, parent: Path, name: str) -> Path:
@@ -89,47 +89,47 @@ class Database(ABC):
 
     @abstractmethod
     def make(self, prepare: Callable[[], None], folder: Path) -> None:
-        """Make a database in ``folder``, let ``prepare`` fill it, and leave it at rest."""
+        """Create a database in ``folder``, fill it with ``prepare``, and shut it down."""
 
     @abstractmethod
     def place(self, template: Path, places: Mapping[Role, Path]) -> None:
-        """Copy a database at rest to the storage under test."""
+        """Copy a stopped database to the storage under test."""
 
     @abstractmethod
     def start(self) -> None:
-        """Make it answer; nothing to do for a library."""
+        """Start the server; a library needs no start."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Leave it at rest. No error if it is."""
+        """Shut it down. No error if it is stopped."""
 
     @abstractmethod
     def target(self) -> Target | None:
-        """What a recording attaches to; ``None`` for a library, which is in its client's process."""
+        """Target of a recording; ``None`` for a library, which runs in its client's process."""
 
     def counters(self) -> dict[str, float]:
-        """Totals that the engine keeps: ``commits`` and ``log_syncs``, where it does."""
+        """The engine's totals: ``commits`` and ``log_syncs``, if it counts them."""
         return {}
 
     def log_waiters(self) -> tuple[int, int] | None:
-        """Sessions that wait for the log just now, and all sessions; ``None`` where it cannot be told."""
+        """Sessions that wait for the log now, and all sessions; ``None`` if unknown."""
         return None
 
     def stop_watching(self) -> None:  # noqa: B027  (a hook that few need)
-        """Close what :meth:`log_waiters` needs: a session that is recorded shall be a client's."""
+        """Close the session of :meth:`log_waiters`, so that only client sessions are recorded."""
 
     def version(self) -> str:
-        """Of the programs."""
+        """Version of the programs."""
         return ""
 
     def remove(self) -> None:
-        """Stop, and delete what is in the home."""
+        """Stop, and delete the home's content."""
         self.stop()
         self._home.remove()
 
 
 class Server(Database):
-    """A server process, in directories that nobody else may read."""
+    """A server process, in directories that no other user may read."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Nothing runs yet."""
@@ -137,12 +137,12 @@ class Server(Database):
         self._process: processes.Process | None = None
         self.data = Path()
         self.listens = False
-        """Whether it takes connections over loopback TCP, for clients that know no sockets."""
+        """Whether it accepts loopback TCP, for clients without support for Unix sockets."""
         self.port = free_port()
 
     @property
     def pid(self) -> int:
-        """Of the server's first process.
+        """Pid of the server's first process.
 
         Raises:
             TierwiseError: if it does not run.
@@ -152,11 +152,11 @@ class Server(Database):
         return self._process.pid
 
     def launch(self, argv: Sequence[str | Path]) -> None:
-        """Start the server as its user, with its messages in the home."""
+        """Start the server as its user, with its message log in the home."""
         self._process = self._spawn(argv)
 
     def run(self, argv: Sequence[str | Path], timeout_s: float = 300.0) -> None:
-        """Run a tool of the server's as its user, to its end.
+        """Run one of the server's tools as its user, to its end.
 
         Raises:
             TierwiseError: with the last line it wrote, if it fails.
@@ -176,7 +176,7 @@ class Server(Database):
         return TierwiseError(f"{self.engine} {what}: {lines[-1] if lines else 'no message'}", "mend that")
 
     def stop(self) -> None:
-        """End it in order, or at once if that takes too long."""
+        """Shut it down cleanly, or kill it if that takes too long."""
         process, self._process = self._process, None
         self.stop_watching()
         if process is not None:
@@ -185,7 +185,7 @@ class Server(Database):
 
     @abstractmethod
     def open_to_loopback(self, password: str) -> str:
-        """Let clients in over loopback TCP at :attr:`port` with a password; gives the name of the account."""
+        """Allow clients over loopback TCP at :attr:`port` with a password; return the account's name."""
 
     @abstractmethod
     def _stop_signal(self) -> signal.Signals: ...
@@ -202,7 +202,7 @@ class Server(Database):
 
 
 def free_port() -> int:
-    """A TCP port of the loopback address that nobody listens on."""
+    """A free TCP port of the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -212,7 +212,7 @@ def copy_files(source: Path, destination: Path) -> None:
     """Copy a directory with owners, modes and times.
 
     Raises:
-        TierwiseError: if that fails, as for want of space.
+        TierwiseError: if that fails, for example for lack of space.
     """
     done = subprocess.run(
         ["cp", "-a", str(source), str(destination)], capture_output=True, text=True, check=False

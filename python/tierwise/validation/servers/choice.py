@@ -11,7 +11,7 @@ from tierwise.validation.servers.postgres import PostgresServer
 
 
 def create(server: str | None, engine: str, settings: Mapping[str, str]) -> Database:
-    """A server by its name, or what a library needs where ``server`` is ``None``."""
+    """A server by its name, or a library's directories if ``server`` is ``None``."""
     if server == "postgres":
         return PostgresServer(settings)
     if server == "mariadb":

@@ -1,4 +1,4 @@
-"""A database that is part of its client's process: directories, and the start of that process."""
+"""A database embedded in its client's process: its directories, and the start of that process."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _POLL_S = 0.002
 
 
 class Library(Database):
-    """Files of a role lie in the directory of that role."""
+    """Files of a role are in the directory of that role."""
 
     def __init__(self, engine: str, settings: Mapping[str, str]) -> None:
         """Nothing is made yet."""
         super().__init__(settings)
         self.engine = engine
         self.on_started: Callable[[Target], None] = lambda _: None
-        """Called when a client's process is there and has not done anything yet."""
+        """Called when a client's process exists and has not begun its work."""
 
     def make(self, prepare: Callable[[], None], folder: Path) -> None:
         """Let the client fill directories of the home, then keep them."""
@@ -54,11 +54,11 @@ class Library(Database):
         """Nothing to do."""
 
     def target(self) -> Target | None:
-        """Not before the client runs."""
+        """``None``: there is no process before the client runs."""
         return None
 
     def directory(self, role: Role) -> Path:
-        """Where the files of a role are."""
+        """Directory of a role's files."""
         return self.places.get(role, self.places[Role.DATA])
 
     def launch(self, argv: Sequence[str | Path], log: Path, script: str = _WAITS_FIRST) -> processes.Process:
@@ -66,7 +66,7 @@ class Library(Database):
 
         Args:
             argv: its command.
-            log: where its output goes.
+            log: file of its output.
             script: of the shell, which stops itself first and then becomes ``argv``.
 
         Raises:

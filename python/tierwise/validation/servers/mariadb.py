@@ -37,11 +37,11 @@ class MariadbServer(Server):
 
     @property
     def socket(self) -> Path:
-        """Where it listens, and nowhere else unless a setting says so."""
+        """Its socket, the only address it listens on unless a setting adds one."""
         return self.home / "socket"
 
     def version(self) -> str:
-        """As the server tells it."""
+        """Version reported by the server."""
         return self._binaries.version
 
     def make(self, prepare: Callable[[], None], folder: Path) -> None:
@@ -95,18 +95,18 @@ class MariadbServer(Server):
             cursor.execute(sql)
 
     def target(self) -> Target | None:
-        """The server, as ``tierwise record --engine mariadb`` finds it."""
+        """The server, found like ``tierwise record --engine mariadb`` does."""
         return of_pid(self.pid)
 
     def counters(self) -> dict[str, float]:
-        """Commits that were asked for, flushes of the log, and its bytes, since the server began."""
+        """Requested commits, flushes of the log, and its bytes, since the server started."""
         with self._connect() as connection, connection.cursor() as cursor:
             cursor.execute("SHOW GLOBAL STATUS")
             rows = dict(cursor.fetchall())
         return {name: float(rows[status]) for status, name in _STATUS.items() if status in rows}
 
     def open_to_loopback(self, password: str) -> str:
-        """With an account of its own; root's is for the socket alone."""
+        """Create a separate account; root's is for the socket only."""
         self.execute("DELETE FROM mysql.global_priv WHERE Host <> 'localhost'")
         self.execute("FLUSH PRIVILEGES")
         self.execute(f"CREATE OR REPLACE USER {_LOOPBACK_USER}@'127.0.0.1' IDENTIFIED BY '{password}'")

@@ -32,7 +32,7 @@ _WAITERS = (
 
 
 class PostgresServer(Server):
-    """The log, and temporary files, can be placed apart: each is a link from the data directory."""
+    """The log and temporary files can be placed separately, through links from the data directory."""
 
     engine = "postgres"
 
@@ -49,11 +49,11 @@ class PostgresServer(Server):
 
     @property
     def dsn(self) -> str:
-        """Of the clients' database, over the socket."""
+        """DSN of the clients' database, over the socket."""
         return f"host={self.home} port={self.port} user={SUPERUSER} dbname={DATABASE}"
 
     def version(self) -> str:
-        """As the server tells it."""
+        """Version reported by the server."""
         return self._binaries.version
 
     def make(self, prepare: Callable[[], None], folder: Path) -> None:
@@ -101,7 +101,7 @@ class PostgresServer(Server):
             connection.execute(sql.encode())
 
     def target(self) -> Target | None:
-        """The server, as ``tierwise record --engine postgres`` finds it."""
+        """The server, found like ``tierwise record --engine postgres`` does."""
         return of_pid(self.pid)
 
     def counters(self) -> dict[str, float]:
@@ -111,25 +111,25 @@ class PostgresServer(Server):
         return dict(zip(("commits", "log_syncs", "log_bytes"), map(float, row), strict=True))
 
     def log_waiters(self) -> tuple[int, int] | None:
-        """By the wait events of the clients' sessions."""
+        """Count by the wait events of the clients' sessions."""
         if self._watcher is None:
             self._watcher = self._connect()
         row = self._watcher.execute(_WAITERS).fetchone()
         return None if row is None else (int(row[0]), int(row[1]))
 
     def stop_watching(self) -> None:
-        """Close the session that asks for waits."""
+        """Close the session that samples waits."""
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.close()
 
     def open_to_loopback(self, password: str) -> str:
-        """With the superuser's account, which has no password and thus no entry otherwise."""
+        """Give the superuser's account a password; without one it has no access over TCP."""
         self.execute(f"ALTER ROLE {SUPERUSER} PASSWORD '{password}'")
         return SUPERUSER
 
     def _link(self, place: Path, folder: Path) -> None:
-        """Move a folder of the cluster to a place of its own, unless that is the cluster's."""
+        """Move a folder of the cluster to its own place, unless the two are the same."""
         moved = self.own_directory(place, folder.name)
         for path in folder.iterdir() if folder.exists() else ():
             copy_files(path, moved)
