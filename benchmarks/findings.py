@@ -13,7 +13,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from tierwise.report.papers.findings import Finding, Outcome, Runs, Verdict, judge, to_markdown
+from tierwise.report.papers.findings import Finding, JudgedFinding, Outcome, Runs, judge, to_markdown
 from tierwise.report.papers.predicted_papers import PredictedPaper, predicted_to_markdown
 from tierwise.report.study.conditions import facts_of
 from tierwise.results import RunResult
@@ -96,7 +96,7 @@ def predictions() -> list[str]:
     ]
 
 
-def page(verdicts: list[Verdict], runs: Runs) -> str:
+def page(verdicts: list[JudgedFinding], runs: Runs) -> str:
     """docs/evidence/findings.md."""
     everything = [run for several in runs.values() for run in several]
     facts = facts_of(everything) if everything else {}

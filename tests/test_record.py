@@ -61,7 +61,7 @@ def committing(file: Path, seconds: float = 60) -> Iterator[subprocess.Popen[byt
         process.wait()
 
 
-def target_of(process: subprocess.Popen[bytes]) -> Target:
+def recording_target(process: subprocess.Popen[bytes]) -> Target:
     rules = rule_files.load(SQLITE)
     return Target(lambda: [process.pid], rules, rules.role_of)
 
@@ -85,7 +85,7 @@ def test_a_command_is_recorded_whole(tmp_path: Path) -> None:
 def test_parts_of_a_thread_fill_each_burst(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     with committing(tmp_path / "app.db-wal") as process:
-        told = record_running(target_of(process), out, Schedule(3.0, duty=0.4, burst_s=0.1), quiet)
+        told = record_running(recording_target(process), out, Schedule(3.0, duty=0.4, burst_s=0.1), quiet)
         assert process.poll() is None
     assert told["bursts"]
     traced_ns = sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"])
@@ -103,7 +103,7 @@ def test_the_target_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     with committing(tmp_path / "app.db-wal") as process:
         with monkeypatch.context() as patch:
             patch.setattr(tracing, "_new_name", lambda: name)
-            record_running(target_of(process), tmp_path / "recording", Schedule(0.5, 0.5, 0.1), quiet)
+            record_running(recording_target(process), tmp_path / "recording", Schedule(0.5, 0.5, 0.1), quiet)
         status = Path(f"/proc/{process.pid}/status").read_text()
         assert "TracerPid:\t0" in status
         assert process.poll() is None
@@ -173,14 +173,14 @@ def test_ctrl_c_keeps_what_was_taken(tmp_path: Path, run_dir: Path) -> None:
 def test_a_directory_in_use_is_refused(tmp_path: Path) -> None:
     (tmp_path / "something").touch()
     with committing(tmp_path / "app.db-wal") as process, pytest.raises(TierwiseError, match="is not empty"):
-        record_running(target_of(process), tmp_path, Schedule(0.5, 0.5, 0.1), quiet)
+        record_running(recording_target(process), tmp_path, Schedule(0.5, 0.5, 0.1), quiet)
     assert (tmp_path / "something").exists()
 
 
 def test_a_target_that_has_ended_leaves_no_directory(tmp_path: Path) -> None:
     out = tmp_path / "recording"
     with committing(tmp_path / "app.db-wal") as process:
-        target = target_of(process)
+        target = recording_target(process)
     with pytest.raises(TierwiseError, match="does not run"):
         record_running(target, out, Schedule(0.5, 0.5, 0.1), quiet)
     assert not out.exists()
@@ -188,7 +188,9 @@ def test_a_target_that_has_ended_leaves_no_directory(tmp_path: Path) -> None:
 
 def test_a_target_that_ends_ends_the_recording(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal", seconds=10) as process:
-        told = record_running(target_of(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet)
+        told = record_running(
+            recording_target(process), tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet
+        )
     assert told["bursts"]
     assert told["duration_s"] < 30
 
@@ -205,7 +207,7 @@ def test_recording_goes_on_until_it_is_usable(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal") as process:
         enough = Enough(is_usable, longest_s=60)
         told = record_running(
-            target_of(process), tmp_path / "recording", Schedule(1.0, 0.5, 0.1), quiet, enough=enough
+            recording_target(process), tmp_path / "recording", Schedule(1.0, 0.5, 0.1), quiet, enough=enough
         )
     assert len(judged) == 3
     assert judged == sorted(judged)
@@ -219,7 +221,7 @@ def test_recording_ends_when_it_is_not_usable_in_time(tmp_path: Path) -> None:
     with committing(tmp_path / "app.db-wal") as process:
         enough = Enough(lambda _: False, longest_s=2)
         out = tmp_path / "recording"
-        told = record_running(target_of(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough)
+        told = record_running(recording_target(process), out, Schedule(1.5, 0.5, 0.1), quiet, enough=enough)
     assert 1.5 <= told["duration_s"] < 30
 
 
@@ -248,7 +250,7 @@ def test_a_saturated_host_is_left_alone() -> None:
 def test_between_bursts_nothing_is_switched_on(tmp_path: Path) -> None:
     """Followed threads alone cost a tenth of every switch: the kernel looks each up."""
     with committing(tmp_path / "app.db-wal") as process:
-        target = target_of(process)
+        target = recording_target(process)
         with Session(target, tmp_path / "recording", Schedule(60, 0.5, 0.1), quiet) as session:
             [entry] = ledger.entries("tracing")
             (calls,) = instances(entry)

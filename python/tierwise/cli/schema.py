@@ -88,7 +88,7 @@ def _model(path: str) -> Any:
     return list.__class_getitem__(model) if path.endswith("[]") else model
 
 
-_REPLAYED = {"recorded": "predict:RecordedRun", "usability": "predict.usability:Verdict"}
+_REPLAYED = {"recorded": "predict:RecordedRun", "usability": "predict.usability:UsabilityFields"}
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
     "workload": _of("workloads.spec", "WorkloadSpec"),

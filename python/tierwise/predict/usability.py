@@ -41,7 +41,7 @@ class Remark(Record):
     """Whether it makes the recording unusable."""
 
 
-class Verdict(Record):
+class UsabilityFields(Record):
     """Usability as JSON."""
 
     usable: bool
@@ -72,7 +72,7 @@ class Usability(Record):
     @property
     def described(self) -> dict[str, Any]:
         """As JSON."""
-        return Verdict(usable=self.usable, reasons=self.reasons, fixes=self.fixes).model_dump()
+        return UsabilityFields(usable=self.usable, reasons=self.reasons, fixes=self.fixes).model_dump()
 
     @property
     def sentences(self) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
 from tierwise.model.input_files import read_text
-from tierwise.workloads.pgbench_expressions import SCALE, Meaningless, parse
+from tierwise.workloads.pgbench_expressions import SCALE, UnsupportedExpression, parse
 
 SUFFIXES = (".sql", ".pgbench")
 
@@ -150,7 +150,7 @@ class _Script:
     def _set(self, line: int, name: str, expression: str) -> None:
         try:
             generator = parse(name, expression, self._resolve, self._declare_own)
-        except Meaningless as error:
+        except UnsupportedExpression as error:
             raise self._refusal(
                 line, f"\\set {name}: {error}", "see docs/reference/workloads.md, pgbench"
             ) from error
@@ -168,7 +168,7 @@ class _Script:
 
         try:
             return _VARIABLE.sub(renamed, sql)
-        except Meaningless as error:
+        except UnsupportedExpression as error:
             raise self._refusal(self._pending_from, str(error), "\\set it, or give a constant") from error
 
     def _resolve(self, variable: str) -> str:
@@ -181,7 +181,7 @@ class _Script:
             return self._declare(variable, {"kind": "uniform", "low": SCALE, "high": SCALE})
         if variable in self.constants:
             return self._declare(variable, {"kind": "uniform", "low": variable, "high": variable})
-        raise Meaningless(f"the unknown variable :{variable}")
+        raise UnsupportedExpression(f"the unknown variable :{variable}")
 
     def _declare_own(self, wanted: str, generator: dict[str, Any]) -> str:
         """A parameter that is new to this script."""

@@ -33,7 +33,7 @@ Resolve = Callable[[str], str]
 Declare = Callable[[str, dict[str, Any]], str]
 
 
-class Meaningless(Exception):  # noqa: N818
+class UnsupportedExpression(Exception):  # noqa: N818
     """An expression that no generator can express; the message names the part."""
 
 
@@ -48,15 +48,15 @@ def parse(name: str, expression: str, resolve: Resolve, declare: Declare) -> dic
             may differ from the requested one.
 
     Raises:
-        Meaningless: naming the part that no generator can express.
+        UnsupportedExpression: naming the part that no generator can express.
     """
     if not _NAME.fullmatch(name):
-        raise Meaningless(f"{name!r} is no name")
+        raise UnsupportedExpression(f"{name!r} is no name")
     try:
         # Apart from the colon before a variable, the supported syntax is Python's.
         tree = syntax_tree(_VARIABLE.sub(r"v_\1", expression))
     except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
-        raise Meaningless(f"{expression.strip()!r} is no arithmetic of whole numbers") from error
+        raise UnsupportedExpression(f"{expression.strip()!r} is no arithmetic of whole numbers") from error
     reader = _Reader(name, resolve, declare)
     if isinstance(tree, ast.Call) and _function(tree) in _RANDOM:
         return reader.drawn(tree)
@@ -82,7 +82,7 @@ class _Reader:
                 return f"({self.value(left)} {_OPERATORS[type(op)]} {self.value(right)})"
             case ast.Call():
                 return self._call(node)
-        raise Meaningless(f"{_written(node)} is no arithmetic of whole numbers")
+        raise UnsupportedExpression(f"{_written(node)} is no arithmetic of whole numbers")
 
     def drawn(self, call: ast.Call) -> dict[str, Any]:
         """A generator for one of pgbench's random functions."""
@@ -90,7 +90,7 @@ class _Reader:
         kind, shape = _RANDOM[function]
         wanted = 2 if shape is None else 3
         if len(call.args) != wanted:
-            raise Meaningless(f"{function} takes {wanted} values")
+            raise UnsupportedExpression(f"{function} takes {wanted} values")
         bounds = {"low": self._bound(call.args[0]), "high": self._bound(call.args[1])}
         return {"kind": kind, **bounds} | ({} if shape is None else {shape: _number(call.args[2])})
 
@@ -108,7 +108,7 @@ class _Reader:
                 return reduce(lambda left, right: f"min({left}, {right})", values)
             case "greatest", [_, *_]:
                 return reduce(lambda left, right: f"max({left}, {right})", values)
-        raise Meaningless(f"the function {function}")
+        raise UnsupportedExpression(f"the function {function}")
 
     def _bound(self, node: ast.expr) -> str:
         """A bound of a draw: it may depend on the scale, but on no drawn value."""
@@ -121,7 +121,7 @@ class _Reader:
                 return f"(-{self._bound(operand)})"
             case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
                 return f"({self._bound(left)} {_OPERATORS[type(op)]} {self._bound(right)})"
-        raise Meaningless(f"the bound {_written(node)}, which is not a number or made of :scale")
+        raise UnsupportedExpression(f"the bound {_written(node)}, which is not a number or made of :scale")
 
 
 def _function(call: ast.Call) -> str:
@@ -131,7 +131,7 @@ def _function(call: ast.Call) -> str:
 def _number(node: ast.expr) -> float:
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
         return float(node.value)
-    raise Meaningless(f"{_written(node)}, which is not a number")
+    raise UnsupportedExpression(f"{_written(node)}, which is not a number")
 
 
 def _written(node: ast.expr) -> str:

@@ -12,7 +12,7 @@ from tierwise.model.errors import TierwiseError
 _PATIENCE_S = 30
 
 
-def ask(control_socket: Path, command: str, **arguments: Any) -> dict[str, Any]:
+def send_command(control_socket: Path, command: str, **arguments: Any) -> dict[str, Any]:
     """Send one command and give the answer.
 
     Raises:

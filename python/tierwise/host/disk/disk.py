@@ -223,7 +223,7 @@ class EmulatedDisk:
         self.down()
 
     def _ask(self, command: str, **arguments: Any) -> dict[str, Any]:
-        return disk_control.ask(self._control_socket, command, **arguments)
+        return disk_control.send_command(self._control_socket, command, **arguments)
 
     def _refreshed(self) -> ledger.Entry:
         """The current ledger entry: another process may have cut the power."""

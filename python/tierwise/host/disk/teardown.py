@@ -72,7 +72,7 @@ def config_file(home: Path) -> Path:
 def _answers(home: Path) -> bool:
     """Whether the server is alive; if so, make it answer at once, so that unmounting is quick."""
     try:
-        disk_control.ask(control_socket(home), "timing", on=False)
+        disk_control.send_command(control_socket(home), "timing", on=False)
     except TierwiseError:
         return False
     return True

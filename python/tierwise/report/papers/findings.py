@@ -84,7 +84,7 @@ class Judged(Record):
         return numbers.signed(self.ratio, value) + (f" ({span})" if span else "")
 
 
-class Verdict(Record):
+class JudgedFinding(Record):
     """A finding and its judged checks."""
 
     finding: Finding
@@ -97,9 +97,9 @@ class Verdict(Record):
         return next((one for one in (Outcome.FAIL, Outcome.OPEN) if one in outcomes), Outcome.PASS)
 
 
-def judge(finding: Finding, runs: Runs) -> Verdict:
+def judge(finding: Finding, runs: Runs) -> JudgedFinding:
     """Apply every check of a finding to the runs."""
-    return Verdict(finding=finding, judged=[_judge(check, runs) for check in finding.checks])
+    return JudgedFinding(finding=finding, judged=[_judge(check, runs) for check in finding.checks])
 
 
 def _judge(check: Check, runs: Runs) -> Judged:
@@ -191,7 +191,7 @@ share of the gain lies above one half. Each placement needs three valid repeats 
 only direction."""
 
 
-def to_markdown(verdicts: Sequence[Verdict], predicted: Sequence[PredictedPaper] = ()) -> str:
+def to_markdown(verdicts: Sequence[JudgedFinding], predicted: Sequence[PredictedPaper] = ()) -> str:
     """The table of findings: the paper, ours, what was predicted, whether they agree, and why not."""
     lines = [
         CRITERIA,

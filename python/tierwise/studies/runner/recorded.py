@@ -97,7 +97,7 @@ def recording_of(
         remove_recording(out)
     schedule = Schedule(None, 1.0 if laps else recordings.duty, recordings.burst_s, recordings.two_speed)
     try:
-        with Session(target_of(engine, storage), out, schedule, progress) as session:
+        with Session(recording_target(engine, storage), out, schedule, progress) as session:
             yield RunRecording(session, laps or recordings.duty >= 1)
     except BaseException:
         shutil.rmtree(out, ignore_errors=True)
@@ -114,7 +114,7 @@ def _client_threads() -> list[int]:
     return found
 
 
-def target_of(engine: Engine, storage: Storage) -> Target:
+def recording_target(engine: Engine, storage: Storage) -> Target:
     """The target for a study's engine, which classifies its own files and tells an index from a table."""
     rules = rule_files.load(_RULES.get(engine.name, engine.name))
     settings = engine.settings()
