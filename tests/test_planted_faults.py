@@ -56,7 +56,7 @@ FAULTS = [
     ),
     Fault(
         "a flush is free",
-        "hdd/flush.rs",
+        "hdd/flush_service.rs",
         "if !self.flushes.drains && self.writes.is_durable(last_write) {",
         "if last_write < u64::MAX {",
         "physics",
