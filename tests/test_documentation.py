@@ -20,14 +20,14 @@ from tierwise.host import tracing
 ROOT = Path(__file__).parents[1]
 _BLOCK = re.compile(r"^```\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ANSWERED = {0, 1}
-"""Also 1: a recording of ten seconds may have an answer of no."""
+"""Also 1: a recording of six seconds may have an answer of no."""
 _SHORTER = {
-    "--duration 60s": "--duration 10s",
+    "--duration 60s": "--duration 6s",
     "--size 4G": "--size 256M",
     "/mnt/": "mnt-",
     "device probe /var/lib/postgresql": "device probe . --duration 5s --size 64M --repeats 1",
     "study run redo-placement": "study run redo-placement --quick --repeats 1 --placements log-nvme",
-    "study run melbourne": "study run melbourne --quick --repeats 1",
+    "study run melbourne": "study run melbourne --dry-run",
 }
 """What the commands do for longer, or outside the test's directory."""
 
