@@ -43,15 +43,11 @@ impl PyProfile {
         self.0.write_cache()
     }
 
-    /// US dollars for 10^9 bytes a month, as far as the profile says.
+    /// JSON of every key of the file, with those that it took over from another by `like`.
     #[getter]
-    fn usd_per_gb_month(&self) -> Option<f64> {
-        self.0.usd_per_gb_month()
-    }
-
-    /// US dollars for a month with `size_bytes` in use: a rented device by size, a bought device in full.
-    fn usd_per_month(&self, size_bytes: u64) -> Option<f64> {
-        self.0.usd_per_month_of(size_bytes)
+    fn fields(&self) -> PyResult<String> {
+        serde_json::to_string(self.0.fields())
+            .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Bytes the host may write under the guarantee, in 10^12 bytes, as far as the profile says.

@@ -86,7 +86,7 @@ pub mod volume;
 
 pub use driver::Driver;
 pub use problem::ParamsError;
-pub use profile::{Library, Params, Price, Profile, ProfileError, Source};
+pub use profile::{Library, Params, Profile, ProfileError, Source};
 pub use request::{Completion, Nanos, Op, Request, RequestId, SECTOR_BYTES};
 pub use state::{Precondition, Written};
 

@@ -98,15 +98,3 @@ fn an_array_may_lose_what_its_members_or_its_cache_may_lose() {
     )));
     assert!(!volatile(array("hdd-10k-18g-fc", "raid5", 3, stripe)));
 }
-
-#[test]
-fn an_array_costs_what_its_members_cost() {
-    // Each 600 dollars over 60 months.
-    let dear = array("dear", "raid10", 4, "stripe_kib = 64\n");
-    assert_eq!(dear.usd_per_month(), Some(40.0));
-    let usd = dear.usd_per_gb_month().expect("a price");
-    assert!(
-        (usd / (20.0 / 18.21) - 1.0).abs() < 1e-3,
-        "{usd} for each GB of two copies"
-    );
-}

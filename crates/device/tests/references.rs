@@ -45,7 +45,7 @@ fn what_is_not_given_is_taken_over() {
         .iter()
         .find(|source| source.key == "capacity_mb");
     assert_eq!(source.expect("a source").text, "another page");
-    assert_eq!(profile.price().usd, Some(600.0));
+    assert_eq!(profile.fields()["price"]["usd"].as_integer(), Some(600));
 }
 
 #[test]
@@ -67,14 +67,24 @@ fn a_circle_is_refused() {
 }
 
 #[test]
-fn a_purchase_is_spread_over_five_years() {
-    let profile = parse("like = \"base\"\n").expect("a valid profile");
-    assert_eq!(profile.usd_per_gb_month(), Some(600.0 / 60.0 / 1.0));
-}
-
-#[test]
 fn a_price_needs_a_source() {
     let text = BASE.replace("price = \"price list of 2024\"\n", "");
     let error = Profile::parse(&text, "base.toml").expect_err("no source");
     assert_eq!(error.message, "price.usd has no source");
+}
+
+#[test]
+fn a_price_below_zero_and_steps_that_fall_are_refused() {
+    for (old, message) in [
+        ("usd = -1", "price.usd = -1 is impossible"),
+        (
+            "usd_per_iops_month_above = [[2, 0.1], [1, 0.1]]",
+            "price.usd_per_iops_month_above is not ascending",
+        ),
+        ("eur = 600", "unknown key price.eur"),
+    ] {
+        let text = BASE.replace("usd = 600", old);
+        let error = Profile::parse(&text, "base.toml").expect_err(old);
+        assert_eq!(error.message, message);
+    }
 }

@@ -235,24 +235,3 @@ fn limits_follow_size_and_provisioning() {
     );
     assert_eq!(error.fix, "give at most 5000");
 }
-
-#[test]
-fn a_month_costs_size_ios_and_throughput_above_those_included() {
-    for (name, usd) in [
-        ("volume-aws-gp3", 1024.0 * 0.08),
-        (
-            "volume-aws-gp3-16k",
-            1024.0 * 0.08 + 13_000.0 * 0.005 + 875.0 * 0.04,
-        ),
-        (
-            "volume-aws-io2",
-            1024.0 * 0.125 + 32_000.0 * 0.065 + 32_000.0 * 0.0455,
-        ),
-        ("volume-aws-st1", 1024.0 * 0.045),
-        ("volume-gcp-pd-ssd", 1024.0 * 0.17),
-        ("volume-gcp-hyperdisk-balanced", 1024.0 * 0.08),
-    ] {
-        let found = shipped::profile(name).usd_per_month().expect("a price");
-        assert!(error(found, usd) < 1e-4, "{name}: {found} USD, not {usd}");
-    }
-}

@@ -5,8 +5,10 @@ Not here: simulation; advice asks ``predict``.
 
 from tierwise.advise.advice import Advice, advise
 from tierwise.advise.endurance import Wear
-from tierwise.advise.goal import Goal, parse_budget_usd
+from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
-from tierwise.advise.search import Option
+from tierwise.advise.option import Option
+from tierwise.advise.search import LeftOut
+from tierwise.advise.terms import Terms
 
-__all__ = ["Advice", "Goal", "Move", "Option", "Wear", "advise", "parse_budget_usd"]
+__all__ = ["Advice", "Goal", "LeftOut", "Move", "Option", "Terms", "Wear", "advise"]

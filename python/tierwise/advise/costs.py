@@ -1,15 +1,38 @@
-"""Monthly cost of a placement: rent by the size of the files, a purchase in full, spread over five years.
-
-The storage of the recorded run costs nothing more, and leaving it saves nothing.
-"""
+"""Monthly cost of a placement: its new devices, less the rent of the recorded volumes that it empties."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from tierwise.advise.recorded_volumes import RecordedVolume
+from tierwise.advise.terms import Terms
+from tierwise.device_models.billing import cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
+
+_GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Bill:
+    """The cost of one placement, in the currency of the prices.
+
+    Attributes:
+        new_per_month: of the devices that it adds.
+        credit_per_month: rent of the recorded volumes that are given up.
+        taken_along: idle roles that move too, so that a volume can be given up -> their device.
+    """
+
+    new_per_month: float
+    credit_per_month: float = 0.0
+    taken_along: Mapping[Role, str] = field(default_factory=dict)
+
+    @property
+    def cost_per_month(self) -> float:
+        """More than is paid now; below 0 if the placement saves money."""
+        return self.new_per_month - self.credit_per_month
 
 
 class Costs:
@@ -17,34 +40,103 @@ class Costs:
 
     Args:
         footprints: bytes of the files of each role.
+        terms: of payment.
+        volumes: rented ones of the recorded run.
+        idle: roles that no placement moves, since they have almost no I/O.
     """
 
-    def __init__(self, footprints: Mapping[Role, int]) -> None:
-        """Store the sizes."""
+    def __init__(
+        self,
+        footprints: Mapping[Role, int],
+        terms: Terms | None = None,
+        volumes: Sequence[RecordedVolume] = (),
+        idle: Collection[Role] = (),
+    ) -> None:
+        """Store the sizes and the terms."""
         self._footprints = footprints
+        self._terms = terms or Terms()
+        self._volumes, self._idle = volumes, frozenset(idle)
+        self._known: dict[tuple[str, int], float] = {}
+
+    @property
+    def currency(self) -> str:
+        """Of every cost: a code of ISO 4217."""
+        return self._terms.prices.currency
+
+    @property
+    def now_per_month(self) -> float | None:
+        """Rent of the recorded volumes that can be given up; ``None`` if none is known."""
+        return sum(volume.rent_per_month for volume in self._volumes) if self._volumes else None
 
     def size_bytes(self, placement: Mapping[Role, str]) -> dict[str, int]:
-        """Bytes that each new device has to hold."""
+        """Bytes of the recorded files on each new device."""
         sizes: dict[str, int] = {}
         for role, device in placement.items():
             if device != RECORDED:
                 sizes[device] = sizes.get(device, 0) + self._footprints.get(role, 0)
         return sizes
 
-    def usd_per_month(self, placement: Mapping[Role, str]) -> float:
-        """Price of the devices that a placement adds to the recorded ones.
+    def fits(self, placement: Mapping[Role, str]) -> bool:
+        """Whether each device can hold its files with headroom, and after their growth."""
+        return all(self._holds(device, size) for device, size in self.size_bytes(placement).items())
+
+    def allows(self, placement: Mapping[Role, str], budget_per_month: float | None) -> bool:
+        """Whether a placement fits its devices and costs no more than a budget."""
+        within = budget_per_month is None or self.cost_per_month(placement) <= budget_per_month
+        return within and self.fits(placement)
+
+    def cost_per_month(self, placement: Mapping[Role, str]) -> float:
+        """What a placement costs more than what is paid now; below 0 if it saves money.
 
         Raises:
             TierwiseError: a device without a price.
         """
-        return sum(_price(device, size) for device, size in self.size_bytes(placement).items())
+        return self.bill(placement).cost_per_month
 
+    def bill(self, placement: Mapping[Role, str]) -> Bill:
+        """The cost of a placement.
 
-def _price(device: str, size_bytes: int) -> float:
-    usd = resolve(device).profile.usd_per_month(size_bytes)
-    if usd is None:
-        raise TierwiseError(
-            f"device {device} has no price",
-            "name another, or give its profile a [price] in a file of your own",
-        )
-    return usd
+        A recorded volume is given up once all its roles with I/O have moved, if that saves money: idle ones
+        then move to the device with most of the files that left it.
+
+        Raises:
+            TierwiseError: a device without a price.
+        """
+        moved = {role: device for role, device in placement.items() if device != RECORDED}
+        bill = Bill(self._new(moved))
+        for volume in self._volumes:
+            busy = volume.roles - self._idle
+            if not busy or not busy <= moved.keys():
+                continue
+            sizes = self.size_bytes({role: moved[role] for role in busy})
+            target = max(sorted(sizes), key=lambda device: sizes[device])
+            along = dict.fromkeys(sorted(volume.roles - moved.keys()), target)
+            new = self._new({**moved, **along})
+            if self.fits({**moved, **along}) and new - volume.rent_per_month <= bill.new_per_month:
+                moved |= along
+                bill = Bill(new, bill.credit_per_month + volume.rent_per_month, {**bill.taken_along, **along})
+        return bill
+
+    def _new(self, placement: Mapping[Role, str]) -> float:
+        return sum(self._price(device, size) for device, size in self.size_bytes(placement).items())
+
+    def _price(self, device: str, size_bytes: int) -> float:
+        if device in self._terms.have:
+            return 0.0
+        if (device, size_bytes) not in self._known:
+            profile, prices = resolve(device).profile, self._terms.prices
+            cost = cost_per_month(profile, prices, size_bytes * self._terms.room, self._terms.years)
+            if cost is None:
+                raise TierwiseError(
+                    f"device {device} has no price in {self.currency}",
+                    f"add [devices.{profile.name}] to a file for --prices, name it in --have if it is yours, "
+                    "or leave it out",
+                )
+            self._known[device, size_bytes] = cost
+        return self._known[device, size_bytes]
+
+    def _holds(self, device: str, size_bytes: int) -> bool:
+        profile = resolve(device).profile
+        price = self._terms.prices.of(profile)
+        most_bytes = price.most_gib * _GIB if price and price.most_gib else profile.capacity_bytes
+        return size_bytes <= profile.capacity_bytes and size_bytes * self._terms.room <= most_bytes

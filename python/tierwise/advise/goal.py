@@ -1,4 +1,4 @@
-"""The goal of a user."""
+"""The goal of a user, and whether a prediction reaches it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from tierwise.predict.ranking import Ranked
 from tierwise.results.measurements import Record
 
 What = Literal["tps", "p50", "p95", "p99"]
+Verdict = Literal["missed", "likely missed", "likely reached", "reached"]
+VERDICTS: tuple[Verdict, ...] = ("missed", "likely missed", "likely reached", "reached")
+"""From no part of the interval at or beyond the goal, over its best end and the best guess, to all of it."""
 _UNITS_US = {"us": 1.0, "µs": 1.0, "ms": 1e3, "s": 1e6}
 _PATTERN = re.compile(r"(tps|p50|p95|p99)=(\d+(?:\.\d+)?)(us|µs|ms|s)?")
 _NEAR = 0.9
-_MONEY = re.compile(r"\$?(\d+(?:\.\d+)?)\$?(?:/(?:month|mo|m))?")
 _FIX = "write for example tps=2000 or p99=5ms"
 
 
@@ -52,28 +54,27 @@ class Goal(Record):
 
     def near(self, ranked: Ranked) -> bool:
         """Whether a first look, under one seed, came within a tenth of it."""
-        figures = {"p50": ranked.p50_us, "p95": ranked.p95_us, "p99": ranked.p99_us}
         if self.what == "tps":
             return ranked.rate_per_s >= _NEAR * self.bound
-        return figures[self.what] <= self.bound / _NEAR
+        return self.distance(ranked) <= self.bound / _NEAR
 
-    def reached(self, prediction: Prediction, *, surely: bool = False) -> bool:
-        """Whether a prediction reaches it; ``surely``: with its whole interval."""
+    def distance(self, ranked: Ranked) -> float:
+        """A figure of a first look that is smaller, the better it serves the goal."""
+        figures = {
+            "tps": -ranked.rate_per_s,
+            "p50": ranked.p50_us,
+            "p95": ranked.p95_us,
+            "p99": ranked.p99_us,
+        }
+        return figures[self.what]
+
+    def verdict(self, prediction: Prediction) -> Verdict:
+        """Whether a prediction reaches it, by where the goal lies in the interval and from the best guess."""
         figure = self.figure(prediction)
         if figure is None:
-            return False
+            return "missed"
         if self.what == "tps":
-            return (figure.low if surely else figure.value) >= self.bound
-        return (figure.high if surely else figure.value) <= self.bound
-
-
-def parse_budget_usd(text: str) -> float:
-    """US dollars a month in ``50/month`` or ``$50``.
-
-    Raises:
-        TierwiseError: anything else.
-    """
-    match = _MONEY.fullmatch(text.strip())
-    if not match:
-        raise TierwiseError(f"--budget: {text!r} is no amount of money", "write for example 50/month")
-    return float(match[1])
+            reached = [one >= self.bound for one in (figure.low, figure.value, figure.high)]
+        else:
+            reached = [one <= self.bound for one in (figure.high, figure.value, figure.low)]
+        return VERDICTS[sum(reached)]

@@ -26,12 +26,13 @@ class Move(Record):
     gain_per_s: float
     """More transactions a second than before the move."""
     size_bytes: int
-    usd_per_month: float
-    """More than before the move."""
+    cost_per_month: float
+    """More than before the move; below 0 if it saves money."""
     gain_per_gb: float | None
     """More transactions a second for each 10^9 bytes moved; ``None`` for a role without size."""
-    gain_per_usd: float | None
-    """More transactions a second for each dollar a month; ``None`` for a move that costs nothing."""
+    gain_per_cost: float | None
+    """More transactions a second for each unit of the currency a month; ``None`` for a move that costs
+    nothing."""
 
     @property
     def placement(self) -> dict[Role, str]:
@@ -54,7 +55,7 @@ def single_moves(
     devices: Sequence[str],
     before: Prediction,
     costs: Costs,
-    budget_usd: float | None = None,
+    budget_per_month: float | None = None,
     roles: Iterable[Role] | None = None,
 ) -> list[Move]:
     """Every move of one role to one device from a placement, best gain for the money first.
@@ -64,7 +65,7 @@ def single_moves(
         devices: full names of those to move to.
         before: prediction of the placement to move from.
         costs: of placements.
-        budget_usd: what all devices may cost a month.
+        budget_per_month: most that a placement may cost a month.
         roles: which to move; all if not given.
     """
     held = placement_of(before)
@@ -74,8 +75,7 @@ def single_moves(
         for device in devices
         if held.get(role) != device
     ]
-    if budget_usd is not None:
-        tried = [one for one in tried if costs.usd_per_month(one[2]) <= budget_usd]
+    tried = [one for one in tried if costs.allows(one[2], budget_per_month)]
     answers = predictor.predict([_asking(before.scenario, placement) for *_, placement in tried])
     sizes = predictor.work.footprints
     moves = [
@@ -90,7 +90,7 @@ def climb(
     devices: Sequence[str],
     first: Sequence[Move],
     costs: Costs,
-    budget_usd: float | None = None,
+    budget_per_month: float | None = None,
 ) -> list[Move]:
     """The ladder: from the recorded placement, the move with most gain for the money, again and again.
 
@@ -99,13 +99,13 @@ def climb(
         devices: full names of those to move to.
         first: the single moves from the recorded placement.
         costs: of placements.
-        budget_usd: what all devices may cost a month.
+        budget_per_month: most that a placement may cost a month.
     """
     rungs: list[Move] = []
     moves, roles = list(first), list(dict.fromkeys(move.role for move in first))
     while chosen := next((move for move in moves if move.worthwhile), None):
         rungs.append(chosen)
-        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_usd, roles)
+        moves = single_moves(predictor, devices, chosen.prediction, costs, budget_per_month, roles)
     return rungs
 
 
@@ -116,7 +116,7 @@ def _move(what: tuple[Role, str, int], before: Prediction, after: Prediction, co
     if step is None or after.rate_per_s is None or before.rate_per_s is None:
         return None
     gain = after.rate_per_s.value - before.rate_per_s.value
-    usd = costs.usd_per_month(placement_of(after)) - costs.usd_per_month(placement_of(before))
+    cost = costs.cost_per_month(placement_of(after)) - costs.cost_per_month(placement_of(before))
     return Move(
         role=role,
         device=device,
@@ -124,16 +124,16 @@ def _move(what: tuple[Role, str, int], before: Prediction, after: Prediction, co
         step=step,
         gain_per_s=gain,
         size_bytes=size_bytes,
-        usd_per_month=usd,
+        cost_per_month=cost,
         gain_per_gb=gain / (size_bytes / _GB) if size_bytes else None,
-        gain_per_usd=gain / usd if usd > 0 else None,
+        gain_per_cost=gain / cost if cost > 0 else None,
     )
 
 
 def _worth(move: Move) -> tuple[bool, float]:
     """Worthwhile moves before others, moves without further cost first, then by gain for the money."""
-    per_usd = move.gain_per_usd
-    return move.worthwhile, float("inf") if per_usd is None and move.gain_per_s > 0 else per_usd or 0.0
+    per_cost = move.gain_per_cost
+    return move.worthwhile, float("inf") if per_cost is None and move.gain_per_s > 0 else per_cost or 0.0
 
 
 def _asking(scenario: Scenario, placement: dict[Role, str]) -> Scenario:

@@ -1,44 +1,47 @@
-"""The best placement for the money, and the cheapest that reaches a goal."""
+"""The simplest placement as good as the fastest, the cheapest such, and the cheapest that reaches a goal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
 from tierwise.advise.costs import Costs
-from tierwise.advise.endurance import Wear, wear
-from tierwise.advise.goal import Goal
-from tierwise.advise.moves import placement_of
+from tierwise.advise.goal import VERDICTS, Goal, Verdict
+from tierwise.advise.option import MARGIN, Option, option_of
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.ranking import Ranked
 from tierwise.results.measurements import Record
 
-_AS_GOOD = 1.03
-"""Placements within this factor of the best count as equal, and the cheapest of them is taken."""
-_TRIED_FOR_GOAL = 20
-"""Number of the cheapest placements near the goal that are predicted with intervals."""
+_CHANCE = 1.1
+"""Factor by which the first look, under one seed, may be off."""
+_AT_THE_TOP = 3
+"""Number of placements with the best first look that are predicted with intervals."""
+_TRIED = 24
+"""Number of candidates that are predicted with intervals at most, in search of one."""
+_BATCH = 8
+
+Priced = tuple[float, Ranked]
+"""A cost a month, and the placement."""
 
 
-class Option(Record):
-    """A placement, its prediction and its price."""
+class LeftOut(Record):
+    """A candidate device that no placement within the conditions uses."""
 
-    placement: dict[Role, str]
-    """Of the roles that are not where they were recorded."""
-    prediction: Prediction
-    usd_per_month: float
-    size_bytes: dict[str, int]
-    """Bytes of files on each new device."""
-    wear: list[Wear]
+    device: str
+    least_cost_per_month: float | None
+    """Of the cheapest placement that uses it, above the budget; ``None`` if it holds no role's files."""
 
 
 class Search:
-    """All placements over the recorded devices and some others that the budget allows, ranked.
+    """All placements over the recorded devices and some others that fit and that the budget allows, ranked.
 
     Args:
         predictor: of the recording.
         devices: full names of those to choose from.
         costs: of placements.
-        budget_usd: what all devices may cost a month; no limit if not given.
+        budget_per_month: most that a placement may cost; no limit if not given.
     """
 
     def __init__(
@@ -46,49 +49,124 @@ class Search:
         predictor: Predictor,
         devices: Sequence[str],
         costs: Costs,
-        budget_usd: float | None = None,
+        budget_per_month: float | None = None,
     ) -> None:
         """Replay every placement that is allowed."""
         self._predictor, self._devices, self._costs = predictor, devices, costs
-        self.ranking: Ranking = rank(
-            predictor,
-            [RECORDED, *devices],
-            keep=lambda one: budget_usd is None or costs.usd_per_month(one) <= budget_usd,
-            closer=0,
-        )
-        self._priced = [(costs.usd_per_month(one.placement), one) for one in self.ranking.ranked]
+        self._budget_per_month = budget_per_month
+        self._least: dict[str, float] = {}
+        self._used: set[str] = set()
+        self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {}
+        self.ranking: Ranking = rank(predictor, [RECORDED, *devices], keep=self._keep, closer=0)
+        self._priced = [(costs.cost_per_month(one.placement), one) for one in self.ranking.ranked]
 
+    @cached_property
+    def fastest(self) -> Option | None:
+        """The option with the highest rate."""
+        options = self._options(self._priced[:_AT_THE_TOP])
+        return max(options, key=lambda option: _rate(option.prediction), default=None)
+
+    @cached_property
     def best(self) -> Option | None:
-        """The placement with the highest rate, or a cheaper one that is as good."""
-        if not self._priced:
+        """The simplest option as good as the fastest: that with the fewest moves, of these the cheapest."""
+        return self._as_good(_simplest_first) or self.fastest
+
+    def cheaper(self) -> Option | None:
+        """The cheapest option as good as the fastest; ``None`` if it costs no less than the best."""
+        best = self.best
+        if best is None:
             return None
-        top = self.ranking.ranked[0].rate_per_s
-        as_good = [priced for priced in self._priced if priced[1].rate_per_s >= top / _AS_GOOD]
-        return self._option(min(as_good, key=_cheapest_first)[1])
+        found = self._as_good(_cheapest_first)
+        return found if found and found.cost_per_month < best.cost_per_month else None
 
     def cheapest(self, goal: Goal) -> Option | None:
-        """The cheapest placement that reaches a goal with its whole interval, else with its value."""
+        """The cheapest placement that reaches a goal with its whole interval, else with its best guess.
+
+        Without one: the closest whose interval holds the goal. ``None`` if every interval lies beyond it.
+        """
         cheapest_first = sorted(self._priced, key=_cheapest_first)
-        near = [one for _, one in cheapest_first if goal.near(one)][:_TRIED_FOR_GOAL]
-        options = [option for option in map(self._option, near) if goal.reached(option.prediction)]
-        surely = (option for option in options if goal.reached(option.prediction, surely=True))
-        return next(surely, options[0] if options else None)
+        near = [priced for priced in cheapest_first if goal.near(priced[1])][:_TRIED]
+        closest = sorted(self._priced, key=lambda priced: goal.distance(priced[1]))[:_AT_THE_TOP]
+        options = self._options([*near, *(one for one in closest if one not in near)])
+        verdicts: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
+        for option in sorted(options, key=lambda option: option.cost_per_month):
+            verdicts[goal.verdict(option.prediction)].append(option)
+        if reaching := verdicts["reached"] or verdicts["likely reached"]:
+            return reaching[0]
+        return min(verdicts["likely missed"], key=lambda option: _miss(goal, option), default=None)
 
-    def _option(self, ranked: Ranked) -> Option:
-        moved = {role: device for role, device in ranked.placement.items() if device != RECORDED}
-        scenario = Scenario(placement={role.value: device for role, device in moved.items()})
-        (prediction,) = self._predictor.predict([scenario])
-        return Option(
-            placement=placement_of(prediction),
-            prediction=prediction,
-            usd_per_month=self._costs.usd_per_month(moved),
-            size_bytes=self._costs.size_bytes(moved),
-            wear=wear(prediction, self._devices),
+    def left_out(self) -> list[LeftOut]:
+        """Candidates that no placement uses, for their price or their size."""
+        return [
+            LeftOut(device=device, least_cost_per_month=self._least.get(device))
+            for device in self._devices
+            if device not in self._used
+        ]
+
+    def _keep(self, placement: dict[Role, str]) -> bool:
+        if not self._costs.fits(placement):
+            return False
+        cost = self._costs.cost_per_month(placement)
+        devices = set(placement.values()) - {RECORDED}
+        for device in devices:
+            self._least[device] = min(cost, self._least.get(device, cost))
+        if self._budget_per_month is not None and cost > self._budget_per_month:
+            return False
+        self._used |= devices
+        return True
+
+    def _as_good(self, key: Callable[[Priced], Any]) -> Option | None:
+        """The first option in an order that is as good as the fastest."""
+        if self.fastest is None:
+            return None
+        top = self.ranking.ranked[0].rate_per_s
+        close = [one for one in self._priced if one[1].rate_per_s * MARGIN * _CHANCE >= top]
+        candidates = sorted(close, key=key)[:_TRIED]
+        for start in range(0, len(candidates), _BATCH):
+            for option in self._options(candidates[start : start + _BATCH]):
+                if option.as_good_as(self.fastest):
+                    return option
+        return None
+
+    def _options(self, priced: Sequence[Priced]) -> list[Option]:
+        """Options with intervals, in the same order, each predicted once; refused ones are left out."""
+        places = [
+            {role: device for role, device in one.placement.items() if device != RECORDED}
+            for _, one in priced
+        ]
+        keys = [tuple(sorted(place.items())) for place in places]
+        new = [key for key in keys if key not in self._predicted]
+        answers = self._predictor.predict(
+            [Scenario(placement={role.value: name for role, name in key}) for key in new]
         )
+        for key, answer in zip(new, answers, strict=True):
+            self._predicted[key] = (
+                option_of(answer, self._costs, self._devices) if answer.rate_per_s else None
+            )
+        return [option for key in keys if (option := self._predicted[key])]
 
 
-def _cheapest_first(priced: tuple[float, Ranked]) -> tuple[float, int, float]:
-    """Sort key: the lowest price, then the fewest moves, then the highest rate."""
-    usd, ranked = priced
-    moves = sum(device != RECORDED for device in ranked.placement.values())
-    return usd, moves, -ranked.rate_per_s
+def _rate(prediction: Prediction) -> float:
+    return prediction.rate_per_s.value if prediction.rate_per_s else 0.0
+
+
+def _miss(goal: Goal, option: Option) -> float:
+    figure = goal.figure(option.prediction)
+    value = figure.value if figure else 0.0
+    return -value if goal.what == "tps" else value
+
+
+def _moves(ranked: Ranked) -> int:
+    return sum(device != RECORDED for device in ranked.placement.values())
+
+
+def _cheapest_first(priced: Priced) -> tuple[float, int, float]:
+    """Sort key: the lowest cost, then the fewest moves, then the highest rate."""
+    cost, ranked = priced
+    return cost, _moves(ranked), -ranked.rate_per_s
+
+
+def _simplest_first(priced: Priced) -> tuple[int, float, float]:
+    """Sort key: the fewest moves, then the lowest cost, then the highest rate."""
+    cost, ranked = priced
+    return _moves(ranked), cost, -ranked.rate_per_s

@@ -7,9 +7,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tierwise.advise import Advice, Goal, parse_budget_usd
+from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
 from tierwise.api.views import Rows, TableView, View
+from tierwise.device_models.billing import YEARS
+from tierwise.model.money import parse_monthly
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
@@ -105,18 +107,42 @@ class RecordedRun:
         return View(ranking, document, "ranking")
 
     def advise(
-        self, devices: Sequence[str], budget: str | None = None, goal: str | None = None
+        self,
+        devices: Sequence[str] = (),
+        budget: str | None = None,
+        goal: str | None = None,
+        *,
+        have: Sequence[str] = (),
+        headroom: str = "",
+        growth: str = "",
+        years: float = YEARS,
+        prices: str | Path | None = None,
+        recorded_on: str = "",
     ) -> View[Advice]:
         """Advise what to move first.
 
         Args:
             devices: candidate devices.
-            budget: total US dollars, for example ``50/month``.
+            budget: most that a placement may cost, for example ``50/month``.
             goal: for example ``tps=2000`` or ``p99=5ms``.
+            have: devices that are owned already and cost nothing.
+            headroom: free space on each new device, for example ``30%``.
+            growth: of the files that a new device has to hold, for example ``50%``.
+            years: service life of a purchased device.
+            prices: TOML file of prices, which replace those that ship.
+            recorded_on: what the recorded device is, for example ``gp3`` or ``log=io2,all=gp3``.
         """
-        budget_usd = None if budget is None else parse_budget_usd(budget)
+        terms = Terms.parse(
+            have=",".join(have),
+            headroom=headroom,
+            growth=growth,
+            years=years,
+            prices=None if prices is None else Path(prices),
+            recorded_on=recorded_on,
+        )
+        most = None if budget is None else parse_monthly(budget, "budget", terms.prices.currency)
         wanted = None if goal is None else Goal.parse(goal)
-        advice = find_advice(self._predictor, list(devices), budget_usd, wanted)
+        advice = find_advice(self._predictor, list(devices), most, wanted, terms)
         return View(advice, advice_document(advice), "advice")
 
     @cached_property

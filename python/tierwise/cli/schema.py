@@ -21,9 +21,9 @@ def schema(
         str | None, typer.Argument(help="name of a schema; without it, all names are listed")
     ] = None,
 ) -> None:
-    """Print a JSON Schema: of results, recordings, predictions, advice, studies or workloads.
+    """Print a JSON Schema: of results, recordings, predictions, advice, studies, workloads or prices.
 
-    Editors check a study.toml or workload.toml with it.
+    Editors check a study.toml, workload.toml or prices.toml with it.
     """
     if name is None:
         for known in SCHEMAS:
@@ -92,6 +92,7 @@ _REPLAYED = {"recorded": "predict:RecordedRun", "usability": "predict.usability:
 SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
     "workload": _of("workloads.spec", "WorkloadSpec"),
+    "prices": _of("device_models.prices", "PriceFile"),
     "result": _of("results", "RunResult"),
     "study-info": _of("results", "StudyInfo"),
     "recording": _of("recording", "About"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from tierwise import _core
 from tierwise.device_models.profile_names import full_name
@@ -30,7 +33,6 @@ class Profile:
         summary: one line for people.
         capacity_bytes: addressable size.
         write_cache: whether a completed write may be lost with the power until a flush.
-        usd_per_gb_month: of 10^9 bytes for a month, a purchase spread over five years; ``None``: not known.
         endurance_tb_written: host writes that its maker allows, in 10^12 bytes; ``None``: not known.
         sources: where the numbers come from, by key; a text that begins with "estimated:" marks an estimate.
         text: the file's text.
@@ -44,7 +46,6 @@ class Profile:
     summary: str
     capacity_bytes: int
     write_cache: bool
-    usd_per_gb_month: float | None
     endurance_tb_written: float | None
     sources: dict[str, str]
     text: str
@@ -57,9 +58,27 @@ class Profile:
         """Keys whose numbers are estimates."""
         return tuple(key for key, text in self.sources.items() if text.startswith("estimated:"))
 
-    def usd_per_month(self, size_bytes: int) -> float | None:
-        """Price of a month with ``size_bytes`` in use: by size if rented, in full if purchased."""
-        return self.core.usd_per_month(size_bytes)
+    @cached_property
+    def fields(self) -> dict[str, Any]:
+        """Every key of the file, with those that it took over from another by ``like``."""
+        fields: dict[str, Any] = json.loads(self.core.fields)
+        return fields
+
+    @cached_property
+    def likes(self) -> tuple[str, ...]:
+        """Names of the profiles that it is like: its own base, the base of that, and so on."""
+        found: list[str] = []
+        text = self.text
+        while name := tomllib.loads(text).get("like"):
+            found.append(name)
+            text = self.library[name]
+        return tuple(found)
+
+    @cached_property
+    def member(self) -> Profile | None:
+        """The device of which an array has several; ``None`` for any other."""
+        name = self.fields.get("member")
+        return parse(self.library[name], self.file.with_name(f"{name}.toml")) if name else None
 
 
 def names() -> list[str]:
@@ -107,7 +126,6 @@ def parse(text: str, file: Path) -> Profile:
         summary=core.summary,
         capacity_bytes=core.capacity_bytes,
         write_cache=core.write_cache,
-        usd_per_gb_month=core.usd_per_gb_month,
         endurance_tb_written=core.endurance_tb_written,
         sources=dict(core.sources),
         text=text,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Sequence
 
 from tierwise import _core
-from tierwise.device_models import profiles
+from tierwise.device_models.billing import cost_per_month
+from tierwise.device_models.prices import Prices
 from tierwise.device_models.profiles import Profile
 from tierwise.results.measurements import Record
 
+_GB = 1e9
 _UNCHECKED = "quoted from memory"
 """Marks a source whose document was not at hand when the number was written down."""
 
@@ -59,7 +60,8 @@ class DeviceSummary(Record):
     kind: str
     summary: str
     capacity_bytes: int
-    usd_per_gb_month: float | None
+    cost_per_gb_month: float | None
+    """Of 10^9 bytes of the whole device for a month, at the prices that ship, in their currency."""
     figures: DeviceFigures
     sources: SourceQuality
 
@@ -67,6 +69,7 @@ class DeviceSummary(Record):
 def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
     """Simulate each device briefly, on all processors."""
     cores = [_core.parse_profile(device.text, str(device.file), device.library) for device in devices]
+    prices = Prices.read()
     found = json.loads(_core.summarize_devices(cores, os.cpu_count() or 1))
     return [
         DeviceSummary(
@@ -74,7 +77,7 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
             kind=device.kind,
             summary=device.summary,
             capacity_bytes=device.capacity_bytes,
-            usd_per_gb_month=device.usd_per_gb_month,
+            cost_per_gb_month=_cost_per_gb_month(device, prices),
             figures=DeviceFigures.model_validate(figures),
             sources=_quality(device),
         )
@@ -82,18 +85,15 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
     ]
 
 
+def _cost_per_gb_month(device: Profile, prices: Prices) -> float | None:
+    cost = cost_per_month(device, prices, device.capacity_bytes)
+    return None if cost is None else cost / (device.capacity_bytes / _GB)
+
+
 def _quality(device: Profile) -> SourceQuality:
-    texts = [*device.sources.values(), *(text for one in _members(device) for text in one.sources.values())]
+    texts = [*device.sources.values(), *(device.member.sources.values() if device.member else [])]
     estimated = sum(text.startswith("estimated:") for text in texts)
     from_memory = sum(_UNCHECKED in text and not text.startswith("estimated:") for text in texts)
     return SourceQuality(
         documented=len(texts) - estimated - from_memory, from_memory=from_memory, estimated=estimated
     )
-
-
-def _members(device: Profile) -> list[Profile]:
-    """The devices that an array consists of, each kind once."""
-    name = tomllib.loads(device.text).get("member")
-    if name is None:
-        return []
-    return [profiles.parse(device.library[name], device.file.with_name(f"{name}.toml"))]

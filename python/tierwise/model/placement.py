@@ -58,8 +58,8 @@ class Placement(BaseModel):
                 )
 
 
-def parse_place(text: str) -> dict[str, str]:
-    """Role, or ``all``, to device, from the option ``--place``: ``log=nvme-dc,data=hdd-7k2``.
+def parse_place(text: str, option: str = "--place") -> dict[str, str]:
+    """Role, or ``all``, to device, from ``--place`` or another option: ``log=nvme-dc,data=hdd-7k2``.
 
     Raises:
         TierwiseError: a part that is not ``role=device``, an unknown role, or a role given twice.
@@ -69,18 +69,18 @@ def parse_place(text: str) -> dict[str, str]:
         role, equals, device = (piece.strip() for piece in part.partition("="))
         if not equals or not device:
             raise TierwiseError(
-                f"--place: {part!r} is not ROLE=DEVICE", "write for example log=nvme-dc,data=hdd-7k2"
+                f"{option}: {part!r} is not ROLE=DEVICE", "write for example log=nvme-dc,data=hdd-7k2"
             )
-        require_role(role)
+        require_role(role, option)
         if role in placement:
-            raise TierwiseError(f"--place: {role} is given twice", "give each role one device")
+            raise TierwiseError(f"{option}: {role} is given twice", "give each role one device")
         placement[role] = device
     if not placement:
-        raise TierwiseError("--place is empty", "write for example log=nvme-dc,data=hdd-7k2")
+        raise TierwiseError(f"{option} is empty", "write for example log=nvme-dc,data=hdd-7k2")
     return placement
 
 
-def require_role(role: str) -> None:
+def require_role(role: str, option: str = "--place") -> None:
     """Refuse a name that is neither a role nor ``all``.
 
     Raises:
@@ -88,4 +88,4 @@ def require_role(role: str) -> None:
     """
     known = [EVERYTHING, *(one.value for one in Role)]
     if role not in known:
-        raise TierwiseError(f"--place: unknown role {role!r}", one_of(role, known))
+        raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, known))

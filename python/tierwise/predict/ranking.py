@@ -91,7 +91,7 @@ def rank(
     names = list(dict.fromkeys(name if name == RECORDED else resolve(name).name for name in devices))
     if not names:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
-    idle, loaded = _by_load(predictor)
+    idle, loaded = by_load(predictor)
     placed = _fitting(loaded, len(names))
     base = other or Scenario()
     placements = [
@@ -115,8 +115,8 @@ def rank(
     )
 
 
-def _by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
-    """Roles with almost no I/O, and the others, busiest first."""
+def by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
+    """Roles with almost no I/O, which a ranking leaves where they are, and the others, busiest first."""
     load = predictor.as_recorded.io
     moved = {role: one.read_bytes_per_s + one.written_bytes_per_s for role, one in load.items()}
     busiest = max((one.busy_share for one in load.values()), default=0.0)

@@ -42,7 +42,7 @@ def _cells(summary: DeviceSummary) -> list[Cell]:
         _pair(figures.random_read_iops, figures.random_read_qd32_iops),
         _pair(figures.random_write_iops, figures.random_write_qd32_iops, mark),
         figure(figures.write_flush_us / 1e3, lambda ms: grouped(ms, 3)),
-        figure(summary.usd_per_gb_month, lambda usd: f"{usd:.3g}"),
+        figure(summary.cost_per_gb_month, lambda cost: f"{cost:.3g}"),
     ]
 
 

@@ -8,10 +8,10 @@ mod source;
 
 pub use error::ProfileError;
 pub use library::Library;
-pub use price::{Price, SERVICE_LIFE_MONTHS};
 pub use source::Source;
 
 use seeks::Seeks;
+use toml::Table;
 
 use crate::array::{Array, ArrayParams, Member};
 use crate::hdd::{Disk, HddParams};
@@ -43,7 +43,7 @@ pub struct Profile {
     name: String,
     summary: String,
     params: Params,
-    price: Price,
+    fields: Table,
     endurance_tb_written: Option<f64>,
     sources: Vec<Source>,
     seeks: Seeks,
@@ -82,7 +82,7 @@ impl Profile {
             }
             _ => Params::Ram(RamParams::parse(&mut root)?),
         };
-        let price = Price::parse(&mut root)?;
+        price::check(&mut root)?;
         let endurance_tb_written = read_endurance(&mut root)?;
         root.section("source")?;
         root.finish()?;
@@ -90,9 +90,9 @@ impl Profile {
             name: stem(file).to_owned(),
             summary,
             params,
-            price,
             endurance_tb_written,
             sources: source::read(&table)?,
+            fields: table,
             seeks: Seeks::default(),
         })
     }
@@ -168,40 +168,14 @@ impl Profile {
         &self.params
     }
 
-    /// What it costs, as far as the profile says.
-    pub fn price(&self) -> &Price {
-        &self.price
-    }
-
-    /// US dollars for a month of the whole device with its provisioned limits, as [`Price::per_month`]. An
-    /// array without a price of its own costs the sum of its members.
-    pub fn usd_per_month(&self) -> Option<f64> {
-        self.usd_per_month_of(self.capacity_bytes())
-    }
-
-    /// As [`Profile::usd_per_month`], with only `size_bytes` rented where size is rented; a bought device is
-    /// charged in full.
-    pub fn usd_per_month_of(&self, size_bytes: u64) -> Option<f64> {
-        let (iops, mb_per_s) = match &self.params {
-            Params::Volume(params) => (params.iops, params.mb_per_s),
-            Params::Array(params) if self.price == Price::default() => {
-                let member = params.member.usd_per_month();
-                return member.map(|usd| usd * f64::from(params.members));
-            }
-            _ => (0.0, 0.0),
-        };
-        self.price.per_month(size_bytes, iops, mb_per_s)
+    /// Every key of the file, with those that it took over from another by `like`.
+    pub fn fields(&self) -> &Table {
+        &self.fields
     }
 
     /// Bytes the host may write under the maker's guarantee, in 10^12 bytes, as far as the profile says.
     pub fn endurance_tb_written(&self) -> Option<f64> {
         self.endurance_tb_written
-    }
-
-    /// US dollars for 10^9 bytes a month: [`Profile::usd_per_month`] divided by the size.
-    pub fn usd_per_gb_month(&self) -> Option<f64> {
-        let month = self.usd_per_month();
-        month.map(|usd| usd / (self.capacity_bytes() as f64 / 1e9))
     }
 
     /// Where the numbers come from.

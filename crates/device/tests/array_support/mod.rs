@@ -60,9 +60,6 @@ pub fn text(member: &str, level: &str, members: u32, more: &str) -> String {
 pub fn parse(text: &str) -> Result<Profile, ProfileError> {
     let shipped = ["hdd-10k-18g-fc", "hdd-7k2", "hdd-7k2-sata-2009"];
     let mut texts = BTreeMap::from(shipped.map(|name| (name.to_owned(), shipped_text(name))));
-    let dear =
-        "like = \"hdd-10k-18g-fc\"\n[price]\nusd = 600\n[source]\nprice = \"made for the test\"\n";
-    texts.insert("dear".into(), dear.into());
     let in_order = "like = \"hdd-10k-18g-fc\"\n[queue]\npolicy = \"fcfs\"\n";
     texts.insert("fcfs-disk".into(), in_order.into());
     texts.insert("small-disk".into(), SMALL_DISK.into());

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option
+from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.advice_words import first_sentence, further_sentences, money, months
+from tierwise.report.recording.advice_words import first_sentence, further_sentences, stale_sentence
+from tierwise.report.recording.money_words import money, months
 from tierwise.report.recording.prediction import notes, warning_texts
 from tierwise.report.recording.prediction_words import recorded_sentence
 
@@ -21,44 +23,47 @@ def advice_document(advice: Advice) -> list[Block]:
     blocks += [Text(sentence) for sentence in further_sentences(advice)]
     blocks.append(Text(f"Recorded: {recorded_sentence(advice.run)}"))
     if advice.ladder:
-        blocks.append(_moves("The ladder: one move after the other", advice.ladder, True))
+        blocks.append(_moves("The ladder: one move after the other", advice.ladder, advice.currency, True))
     if advice.moves:
         shown = sorted(advice.moves[:_MOST_MOVES], key=_gain, reverse=True)
         more = len(advice.moves) - len(shown)
-        blocks.append(_moves("Each move alone", shown, False))
+        blocks.append(_moves("Each move alone", shown, advice.currency, False))
         blocks += [Text(f"{more} more in --format json", Tone.QUIET)] if more else []
-    for name, option in (("The best placement", advice.best), ("The goal", advice.reaching)):
+    for name, option in (("The recommended placement", advice.best), ("The goal", advice.reaching)):
         if option and option.placement:
-            blocks.append(_option(name, option))
+            blocks.append(_option(name, option, advice.currency))
+    blocks += _prices(advice)
     blocks += [Text(f"Note: {note}.", Tone.WARNING) for note in advice.notes]
     best = [advice.best.prediction] if advice.best else []
     return [*blocks, *notes(best), *warning_texts(advice.warnings)]
 
 
-def _moves(title: str, moves: Sequence[Move], ladder: bool) -> Table:
-    figures = ("times faster\nin all" if ladder else "times\nfaster", "this step\n(seeds)", "$/month", "GB")
-    found = table(["move"], [*figures, "more/s\nper GB", "more/s\nper $/month"], title)
+def _moves(title: str, moves: Sequence[Move], currency: str, ladder: bool) -> Table:
+    unit = f"{SYMBOLS.get(currency, currency)}/month"
+    figures = ("times faster\nin all" if ladder else "times\nfaster", "this step\n(seeds)", unit, "GB")
+    found = table(["move"], [*figures, "more/s\nper GB", f"more/s\nper {unit}"], title)
     for move in moves:
-        gain_per_usd = figure(move.gain_per_usd, numbers.significant) if move.usd_per_month > 0 else "free"
+        gain_per_cost = figure(move.gain_per_cost, numbers.significant) if move.cost_per_month > 0 else "free"
         found.add(
             f"{move.role} to {move.device}",
             estimate(move.prediction.speedup, numbers.ratio),
             estimate(move.step, numbers.ratio),
-            figure(move.usd_per_month, numbers.significant),
+            figure(move.cost_per_month, numbers.significant),
             figure(move.size_bytes / 1e9 if move.size_bytes else None, numbers.significant),
             figure(move.gain_per_gb, numbers.significant),
-            gain_per_usd,
+            gain_per_cost,
             tone=Tone.PLAIN if move.worthwhile else Tone.QUIET,
         )
     return found
 
 
-def _option(name: str, option: Option) -> Table:
+def _option(name: str, option: Option, currency: str) -> Table:
     """Each new device of a placement: its roles, size, written volume and lifetime."""
     found = table(["device", "holds"], ["GB", "TB written a month", "worn out after"], name)
     worn = {one.device: one for one in option.wear}
+    places = {**option.placement, **option.taken_along}
     for device, size_bytes in option.size_bytes.items():
-        roles = [role for role, place in option.placement.items() if place == device]
+        roles = [role for role, place in places.items() if place == device]
         wear = worn.get(device)
         found.add(
             device,
@@ -67,8 +72,18 @@ def _option(name: str, option: Option) -> Table:
             figure(wear.written_bytes_per_month / _TB if wear else None, numbers.significant),
             months(wear.months) if wear else numbers.NONE,
         )
-    found.add("in all", money(option.usd_per_month), "", "", "", tone=Tone.QUIET)
+    found.add("in all", money(option.cost_per_month, currency), "", "", "", tone=Tone.QUIET)
     return found
+
+
+def _prices(advice: Advice) -> list[Block]:
+    """Where the prices come from, and which of them are old."""
+    stale = stale_sentence(advice)
+    sources = [
+        Text(f"Price of {one.device}{f' ({one.date})' if one.date else ''}: {one.source}.", Tone.QUIET)
+        for one in advice.prices
+    ]
+    return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
 
 
 def _gain(move: Move) -> float:

@@ -1,86 +1,143 @@
-"""Advice in words: the main sentence, and the further ones."""
+"""Advice in words: the recommendation, what it is compared with, the ladder, the goal, and worn devices."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.advise import Advice, Goal, Move, Option, Wear
+from tierwise.advise import Advice, Move, Option, Wear
+from tierwise.advise.option import MARGIN
 from tierwise.report import numbers
+from tierwise.report.recording.goal_words import goal_sentence
+from tierwise.report.recording.money_words import cost, money, months
 from tierwise.report.recording.prediction_words import moving, of_what, times
-from tierwise.report.study.moves import ROLE_NAMES
+from tierwise.report.study.moves import ROLE_NAMES, join
 
-_CENT = 0.01
-_MOST_STEPS = 1
 _MONTHS_PER_YEAR = 12
-_LONG_MONTHS = 120
 _TB = 1e12
 
 
 def first_sentence(advice: Advice) -> str:
-    """What to move first and its gain; or that no move is worth it."""
-    if not advice.ladder:
-        limit = _limit(advice)
-        return f"Move nothing: no single move{limit} gains anything that can be told from chance."
-    first, *rest = advice.ladder
-    return f"{_move_sentence(first)}{_after(rest)}."
+    """What to move and its gain; or that no move is worth it."""
+    best = advice.best
+    if best is None:
+        return f"Move nothing: no placement{_limit(advice)} could be replayed."
+    if not best.placement:
+        return f"Move nothing: no placement{_limit(advice)} is faster by more than {_margin()} or by chance."
+    return f"Move {moving(best.placement)}: {_gain(best)} {_price(best, advice)}{_along(best)}."
 
 
 def further_sentences(advice: Advice) -> list[str]:
-    """The best placement, the goal, the roles left out, and devices that wear out."""
-    said = [_best_sentence(advice), _goal_sentence(advice)]
+    """Alternatives, the ladder, devices left out, the goal, and devices that wear out."""
+    said = [
+        _fastest_sentence(advice),
+        _cheaper_sentence(advice),
+        _ladder_sentence(advice),
+        _now_sentence(advice),
+        *_left_out_sentences(advice),
+        goal_sentence(advice),
+    ]
     worn = _wear_sentences(advice.best.wear) if advice.best else []
     return [sentence for sentence in [*said, *worn] if sentence]
 
 
-def money(usd: float) -> str:
-    """``12 $/month``."""
-    if 0 < usd < _CENT:
-        return f"less than {_CENT}\u00a0$/month"
-    return f"{numbers.significant(usd, 2) if 0 < usd < 10 else numbers.count(usd)}\u00a0$/month"
-
-
-def cost(usd: float) -> str:
-    """The extra cost of a move, or that there is none."""
-    return f"for {money(usd)}" if usd > 0 else "at no further cost" if usd == 0 else f"and {money(-usd)} less"
-
-
-def months(value: float | None) -> str:
-    """``18 months``, ``9 years``; a dash if unknown."""
-    if value is None:
-        return numbers.NONE
-    if value >= _LONG_MONTHS:
-        return "over 10 years"
-    if value >= 2 * _MONTHS_PER_YEAR:
-        return f"{value / _MONTHS_PER_YEAR:.1f} years"
-    return f"{value:.0f} months" if value >= 2 else f"{value * 30.4:.0f} days"
-
-
-def _move_sentence(move: Move) -> str:
-    speedup = move.prediction.speedup
-    gain = f"{times(speedup)} {of_what(move.prediction)}" if speedup else "no figure"
-    return f"Move {moving({move.role: move.device})}: {gain} {cost(move.usd_per_month)}"
-
-
-def _after(rest: Sequence[Move]) -> str:
-    steps = [
-        f"then {ROLE_NAMES[move.role]} to {move.device}: a further {numbers.ratio(move.step.value)} times "
-        f"{cost(move.usd_per_month)}"
-        for move in rest[:_MOST_STEPS]
-    ]
-    if more := len(rest) - len(steps):
-        steps.append(f"{more} more move{'s' if more > 1 else ''} on the ladder below")
-    return "".join(f"; {step}" for step in steps) or "; nothing else gains more than a trifle after that"
-
-
-def _best_sentence(advice: Advice) -> str:
-    best = advice.best
-    if best is None or not best.placement:
+def stale_sentence(advice: Advice) -> str:
+    """The prices that may be older than a year; empty if none is."""
+    stale = [f"{one.device} ({one.date})" for one in advice.prices if one.stale]
+    if not stale:
         return ""
-    if advice.ladder and best.placement == advice.ladder[-1].placement:
-        return f"That is the best of {_tried(advice)}."
-    speedup = best.prediction.speedup
-    gain = f" {times(speedup)} {of_what(best.prediction)}" if speedup else ""
-    return f"Best of {_tried(advice)}: {moving(best.placement)}:{gain} for {money(best.usd_per_month)}."
+    return f"Prices that may be older than a year: {', '.join(stale)}. Give current ones with --prices."
+
+
+def _gain(option: Option) -> str:
+    speedup = option.prediction.speedup
+    return f"{times(speedup)} {of_what(option.prediction)}" if speedup else "no figure"
+
+
+def _price(option: Option, advice: Advice) -> str:
+    """``for 12 $/month``, with the rent that ends."""
+    price = cost(option.cost_per_month, advice.currency)
+    if option.credit_per_month == 0:
+        return price
+    new, credit = (money(one, advice.currency) for one in (option.new_per_month, option.credit_per_month))
+    return f"{price} ({new} for new devices, {credit} of rent ends)"
+
+
+def _along(option: Option) -> str:
+    """The roles that have to move too, before a recorded volume can be given up."""
+    if not option.taken_along:
+        return ""
+    return f"; move {moving(option.taken_along)} too, so that the rent of the recorded volume ends"
+
+
+def _margin() -> str:
+    return numbers.percent(MARGIN - 1)
+
+
+def _fastest_sentence(advice: Advice) -> str:
+    """The fastest placement, if it is another, and why it is not recommended."""
+    best, fastest, step = advice.best, advice.fastest, advice.step_to_fastest
+    if best is None or fastest is None or (not best.placement and not fastest.placement):
+        return ""
+    if fastest.placement == best.placement or step is None:
+        return f"That is the fastest of {_tried(advice)}."
+    if step.low <= 1:
+        return f"None of {_tried(advice)} is faster by more than chance."
+    where = moving(fastest.placement)
+    return (
+        f"The fastest of {_tried(advice)}, {where}, has {numbers.ratio(step.value)} times that rate, less "
+        f"than the {_margin()} by which predictions err in the median: {_gain(fastest)} "
+        f"{cost(fastest.cost_per_month, advice.currency)}."
+    )
+
+
+def _cheaper_sentence(advice: Advice) -> str:
+    if advice.cheaper is None:
+        return ""
+    where = moving(advice.cheaper.placement) or "everything as recorded"
+    gain, price = _gain(advice.cheaper), _price(advice.cheaper, advice)
+    return f"As good and cheaper, with more moves: {where}: {gain} {price}."
+
+
+def _ladder_sentence(advice: Advice) -> str:
+    """Every step of the ladder."""
+    if not advice.ladder:
+        return ""
+    first, *rest = advice.ladder
+    if not rest and advice.best and first.placement == advice.best.placement:
+        return "No further move gains anything that can be told from chance."
+    steps = [
+        _step(first, advice.currency),
+        *(f"then {_step(move, advice.currency, 'a further ')}" for move in rest),
+    ]
+    return f"One move after the other, most gain for the money first: {'; '.join(steps)}."
+
+
+def _step(move: Move, currency: str, further: str = "") -> str:
+    gain = f"{further}{numbers.ratio(move.step.value)} times"
+    return f"{ROLE_NAMES[move.role]} to {move.device}, {gain} {cost(move.cost_per_month, currency)}"
+
+
+def _now_sentence(advice: Advice) -> str:
+    if advice.costs_now_per_month is None:
+        return ""
+    return f"The recorded volumes cost {money(advice.costs_now_per_month, advice.currency)} now."
+
+
+def _left_out_sentences(advice: Advice) -> list[str]:
+    dear = [
+        f"{one.device} (at least {money(one.least_cost_per_month, advice.currency)})"
+        for one in advice.left_out
+        if one.least_cost_per_month is not None
+    ]
+    small = [one.device for one in advice.left_out if one.least_cost_per_month is None]
+    return [
+        *([f"Left out, since the budget pays for no placement with them: {join(dear)}."] if dear else []),
+        *(
+            [f"Left out, since they hold the files of no role with the room asked for: {join(small)}."]
+            if small
+            else []
+        ),
+    ]
 
 
 def _tried(advice: Advice) -> str:
@@ -89,42 +146,9 @@ def _tried(advice: Advice) -> str:
 
 
 def _limit(advice: Advice) -> str:
-    return "" if advice.budget_usd is None else f" for {money(advice.budget_usd)} or less"
-
-
-def _goal_sentence(advice: Advice) -> str:
-    if advice.goal is None:
+    if advice.budget_per_month is None:
         return ""
-    goal = goal_text(advice.goal)
-    if advice.reaching is None:
-        return f"No placement reaches {goal}."
-    return f"Cheapest that reaches {goal}{_how_surely(advice.goal, advice.reaching)}."
-
-
-def goal_text(goal: Goal) -> str:
-    """``2 000 transactions a second``, ``a 99th percentile of 5 ms``."""
-    if goal.what == "tps":
-        return f"{numbers.count(goal.bound)} transactions a second"
-    return f"a {goal.what.removeprefix('p')}th percentile of {numbers.microseconds(goal.bound)}"
-
-
-def _how_surely(goal: Goal, option: Option) -> str:
-    figure = goal.figure(option.prediction)
-    surely = "" if goal.reached(option.prediction, surely=True) else ", but not with its whole interval"
-    where = moving(option.placement) or "as recorded"
-    if figure is None:
-        return f": {where}"
-    if goal.what == "tps":
-        shown = f"{numbers.significant(figure.value)} ({_span(figure.low, figure.high)}) a second"
-    else:
-        ends = numbers.span(numbers.microseconds(figure.low), numbers.microseconds(figure.high))
-        shown = f"{numbers.microseconds(figure.value)} ({ends})"
-    return f"{surely}: {where}, {shown}, {money(option.usd_per_month)}"
-
-
-def _span(low: float, high: float) -> str:
-    """A range of plain figures."""
-    return numbers.span(numbers.significant(low), numbers.significant(high))
+    return f" for {money(advice.budget_per_month, advice.currency)} or less"
 
 
 def _wear_sentences(worn: Sequence[Wear]) -> list[str]:

@@ -1,0 +1,222 @@
+"""Prices of devices: a TOML file with an entry for each, and the price that a profile brings itself."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from tierwise.device_models.profile_names import full_name
+from tierwise.device_models.profiles import Profile, names
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import parse_toml, read_text
+from tierwise.model.shipped import DATA
+
+SHIPPED = DATA / "prices.toml"
+_USD = "USD"
+_GIB_PER_GB = 2**30 / 1e9
+_MIB_PER_MB = 2**20 / 1e6
+_FIX = "mend that field; see docs/how-to/advise.md"
+
+Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=True)]
+"""Of money, in the currency of the file, or a number of units; not negative."""
+Gib = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False, strict=True)]
+
+
+def _iso(value: object) -> object:
+    return value.isoformat() if type(value) is datetime.date else value
+
+
+Date = Annotated[str, BeforeValidator(_iso), Field(pattern=r"^\d{4}(-\d{2}(-\d{2})?)?$")]
+"""A day, a month or a year: ``2026-03-14``, ``2026-03``, ``2026``."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Price(_Part):
+    """The price of a device: bought as a whole, or rented by the month."""
+
+    purchase: Amount | None = None
+    """Of the whole device, once."""
+    per_gib_month: Amount | None = None
+    """Rent of a GiB for a month."""
+    least_gib: Gib = 1.0
+    """Size of the smallest volume."""
+    step_gib: Gib = 1.0
+    """Sizes are billed in whole steps."""
+    most_gib: Gib | None = None
+    """Size of the largest volume; that of the profile if not given."""
+    per_iops_month: Amount = 0.0
+    """Rent of one provisioned I/O per second beyond those included."""
+    per_iops_month_above: list[tuple[Amount, Amount]] = []
+    """Steps of that rent: a number of I/Os per second, ascending, and the rent of each one above it."""
+    included_iops: Amount = 0.0
+    per_mib_per_s_month: Amount = 0.0
+    """Rent of one provisioned MiB per second beyond those included."""
+    included_mib_per_s: Amount = 0.0
+
+    @property
+    def rented(self) -> bool:
+        """Whether it is paid by the month."""
+        return self.per_gib_month is not None
+
+    @model_validator(mode="after")
+    def _is_one_of_two(self) -> Self:
+        if (self.purchase is None) == (self.per_gib_month is None):
+            raise ValueError("give one of purchase and per_gib_month")
+        rent = self.model_fields_set - {"purchase", "source", "date"}
+        if self.purchase is not None and rent:
+            raise ValueError(f"{min(rent)} belongs to a rented device, and purchase to one that is bought")
+        if self.most_gib is not None and self.most_gib < self.least_gib:
+            raise ValueError("most_gib is below least_gib")
+        if any(above[0] <= below[0] for below, above in pairwise(self.per_iops_month_above)):
+            raise ValueError("per_iops_month_above is not ascending")
+        return self
+
+
+class ListedPrice(Price):
+    """An entry of a file of prices."""
+
+    source: str = Field(min_length=12)
+    date: Date
+
+    @model_validator(mode="after")
+    def _date_has_come(self) -> Self:
+        if _first_day(self.date) > datetime.date.today():
+            raise ValueError(f"date {self.date} has not come")
+        return self
+
+    def is_stale(self, today: datetime.date) -> bool:
+        """Whether it may be older than a year; a month or a year is counted from its first day."""
+        return (today - _first_day(self.date)).days > 366
+
+
+class PriceFile(_Part):
+    """The fields of a file of prices, such as ``data/prices.toml``."""
+
+    currency: str = Field(pattern=r"^[A-Z]{3}$")
+    """Of every price in the file, a code of ISO 4217 such as ``EUR``."""
+    devices: dict[str, ListedPrice] = {}
+    """Name of a profile, or its short name, -> its price."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices in one currency.
+
+    Attributes:
+        currency: a code of ISO 4217.
+        own: entries of the user's file.
+        shipped: entries that ship; none if they are in another currency.
+        file: the user's file, if there is one.
+    """
+
+    currency: str
+    own: Mapping[str, ListedPrice] = field(default_factory=dict)
+    shipped: Mapping[str, ListedPrice] = field(default_factory=dict)
+    file: Path | None = None
+
+    @classmethod
+    def read(cls, file: Path | None = None) -> Prices:
+        """The prices that ship, replaced by those of a file, entry by entry.
+
+        Raises:
+            TierwiseError: naming the file and the field that is not valid.
+        """
+        shipped = _read(SHIPPED)
+        if file is None:
+            return cls(shipped.currency, {}, shipped.devices)
+        own = _read(file)
+        known = names()
+        entries = {_full_name(name, known): price for name, price in own.devices.items()}
+        if len(entries) < len(own.devices):
+            raise TierwiseError(f"{file}: devices: two names of one device", "give each device one entry")
+        same = own.currency == shipped.currency
+        return cls(own.currency, entries, shipped.devices if same else {}, file)
+
+    def of(self, profile: Profile) -> Price | None:
+        """The price of a device; ``None`` if none is known, as for an array of priced members.
+
+        An entry of the user's file comes first, then ``[price]`` of the profile, then an entry that ships. A
+        profile that is like another has the other's price if it has none.
+
+        Raises:
+            TierwiseError: a profile with ``[price]``, in US dollars, beside prices in another currency.
+        """
+        known = [profile.name, *profile.likes]
+        for name in known:
+            if name in self.own:
+                return self.own[name]
+        if "price" in profile.fields:
+            if self.currency != _USD:
+                raise TierwiseError(
+                    f"{profile.file}: [price] is in {_USD}, the other prices are in {self.currency}",
+                    f"add [devices.{profile.name}] to {self.file}",
+                )
+            return _own_price(profile)
+        return next((self.shipped[name] for name in known if name in self.shipped), None)
+
+
+def _read(file: Path) -> PriceFile:
+    raw = parse_toml(read_text(file, "give a readable TOML file"), str(file))
+    try:
+        return PriceFile.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        fix = _FIX
+        if where.startswith("devices.") and where.endswith(".currency"):
+            fix = "give one currency, at the top of the file, and keep another currency in another file"
+        raise TierwiseError(f"{file}: {where}: {first['msg'].removeprefix('Value error, ')}", fix) from None
+
+
+def _first_day(date: str) -> datetime.date:
+    """The day, or the first one of a month or a year.
+
+    Raises:
+        ValueError: no such day.
+    """
+    parts = [int(part) for part in re.split("-", date)]
+    return datetime.date(*[*parts, 1, 1][:3])
+
+
+def _full_name(name: str, known: list[str]) -> str:
+    """The profile that a short name stands for; any other name is that of a profile of the user."""
+    try:
+        return full_name(name, known)
+    except TierwiseError:
+        return name
+
+
+def _own_price(profile: Profile) -> Price:
+    """``[price]`` of a profile, in US dollars for 10^9 and 10^6 bytes, as it is billed."""
+    given: dict[str, Any] = profile.fields["price"]
+    changed = {
+        "purchase": given.get("usd"),
+        "per_gib_month": _times(given.get("usd_per_gb_month"), _GIB_PER_GB),
+    }
+    if changed["per_gib_month"] is not None:
+        changed["purchase"] = None
+        changed |= {
+            "per_iops_month": given.get("usd_per_iops_month", 0.0),
+            "per_iops_month_above": given.get("usd_per_iops_month_above", []),
+            "included_iops": given.get("included_iops", 0.0),
+            "per_mib_per_s_month": given.get("usd_per_mb_per_s_month", 0.0) * _MIB_PER_MB,
+            "included_mib_per_s": given.get("included_mb_per_s", 0.0) / _MIB_PER_MB,
+        }
+    try:
+        return Price.model_validate({name: value for name, value in changed.items() if value is not None})
+    except ValidationError as error:
+        raise TierwiseError(f"{profile.file}: [price]: {error.errors()[0]['msg']}", _FIX) from None
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
