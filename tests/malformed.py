@@ -1,4 +1,4 @@
-"""Malformed inputs of nine kinds: each must end in one line, within 5 s and 500 MB.
+"""Malformed inputs of ten kinds: each must end in one line, within 5 s and 500 MB.
 
 ``python tests/malformed.py --count 10000`` is the long run; ``tests/test_malformed.py`` a short one.
 """
@@ -27,6 +27,7 @@ from results_factory import Make, run
 
 from tierwise.cli import app
 from tierwise.device_models import profiles
+from tierwise.device_models.prices import Prices
 from tierwise.model.errors import TierwiseError
 from tierwise.studies import study
 from tierwise.validation import spec as validation
@@ -171,7 +172,16 @@ def _options(folder: Path, draw: random.Random) -> Callable[[], object]:
     ]
     options = {
         "predict": ["--place", "--memory", "--cores", "--clients", "--seeds", "--rate", "--growth"],
-        "advise": ["--devices", "--budget", "--goal", "--seeds"],
+        "advise": [
+            "--devices",
+            "--budget",
+            "--goal",
+            "--seeds",
+            "--have",
+            "--headroom",
+            "--years",
+            "--recorded-on",
+        ],
         "simulate": ["--count", "--duration", "--depth", "--seed", "--precondition", "--preset"],
     }
     name = draw.choice(sorted(options))
@@ -186,6 +196,11 @@ def _validation(folder: Path, draw: random.Random) -> Callable[[], object]:
     return lambda: validation.load(file)
 
 
+def _prices(folder: Path, draw: random.Random) -> Callable[[], object]:
+    file = _file(folder, "prices.toml", SHIPPED / "prices.toml", draw)
+    return lambda: Prices.read(file)
+
+
 KINDS = [
     Kind("study", _study),
     Kind("workload", _workload),
@@ -196,6 +211,7 @@ KINDS = [
     Kind("recording", _recording),
     Kind("options", _options),
     Kind("validation", _validation),
+    Kind("prices", _prices),
 ]
 
 

@@ -52,7 +52,7 @@ def test_advice_is_written_as_a_page(recording: tw.api.recordings.RecordedRun, t
     advice.to_html(tmp_path / "advice.html")
     page = (tmp_path / "advice.html").read_text("utf-8")
     assert page.startswith("<!doctype html>") and "nvme-dc" in page and "http" not in page
-    assert advice.data.budget_usd == 50
+    assert (advice.data.budget_per_month, advice.data.currency) == (50, "USD")
 
 
 def test_tables_are_relations(recording: tw.api.recordings.RecordedRun) -> None:

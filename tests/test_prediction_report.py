@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from fake_replay import FakeReplay, about, predictor
+from fake_replay import REQUESTS, FakeReplay, about, predictor
 from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
 from typer.testing import CliRunner
 
-from tierwise.advise import Goal, advise
+from tierwise.advise import Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.cli.output import print_document
 from tierwise.model.errors import TierwiseError
@@ -94,20 +95,52 @@ def test_a_ranking_has_a_column_for_each_role_and_marks_equals() -> None:
     assert re.search(r"\n2= +ssd-nvme-dc", text)
 
 
-def test_advice_says_what_to_move_first_and_for_what_money() -> None:
-    of = predictor(model_error=ModelError())
-    advice = advise(of, ["nvme-dc"], None, Goal.parse("tps=900"))
-    assert first_sentence(advice).startswith(
-        "Move the log to ssd-nvme-dc: 2.3 (1.85–2.8) times the throughput for 10\u00a0$/month; "
-        "then the data to ssd-nvme-dc: a further 2.7 times at no further cost; 1 more move"
+@pytest.mark.parametrize(
+    ("devices", "budget", "goal", "terms"),
+    [
+        (["nvme-dc"], None, "tps=900", Terms()),
+        (["nvme-dc", "gp3", "io2"], 20.0, "p99=2ms", Terms.parse(headroom="30%")),
+        (["gp3"], None, "tps=3000", Terms.parse(have="nvme-dc")),
+        (["gp3"], 5.0, "p50=10us", Terms.parse(years=3)),
+        (["nvme-dc"], None, "tps=10000", Terms()),
+        (["nvme-dc"], None, "tps=12000", Terms()),
+        (["7k2"], 1.0, None, Terms()),
+        (["st1"], None, None, Terms.parse(recorded_on="io2")),
+    ],
+    ids=["one", "budget", "owned", "far-goal", "likely", "unlikely", "nothing", "credit"],
+)
+def test_advice_in_words(
+    devices: list[str], budget: float | None, goal: str | None, terms: Terms, snapshot: SnapshotAssertion
+) -> None:
+    volume = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0}
+    volume |= {"roles": ["log", "data", "index", "temp"], "sectors": 200 << 21}
+    volume |= {"profile": None, "write_cache": False}
+    of = Predictor(about(devices=[volume]), [], Replayer(FakeReplay()), model_error=ModelError())
+    advice = advise(of, devices, budget, goal and Goal.parse(goal), terms)
+    said = [first_sentence(advice), *further_sentences(advice)]
+    assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
+
+
+def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.setitem(REQUESTS, "index", 0.01)
+    advice = advise(predictor(model_error=ModelError()), ["nvme-dc"])
+    said = [first_sentence(advice), *further_sentences(advice)]
+    assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
+
+
+def test_advice_has_the_sources_of_its_prices_and_the_old_ones(tmp_path: Path) -> None:
+    prices = tmp_path / "mine.toml"
+    prices.write_text(
+        'currency = "CHF"\n[devices.nvme-dc]\npurchase = 480\n'
+        'source = "offer of a dealer"\ndate = "2024-05"\n'
     )
-    said = " ".join(further_sentences(advice))
-    assert "That is the best of all 8 placements." in said
-    assert "Cheapest that reaches 900 transactions a second: the log" in said
-    assert "ssd-nvme-dc would be worn out in 7 months of this load without a pause" in said
-    text = text_of(advice_document(advice))
-    assert "more/s" in text
-    assert "worn out after" in text
+    text = text_of(advice_document(advise(predictor(), ["nvme-dc"], terms=Terms.parse(prices=prices))))
+    assert "for 8.0\u00a0CHF/month" in text and "$" not in text
+    assert "CHF/month" in text and "worn out after" in text
+    assert "Prices that may be older than a year: ssd-nvme-dc (2024-05)." in text
+    assert "Price of ssd-nvme-dc (2024-05): offer of a dealer." in text
 
 
 def test_with_nothing_to_gain_the_advice_is_to_move_nothing() -> None:
@@ -159,6 +192,7 @@ def test_predict_prints_json_with_the_warnings(tmp_path: Path) -> None:
         ["predict", REC, "--place", "log=nvme-dc", "--fresh"],
         ["advise", REC, "--devices", "nvme-dc,gp3", "--budget", "$50/month", "--goal", "p99=2ms"],
         ["advise", REC, "--devices", "nvme-dc", "--format", "json"],
+        ["advise", REC, "--have", "nvme-dc", "--years", "3", "--growth", "50%", "--recorded-on", "gp3"],
     ],
 )
 def test_commands_answer(arguments: list[str]) -> None:
@@ -183,6 +217,13 @@ def test_a_refused_question_ends_with_status_1() -> None:
         (["predict", REC, "--devices", ","], "no device"),
         (["advise", REC, "--devices", "nvme-dc", "--budget", "cheap"], "no amount of money"),
         (["advise", REC, "--devices", "nvme-dc", "--goal", "fast"], "no goal"),
+        (["advise", REC, "--devices", "nvme-dc", "--budget", "50 EUR"], "the prices are in USD"),
+        (["advise", REC], "no device to move files to"),
+        (
+            ["advise", REC, "--devices", "nvme-dc", "--headroom", "lots"],
+            "--headroom: 'lots' is no percentage",
+        ),
+        (["advise", REC, "--devices", "nvme-dc", "--prices", "none.toml"], "none.toml: No such file"),
     ],
 )
 def test_bad_input_is_refused(arguments: list[str], says: str) -> None:

@@ -96,7 +96,7 @@ class ListedPrice(Price):
 
     def is_stale(self, today: datetime.date) -> bool:
         """Whether it may be older than a year; a month or a year is counted from its first day."""
-        return (today - _first_day(self.date)).days > 366
+        return (today - _first_day(self.date)).days > 365
 
 
 class PriceFile(_Part):

@@ -22,7 +22,10 @@ def first_sentence(advice: Advice) -> str:
     if best is None:
         return f"Move nothing: no placement{_limit(advice)} could be replayed."
     if not best.placement:
-        return f"Move nothing: no placement{_limit(advice)} is faster by more than {_margin()} or by chance."
+        return (
+            f"Move nothing: no placement{_limit(advice)} is faster by more than chance and the {_margin()} by "
+            "which predictions err in the median."
+        )
     return f"Move {moving(best.placement)}: {_gain(best)} {_price(best, advice)}{_along(best)}."
 
 
@@ -102,17 +105,16 @@ def _ladder_sentence(advice: Advice) -> str:
     """Every step of the ladder."""
     if not advice.ladder:
         return ""
-    first, *rest = advice.ladder
-    if not rest and advice.best and first.placement == advice.best.placement:
+    if len(advice.ladder) == 1 and advice.best and advice.ladder[0].placement == advice.best.placement:
         return "No further move gains anything that can be told from chance."
     steps = [
-        _step(first, advice.currency),
-        *(f"then {_step(move, advice.currency, 'a further ')}" for move in rest),
+        f"({number}) {_step(move, advice.currency, 'a further ' if number > 1 else '')}"
+        for number, move in enumerate(advice.ladder, start=1)
     ]
     return f"One move after the other, most gain for the money first: {'; '.join(steps)}."
 
 
-def _step(move: Move, currency: str, further: str = "") -> str:
+def _step(move: Move, currency: str, further: str) -> str:
     gain = f"{further}{numbers.ratio(move.step.value)} times"
     return f"{ROLE_NAMES[move.role]} to {move.device}, {gain} {cost(move.cost_per_month, currency)}"
 

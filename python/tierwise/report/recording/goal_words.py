@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tierwise.advise import Advice, Goal, Option
 from tierwise.report import numbers
-from tierwise.report.recording.money_words import money
+from tierwise.report.recording.money_words import cost
 from tierwise.report.recording.prediction_words import moving
 
 _SAID = {
@@ -24,7 +24,7 @@ def goal_sentence(advice: Advice) -> str:
     said = _SAID[advice.goal.verdict(advice.reaching.prediction)]
     start = said.format(goal=goal, Goal=goal[0].upper() + goal[1:])
     where = moving(advice.reaching.placement) or "as recorded"
-    price = money(advice.reaching.cost_per_month, advice.currency)
+    price = cost(advice.reaching.cost_per_month, advice.currency)
     return f"{start}: {where}, {_figure(advice.goal, advice.reaching)}, {price}."
 
 
