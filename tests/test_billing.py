@@ -56,6 +56,11 @@ def cost(name: str, size_bytes: float, years: float = 5.0) -> float:
         ("gp3", 1.01, 2 * 0.08),
         ("gp3-16k", 0.01, 32 * 0.08 + 13_000 * 0.005 + 875 * 0.04),
         ("gp3-16k", 1024, 1024 * 0.08 + 13_000 * 0.005 + 875 * 0.04),
+        ("gp3", 1024, 81.92),
+        ("io2", 1024, 3664.0),
+        ("sc1", 1024, 15.36),
+        ("azure-premium-v2", 1024, 82.944),
+        ("hyperdisk-balanced", 1024, 81.92),
         ("io2", 0.01, 64 * 0.125 + 32_000 * 0.065 + 32_000 * 0.0455),
         ("st1", 0.01, 1024 * 0.045),
         ("azure-premium-v2", 0.01, 0.081),
@@ -139,6 +144,7 @@ def test_what_is_owned_costs_nothing_and_a_second_of_its_kind_does() -> None:
 
 def test_a_device_has_to_hold_the_files_with_headroom_when_they_have_grown() -> None:
     costs = Costs(FOOTPRINTS, Terms.parse(headroom="30%", growth="100%"))
+    assert Terms.parse(growth="2") == Terms.parse(growth="100%")
     gib = 40 * GB * 2.6 / GIB
     assert costs.cost_per_month({Role.DATA: "volume-aws-gp3"}) == pytest.approx(0.08 * -(-gib // 1))
     assert not costs.fits({Role.DATA: "ssd-sata-slc-2008-64g"}) and Costs(FOOTPRINTS).fits(
@@ -249,7 +255,14 @@ def test_a_budget_is_in_the_currency_of_the_prices(text: str) -> None:
 
 @pytest.mark.parametrize(
     "terms",
-    [{"headroom": "30"}, {"growth": "-1%"}, {"years": 0.0}, {"years": float("nan")}, {"have": "nope-nope"}],
+    [
+        {"headroom": "30"},
+        {"growth": "-1%"},
+        {"growth": "0.5"},
+        {"years": 0.0},
+        {"years": float("nan")},
+        {"have": "nope-nope"},
+    ],
 )
 def test_terms_that_make_no_sense_are_refused(terms: dict[str, str]) -> None:
     with pytest.raises(TierwiseError):

@@ -16,6 +16,7 @@ from tierwise.model.suggestions import names_in
 from tierwise.predict import resolve
 
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_FACTOR = re.compile(r"\d+(?:\.\d+)?")
 _MOST_PERCENT = 10_000
 _MOST_YEARS = 50
 
@@ -51,7 +52,7 @@ class Terms:
         prices: Path | None = None,
         recorded_on: str = "",
     ) -> Self:
-        """Read the terms as a user writes them, ``30%`` or ``log=io2,all=gp3``; an empty text is none.
+        """Read the terms as a user writes them, ``30%`` or ``log=io2,all=gp3``; an empty text is none of it.
 
         Raises:
             TierwiseError: naming the option, or the file of prices and its field.
@@ -62,7 +63,7 @@ class Terms:
             prices=Prices.read(prices),
             have=tuple(dict.fromkeys(resolve(name).name for name in names_in(have))),
             headroom=_share(headroom, "--headroom"),
-            growth=_share(growth, "--growth"),
+            growth=_growth(growth),
             years=years,
             recorded_on=_recorded_on(recorded_on),
         )
@@ -80,6 +81,15 @@ def _share(text: str, option: str) -> float:
     if not match or float(match[1]) > _MOST_PERCENT:
         raise TierwiseError(f"{option}: {text!r} is no percentage", "write for example 30%")
     return float(match[1]) / 100
+
+
+def _growth(text: str) -> float:
+    """``50%``, or ``1.5`` as in ``tierwise predict``: a multiple of the recorded files."""
+    if not _FACTOR.fullmatch(text.strip()):
+        return _share(text, "--growth")
+    if not 1 <= (factor := float(text)) <= _MOST_PERCENT / 100:
+        raise TierwiseError(f"--growth: {text} is not from 1 to {_MOST_PERCENT // 100}", "write 1.5 or 50%")
+    return factor - 1
 
 
 def _recorded_on(text: str) -> dict[str, str]:

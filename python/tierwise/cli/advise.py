@@ -36,7 +36,10 @@ def advise(
         str, typer.Option(metavar="PERCENT", help="free space on each new device, for example 30%")
     ] = "",
     growth: Annotated[
-        str, typer.Option(metavar="PERCENT", help="growth of the files that a new device has to hold")
+        str,
+        typer.Option(
+            metavar="PERCENT", help="growth of the files that new devices have to hold, for example 50%"
+        ),
     ] = "",
     years: Annotated[float, typer.Option(help="service life of a purchased device")] = YEARS,
     prices: Annotated[

@@ -23,8 +23,8 @@ def first_sentence(advice: Advice) -> str:
         return f"Move nothing: no placement{_limit(advice)} could be replayed."
     if not best.placement:
         return (
-            f"Move nothing: no placement{_limit(advice)} is faster by more than chance and the {_margin()} by "
-            "which predictions err in the median."
+            f"Move nothing: no placement{_limit(advice)} is faster by more than chance and the {_margin()} "
+            "by which predictions err in the median."
         )
     return f"Move {moving(best.placement)}: {_gain(best)} {_price(best, advice)}{_along(best)}."
 
@@ -98,7 +98,7 @@ def _cheaper_sentence(advice: Advice) -> str:
         return ""
     where = moving(advice.cheaper.placement) or "everything as recorded"
     gain, price = _gain(advice.cheaper), _price(advice.cheaper, advice)
-    return f"As good and cheaper, with more moves: {where}: {gain} {price}."
+    return f"As good and cheaper, with more moves: {where}: {gain} {price}{_along(advice.cheaper)}."
 
 
 def _ladder_sentence(advice: Advice) -> str:

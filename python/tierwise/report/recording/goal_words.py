@@ -9,7 +9,7 @@ from tierwise.report.recording.prediction_words import moving
 
 _SAID = {
     "reached": "Cheapest that reaches {goal}",
-    "likely reached": "{Goal}: likely reached, at best guess by",
+    "likely reached": "{Goal}: likely reached, by",
     "likely missed": "{Goal}: likely missed; closest",
 }
 
