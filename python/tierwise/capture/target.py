@@ -71,6 +71,15 @@ def of_engine(name: str, rules: Rules | None = None) -> Target:
     Raises:
         TierwiseError: if none runs, or several do, naming their pids.
     """
+    return of_pid(pid_of_engine(name), rules or rule_files.load(name))
+
+
+def pid_of_engine(name: str) -> int:
+    """First process of the only running server of an engine on this machine.
+
+    Raises:
+        TierwiseError: if none runs, or several do, naming their pids.
+    """
     known = rule_files.load(name)
     pids = first_processes(known.parsed.programs)
     if not pids:
@@ -80,7 +89,7 @@ def of_engine(name: str, rules: Rules | None = None) -> Target:
     if len(pids) > 1:
         listed = ", ".join(map(str, pids))
         raise TierwiseError(f"--engine: several servers of {name} run: {listed}", "choose one with --pid")
-    return of_pid(pids[0], rules or known)
+    return pids[0]
 
 
 def first_processes(programs: list[str]) -> list[int]:

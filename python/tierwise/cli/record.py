@@ -12,6 +12,7 @@ from tierwise import capture as recorder
 from tierwise.capture import dsn as data_sources
 from tierwise.capture import rules as rule_files
 from tierwise.cli.output import print_document, warn
+from tierwise.cli.record_day import record_day
 from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
@@ -29,15 +30,31 @@ RulesName = Annotated[
 Time = Annotated[
     str | None,
     typer.Option(
-        "--duration", metavar="TIME", help="for example 30s or 10min; default 60s, or until the command ends"
+        "--duration",
+        metavar="TIME",
+        help="for example 30s or 10min; default 60s, until the command ends, or 24h with --every",
     ),
+]
+Every = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="record a day: one short recording in each period, such as 10min, for --duration",
+    ),
+]
+Each = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="length of one recording of --every; default half of it, at most 60s"),
 ]
 UntilUsable = Annotated[
     str | None,
     typer.Option(help="record until the recording is usable, at most for this time, such as 10min"),
 ]
 Duty = Annotated[str | None, typer.Option(help="share of the time to record; default 1/10, for a command 1")]
-Burst = Annotated[str, typer.Option(help="length of one burst")]
+Burst = Annotated[
+    str | None,
+    typer.Option(help="length of one burst; default 500ms, or a quarter of what --each and --duty record"),
+]
 TwoSpeed = Annotated[
     bool, typer.Option("--two-speed", help="slow the emulated disk of the log in every other burst")
 ]
@@ -49,6 +66,9 @@ Dsn = Annotated[
 ]
 DsnFile = Annotated[Path | None, typer.Option(help="file with the DSN, readable only by you")]
 _DEFAULT_S = 60.0
+_DEFAULT_BURST_S = 0.5
+_LEAST_BURST_S = 0.01
+_DEFAULT_DAY = "24h"
 
 
 def record(
@@ -61,9 +81,11 @@ def record(
     engine: Engine = None,
     rules: RulesName = None,
     duration: Time = None,
+    every: Every = None,
+    each: Each = None,
     until_usable: UntilUsable = None,
     duty: Duty = None,
-    burst: Burst = "500ms",
+    burst: Burst = None,
     two_speed: TwoSpeed = False,
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
@@ -76,8 +98,19 @@ def record(
         raise TierwiseError("record what?", "give one of --pid PID, --engine NAME and -- COMMAND")
     if until_usable is not None and command is not None:
         raise TierwiseError("--until-usable: a command ends when it ends", "leave the option out")
+    if every is None and each is not None:
+        raise TierwiseError("--each: only a day has several recordings", "give --every, for example 10min")
+    if every is not None and (until_usable is not None or command is not None):
+        option = "--until-usable" if until_usable is not None else "-- COMMAND"
+        raise TierwiseError(f"--every: a day is of a running server, without {option}", "leave one out")
     clean.clean_before(warn)
     chosen = None if rules is None else rule_files.load(rules)
+    if every is not None:
+        pid = pid if pid is not None else recorder.pid_of_engine(engine or "")
+        plan = _day(duration, every, each, duty, burst, two_speed)
+        source = data_sources.find(dsn, dsn_file)
+        record_day(recorder.Server(pid, chosen), output, plan, lambda rules: _counters(source, rules))
+        return
     schedule = _schedule(duration, duty, burst, two_speed, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")
     source = data_sources.find(dsn, dsn_file)
@@ -106,14 +139,34 @@ def record(
 
 
 def _schedule(
-    duration: str | None, duty: str | None, burst: str, two_speed: bool, *, whole: bool
+    duration: str | None, duty: str | None, burst: str | None, two_speed: bool, *, whole: bool
 ) -> recorder.Schedule:
     seconds = None if duration is None else parse_duration_s(duration, "--duration")
     return recorder.Schedule(
         seconds=_DEFAULT_S if seconds is None and not whole else seconds,
         duty=recorder.parse_duty(duty or ("1" if whole else recorder.DEFAULT_DUTY)),
-        burst_s=parse_duration_s(burst, "--burst"),
+        burst_s=_DEFAULT_BURST_S if burst is None else parse_duration_s(burst, "--burst"),
         two_speed=two_speed,
+    )
+
+
+def _day(
+    duration: str | None,
+    every: str,
+    each: str | None,
+    duty: str | None,
+    burst: str | None,
+    two_speed: bool,
+) -> recorder.DayPlan:
+    every_s = parse_duration_s(every, "--every")
+    each_s = min(_DEFAULT_S, every_s / 2) if each is None else parse_duration_s(each, "--each")
+    share = recorder.parse_duty(duty or recorder.DEFAULT_DUTY)
+    short_s = max(min(_DEFAULT_BURST_S, each_s * share / 4), _LEAST_BURST_S)
+    burst_s = short_s if burst is None else parse_duration_s(burst, "--burst")
+    return recorder.DayPlan(
+        seconds=parse_duration_s(duration or _DEFAULT_DAY, "--duration"),
+        every_s=every_s,
+        each=recorder.Schedule(seconds=each_s, duty=share, burst_s=burst_s, two_speed=two_speed),
     )
 
 

@@ -1,8 +1,9 @@
-"""Opens a recording: metadata, warnings, tables, breakdown.
+"""Opens a recording, or a day of them: metadata, warnings, tables, breakdown.
 
 Not here: taking one, which needs root; see ``capture``.
 """
 
+from tierwise.recording.day import Day
 from tierwise.recording.recording import (
     ABOUT_FILE,
     TABLES,
@@ -19,6 +20,7 @@ __all__ = [
     "ABOUT_FILE",
     "TABLES",
     "About",
+    "Day",
     "Device",
     "Recording",
     "close_to_others",

@@ -1,0 +1,125 @@
+"""What a day of recordings may cost and how large it may become; how far apart its recordings must be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, log
+from pathlib import Path
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from tierwise.model.statistics import mean_half_width
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A finished recording of a day.
+
+    Attributes:
+        name: of its folder.
+        size_bytes: of its files.
+        recorded_s: length of its bursts.
+        described: the recording in a line.
+        rate_ratio: rate of work in bursts over that beside them; ``None`` if not measured.
+        event_share: processor time of its events, as a share of all cores in bursts.
+        cpu_s: processor time of the recorder, with attaching and decoding.
+    """
+
+    name: str
+    size_bytes: int
+    recorded_s: float
+    described: str
+    rate_ratio: float | None
+    event_share: float
+    cpu_s: float
+
+    @classmethod
+    def of(cls, folder: Path, told: dict[str, Any], cpu_s: float) -> Taken:
+        """The recording in a folder, by its description."""
+        cost, losses = told["cost"], told["losses"]
+        recorded_s = sum(burst["end_ns"] - burst["start_ns"] for burst in told["bursts"]) / 1e9
+        size_bytes = sum(file.stat().st_size for file in folder.iterdir())
+        events_s = losses["recorded_events"] * cost["event_cpu_ns"] / 1e9
+        return cls(
+            name=folder.name,
+            size_bytes=size_bytes,
+            recorded_s=recorded_s,
+            described=f"{folder.name}: {told['duration_s']:.1f} s, {len(told['bursts'])} bursts, "
+            f"{losses['recorded_events']:,} events, {losses['lost_events']:,} lost, "
+            f"{size_bytes / 1e6:.2f} MB",
+            rate_ratio=cost["rate_ratio"] if cost["rate_ratio_low"] > 0 else None,
+            event_share=events_s / (recorded_s * told["machine"]["cores"]) if recorded_s else 0.0,
+            cpu_s=cpu_s,
+        )
+
+
+@dataclass(frozen=True)
+class BurstCost:
+    """Share of the rate that is lost within bursts.
+
+    Attributes:
+        share: the mean over recordings.
+        low: of its 95 % interval; ``None`` with fewer than two measured recordings.
+        high: as ``low``.
+    """
+
+    share: float
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def of(cls, taken: Sequence[Taken]) -> BurstCost:
+        """The geometric mean of the rate ratios; without one, the processor time of the events."""
+        logs = [log(one.rate_ratio) for one in taken if one.rate_ratio]
+        if not logs:
+            return cls(fmean(one.event_share for one in taken) if taken else 0.0)
+        middle = fmean(logs)
+        if len(logs) < 2:
+            return cls(1 - exp(middle))
+        half = mean_half_width(logs)
+        return cls(1 - exp(middle), 1 - exp(middle + half), 1 - exp(middle - half))
+
+
+class Period(NamedTuple):
+    """The shortest period that keeps the limits, and which limit asks for it."""
+
+    seconds: float
+    because: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of a day.
+
+    Attributes:
+        most_cost: share of the throughput.
+        most_bytes: of all recordings.
+    """
+
+    most_cost: float = 0.01
+    most_bytes: int = 500_000_000
+
+    def exceeded_by(self, taken: Sequence[Taken]) -> bool:
+        """Whether these recordings are too large."""
+        return sum(one.size_bytes for one in taken) > self.most_bytes
+
+    def period_s(self, taken: Sequence[Taken], left_s: float) -> Period | None:
+        """The shortest period for the rest of the day; ``None`` if no further recording fits.
+
+        A recording costs the share of the rate that bursts lose, times the length of its bursts.
+
+        Args:
+            taken: the recordings so far, at least one.
+            left_s: rest of the day.
+        """
+        share = BurstCost.of(taken).share
+        for_cost_s = share * fmean(one.recorded_s for one in taken) / self.most_cost
+        room = self.most_bytes - sum(one.size_bytes for one in taken)
+        further = int(room / max(fmean(one.size_bytes for one in taken), 1))
+        if further == 0:
+            return None
+        return max(
+            Period(for_cost_s, f"bursts cost {share:.1%} of the rate, the day may cost {self.most_cost:.0%}"),
+            Period(left_s / further, f"the day may have {self.most_bytes / 1e6:,.0f} MB"),
+        )

@@ -1,0 +1,58 @@
+"""A database server that may be restarted between two recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tierwise.capture.rules import Rules
+from tierwise.capture.target import Target, first_processes, of_pid, program_of
+from tierwise.host import ledger
+from tierwise.model.errors import TierwiseError
+
+
+class Server:
+    """The server with a pid; after a restart, the one with its program and working directory."""
+
+    def __init__(self, pid: int, rules: Rules | None = None) -> None:
+        """Remember how to find it again.
+
+        Args:
+            pid: of its first process.
+            rules: of its files' roles; by default those of its program.
+
+        Raises:
+            TierwiseError: if there is no such process, or no rules for its engine.
+        """
+        of_pid(pid, rules)
+        self.pid, self._rules = pid, rules
+        self._identity = ledger.Identity.of(pid)
+        self._program, self._directory = program_of(pid), _directory_of(pid)
+
+    def restarted(self) -> bool:
+        """Whether another process has taken its place; ``pid`` is then that one's.
+
+        Raises:
+            TierwiseError: if it does not run.
+        """
+        if self._identity is not None and self._identity.alive:
+            return False
+        found = [pid for pid in first_processes([self._program]) if _directory_of(pid) == self._directory]
+        if len(found) != 1:
+            raise TierwiseError(f"the database ({self._program}) does not run", "start it")
+        self.pid, self._identity = found[0], ledger.Identity.of(found[0])
+        return True
+
+    def target(self) -> Target:
+        """The processes to record.
+
+        Raises:
+            TierwiseError: if it does not run.
+        """
+        return of_pid(self.pid, self._rules)
+
+
+def _directory_of(pid: int) -> str:
+    try:
+        return str(Path(f"/proc/{pid}/cwd").readlink())
+    except OSError:
+        return ""

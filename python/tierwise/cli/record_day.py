@@ -1,0 +1,71 @@
+"""``tierwise record --every``: a day of short recordings in one folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Server, Taken
+from tierwise.capture.rules import Rules
+from tierwise.cli.settings import progress_console
+from tierwise.model.errors import FailedCheckError
+from tierwise.recording import remove_recording
+
+
+def record_day(
+    server: Server, out: Path, plan: DayPlan, counters: Callable[[Rules], EngineCounters | None]
+) -> None:
+    """Record by the plan, and print a line for each recording, gap and change of the schedule.
+
+    Raises:
+        TierwiseError: if the first recording cannot be taken.
+        FailedCheckError: if there is no recording in the end.
+    """
+    console = Console()
+    with progress_console(to_stderr=True).status("attaching", spinner="line") as status:
+        day = DayRecorder(
+            server,
+            out,
+            plan,
+            progress=status.update,
+            note=lambda line: _print(console, line),
+            counters=counters,
+        )
+        try:
+            day.run()
+        finally:
+            if not any(out.iterdir()):
+                remove_recording(out)
+    if not day.taken:
+        raise FailedCheckError("nothing was recorded", "let it run until the first recording has ended")
+    for line in _summary(day.taken, day.elapsed_s):
+        _print(console, line)
+    typer.echo(f"day: {out}")
+
+
+def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
+    """Size and cost of a day, with the arithmetic of the cost."""
+    cost = BurstCost.of(taken)
+    recorded_share = sum(one.recorded_s for one in taken) / elapsed_s
+    cpu_share = sum(one.cpu_s for one in taken) / elapsed_s / (os.cpu_count() or 1)
+    size_bytes = sum(one.size_bytes for one in taken)
+    measured = sum(one.rate_ratio is not None for one in taken)
+    ends = (
+        f" (95 %: {100 * cost.low:.1f} to {100 * cost.high:.1f} %, {measured} recordings)"
+        if cost.low is not None and cost.high is not None
+        else f" (measured in {measured} of {len(taken)} recordings)"
+    )
+    return [
+        f"{len(taken)} recordings in {elapsed_s:,.0f} s, {size_bytes / 1e6:,.1f} MB",
+        f"cost: {100 * recorded_share:.2f} % of the time was in bursts, which lost {100 * cost.share:.1f} % "
+        f"of the rate{ends}: {100 * recorded_share * cost.share:.2f} % of the day's throughput",
+        f"the recorder used {100 * cpu_share:.2f} % of the processors",
+    ]
+
+
+def _print(console: Console, line: str) -> None:
+    console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,170 @@
+"""The figures of each recording of a day, and the recordings that stand for its peak, mean and worst hour.
+
+The figures are those observed in each recording; nothing is replayed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from statistics import fmean, median
+from typing import Literal
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.replayer import Replayer
+from tierwise.predict.usability import FEWEST_UNITS
+from tierwise.recording import Day, Recording
+from tierwise.recording.breakdown import break_down
+from tierwise.results.measurements import Record
+
+Load = Literal["peak", "mean", "worst-p99"]
+"""The loads of a day that advice is given for."""
+_HOUR_S = 3600.0
+_LOG_WAITS = ("log_device", "log_queue")
+
+
+class Moment(Record):
+    """What one recording of a day shows."""
+
+    recording: str
+    """Name of its folder."""
+    started_at: str
+    """UTC, as ``2026-11-23T14:20:05Z``."""
+    duration_s: float
+    seen: int = 0
+    """Transactions (or requests) that ended within its bursts."""
+    rate_per_s: float | None = None
+    """``None`` if no work was seen."""
+    p50_us: float | None = None
+    p99_us: float | None = None
+    clients: int = 0
+    log_wait_share: float | None = None
+    """Share of the sessions' time that went to the log: its device, and others' flushes."""
+    busy: dict[Role, float] = {}  # noqa: RUF012  (pydantic copies defaults)
+    """Share of the time in which at least one request of the role was at its device."""
+    without: str = ""
+    """Why there is no rate; empty if there is one."""
+
+
+class Timeline(Record):
+    """A day in figures."""
+
+    folder: str
+    """Name of the day's folder."""
+    unit: str
+    """What rates count: ``transactions``, or ``requests`` if one recording shows no end of a transaction."""
+    moments: list[Moment]
+    """One for each recording, the earliest first."""
+    chosen: dict[Load, str]
+    """Load -> name of the recording that stands for it; empty if no recording shows work.
+
+    ``peak`` has the highest rate, ``mean`` the rate nearest to the mean over all recordings. ``worst-p99`` is
+    of the hour with the highest median p99, the recording with the highest p99. Recordings with fewer than
+    ``FEWEST_UNITS`` transactions are not chosen if others have more.
+    """
+    mean_rate_per_s: float
+    """Over all recordings; one without work counts as 0."""
+    warnings: list[str]
+
+    @property
+    def roles(self) -> list[Role]:
+        """Roles with requests in at least one recording."""
+        return [role for role in Role if any(moment.busy.get(role, 0.0) > 0 for moment in self.moments)]
+
+    def moment(self, name: str) -> Moment:
+        """The moment of a recording."""
+        return next(one for one in self.moments if one.recording == name)
+
+
+def timeline_of(day: Day) -> Timeline:
+    """Read every recording of a day, on all processors."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        works = list(pool.map(_work_of, [one.path for one in day.recordings]))
+    counts = [work.transactions > 0 for work in works if isinstance(work, WorkSummary)]
+    unit = "transactions" if all(counts) else "requests"
+    moments = [_moment(one, work, unit) for one, work in zip(day.recordings, works, strict=True)]
+    mean = fmean(one.rate_per_s or 0.0 for one in moments)
+    return Timeline(
+        folder=day.path.resolve().name,
+        unit=unit,
+        moments=moments,
+        chosen=_chosen(moments, mean),
+        mean_rate_per_s=mean,
+        warnings=[*day.warnings, *_shared_warnings(day.recordings)],
+    )
+
+
+def _work_of(path: Path) -> WorkSummary | str:
+    """The work in a recording, or why there is none."""
+    try:
+        return Replayer.open(path).work
+    except TierwiseError as error:
+        return error.message
+
+
+def _moment(recording: Recording, work: WorkSummary | str, unit: str) -> Moment:
+    plain = Moment(
+        recording=recording.path.name,
+        started_at=recording.about.started_at,
+        duration_s=recording.about.duration_s,
+    )
+    if isinstance(work, str):
+        return plain.model_copy(update={"without": work})
+    counted = unit == "transactions"
+    observed, found = work.observed, break_down(recording.path)
+    shares = [observed.shares[name] for name in _LOG_WAITS if name in observed.shares]
+    figures = {
+        "seen": work.transactions if counted else work.turns,
+        "rate_per_s": observed.transactions_per_s if counted else observed.turns_per_s,
+        "p50_us": observed.p50_us,
+        "p99_us": observed.p99_us,
+        "clients": work.sessions,
+        "log_wait_share": sum(shares) if shares else None,
+        "busy": {row.role: row.busy_s / found.span_s for row in found.roles if row.role and found.span_s},
+    }
+    return plain.model_copy(update=figures)
+
+
+def _chosen(moments: Sequence[Moment], mean: float) -> dict[Load, str]:
+    working = [one for one in moments if one.rate_per_s]
+    enough = [one for one in working if one.seen >= FEWEST_UNITS] or working
+    if not enough:
+        return {}
+    peak = max(enough, key=lambda one: one.rate_per_s or 0.0)
+    typical = min(enough, key=lambda one: abs((one.rate_per_s or 0.0) - mean))
+    found: dict[Load, str] = {"peak": peak.recording, "mean": typical.recording}
+    if slow := [one for one in enough if one.p99_us is not None]:
+        worst_hour = max(_hours(slow), key=lambda hour: median(one.p99_us or 0.0 for one in hour))
+        found["worst-p99"] = max(worst_hour, key=lambda one: one.p99_us or 0.0).recording
+    return found
+
+
+def _hours(moments: Sequence[Moment]) -> Iterable[list[Moment]]:
+    """The recordings of each hour, counted from the first one's start."""
+    first_s = _started_s(moments[0])
+    hours: dict[int, list[Moment]] = {}
+    for one in moments:
+        hours.setdefault(int((_started_s(one) - first_s) // _HOUR_S), []).append(one)
+    return hours.values()
+
+
+def _started_s(moment: Moment) -> float:
+    return datetime.fromisoformat(moment.started_at).timestamp()
+
+
+def _shared_warnings(recordings: Sequence[Recording]) -> list[str]:
+    """Warnings of recordings, each once, with the number of recordings that have it."""
+    counts: dict[str, int] = {}
+    for one in recordings:
+        for warning in one.warnings:
+            counts[warning] = counts.get(warning, 0) + 1
+    engines = {one.about.engine for one in recordings}
+    mixed = (
+        [f"the recordings are of several engines: {', '.join(sorted(engines))}"] if len(engines) > 1 else []
+    )
+    return [*mixed, *(f"{warning} ({count} recordings)" for warning, count in counts.items())]

@@ -1,0 +1,48 @@
+"""A day: a folder of short recordings of one database, taken one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.model.errors import TierwiseError
+from tierwise.recording.recording import ABOUT_FILE, Recording
+
+
+@dataclass(frozen=True)
+class Day:
+    """The recordings of a folder, the earliest first.
+
+    Attributes:
+        path: the folder.
+        recordings: those that can be opened.
+        warnings: a sentence for each that cannot.
+    """
+
+    path: Path
+    recordings: list[Recording]
+    warnings: list[str]
+
+    @classmethod
+    def is_at(cls, path: Path) -> bool:
+        """Whether a folder holds recordings and is none itself."""
+        return not (path / ABOUT_FILE).exists() and any(path.glob(f"*/{ABOUT_FILE}"))
+
+    @classmethod
+    def open(cls, path: Path) -> Day:
+        """Open each recording of a folder; a folder without ``about.json`` was never finished and is left out.
+
+        Raises:
+            TierwiseError: if none can be opened; the first one's reason.
+        """
+        opened: list[Recording] = []
+        errors: list[TierwiseError] = []
+        for file in sorted(path.glob(f"*/{ABOUT_FILE}")):
+            try:
+                opened.append(Recording.open(file.parent))
+            except TierwiseError as error:
+                errors.append(error)
+        if not opened:
+            raise errors[0] if errors else TierwiseError(f"{path} holds no recording", "name another folder")
+        opened.sort(key=lambda one: one.about.started_at)
+        return cls(path, opened, [f"left out: {error.message}" for error in errors])
