@@ -9,11 +9,12 @@ import typer
 
 from tierwise.cli.options import Png
 from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.profile_day import profile_day
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Predictor
 from tierwise.predict.savings import Savings, savings
 from tierwise.predict.usability import Usability, not_replayed, usability
-from tierwise.recording import Recording
+from tierwise.recording import Day, Recording
 from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.report.charts.profile import profile_chart
 from tierwise.report.charts.render import to_png
@@ -25,7 +26,9 @@ from tierwise.report.render import to_html_page
 
 
 def profile(
-    recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
+    recording: Annotated[
+        Path, typer.Argument(help="folder that tierwise record wrote; of a day: its timeline")
+    ],
     *,
     saved: Annotated[
         bool,
@@ -38,6 +41,9 @@ def profile(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show where the time went, by thread class and role, and what removing each role would save at most."""
+    if Day.is_at(recording):
+        profile_day(recording, html, png, format)
+        return
     opened = Recording.open(recording)
     found = break_down(recording)
     gains, judged = _replayed(recording, found) if saved else (Savings(), None)

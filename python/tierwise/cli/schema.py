@@ -99,6 +99,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "prediction": _printed("prediction", predictions="predict:Prediction[]", **_REPLAYED),
     "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
+    "day": _printed("day", day="predict.timeline:Timeline"),
     "answer": _printed("answer", answer="report.study.answer:Answer"),
     "comparison": _printed("comparison", "report.comparison.sets:SetComparison"),
     "simulation": _printed("simulation", "device_models.simulation:Simulation"),

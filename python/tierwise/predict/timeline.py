@@ -49,6 +49,8 @@ class Moment(Record):
     """Share of the time in which at least one request of the role was at its device."""
     without: str = ""
     """Why there is no rate; empty if there is one."""
+    warnings: list[str] = []  # noqa: RUF012
+    """Of the recording."""
 
 
 class Timeline(Record):
@@ -70,6 +72,7 @@ class Timeline(Record):
     mean_rate_per_s: float
     """Over all recordings; one without work counts as 0."""
     warnings: list[str]
+    """Of the day: recordings that cannot be read, several engines."""
 
     @property
     def roles(self) -> list[Role]:
@@ -95,7 +98,7 @@ def timeline_of(day: Day) -> Timeline:
         moments=moments,
         chosen=_chosen(moments, mean),
         mean_rate_per_s=mean,
-        warnings=[*day.warnings, *_shared_warnings(day.recordings)],
+        warnings=[*day.warnings, *_mixture(day.recordings)],
     )
 
 
@@ -112,6 +115,7 @@ def _moment(recording: Recording, work: WorkSummary | str, unit: str) -> Moment:
         recording=recording.path.name,
         started_at=recording.about.started_at,
         duration_s=recording.about.duration_s,
+        warnings=recording.warnings,
     )
     if isinstance(work, str):
         return plain.model_copy(update={"without": work})
@@ -157,14 +161,6 @@ def _started_s(moment: Moment) -> float:
     return datetime.fromisoformat(moment.started_at).timestamp()
 
 
-def _shared_warnings(recordings: Sequence[Recording]) -> list[str]:
-    """Warnings of recordings, each once, with the number of recordings that have it."""
-    counts: dict[str, int] = {}
-    for one in recordings:
-        for warning in one.warnings:
-            counts[warning] = counts.get(warning, 0) + 1
-    engines = {one.about.engine for one in recordings}
-    mixed = (
-        [f"the recordings are of several engines: {', '.join(sorted(engines))}"] if len(engines) > 1 else []
-    )
-    return [*mixed, *(f"{warning} ({count} recordings)" for warning, count in counts.items())]
+def _mixture(recordings: Sequence[Recording]) -> list[str]:
+    engines = sorted({one.about.engine for one in recordings})
+    return [f"the recordings are of several engines: {', '.join(engines)}"] if len(engines) > 1 else []

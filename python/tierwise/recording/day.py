@@ -30,7 +30,7 @@ class Day:
 
     @classmethod
     def open(cls, path: Path) -> Day:
-        """Open each recording of a folder; a folder without ``about.json`` was never finished and is left out.
+        """Open each recording of a folder; one without ``about.json`` was never finished and is left out.
 
         Raises:
             TierwiseError: if none can be opened; the first one's reason.

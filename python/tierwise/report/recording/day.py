@@ -1,0 +1,137 @@
+"""A day of recordings as a document: its timeline, and the advice for its loads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.predict.timeline import Load, Moment, Timeline
+from tierwise.report import numbers
+from tierwise.report.document import (
+    Block,
+    Cell,
+    Chart,
+    Column,
+    ColumnKind,
+    Page,
+    Section,
+    Table,
+    Text,
+    Tone,
+    figure,
+    table,
+)
+from tierwise.report.recording.prediction import warning_texts
+
+LOAD_NAMES: dict[Load, str] = {
+    "peak": "peak rate",
+    "mean": "mean rate",
+    "worst-p99": "worst p99 hour",
+}
+
+
+def timeline_blocks(day: Timeline) -> list[Block]:
+    """Charts of rate, p99 and shares of time, and a table with one row for each recording.
+
+    Formats without charts have the table alone.
+    """
+    return [*_charts(day), _moments(day)] if any(one.rate_per_s for one in day.moments) else [_moments(day)]
+
+
+def day_document(day: Timeline) -> list[Block]:
+    """The extent of the day, what its loads are, the timeline, and warnings."""
+    return [Text(day_sentence(day), Tone.HEADLINE), *loads(day), *timeline_blocks(day), *day_warnings(day)]
+
+
+def day_page(day: Timeline) -> Page:
+    """The same as a page for one file."""
+    return Page(
+        title=f"day {day.folder}",
+        header=[Text(day_sentence(day), Tone.HEADLINE), *loads(day), *day_warnings(day)],
+        body=[Section("Timeline", timeline_blocks(day), id="timeline")],
+        footer="Each point is one recording. Rates are free of the cost of recording; a device is busy while "
+        "at least one request of the role is under way.",
+    )
+
+
+def day_sentence(day: Timeline) -> str:
+    """``12 recordings from … to …: 120 to 340 transactions a second, 210 in the mean.``"""
+    first, last = day.moments[0].started_at, day.moments[-1].started_at
+    many = len(day.moments)
+    extent = f"{many} recording{'s' if many != 1 else ''} from {first} to {last}"
+    rates = [one.rate_per_s for one in day.moments if one.rate_per_s]
+    if not rates:
+        return f"{extent}: no work was seen."
+    ends = numbers.span(numbers.significant(min(rates)), numbers.significant(max(rates)))
+    return f"{extent}: {ends} {day.unit} a second, {numbers.significant(day.mean_rate_per_s)} in the mean."
+
+
+def loads(day: Timeline) -> list[Text]:
+    """One line for each load: its recording and figures."""
+    return [Text(_load_sentence(load, day.moment(name), day.unit)) for load, name in day.chosen.items()]
+
+
+def day_warnings(day: Timeline) -> list[Text]:
+    """Warnings of the day, and the number of recordings that have some of their own."""
+    own = [one.recording for one in day.moments if one.warnings]
+    of_recordings = (
+        [f"{len(own)} of {len(day.moments)} recordings have warnings: tierwise recording show {own[0]}"]
+        if own
+        else []
+    )
+    return warning_texts([*day.warnings, *of_recordings])
+
+
+def _load_sentence(load: Load, moment: Moment, unit: str) -> str:
+    p99 = f", p99 {numbers.microseconds(moment.p99_us)}" if moment.p99_us is not None else ""
+    return (
+        f"{LOAD_NAMES[load].capitalize()}: {moment.recording}, "
+        f"{numbers.significant(moment.rate_per_s or 0.0)} {unit} a second{p99}."
+    )
+
+
+def _moments(day: Timeline) -> Table:
+    marks = {
+        name: [LOAD_NAMES[load] for load, of in day.chosen.items() if of == name]
+        for name in day.chosen.values()
+    }
+    busy = [f"{role}\nbusy" for role in day.roles]
+    figures = ["clients", f"{day.unit}/s", "p50", "p99", "waits for\nthe log", *busy]
+    found = table([], figures, "Timeline", names=["recording"])
+    shown = Table([*found.columns, Column("stands for", ColumnKind.NAME)], title=found.title)
+    for one in day.moments:
+        shown.add(one.recording, *_figures(one, day), one.without or ", ".join(marks.get(one.recording, [])))
+    return shown
+
+
+def _figures(one: Moment, day: Timeline) -> Sequence[Cell]:
+    if one.without:
+        return [Cell(numbers.NONE)] * (5 + len(day.roles))
+    return [
+        figure(one.clients, numbers.count),
+        figure(one.rate_per_s, numbers.significant),
+        figure(one.p50_us, numbers.microseconds),
+        figure(one.p99_us, numbers.microseconds),
+        figure(one.log_wait_share, numbers.percent),
+        *(figure(one.busy.get(role, 0.0), numbers.percent) for role in day.roles),
+    ]
+
+
+def _charts(day: Timeline) -> list[Chart]:
+    # Charts take half a second to import, and the terminal shows none.
+    from tierwise.report.charts import day as charts
+
+    drawn = (
+        ("rate", charts.described_rate, charts.rate_chart, ""),
+        ("p99", charts.described_p99, charts.p99_chart, ""),
+        (
+            "shares",
+            charts.described_shares,
+            charts.shares_chart,
+            "Dashed: share of the sessions' time that goes to the log. Others: share of the time in which "
+            "the role's device is busy.",
+        ),
+    )
+    return [
+        Chart(name, describe(day), lambda look, draw=draw: draw(day, look), caption)  # type: ignore[misc]
+        for name, describe, draw, caption in drawn
+    ]
