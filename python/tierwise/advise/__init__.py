@@ -4,6 +4,7 @@ Not here: simulation; advice asks ``predict``.
 """
 
 from tierwise.advise.advice import Advice, advise
+from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
 from tierwise.advise.endurance import Wear
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
@@ -11,4 +12,16 @@ from tierwise.advise.option import Option
 from tierwise.advise.search import LeftOut
 from tierwise.advise.terms import Terms
 
-__all__ = ["Advice", "Goal", "LeftOut", "Move", "Option", "Terms", "Wear", "advise"]
+__all__ = [
+    "Advice",
+    "DayAdvice",
+    "Goal",
+    "LeftOut",
+    "LoadAdvice",
+    "Move",
+    "Option",
+    "Terms",
+    "Wear",
+    "advise",
+    "advise_day",
+]

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from tierwise.advise import Goal, Terms
+from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
+from tierwise.cli.advise_day import show_day_advice
 from tierwise.cli.output import Format, FormatOption, show
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
@@ -17,11 +18,12 @@ from tierwise.model.money import parse_monthly
 from tierwise.model.suggestions import names_in
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
+from tierwise.recording import Day
 from tierwise.report.recording.advice import advice_document
 
 
 def advise(
-    recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
+    recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote, also of a day")],
     *,
     devices: Annotated[str, typer.Option(metavar="DEVICE,DEVICE", help="candidate devices")] = "",
     have: Annotated[
@@ -63,8 +65,15 @@ def advise(
     )
     most = parse_monthly(budget, "--budget", terms.prices.currency) if budget is not None else None
     wanted = Goal.parse(goal) if goal is not None else None
-    predictor = Predictor.open(recording, seeds=seeds, fresh=fresh)
-    with simulations(predictor, progress_console(to_stderr=True)):
-        advice = find_advice(predictor, names_in(devices), most, wanted, terms)
-    found = {"recorded": predictor.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
+
+    def ask(path: Path) -> Advice:
+        predictor = Predictor.open(path, seeds=seeds, fresh=fresh)
+        with simulations(predictor, progress_console(to_stderr=True)):
+            return find_advice(predictor, names_in(devices), most, wanted, terms)
+
+    if Day.is_at(recording):
+        show_day_advice(recording, ask, format)
+        return
+    advice = ask(recording)
+    found = {"recorded": advice.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
     show(advice_document(advice), found, "advice", format)

@@ -100,6 +100,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
     "day": _printed("day", day="predict.timeline:Timeline"),
+    "day-advice": _printed("day-advice", day_advice="advise:DayAdvice"),
     "answer": _printed("answer", answer="report.study.answer:Answer"),
     "comparison": _printed("comparison", "report.comparison.sets:SetComparison"),
     "simulation": _printed("simulation", "device_models.simulation:Simulation"),

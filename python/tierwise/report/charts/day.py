@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 import altair as alt
 
@@ -13,6 +14,7 @@ from tierwise.report.palette import ROLE_COLOURS
 
 LOG_WAITS = "waits for the log"
 _HEIGHT_PX = 190
+_SHORT = timedelta(minutes=10)
 _DASH = [5, 3]
 _PERCENT = 100.0
 
@@ -43,7 +45,7 @@ def shares_chart(day: Timeline, look: Look) -> alt.LayerChart:
         if not one.without
     ]
     colours = {LOG_WAITS: "ink"} | {role.value: ROLE_COLOURS[role.value] for role in day.roles}
-    return _lines(points, colours, look, "Share of time (%): waits for the log; device busy by role")
+    return _lines(points, colours, look, "Share of time (%)")
 
 
 def _point(moment: Moment, kind: str, value: float) -> dict[str, object]:
@@ -56,7 +58,7 @@ def _lines(
     scale = alt.Scale(domain=list(colours), range=[look.colour(name) for name in colours.values()])
     shown = legend(look, 2 if look.narrow else 5) if len(colours) > 1 else None
     base = plot(points).encode(
-        x=alt.X("at:T", scale=alt.Scale(type="utc"), axis=axis("Time (UTC)", tickCount=6, grid=False)),
+        x=alt.X("at:T", scale=alt.Scale(type="utc"), axis=_time_axis(points)),
         y=alt.Y("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=axis(title, tickCount=5)),
         color=alt.Color("kind:N", scale=scale, legend=shown),
     )
@@ -66,6 +68,13 @@ def _lines(
         base.mark_point(filled=True, size=36, opacity=1),
     ]
     return finish(layers, look, _HEIGHT_PX + (40 if shown else 0), title, right_px=14)
+
+
+def _time_axis(points: Sequence[Mapping[str, object]]) -> alt.Axis:
+    """Hours and minutes; with seconds if the whole day takes only minutes."""
+    times = [datetime.fromisoformat(str(one["at"])) for one in points]
+    is_short = not times or max(times) - min(times) < _SHORT
+    return axis("Time (UTC)", tickCount=6, grid=False, format="%H:%M:%S" if is_short else "%H:%M")
 
 
 def described_rate(day: Timeline) -> str:

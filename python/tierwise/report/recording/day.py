@@ -47,17 +47,16 @@ def day_page(day: Timeline) -> Page:
     return Page(
         title=f"day {day.folder}",
         header=[Text(day_sentence(day), Tone.HEADLINE), *loads(day), *day_warnings(day)],
-        body=[Section("Timeline", timeline_blocks(day), id="timeline")],
+        body=[Section("", timeline_blocks(day), id="timeline")],
         footer="Each point is one recording. Rates are free of the cost of recording; a device is busy while "
         "at least one request of the role is under way.",
     )
 
 
 def day_sentence(day: Timeline) -> str:
-    """``12 recordings from … to …: 120 to 340 transactions a second, 210 in the mean.``"""
-    first, last = day.moments[0].started_at, day.moments[-1].started_at
+    """``12 recordings: 120–340 transactions a second, 210 in the mean.``"""
     many = len(day.moments)
-    extent = f"{many} recording{'s' if many != 1 else ''} from {first} to {last}"
+    extent = f"{many} recording{'s' if many != 1 else ''}"
     rates = [one.rate_per_s for one in day.moments if one.rate_per_s]
     if not rates:
         return f"{extent}: no work was seen."
@@ -66,8 +65,13 @@ def day_sentence(day: Timeline) -> str:
 
 
 def loads(day: Timeline) -> list[Text]:
-    """One line for each load: its recording and figures."""
-    return [Text(_load_sentence(load, day.moment(name), day.unit)) for load, name in day.chosen.items()]
+    """The extent of the day, then one line for each load: its recording and figures."""
+    first, last = day.moments[0].started_at, day.moments[-1].started_at
+    extent = Text(f"{day.folder}: recorded from {first} to {last}.")
+    return [
+        extent,
+        *(Text(_load_sentence(load, day.moment(name), day.unit)) for load, name in day.chosen.items()),
+    ]
 
 
 def day_warnings(day: Timeline) -> list[Text]:

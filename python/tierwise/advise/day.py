@@ -1,0 +1,79 @@
+"""Advice for a day: for its peak, its mean and its worst hour, and whether they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tierwise.advise.advice import Advice
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict.timeline import Load, Timeline
+from tierwise.results.measurements import Record
+
+Ask = Callable[[str], Advice]
+"""Gives the advice for a recording of the day, by the name of its folder."""
+
+
+class LoadAdvice(Record):
+    """The advice for one load of the day."""
+
+    load: Load
+    recording: str
+    advice: Advice | None
+    refused: str = ""
+    """Why there is no advice; empty if there is."""
+
+    @property
+    def first_move(self) -> tuple[Role, str] | None:
+        """Role and device of the first move; ``None`` if nothing is to be moved."""
+        ladder = self.advice.ladder if self.advice else []
+        return (ladder[0].role, ladder[0].device) if ladder else None
+
+    @property
+    def best(self) -> dict[Role, str] | None:
+        """The best placement: its moved roles."""
+        return self.advice.best.placement if self.advice and self.advice.best else None
+
+
+class DayAdvice(Record):
+    """The advice for each load of a day."""
+
+    day: Timeline
+    answers: list[LoadAdvice]
+    same_first_move: bool
+    """Whether all loads that have advice begin with the same move."""
+    same_best: bool
+    """Whether all loads that have advice have the same best placement."""
+
+
+def advise_day(day: Timeline, ask: Ask) -> DayAdvice:
+    """Ask for the advice of each load; a recording that stands for several is asked once.
+
+    Raises:
+        TierwiseError: if no recording of the day gives advice: the first one's reason.
+    """
+    if not day.chosen:
+        raise TierwiseError(f"{day.folder}: no recording shows work", "record while the database has load")
+    asked: dict[str, Advice | TierwiseError] = {}
+    for name in dict.fromkeys(day.chosen.values()):
+        try:
+            asked[name] = ask(name)
+        except TierwiseError as error:
+            asked[name] = error
+    errors = [one for one in asked.values() if isinstance(one, TierwiseError)]
+    if len(errors) == len(asked):
+        raise errors[0]
+    answers = [_answer(load, name, asked[name]) for load, name in day.chosen.items()]
+    given = [one for one in answers if one.advice]
+    return DayAdvice(
+        day=day,
+        answers=answers,
+        same_first_move=all(one.first_move == given[0].first_move for one in given),
+        same_best=all(one.best == given[0].best for one in given),
+    )
+
+
+def _answer(load: Load, name: str, found: Advice | TierwiseError) -> LoadAdvice:
+    if isinstance(found, TierwiseError):
+        return LoadAdvice(load=load, recording=name, advice=None, refused=found.message)
+    return LoadAdvice(load=load, recording=name, advice=found)

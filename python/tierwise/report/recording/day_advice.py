@@ -1,0 +1,82 @@
+"""Advice for a day as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.advise import DayAdvice, LoadAdvice
+from tierwise.report import numbers
+from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
+from tierwise.report.recording.advice_words import first_sentence
+from tierwise.report.recording.day import LOAD_NAMES, day_sentence, day_warnings, timeline_blocks
+from tierwise.report.recording.prediction import speedup, warnings_of
+from tierwise.report.recording.prediction_words import moving
+
+_NOTHING = "nothing"
+
+
+def day_advice_document(found: DayAdvice) -> list[Block]:
+    """Whether the loads agree, the advice for each, the timeline, and warnings."""
+    predictions = [one.advice.best.prediction for one in found.answers if one.advice and one.advice.best]
+    return [
+        Text(agreement_sentence(found), Tone.HEADLINE),
+        *(
+            Text(f"{LOAD_NAMES[one.load].capitalize()} ({one.recording}): {_said(one)}")
+            for one in found.answers
+        ),
+        _answers(found),
+        *([] if found.same_best else [Text("The best placements differ: compare them at each load above.")]),
+        Text(day_sentence(found.day)),
+        Text(f"Everything about one of them: tierwise advise {found.day.folder}/RECORDING.", Tone.QUIET),
+        *timeline_blocks(found.day),
+        *day_warnings(found.day),
+        *warnings_of(predictions),
+    ]
+
+
+def agreement_sentence(found: DayAdvice) -> str:
+    """Whether the peak, the mean and the worst hour ask for the same first move."""
+    given = [one for one in found.answers if one.advice]
+    names = _names([LOAD_NAMES[one.load] for one in given])
+    if len({one.recording for one in given}) == 1:
+        alone = f"One recording stands for {names}: "
+        return f"{alone}first move {_first(given[0])}."
+    if found.same_first_move:
+        return f"The advice is the same at {names}: first move {_first(given[0])}."
+    each = "; ".join(f"at {LOAD_NAMES[one.load]}, move {_first(one)}" for one in given)
+    return f"The advice depends on the load: {each}."
+
+
+def _first(one: LoadAdvice) -> str:
+    return _NOTHING if one.first_move is None else moving(dict([one.first_move]))
+
+
+def _said(one: LoadAdvice) -> str:
+    return first_sentence(one.advice) if one.advice else f"no advice: {one.refused}."
+
+
+def _answers(found: DayAdvice) -> Table:
+    words = ["first move", "best placement"]
+    shown = table(
+        words, ["times\nfaster", f"{found.day.unit}/s", "p99", "$/month"], "Best placements", ["load"]
+    )
+    for one in found.answers:
+        best = one.advice.best if one.advice else None
+        if best is None:
+            shown.add(LOAD_NAMES[one.load], _first(one), numbers.NONE, *[Cell(numbers.NONE)] * 4)
+            continue
+        shown.add(
+            LOAD_NAMES[one.load],
+            _first(one),
+            moving(best.placement) or _NOTHING,
+            speedup(best.prediction),
+            estimate(best.prediction.rate_per_s, numbers.significant),
+            estimate(best.prediction.p99_us, numbers.microseconds),
+            figure(best.usd_per_month, numbers.significant),
+        )
+    return shown
+
+
+def _names(loads: Sequence[str]) -> str:
+    *first, last = loads
+    return f"{', '.join(first)} and {last}" if first else last
