@@ -1,4 +1,4 @@
-"""Advice: which role to move first, the best placement within a budget, device wear.
+"""Advice: which role to move first, the best placement within a budget, device wear; its forecast verified afterwards.
 
 Not here: simulation; advice asks ``predict``.
 """
@@ -11,6 +11,7 @@ from tierwise.advise.moves import Move
 from tierwise.advise.option import Option
 from tierwise.advise.search import LeftOut
 from tierwise.advise.terms import Terms
+from tierwise.advise.verification import Verification, verify
 
 __all__ = [
     "Advice",
@@ -21,7 +22,9 @@ __all__ = [
     "Move",
     "Option",
     "Terms",
+    "Verification",
     "Wear",
     "advise",
     "advise_day",
+    "verify",
 ]

@@ -15,12 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_version import SCHEMA_VERSION
 from tierwise.report.document import Document
 from tierwise.report.render import to_csv, to_markdown, to_rich
 
 _WIDEST = 1000
-SCHEMA_VERSION = 1
-"""Version of the commands' JSON; it rises with every change of a name, a unit or a meaning."""
 
 
 class Format(StrEnum):

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import typer
 from pydantic import BaseModel, Field, create_model
 
-from tierwise.cli.output import SCHEMA_VERSION
 from tierwise.model.errors import TierwiseError
+from tierwise.model.output_version import SCHEMA_VERSION
 from tierwise.model.suggestions import one_of
 from tierwise.results.measurements import Record
 
@@ -101,6 +101,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
     "day": _printed("day", day="predict.timeline:Timeline"),
     "day-advice": _printed("day-advice", day_advice="advise:DayAdvice"),
+    "verification": _printed("verification", verification="advise:Verification"),
     "answer": _printed("answer", answer="report.study.answer:Answer"),
     "comparison": _printed("comparison", "report.comparison.sets:SetComparison"),
     "simulation": _printed("simulation", "device_models.simulation:Simulation"),

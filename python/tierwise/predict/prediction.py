@@ -130,3 +130,7 @@ class RecordedRun(Record):
     """Role -> profile of the device it lay on, or ``recorded`` for a real one."""
     footprints: dict[Role, int]
     """Bytes of the files of each role."""
+    requests_per_transaction: float | None = None
+    """Requests of a client for each transaction; ``None`` if no transaction was seen."""
+    cpu_us: float | None = None
+    """Processor time of a transaction (or request), of client and server with warm caches."""

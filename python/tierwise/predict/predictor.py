@@ -87,6 +87,10 @@ class Predictor:
                 role: device.profile or RECORDED for device in self.work.devices for role in device.roles
             },
             footprints=self.work.footprints,
+            requests_per_transaction=self.work.turns / self.work.transactions
+            if self.work.transactions
+            else None,
+            cpu_us=self.work.demands.warm_cpu_us or None,
         )
         error = ModelError.read() if model_error is None else model_error
         self.answers = Answers(self.run, self.work, reproduced, error, self._warnings, replayer.fresh)

@@ -1,0 +1,164 @@
+"""Finds how a recording after a move differs from the conditions of the forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import fmean
+from typing import Any
+
+from tierwise.advise.differences_records import Difference, Kind, RoleTimes, WorkChange
+from tierwise.advise.forecast import Forecast, model_of
+from tierwise.advise.replayed_after import After
+from tierwise.device_models.profiles import Profile
+from tierwise.model.roles import Role
+from tierwise.predict import RECORDED, Prediction, RecordedRun, resolve
+from tierwise.predict.prediction import RoleLoad
+from tierwise.predict.residue import CHANCE
+
+__all__ = ["Difference", "RoleTimes", "WorkChange", "conditions", "misplaced", "work_changes"]
+
+_MEMORY_SHARE = 0.02
+"""Share by which the same memory differs: kernels reserve different parts of it."""
+_OTHER_WORK = 1.25
+"""Judgement: factor from which a part of a transaction's work counts as changed."""
+_LEAST_A_TRANSACTION = 0.05
+"""Judgement: rarer requests of a transaction are left out, as chance decides them."""
+
+
+def conditions(forecast: Forecast, after: After) -> list[Difference]:
+    """Clients (or arrivals), cores and memory that differ."""
+    scenario, before, now = forecast.prediction.scenario, forecast.run, after.run
+    clients, cores = scenario.clients or before.clients, scenario.cores or before.cores
+    memory_bytes = scenario.memory_bytes or before.memory_bytes
+    found = []
+    if scenario.rate_per_s is not None:
+        if abs(now.rate_per_s / scenario.rate_per_s - 1) > CHANCE:
+            asked = {"rate_per_s": scenario.rate_per_s}
+            found.append(_undone("arrivals", scenario.rate_per_s, now.rate_per_s, after, asked))
+    elif clients != now.clients:
+        found.append(_undone("clients", clients, now.clients, after, {"clients": clients}))
+    if cores != now.cores:
+        found.append(_undone("cores", cores, now.cores, after, {"cores": cores}))
+    if abs(memory_bytes / now.memory_bytes - 1) > _MEMORY_SHARE:
+        asked_bytes = {"memory_bytes": memory_bytes}
+        found.append(_undone("memory", memory_bytes, now.memory_bytes, after, asked_bytes))
+    return found
+
+
+def misplaced(forecast: Forecast, after: After) -> list[Difference]:
+    """Roles that are not where the forecast has them, and devices that are not as their profiles."""
+    if not after.placement:
+        return list(_where(forecast, after, None))
+    replayed = after.on_forecast_devices
+    places = list(_where(forecast, after, replayed))
+    if places:
+        after.without(placement=after.placement)
+        return places
+    before = after.predictor.as_recorded.rate_per_s
+    if replayed is None or replayed.rate_per_s is None or before is None:
+        return []
+    if abs(replayed.rate_per_s.value / before.value - 1) <= CHANCE:
+        return []
+    after.without(placement=after.placement)
+    slowest = max(
+        after.role_times(), key=lambda one: _time_lost(one, after.predictor.as_recorded.io[one.role])
+    )
+    return [
+        Difference(
+            kind="device",
+            role=slowest.role,
+            predicted=slowest.simulated_us or 0.0,
+            measured=slowest.measured_us or 0.0,
+            rate_per_s=replayed.rate_per_s.value,
+            closes=after.closes(replayed),
+        )
+    ]
+
+
+def work_changes(forecast: Forecast, now: RecordedRun, undone: Prediction | None) -> list[WorkChange]:
+    """How a transaction's work differs; both sides are replayed under the conditions of the forecast."""
+    before = forecast.run
+    found = []
+    if before.requests_per_transaction and now.requests_per_transaction:
+        pair = before.requests_per_transaction, now.requests_per_transaction
+        found.append(_change("requests", None, *pair))
+    if before.cpu_us and now.cpu_us:
+        found.append(_change("processor time", None, before.cpu_us, now.cpu_us))
+    if undone is not None and not undone.once:
+        found += _requests(forecast.prediction, undone)
+    return [one for one in found if one is not None]
+
+
+def _undone(kind: Kind, predicted: float, measured: float, after: After, asked: dict[str, Any]) -> Difference:
+    replayed = after.without(**asked)
+    return Difference(
+        kind=kind,
+        predicted=predicted,
+        measured=measured,
+        rate_per_s=replayed.rate_per_s.value if replayed and replayed.rate_per_s else None,
+        closes=after.closes(replayed),
+    )
+
+
+def _where(forecast: Forecast, after: After, replayed: Prediction | None) -> Iterator[Difference]:
+    """A line for each role that lies elsewhere."""
+    placed = forecast.prediction.scenario.devices_of(after.run.footprints)
+    disks = {role: one for one in after.predictor.about.devices for role in one.roles}
+    for role, device in placed.items():
+        held = after.run.devices.get(role, RECORDED)
+        expected = model_of(device, forecast.run.devices.get(role, RECORDED))
+        elsewhere = ""
+        if held != RECORDED and expected not in (RECORDED, held):
+            elsewhere = held
+        elif device != RECORDED and held == RECORDED and role in disks:
+            beside = [
+                other
+                for other, place in placed.items()
+                if place != device and other in disks and disks[other].shared == disks[role].shared
+            ]
+            turns = any(link.rotational for link in disks[role].chain)
+            if beside:
+                elsewhere = f"the device of {', '.join(beside)}"
+            elif turns and _is_flash(resolve(device).profile):
+                elsewhere = "a rotational disk"
+        if elsewhere:
+            yield Difference(
+                kind="placement",
+                role=role,
+                predicted=device if device != RECORDED else expected,
+                measured=elsewhere,
+                rate_per_s=replayed.rate_per_s.value if replayed and replayed.rate_per_s else None,
+                closes=after.closes(replayed),
+            )
+
+
+def _is_flash(profile: Profile) -> bool:
+    return profile.kind in ("ssd", "ram")
+
+
+def _time_lost(times: RoleTimes, load: RoleLoad) -> float:
+    """Seconds a second by which the requests of a moved role differ from those of the simulated device."""
+    if times.simulated_us is None or times.measured_us is None:
+        return 0.0
+    requests = load.reads_per_s + load.writes_per_s + load.flushes_per_s
+    return abs(times.measured_us - times.simulated_us) * requests
+
+
+def _requests(predicted: Prediction, undone: Prediction) -> Iterator[WorkChange | None]:
+    """Requests of a transaction at the devices, by role."""
+    before_per_s, now_per_s = fmean(predicted.seed_rates_per_s), fmean(undone.seed_rates_per_s)
+    for role in Role:
+        before, now = predicted.io.get(role), undone.io.get(role)
+        for what in ("reads", "writes", "flushes"):
+            field = f"{what}_per_s"
+            was = getattr(before, field) / before_per_s if before else 0.0
+            became = getattr(now, field) / now_per_s if now else 0.0
+            if max(was, became) >= _LEAST_A_TRANSACTION:
+                yield _change(what, role, was, became)
+
+
+def _change(what: Any, role: Role | None, before: float, now: float) -> WorkChange | None:
+    low, high = sorted((before, now))
+    if low > 0 and high / low < _OTHER_WORK:
+        return None
+    return WorkChange(what=what, role=role, predicted=before, measured=now)

@@ -1,0 +1,143 @@
+"""A forecast against a recording taken after the move: did it come true, and if not, why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from tierwise.advise.differences import Difference, RoleTimes, WorkChange, conditions, misplaced, work_changes
+from tierwise.advise.forecast import Forecast, ForecastFile
+from tierwise.advise.replayed_after import After
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import Estimate, Predictor, RecordedRun
+from tierwise.predict.counting import parse_unit
+from tierwise.predict.residue import CHANCE
+from tierwise.predict.usability import Usability, usability
+from tierwise.results.measurements import Record
+
+
+class Figure(Record):
+    """One predicted figure and what came of it."""
+
+    what: Literal["rate", "time", "p50", "p99"]
+    """``rate`` in transactions (or requests) a second, ``time`` in s, percentiles in µs."""
+    predicted: Estimate
+    measured: float
+    inside: bool
+    """Whether it lies in the predicted interval, widened by ``CHANCE``: so far apart are quiet runs of the
+    same work."""
+
+
+class Verification(Record):
+    """A forecast, what came of it, and what differs from its conditions."""
+
+    forecast: Forecast
+    after: RecordedRun
+    figures: list[Figure]
+    inside: bool
+    """Whether all figures lie inside."""
+    differences: list[Difference]
+    """Conditions that differ from those of the forecast, the one that explains most first."""
+    undone_per_s: Estimate | None
+    """Rate of the recording after, replayed with all differences undone that a replay can undo."""
+    explained: bool
+    """Whether that rate lies within the predicted interval."""
+    roles: list[RoleTimes]
+    work: list[WorkChange]
+    """Parts of a transaction's work that are not as they were."""
+    usable: bool
+    reasons: list[str]
+    """Why the recording after is not usable, and remarks on it."""
+    warnings: list[str]
+
+
+def verify(forecast: Path, recording: Path, place: Mapping[str, str] | None = None) -> Verification:
+    """Compare a forecast with a recording taken after the move.
+
+    Args:
+        forecast: file that ``tierwise advise`` or ``predict`` printed with ``--format json``.
+        recording: folder of the recording after.
+        place: the placement to verify, role -> device; see :meth:`ForecastFile.choose`.
+
+    Raises:
+        TierwiseError: naming the file; or if the two count different units of work.
+    """
+    read = ForecastFile(forecast, place)
+    predictor = Predictor.open(recording)
+    chosen = read.choose(place, _models(predictor.run))
+    unit = chosen.prediction.unit
+    if predictor.run.unit != unit:
+        if unit != "requests":
+            raise TierwiseError(
+                f"{recording}: it shows no {unit}, and the forecast counts them", "record with --dsn"
+            )
+        predictor = Predictor.open(recording, unit=parse_unit(unit))
+    if predictor.run.once != chosen.prediction.once:
+        raise TierwiseError(
+            f"{recording}: one of the two is of work done once, the other of repeated work",
+            "record the same work",
+        )
+    return _verified(chosen, predictor)
+
+
+def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
+    figures = _figures(forecast, predictor)
+    after = After(forecast, predictor)
+    differences = [*conditions(forecast, after), *misplaced(forecast, after)]
+    undone = after.undone
+    judged: Usability = usability(predictor)
+    differences.sort(key=lambda one: -(one.closes or 0.0))
+    rate = forecast.prediction.rate_per_s
+    return Verification(
+        forecast=forecast,
+        after=predictor.run,
+        figures=figures,
+        inside=all(one.inside for one in figures),
+        differences=differences,
+        undone_per_s=undone.rate_per_s if undone else None,
+        explained=bool(undone and undone.rate_per_s and rate and _is_inside(undone.rate_per_s.value, rate)),
+        roles=after.role_times(),
+        work=work_changes(forecast, predictor.run, undone),
+        usable=judged.usable,
+        reasons=judged.reasons,
+        warnings=[*_engines(forecast, predictor.run), *(predictor.as_recorded.warnings)],
+    )
+
+
+def _figures(forecast: Forecast, predictor: Predictor) -> list[Figure]:
+    prediction, run, seen = forecast.prediction, predictor.run, predictor.work.observed
+    if prediction.once:
+        return [one for one in [_figure("time", prediction.elapsed_s, run.duration_s)] if one]
+    found = [
+        _figure("rate", prediction.rate_per_s, run.rate_per_s),
+        _figure("p50", prediction.p50_us, seen.p50_us),
+        _figure("p99", prediction.p99_us, seen.p99_us),
+    ]
+    return [one for one in found if one]
+
+
+def _figure(
+    what: Literal["rate", "time", "p50", "p99"], predicted: Estimate | None, measured: float | None
+) -> Figure | None:
+    if predicted is None or measured is None:
+        return None
+    return Figure(what=what, predicted=predicted, measured=measured, inside=_is_inside(measured, predicted))
+
+
+def _is_inside(measured: float, predicted: Estimate) -> bool:
+    chance = math.exp(CHANCE)
+    return predicted.low / chance <= measured <= predicted.high * chance
+
+
+def _models(run: RecordedRun) -> dict[str, str]:
+    """Role -> model of the device, if all lie on emulated ones; what a real device is, nobody knows."""
+    models = {role.value: model for role, model in run.devices.items()}
+    return {} if "recorded" in models.values() else models
+
+
+def _engines(forecast: Forecast, after: RecordedRun) -> list[str]:
+    if forecast.run.engine == after.engine:
+        return []
+    return [f"the forecast is for {forecast.run.engine}, and {after.engine} was recorded"]

@@ -1,0 +1,44 @@
+"""``tierwise verify``: a forecast against a recording taken after the move."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tierwise.advise import verify as verify_forecast
+from tierwise.cli.output import Format, FormatOption, show
+from tierwise.model.placement import parse_place
+from tierwise.report.recording.verification import verification_document
+
+
+def verify(
+    forecast: Annotated[
+        Path,
+        typer.Argument(metavar="ADVICE", help="file that advise or predict printed with --format json"),
+    ],
+    recording: Annotated[
+        Path, typer.Argument(metavar="RECORDING-AFTER", help="recording taken after the move")
+    ],
+    *,
+    place: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE=DEVICE,…",
+            help="the placement of ADVICE to verify; by default the one that fits the recorded devices, else "
+            "the recommended one",
+        ),
+    ] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Compare a forecast with what came of it, and if they differ, say why.
+
+    Exit status 1 if a measured figure lies outside its interval.
+    """
+    found = verify_forecast(forecast, recording, parse_place(place) if place is not None else None)
+    show(
+        verification_document(found), {"verification": found.model_dump(mode="json")}, "verification", format
+    )
+    if not found.inside:
+        raise typer.Exit(1)
