@@ -44,20 +44,18 @@ def remainder_sentence(found: Verification) -> str:
 def difference_words(one: Difference) -> tuple[str, str, str]:
     """What differs, as forecast, as found."""
     role = ROLE_NAMES[one.role] if one.role else ""
-    match one.kind:
-        case "clients" | "cores":
-            return one.kind, numbers.count(_number(one.predicted)), numbers.count(_number(one.measured))
-        case "arrivals":
-            return "arrivals a second", *(
-                numbers.significant(_number(two)) for two in (one.predicted, one.measured)
-            )
-        case "memory":
-            return "memory", numbers.size(_number(one.predicted)), numbers.size(_number(one.measured))
-        case "placement":
-            return f"place of {role}", str(one.predicted), str(one.measured)
-        case "device":
-            times = (numbers.microseconds(_number(two)) for two in (one.predicted, one.measured))
-            return f"device of {role}", *(f"{time} a request" for time in times)
+    name, shown = {
+        "clients": ("clients", numbers.count),
+        "cores": ("cores", numbers.count),
+        "arrivals": ("arrivals a second", numbers.significant),
+        "memory": ("memory", numbers.size),
+        "device": (f"device of {role}", _a_request),
+        "placement": (f"place of {role}", numbers.significant),
+    }[one.kind]
+    predicted, measured = (
+        two if isinstance(two, str) else shown(two) for two in (one.predicted, one.measured)
+    )
+    return name, predicted, measured
 
 
 def change_row(one: WorkChange) -> list[Cell | str]:
