@@ -90,7 +90,7 @@ def test_answers_and_comparisons_are_valid(tmp_path: Path) -> None:
 
 def test_every_name_has_a_schema() -> None:
     names = CliRunner().invoke(app, ["schema"]).stdout.split()
-    assert len(names) == 16
+    assert len(names) == 19
     for name in names:
         assert schema(name).schema["title"]
     assert "did you mean study" in str(CliRunner().invoke(app, ["schema", "studi"]).exception)

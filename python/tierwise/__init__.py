@@ -4,10 +4,11 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing takes longer than everything else here
 if TYPE_CHECKING:
+    from tierwise.api.days import open_recording
     from tierwise.api.devices import device, devices
     from tierwise.api.record import record
-    from tierwise.api.recordings import open_recording
     from tierwise.api.studies import load_study, open_results
+    from tierwise.api.verify import verify
     from tierwise.model.errors import HostError, TierwiseError
     from tierwise.model.roles import Role
     from tierwise.predict.scenario import Scenario
@@ -23,6 +24,7 @@ __all__ = [
     "open_recording",
     "open_results",
     "record",
+    "verify",
 ]
 
 _MODULES = {
@@ -33,9 +35,10 @@ _MODULES = {
     "device": "api.devices",
     "devices": "api.devices",
     "load_study": "api.studies",
-    "open_recording": "api.recordings",
+    "open_recording": "api.days",
     "open_results": "api.studies",
     "record": "api.record",
+    "verify": "api.verify",
 }
 
 

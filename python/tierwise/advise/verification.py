@@ -13,6 +13,7 @@ from tierwise.advise.replayed_after import After
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Estimate, Predictor, RecordedRun
 from tierwise.predict.counting import parse_unit
+from tierwise.predict.predictor import SEEDS
 from tierwise.predict.residue import CHANCE
 from tierwise.predict.usability import Usability, usability
 from tierwise.results.measurements import Record
@@ -53,19 +54,22 @@ class Verification(Record):
     warnings: list[str]
 
 
-def verify(forecast: Path, recording: Path, place: Mapping[str, str] | None = None) -> Verification:
+def verify(
+    forecast: Path, recording: Path, place: Mapping[str, str] | None = None, *, seeds: int = SEEDS
+) -> Verification:
     """Compare a forecast with a recording taken after the move.
 
     Args:
         forecast: file that ``tierwise advise`` or ``predict`` printed with ``--format json``.
         recording: folder of the recording after.
         place: the placement to verify, role -> device; see :meth:`ForecastFile.choose`.
+        seeds: runs of the simulator for each replay.
 
     Raises:
         TierwiseError: naming the file; or if the two count different units of work.
     """
     read = ForecastFile(forecast, place)
-    predictor = Predictor.open(recording)
+    predictor = Predictor.open(recording, seeds=seeds)
     chosen = read.choose(place, _models(predictor.run))
     unit = chosen.prediction.unit
     if predictor.run.unit != unit:
@@ -73,7 +77,7 @@ def verify(forecast: Path, recording: Path, place: Mapping[str, str] | None = No
             raise TierwiseError(
                 f"{recording}: it shows no {unit}, and the forecast counts them", "record with --dsn"
             )
-        predictor = Predictor.open(recording, unit=parse_unit(unit))
+        predictor = Predictor.open(recording, seeds=seeds, unit=parse_unit(unit))
     if predictor.run.once != chosen.prediction.once:
         raise TierwiseError(
             f"{recording}: one of the two is of work done once, the other of repeated work",

@@ -150,11 +150,6 @@ class RecordedRun:
         return Predictor.open(self._recording.path, fresh=self._fresh)
 
 
-def open_recording(path: str | Path, *, fresh: bool = False) -> RecordedRun:
-    """Open the recording in a folder; see :class:`RecordedRun`."""
-    return RecordedRun(Path(path), fresh=fresh)
-
-
 def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:
     fields = dict(machine)
     if "memory" in fields:

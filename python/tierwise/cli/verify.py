@@ -10,6 +10,7 @@ import typer
 from tierwise.advise import verify as verify_forecast
 from tierwise.cli.output import Format, FormatOption, show
 from tierwise.model.placement import parse_place
+from tierwise.predict.predictor import SEEDS
 from tierwise.report.recording.verification import verification_document
 
 
@@ -30,13 +31,16 @@ def verify(
             "the recommended one",
         ),
     ] = None,
+    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each replay")] = SEEDS,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Compare a forecast with what came of it, and if they differ, say why.
 
     Exit status 1 if a measured figure lies outside its interval.
     """
-    found = verify_forecast(forecast, recording, parse_place(place) if place is not None else None)
+    found = verify_forecast(
+        forecast, recording, parse_place(place) if place is not None else None, seeds=seeds
+    )
     show(
         verification_document(found), {"verification": found.model_dump(mode="json")}, "verification", format
     )

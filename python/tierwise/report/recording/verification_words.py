@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 from tierwise.advise import Verification
 from tierwise.advise.differences_records import Difference, WorkChange
 from tierwise.report import numbers
@@ -44,14 +46,15 @@ def remainder_sentence(found: Verification) -> str:
 def difference_words(one: Difference) -> tuple[str, str, str]:
     """What differs, as forecast, as found."""
     role = ROLE_NAMES[one.role] if one.role else ""
-    name, shown = {
+    names: dict[str, tuple[str, Callable[[float], str]]] = {
         "clients": ("clients", numbers.count),
         "cores": ("cores", numbers.count),
         "arrivals": ("arrivals a second", numbers.significant),
         "memory": ("memory", numbers.size),
         "device": (f"device of {role}", _a_request),
         "placement": (f"place of {role}", numbers.significant),
-    }[one.kind]
+    }
+    name, shown = names[one.kind]
     predicted, measured = (
         two if isinstance(two, str) else shown(two) for two in (one.predicted, one.measured)
     )
@@ -74,7 +77,9 @@ def change_row(one: WorkChange) -> list[Cell | str]:
 def _reasons(found: Verification) -> list[str]:
     """The differences that move the rate towards the forecast; other work if they do not explain all."""
     named = [one for one in found.differences if one.closes is None or one.closes >= _LEAST_PART]
-    reasons = [_reason(one) for one in named]
+    places = [one for one in named if one.kind == "placement"]
+    reasons = [_reason(one) for one in named if one.kind != "placement"]
+    reasons += _misplaced(places)
     if found.work and not found.explained:
         reasons.append(f"another mix of transactions ({_work_words(found.work)})")
     return reasons
@@ -86,12 +91,23 @@ def _reason(one: Difference) -> str:
         case "device":
             slower = "slower" if float(one.measured) > float(one.predicted) else "faster"
             return f"the {what} is {slower} than its profile ({measured}, not {predicted})"
-        case "placement":
-            return f"{ROLE_NAMES[one.role] if one.role else 'a file'} lies on {measured}, not on {predicted}"
         case "memory" | "arrivals":
             return f"{what} of {measured} instead of {predicted}"
         case _:
             return f"{measured} {what.removesuffix('s') if measured == '1' else what} instead of {predicted}"
+
+
+def _misplaced(places: Sequence[Difference]) -> list[str]:
+    """Misplaced roles, one reason for those with the same two devices."""
+    roles: dict[tuple[str, str], list[str]] = {}
+    for one in places:
+        _, predicted, measured = difference_words(one)
+        on = measured.partition(", ")[0], predicted.partition(", ")[0]
+        roles.setdefault(on, []).extend([ROLE_NAMES[one.role]] if one.role else [])
+    return [
+        f"{join(names)} {'lie' if len(names) > 1 else 'lies'} on {measured}, not on {predicted}"
+        for (measured, predicted), names in roles.items()
+    ]
 
 
 def _work_words(changes: list[WorkChange]) -> str:
