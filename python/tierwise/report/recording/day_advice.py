@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import DayAdvice, LoadAdvice
+from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table
 from tierwise.report.recording.advice_words import first_sentence
@@ -57,9 +58,9 @@ def _said(one: LoadAdvice) -> str:
 
 def _answers(found: DayAdvice) -> Table:
     words = ["first move", "best placement"]
-    shown = table(
-        words, ["times\nfaster", f"{found.day.unit}/s", "p99", "$/month"], "Best placements", ["load"]
-    )
+    currency = next((one.advice.currency for one in found.answers if one.advice), "")
+    price = f"{SYMBOLS.get(currency, currency)}/month"
+    shown = table(words, ["times\nfaster", f"{found.day.unit}/s", "p99", price], "Best placements", ["load"])
     for one in found.answers:
         best = one.advice.best if one.advice else None
         if best is None:
@@ -72,7 +73,7 @@ def _answers(found: DayAdvice) -> Table:
             speedup(best.prediction),
             estimate(best.prediction.rate_per_s, numbers.significant),
             estimate(best.prediction.p99_us, numbers.microseconds),
-            figure(best.usd_per_month, numbers.significant),
+            figure(best.cost_per_month, numbers.significant),
         )
     return shown
 
