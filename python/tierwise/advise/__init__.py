@@ -1,4 +1,4 @@
-"""Advice: which role to move first, the best placement within a budget, device wear; its forecast verified afterwards.
+"""Advice: which role to move first, the best placement for the money, device wear; forecasts verified afterwards.
 
 Not here: simulation; advice asks ``predict``.
 """
