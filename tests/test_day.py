@@ -65,9 +65,11 @@ def test_what_cannot_be_read_is_left_out_and_said(day: Path) -> None:
     (day / "killed").mkdir()
     (day / "c" / "about.json").write_text("{}")
     (day / "b" / "states.parquet").write_bytes(b"")
+    copied(day, "order-entry", "f", "tomorrow")
     found = timeline_of(Day.open(day))
     assert [one.recording for one in found.moments] == ["d", "e", "b", "a"]
     assert "c/about.json" in found.warnings[0]
+    assert "f/about.json: started_at is no time" in found.warnings[1]
     assert found.moment("b").rate_per_s is None
     assert "states.parquet" in found.moment("b").without
 

@@ -182,6 +182,18 @@ def _no_figures(found: dict[str, Any]) -> None:
     found["predictions"][0]["rate_per_s"] = "fast"
 
 
+def _no_seconds(found: dict[str, Any]) -> None:
+    found["predictions"][0]["rate_per_s"]["value"] = 0
+
+
+def _no_clients(found: dict[str, Any]) -> None:
+    found["recorded"]["clients"] = 0
+
+
+def _infinite(found: dict[str, Any]) -> None:
+    found["predictions"][0]["p99_us"]["high"] = float("inf")
+
+
 def _nothing(found: dict[str, Any]) -> None:
     found["predictions"] = []
 
@@ -192,6 +204,9 @@ def _nothing(found: dict[str, Any]) -> None:
         (_other_version, "version 99 of prediction"),
         (_own_profile, "names the file '/etc/passwd' as a device"),
         (_no_figures, "not as tierwise prints it"),
+        (_no_seconds, "not above 0"),
+        (_no_clients, "clients"),
+        (_infinite, "no JSON"),
         (_nothing, "no prediction that was answered"),
     ],
 )

@@ -16,6 +16,8 @@ from tierwise.model.output_version import SCHEMA_VERSION
 from tierwise.predict import RECORDED, Prediction, RecordedRun, Scenario, resolve
 from tierwise.results.measurements import Record
 
+_MOST = 1e30
+_MOST_WHOLE = 1e18
 KINDS = ("advice", "prediction", "ranking")
 _FIX = "name a file that tierwise advise or predict printed with --format json"
 
@@ -50,8 +52,9 @@ class ForecastFile:
         found = self._parsed(path)
         try:
             self._run = RecordedRun.model_validate(found["recorded"])
+            Scenario(**{name: getattr(self._run, name) for name in ("clients", "cores", "memory_bytes")})
             self._options = [(label, self._prediction(one)) for label, one in _listed(found)]
-        except (KeyError, TypeError, IndexError, ValidationError) as error:
+        except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
             raise TierwiseError(f"{path}: not as tierwise prints it ({_first_line(error)})", _FIX) from None
 
     def choose(self, placement: Mapping[str, str] | None, held: Mapping[str, str]) -> Forecast:
@@ -87,7 +90,9 @@ class ForecastFile:
 
     def _parsed(self, path: Path) -> dict[str, Any]:
         try:
-            found = json.loads(read_text(path, _FIX))
+            found = json.loads(
+                read_text(path, _FIX), parse_float=_finite, parse_int=_whole, parse_constant=_finite
+            )
         except (ValueError, RecursionError):
             raise TierwiseError(f"{path}: no JSON", _FIX) from None
         kind = found.get("schema") if isinstance(found, dict) else None
@@ -107,7 +112,15 @@ class ForecastFile:
                 raise TierwiseError(
                     f"{self._file} names the file {device!r} as a device", "name it too, with --place"
                 )
-        return Prediction.model_validate(found)
+        made = Prediction.model_validate(found)
+        figures = [one for one in (made.rate_per_s, made.elapsed_s, made.p50_us, made.p99_us) if one]
+        numbers = [
+            *made.seed_rates_per_s,
+            *(end for one in figures for end in (one.low, one.value, one.high)),
+        ]
+        if made.refused is None and (not made.seed_rates_per_s or min(numbers) <= 0):
+            raise ValueError("a figure that is not above 0")
+        return made
 
     def _placed(self, prediction: Prediction) -> dict[Any, str]:
         return prediction.scenario.devices_of(self._run.footprints)
@@ -150,6 +163,20 @@ def _listed(found: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         rungs = list(enumerate(advice["ladder"], start=1))
         yield from ((f"step {number} of the ladder", one["prediction"]) for number, one in reversed(rungs))
         yield from (("a single move", one["prediction"]) for one in advice["moves"])
+
+
+def _finite(text: str) -> float:
+    """A number of a size that figures have: products and ratios of a few of them are finite."""
+    value = float(text)
+    if value and not 1 / _MOST <= abs(value) <= _MOST:
+        raise ValueError(text)
+    return value
+
+
+def _whole(text: str) -> int:
+    if abs(_finite(text)) > _MOST_WHOLE:
+        raise ValueError(text)
+    return int(text)
 
 
 def _file_of(device: str) -> str:

@@ -11,7 +11,7 @@ from tierwise.model.errors import TierwiseError
 
 
 class Server:
-    """The server with a pid; after a restart, the one with its program and working directory."""
+    """The server with a pid; after a restart, the one with its program, user and working directory."""
 
     def __init__(self, pid: int, rules: Rules | None = None) -> None:
         """Remember how to find it again.
@@ -26,7 +26,7 @@ class Server:
         of_pid(pid, rules)
         self.pid, self._rules = pid, rules
         self._identity = ledger.Identity.of(pid)
-        self._program, self._directory = program_of(pid), _directory_of(pid)
+        self._program, self._place = program_of(pid), _place_of(pid)
 
     def restarted(self) -> bool:
         """Whether another process has taken its place; ``pid`` is then that one's.
@@ -36,7 +36,7 @@ class Server:
         """
         if self._identity is not None and self._identity.alive:
             return False
-        found = [pid for pid in first_processes([self._program]) if _directory_of(pid) == self._directory]
+        found = [pid for pid in first_processes([self._program]) if _place_of(pid) == self._place]
         if len(found) != 1:
             raise TierwiseError(f"the database ({self._program}) does not run", "start it")
         self.pid, self._identity = found[0], ledger.Identity.of(found[0])
@@ -51,8 +51,10 @@ class Server:
         return of_pid(self.pid, self._rules)
 
 
-def _directory_of(pid: int) -> str:
+def _place_of(pid: int) -> tuple[int, str] | None:
+    """User and working directory of a process; ``None`` if it is gone."""
+    process = Path(f"/proc/{pid}")
     try:
-        return str(Path(f"/proc/{pid}/cwd").readlink())
+        return process.stat().st_uid, str((process / "cwd").readlink())
     except OSError:
-        return ""
+        return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
 from typing import Literal
@@ -111,9 +111,10 @@ def _work_of(path: Path) -> WorkSummary | str:
 
 
 def _moment(recording: Recording, work: WorkSummary | str, unit: str) -> Moment:
+    started = datetime.fromisoformat(recording.about.started_at).astimezone(UTC)
     plain = Moment(
         recording=recording.path.name,
-        started_at=recording.about.started_at,
+        started_at=f"{started:%Y-%m-%dT%H:%M:%SZ}",
         duration_s=recording.about.duration_s,
         warnings=recording.warnings,
     )

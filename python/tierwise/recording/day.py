@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
@@ -35,14 +36,23 @@ class Day:
         Raises:
             TierwiseError: if none can be opened; the first one's reason.
         """
-        opened: list[Recording] = []
+        opened: list[tuple[datetime, Recording]] = []
         errors: list[TierwiseError] = []
         for file in sorted(path.glob(f"*/{ABOUT_FILE}")):
             try:
-                opened.append(Recording.open(file.parent))
+                one = Recording.open(file.parent)
+                opened.append((_started(one, file), one))
             except TierwiseError as error:
                 errors.append(error)
         if not opened:
             raise errors[0] if errors else TierwiseError(f"{path} holds no recording", "name another folder")
-        opened.sort(key=lambda one: one.about.started_at)
-        return cls(path, opened, [f"left out: {error.message}" for error in errors])
+        opened.sort(key=lambda one: one[0])
+        return cls(path, [one for _, one in opened], [f"left out: {error.message}" for error in errors])
+
+
+def _started(recording: Recording, file: Path) -> datetime:
+    """Start of a recording in UTC."""
+    try:
+        return datetime.fromisoformat(recording.about.started_at).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise TierwiseError(f"{file}: started_at is no time", "record again") from None
