@@ -1,0 +1,14 @@
+// The explorer: one placement at a time, its figures, and what listens to it.
+//
+// Interface for live.js, which is inlined after this file when the page's data has a `live` object:
+//
+//   tierwise.data                    the page's data (report/advice/data.py); `tierwise.data.live` is the server's
+//   tierwise.explorer.placement()    {role: device} of every placed role; "recorded" is where it was recorded
+//   tierwise.explorer.onchange(fn)   fn(placement) after each change by drag, key, chart or link; not called at once
+//   tierwise.explorer.show(figures)  overwrites the figures of the current placement until it changes again:
+//                                    {rate, rate_low, rate_high, speedup, speedup_low, speedup_high,
+//                                     p50_us, p50_us_low, p50_us_high, p99_us, p99_us_low, p99_us_high,
+//                                     elapsed_s, note}; absent keys keep their figure, null shows a dash.
+//   <section id="live" hidden>       empty, between board and chart: live.js fills it and takes `hidden` away
+//
+// With `live` the page's policy allows requests to the server it came from (connect-src 'self'), and no other.
