@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -43,6 +44,15 @@ class Ranked(Record):
     p50_us: float
     p95_us: float
     p99_us: float
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """A placement and its outcome under one seed."""
+
+    placement: dict[Role, str]
+    scenario: Scenario
+    outcome: Outcome
 
 
 class Ranking(Record):
@@ -92,15 +102,11 @@ def rank(
     if not names:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
     idle, loaded = by_load(predictor)
-    placed = _fitting(loaded, len(names))
+    placed = fitting(loaded, len(names))
     base = other or Scenario()
-    placements = [
-        one
-        for one in _placements(placed, names)
-        if keep(one) and refusal(_asking(base, one), predictor.work) is None
-    ]
-    ranked = _ranked(predictor, base, placements)
-    best = predictor.predict([_asking(base, one.placement) for one in ranked[:closer]])
+    looks = first_looks(predictor, base, filter(keep, placements_of(placed, names)))
+    ranked = sorted((_ranked(predictor, one) for one in looks), key=lambda one: one.rate_per_s, reverse=True)
+    best = predictor.predict([asking(base, one.placement) for one in ranked[:closer]])
     best.sort(key=lambda one: one.rate_per_s.value if one.rate_per_s else 0.0, reverse=True)
     left = [role for role in predictor.work.footprints if role not in placed]
     return Ranking(
@@ -108,15 +114,15 @@ def rank(
         roles=placed,
         left=left,
         complete=len(placed) == len(loaded),
-        tried=len(placements),
+        tried=len(looks),
         ranked=ranked,
         closer=best,
-        notes=_notes(idle, [role for role in loaded if role not in placed]),
+        notes=left_out(idle, [role for role in loaded if role not in placed]),
     )
 
 
 def by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
-    """Roles with almost no I/O, which a ranking leaves where they are, and the others, busiest first."""
+    """Roles with almost no I/O, and the others, busiest first."""
     load = predictor.as_recorded.io
     moved = {role: one.read_bytes_per_s + one.written_bytes_per_s for role, one in load.items()}
     busiest = max((one.busy_share for one in load.values()), default=0.0)
@@ -133,7 +139,7 @@ def by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
     return [role for role in roles if role not in loaded], loaded
 
 
-def _fitting(roles: Sequence[Role], devices: int) -> list[Role]:
+def fitting(roles: Sequence[Role], devices: int) -> list[Role]:
     """The busiest roles, few enough to replay all their placements."""
     count = len(roles)
     while count > 1 and devices**count > MOST_PLACEMENTS:
@@ -141,37 +147,42 @@ def _fitting(roles: Sequence[Role], devices: int) -> list[Role]:
     return list(roles[:count])
 
 
-def _placements(roles: Sequence[Role], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
+def placements_of(roles: Sequence[Role], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
+    """Every placement; the device of the last role changes fastest."""
     for choice in itertools.product(devices, repeat=len(roles)):
         yield dict(zip(roles, choice, strict=True))
 
 
-def _asking(base: Scenario, placement: dict[Role, str]) -> Scenario:
+def asking(base: Scenario, placement: dict[Role, str]) -> Scenario:
+    """A scenario with the roles on these devices."""
     return base.model_copy(update={"placement": {role.value: device for role, device in placement.items()}})
 
 
-def _ranked(predictor: Predictor, base: Scenario, placements: Sequence[dict[Role, str]]) -> list[Ranked]:
+def first_looks(
+    predictor: Predictor, base: Scenario, placements: Iterable[dict[Role, str]]
+) -> list[FirstLook]:
+    """Replay each placement once, for few transactions; those without an answer are left out."""
+    scenarios = [(one, asking(base, one)) for one in placements]
     asked = [
-        SimulationRequest(_asking(base, placement), 0, SPAN_S, enough=ENOUGH) for placement in placements
+        (placement, SimulationRequest(scenario, 0, SPAN_S, enough=ENOUGH))
+        for placement, scenario in scenarios
+        if refusal(scenario, predictor.work) is None
     ]
-    answers = predictor.replayer.ask(asked) if asked else []
-    ranked = [
-        _first_look(predictor, one.scenario, placement, answer)
-        for one, placement, answer in zip(asked, placements, answers, strict=True)
+    answers = predictor.replayer.ask([request for _, request in asked]) if asked else []
+    return [
+        FirstLook(placement, request.scenario, answer)
+        for (placement, request), answer in zip(asked, answers, strict=True)
         if not isinstance(answer, Refusal)
     ]
-    return sorted(ranked, key=lambda one: one.rate_per_s, reverse=True)
 
 
-def _first_look(
-    predictor: Predictor, scenario: Scenario, placement: dict[Role, str], outcome: Outcome
-) -> Ranked:
+def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
     """Figures with the residue in proportion; the rate is capped at the bound."""
-    rate, *_ = predictor.answers.rates(scenario, outcome)
-    bound = predictor.answers.bound(scenario)
-    p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(scenario, outcome))
+    rate, *_ = predictor.answers.rates(look.scenario, look.outcome)
+    bound = predictor.answers.bound(look.scenario)
+    p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(look.scenario, look.outcome))
     return Ranked(
-        placement=placement,
+        placement=look.placement,
         rate_per_s=min(rate, bound.rate_per_s) if bound else rate,
         p50_us=p50_us,
         p95_us=p95_us,
@@ -179,7 +190,8 @@ def _first_look(
     )
 
 
-def _notes(idle: Sequence[Role], squeezed: Sequence[Role]) -> list[str]:
+def left_out(idle: Sequence[Role], squeezed: Sequence[Role]) -> list[str]:
+    """Sentences on the roles that stay: those with almost no I/O, and the least busy of too many."""
     notes = []
     if idle:
         names = ", ".join(idle)

@@ -26,6 +26,8 @@ from tierwise.report.document import (
 from tierwise.report.palette import DARK, LIGHT, css_declarations
 
 _HERE = Path(__file__).parent
+PAGE_STYLE = (_HERE / "page.css").read_text("utf-8")
+"""The style of every page."""
 _COLUMNS_OF_CARDS = range(5, 9)
 """Tables shown as one card per row on a narrow screen; those with fewer columns fit, wider ones scroll."""
 _CLASSES = {
@@ -59,7 +61,7 @@ def to_html_page(page: Page) -> str:
         footer=page.footer,
         light=css_declarations(LIGHT),
         dark=css_declarations(DARK),
-        css=Markup((_HERE / "page.css").read_text("utf-8")),
+        css=Markup(PAGE_STYLE),
     )
 
 

@@ -12,3 +12,41 @@
 //   <section id="live" hidden>       empty, between board and chart: live.js fills it and takes `hidden` away
 //
 // With `live` the page's policy allows requests to the server it came from (connect-src 'self'), and no other.
+tierwise.explorer = (() => {
+  const {state, placements: places} = tierwise;
+  const listeners = [];
+  let shown = null;
+
+  function showPlacement() {
+    shown = null;
+    tierwise.board.draw();
+    tierwise.exports.draw();
+    tierwise.figures.show(state.number, places.at(state.number));
+    tierwise.chart.choose(state.number);
+    for (const listener of listeners) listener(places.asObject(state.number));
+  }
+
+  function showFilters() {
+    const passing = tierwise.filters.passing();
+    tierwise.filters.draw(passing);
+    tierwise.chart.draw(passing);
+    const {note, ...found} = shown ?? {};
+    tierwise.figures.show(state.number, {...places.at(state.number), ...found}, note);
+  }
+
+  function show(figures) {
+    shown = figures;
+    const {note, ...found} = figures;
+    tierwise.figures.show(state.number, {...places.at(state.number), ...found}, note);
+  }
+
+  state.listen(what => (what === 'placement' ? showPlacement : showFilters)());
+  showPlacement();
+  showFilters();
+  tierwise.chart.start();
+  return {
+    placement: () => places.asObject(state.number),
+    onchange: listener => listeners.push(listener),
+    show,
+  };
+})();

@@ -1,0 +1,90 @@
+"""Every placement of the busy roles over some devices, each with its prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.prediction import Prediction
+from tierwise.predict.predictor import Predictor
+from tierwise.predict.ranking import by_load, first_looks, fitting, left_out, placements_of
+from tierwise.predict.scenario import Scenario
+from tierwise.predict.uncertainty import uncertainty_of
+
+
+@dataclass
+class Survey:
+    """Predictions of all placements.
+
+    Attributes:
+        devices: ``recorded``, then the full names of the others.
+        roles: roles that are placed.
+        left: roles that stay where they were recorded.
+        predictions: by number, see :meth:`number`; ``None`` where there is no answer.
+        notes: what was left out, as sentences.
+    """
+
+    devices: list[str]
+    roles: list[Role]
+    left: list[Role]
+    predictions: list[Prediction | None]
+    notes: list[str]
+
+    def number(self, placement: Mapping[Role, str]) -> int | None:
+        """Number of a placement: a digit for each role, the last changes fastest, each the index of a device.
+
+        Roles that are not named stay where they were recorded. ``None`` for a placement that is not in the
+        survey.
+        """
+        if any(
+            (role not in self.roles and device != RECORDED) or device not in self.devices
+            for role, device in placement.items()
+        ):
+            return None
+        number = 0
+        for role in self.roles:
+            number = number * len(self.devices) + self.devices.index(placement.get(role, RECORDED))
+        return number
+
+    def place(self, closer: Iterable[Prediction]) -> None:
+        """Replace predictions by others of the same placements that rest on more seeds."""
+        for prediction in closer:
+            placement = {Role(role): device for role, device in prediction.scenario.placement.items()}
+            number = self.number(placement)
+            if number is not None:
+                self.predictions[number] = prediction
+
+
+def survey(predictor: Predictor, devices: Sequence[str]) -> Survey:
+    """Predict every placement over the recorded devices and some others, under one seed.
+
+    The intervals hold the model's error and the reproduction's; the spread over seeds, not known from one, is
+    far smaller.
+
+    Args:
+        predictor: of the recording. If its replayer remembers, placements that were ranked are not replayed.
+        devices: names, as in a scenario.
+
+    Raises:
+        TierwiseError: an unknown device, or no device.
+    """
+    names = [RECORDED, *dict.fromkeys(resolve(name).name for name in devices)]
+    if len(names) == 1:
+        raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
+    idle, loaded = by_load(predictor)
+    placed = fitting(loaded, len(names))
+    found = Survey(
+        devices=names,
+        roles=placed,
+        left=[role for role in predictor.work.footprints if role not in placed],
+        predictions=[None] * len(names) ** len(placed),
+        notes=left_out(idle, [role for role in loaded if role not in placed]),
+    )
+    for look in first_looks(predictor, Scenario(), placements_of(placed, names)):
+        doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
+        found.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
+    found.place([predictor.as_recorded])
+    return found

@@ -1,0 +1,204 @@
+"""The decision in words and figures: one sentence, before and after, its basis, risks and goal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tierwise.model.roles import Role
+from tierwise.predict import RECORDED, Estimate, Prediction
+from tierwise.report import numbers
+from tierwise.report.advice.join import Subject, moved_by
+from tierwise.report.advice.risks import risk
+from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Facts, Table, Text, Tone
+from tierwise.report.recording.advice_words import goal_text, months
+from tierwise.report.recording.prediction_words import (
+    bound_sentence,
+    moving,
+    of_what,
+    recorded_sentence,
+    signed_percent,
+)
+from tierwise.report.study.moves import join
+
+_SAME = 1.03
+"""Ratio up to which two figures are called the same."""
+
+
+def money(subject: Subject, amount: float, sign: bool = False) -> str:
+    """``10 $``; with ``sign``, ``+10 $`` or ``−10 $``."""
+    size = abs(amount)
+    mark = "" if not sign or not amount else "+" if amount > 0 else "−"
+    if 0 < size < 0.01:
+        return f"{mark}less than 0.01\u00a0{subject.currency}"
+    if size < 100 and size != round(size):
+        return f"{mark}{size:.2f}\u00a0{subject.currency}"
+    return f"{mark}{numbers.count(size)}\u00a0{subject.currency}"
+
+
+def likely(figure: Estimate, shown: Callable[[float], str], unit: str = "") -> str:
+    """``likely 1.7 to 2.4 times, best guess 2.0``."""
+    return f"likely {shown(figure.low)} to {shown(figure.high)}{unit}, best guess {shown(figure.value)}"
+
+
+def headline(subject: Subject) -> str:
+    """What to do, what it gains and what it costs, in one sentence."""
+    chosen, moved = subject.chosen, subject.placement
+    if not moved or chosen.speedup is None:
+        return "Leave the files where they are: no move gains anything that can be told from chance."
+    price = money(subject, subject.cost_per_month(moved))
+    gain = f"{numbers.ratio(chosen.speedup.value)} times {of_what(chosen)}"
+    if chosen.bounds_only:
+        ends = (numbers.ratio(chosen.speedup.low), numbers.ratio(chosen.speedup.high))
+        gain = f"between {ends[0]} and {ends[1]} times {of_what(chosen)}"
+    return f"Move {moving(moved)}: {gain} for {price} a month."
+
+
+def sentences(subject: Subject) -> list[Block]:
+    """The interval, the bound, the goal, and what was left out."""
+    chosen, advice = subject.chosen, subject.advice
+    said: list[Block] = []
+    if subject.placement and chosen.speedup and not chosen.bounds_only:
+        said.append(Text(_first_upper(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + "."))
+    if subject.placement and chosen.bound:
+        said.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
+    if advice.goal:
+        said.append(Text(_goal_sentence(subject)))
+    if subject.too_dear:
+        said.append(Text(f"Over the budget with any file on it: {join(subject.too_dear)}.", Tone.QUIET))
+    return said
+
+
+def before_and_after(subject: Subject) -> Table:
+    """Rate or time, latencies and cost: now, then, and the difference."""
+    names = ("now", "then", "difference")
+    found = Table([Column("", ColumnKind.WORDS), *(Column(name, ColumnKind.FIGURE) for name in names)])
+    now, then = subject.advice.recorded, subject.chosen
+    if then.once:
+        _shorter(found, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
+    else:
+        _add(found, f"{_first_upper(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant)
+        _shorter(found, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
+        _shorter(found, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
+    costs = subject.cost_per_month({}), subject.cost_per_month(subject.placement)
+    shown = [Cell(money(subject, cost), value=cost) for cost in costs]
+    found.add("Cost a month", *shown, Cell(money(subject, costs[1] - costs[0], sign=True)))
+    return found
+
+
+def ladder(subject: Subject) -> list[Block]:
+    """Every step of the ladder, with what each adds."""
+    if not subject.steps:
+        return []
+    said = []
+    for role, device, after, cost in subject.steps:
+        gain = numbers.ratio(after.speedup.value) if after.speedup else numbers.NONE
+        price = money(subject, cost, sign=True)
+        said.append(f"{_first_upper(moving({role: device}))}: {gain} times in all, {price} a month")
+    return [Bullets(said)]
+
+
+def basis(subject: Subject) -> list[Block]:
+    """The recording, how well it is reproduced, the model's error, and every warning."""
+    advice, chosen = subject.advice, subject.chosen
+    run = advice.run
+    many = f"{numbers.count(sum(one is not None for one in subject.survey.predictions))}"
+    facts = {
+        "Recording": recorded_sentence(run).removesuffix("."),
+        "Model": "error measured on this kind of engine and storage, and part of each interval"
+        if chosen.validated
+        else "not measured on this kind of engine and storage; intervals hold the error found elsewhere",
+        "Reproduction": f"rate {signed_percent(run.error)} of the recorded run",
+        "Placements": f"{many} simulated, the advised ones under {chosen.seeds} seeds",
+    }
+    warnings = [Text(f"Warning: {text}.", Tone.WARNING) for text in advice.warnings]
+    notes = [*subject.survey.notes, *chosen.notes]
+    return [Facts(facts), *warnings, Bullets([f"{_first_upper(note)}." for note in notes])]
+
+
+def risks(subject: Subject) -> Table:
+    """Each device that holds files after the move: power cut, wear, death."""
+    names = ("holds", "power cut", "worn out", "death of a drive")
+    found = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
+    worn = {one.device: one for one in subject.wear(subject.chosen)}
+    for device, roles in _held(subject.chosen, subject.advice.run.footprints).items():
+        about, wear = risk(device), worn.get(device)
+        when = "not known" if wear is None or wear.endurance_tb_written is None else months(wear.months)
+        name = "recorded devices" if device == RECORDED else device
+        found.add(name, join(roles), about.power_cut, when, about.death)
+    return found
+
+
+def _held(prediction: Prediction, roles: dict[Role, int]) -> dict[str, list[str]]:
+    """Device -> the roles on it, devices that take files first."""
+    moved = moved_by(prediction)
+    held: dict[str, list[str]] = {}
+    for role in sorted(roles, key=lambda role: role not in moved):
+        held.setdefault(moved.get(role, RECORDED), []).append(role.value)
+    return held
+
+
+def _goal_sentence(subject: Subject) -> str:
+    goal, reaching = subject.advice.goal, subject.advice.reaching
+    assert goal is not None
+    wanted = goal_text(goal)
+    if reaching:
+        if goal.reached(reaching.prediction, surely=True):
+            return f"The goal of {wanted} is reached, with the whole interval."
+        return f"The goal of {wanted} is likely reached: it lies inside the interval."
+    best = goal.figure(subject.chosen)
+    if best and (best.high >= goal.bound if goal.what == "tps" else best.low <= goal.bound):
+        return f"The goal of {wanted} is likely missed: it lies inside the interval, beyond the best guess."
+    return f"No placement reaches the goal of {wanted}."
+
+
+def _add(
+    found: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+) -> None:
+    change = _ratio(then, now, ("times as many", "no difference", "of today's"))
+    found.add(name, _plain(now, shown), _estimate(then, shown), change)
+
+
+def _shorter(
+    found: Table, name: str, now: Estimate | None, then: Estimate | None, shown: Callable[[float], str]
+) -> None:
+    found.add(name, _plain(now, shown), _estimate(then, shown), _ratio_of_times(now, then))
+
+
+def _ratio(above: Estimate | None, below: Estimate | None, words: tuple[str, str, str]) -> Cell:
+    if above is None or below is None or below.value <= 0:
+        return Cell(numbers.NONE)
+    low, value, high = (one / below.value for one in (above.low, above.value, above.high))
+    if 1 / _SAME < value < _SAME:
+        return Cell(words[1])
+    ends = Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", Tone.QUIET)
+    return Cell(f"{numbers.ratio(value)} {words[0]}", Tone.BETTER if value > 1 else Tone.WORSE, (ends,))
+
+
+def _ratio_of_times(now: Estimate | None, then: Estimate | None) -> Cell:
+    if now is None or then is None or min(now.value, then.low) <= 0:
+        return Cell(numbers.NONE)
+    if then.value <= now.value:
+        low, value, high = (now.value / one for one in (then.high, then.value, then.low))
+        word, tone = "times shorter", Tone.BETTER
+    else:
+        low, value, high = (one / now.value for one in (then.low, then.value, then.high))
+        word, tone = "times longer", Tone.WORSE
+    if value < _SAME:
+        return Cell("no difference")
+    ends = Text(f"likely {numbers.ratio(low)} to {numbers.ratio(high)}", Tone.QUIET)
+    return Cell(f"{numbers.ratio(value)} {word}", tone, (ends,))
+
+
+def _plain(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
+    return Cell(numbers.NONE) if figure is None else Cell(shown(figure.value), value=figure.value)
+
+
+def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
+    if figure is None:
+        return Cell(numbers.NONE)
+    ends = Text(f"likely {shown(figure.low)} to {shown(figure.high)}", Tone.QUIET)
+    return Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,110 @@
+"""The page as one file: text, data, styles and scripts inside, and a policy that lets nothing else in."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from tierwise.model.shipped import DATA
+from tierwise.report.advice import decision
+from tierwise.report.advice.data import page_data
+from tierwise.report.advice.join import Subject
+from tierwise.report.advice.steps import guide
+from tierwise.report.palette import DARK, LIGHT, css_declarations
+from tierwise.report.render import PAGE_STYLE, to_html
+
+FOLDER = DATA / "templates" / "advice"
+SCRIPTS = ("numbers", "placements", "state", "figures", "board", "filters", "chart", "exports", "explorer")
+"""Modules in the order in which they are inlined; ``live`` follows on a served page."""
+_BUNDLE_LICENCE = "/* Vega, Vega-Lite, Vega-Embed: University of Washington Interactive Data Lab, BSD 3-clause */\n"
+
+
+def advice_page(subject: Subject, live: Mapping[str, Any] | None = None) -> str:
+    """The page as HTML.
+
+    Args:
+        subject: the advice and its placements.
+        live: what a server tells ``live.js``, which is inlined then; ``None`` for a file.
+    """
+    data = page_data(subject, live)
+    data["chart"] = _chart(subject)
+    script = _script(SCRIPTS if live is None else (*SCRIPTS, "live"))
+    style = "\n".join([_colours(), PAGE_STYLE, (FOLDER / "advice.css").read_text("utf-8")])
+    bundle = _bundle()
+    made = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
+    return made.get_template("page.html.j2").render(
+        title=f"advice for {subject.recording.name}",
+        name=subject.recording.name,
+        engine=" ".join(filter(None, [subject.advice.run.engine, subject.advice.run.engine_version])),
+        policy=_policy([script, bundle], style, connects=live is not None),
+        style=Markup(style),
+        script=Markup(script),
+        bundle=base64.b64encode(gzip.compress(bundle.encode(), mtime=0)).decode(),
+        data=Markup(_json(data)),
+        headline=decision.headline(subject),
+        sentences=to_html(decision.sentences(subject)),
+        comparison=to_html([decision.before_and_after(subject)]),
+        ladder=to_html(decision.ladder(subject)),
+        risks=to_html([decision.risks(subject)]),
+        basis=to_html(decision.basis(subject)),
+        guide=guide(subject.advice.run.engine, subject.placement),
+    )
+
+
+def _json(data: Mapping[str, Any]) -> str:
+    """JSON that ends no element and starts no comment, whatever a recording is named."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", r"\u003c").replace(">", r"\u003e").replace("&", r"\u0026")
+
+
+def _policy(scripts: Iterable[str], style: str, connects: bool) -> str:
+    """A content security policy that allows these texts by their hashes, and nothing from elsewhere."""
+    parts = [
+        "default-src 'none'",
+        f"script-src {' '.join(map(_hash, scripts))}",
+        f"style-src {_hash(style)}",
+        "base-uri 'none'",
+        "form-action 'none'",
+        *(["connect-src 'self'"] if connects else []),
+    ]
+    return "; ".join(parts)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _script(names: Iterable[str]) -> str:
+    modules = [(FOLDER / f"{name}.js").read_text("utf-8") for name in names]
+    return "\n".join(["'use strict';", "window.tierwise = {};", *modules])
+
+
+def _colours() -> str:
+    dark = f"@media (prefers-color-scheme: dark) {{ @media screen {{ :root {{ {css_declarations(DARK)} }} }} }}"
+    return f":root {{ {css_declarations(LIGHT)} }}\n{dark}"
+
+
+def _chart(subject: Subject) -> dict[str, Any]:
+    # altair takes half a second to import.
+    from tierwise.report.charts.placements import placements_chart
+
+    run = subject.advice.run
+    rate = "Times as fast as recorded" if run.once else f"{run.unit.capitalize()} a second"
+    return placements_chart(rate, f"Cost a month ({subject.currency})").to_dict()
+
+
+@cache
+def _bundle() -> str:
+    """Vega as a script; made from what vl-convert carries, which takes seconds."""
+    import vl_convert
+
+    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return f"{_BUNDLE_LICENCE}(() => {{\n{made}\n}})();"

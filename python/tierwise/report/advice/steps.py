@@ -1,0 +1,94 @@
+"""What to type to move a role, and the way back: data/moves, one file for each engine."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tierwise.model.roles import Role
+from tierwise.model.shipped import DATA
+
+FOLDER = DATA / "moves"
+_NUMBERED = "NEW"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one move.
+
+    Attributes:
+        role: the role to move.
+        device: its new device.
+        note: what happens meanwhile, and what to watch.
+        there: lines to type.
+        back: lines to type to undo it.
+    """
+
+    role: Role
+    device: str
+    note: str
+    there: str
+    back: str
+
+
+@dataclass(frozen=True)
+class Guide:
+    """The steps for a placement.
+
+    Attributes:
+        variables: shell lines that set the paths, for the reader to fill in; empty without a shell.
+        steps: one for each role that moves, log first.
+        without: sentences on roles without steps: why they cannot move alone, or that no steps are known.
+        sources: pages of the engine's manual.
+    """
+
+    variables: str
+    steps: list[Steps]
+    without: list[str]
+    sources: list[str]
+
+
+def guide(engine: str, placement: Mapping[Role, str]) -> Guide:
+    """The steps to reach a placement on an engine; an unknown engine has none.
+
+    No name from a recording goes into a line to type: paths are shell variables that the reader sets.
+    """
+    shipped = {file.stem: file for file in FOLDER.glob("*.toml")}
+    said: dict[str, Any] = (
+        tomllib.loads(shipped[engine].read_text("utf-8")) if engine in shipped else {}
+    )
+    moved = [role for role in Role if role in placement]
+    known = {role: said[role.value] for role in moved if "there" in said.get(role.value, {})}
+    devices = list(dict.fromkeys(placement[role] for role in known))
+    numbers = {device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)}
+    mounts = [f"{name}=/path/on/new/device    # {_said(device)}" for device, name in numbers.items()]
+    return Guide(
+        variables="\n".join([said.get("variables", "").strip(), *mounts]).strip() if known else "",
+        steps=[
+            Steps(
+                role,
+                placement[role],
+                move["note"],
+                _lines(move["there"], numbers[placement[role]]),
+                _lines(move["back"], numbers[placement[role]]),
+            )
+            for role, move in known.items()
+        ],
+        without=[
+            f"{role}: {said.get(role.value, {}).get('reason', 'no steps are known for this engine')}"
+            for role in moved
+            if role not in known
+        ],
+        sources=list(said.get("sources", [])) if known else [],
+    )
+
+
+def _lines(text: str, new: str) -> str:
+    return text.strip().replace("$NEW", f"${new}")
+
+
+def _said(device: str) -> str:
+    """A device's name for a comment: a name from a stranger's file ends no line."""
+    return "".join(letter if letter.isprintable() else " " for letter in device)

@@ -1,0 +1,56 @@
+"""Rate against cost of many placements, for a page that fills the data in and lets a reader choose one."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from tierwise.report.charts.look import PAGE_WIDE, Look, axis, finish
+
+_HEIGHT_PX = 340
+_CENT = 0.01
+POINTS, FRONT, CHOSEN, ADVISED = "points", "front", "chosen", "advised"
+"""Names of the data sets that the page fills: records of ``cost``, ``y`` and ``n``, the placement's number."""
+
+
+def placements_chart(rate_title: str, cost_title: str, look: Look = PAGE_WIDE) -> alt.LayerChart:
+    """Points for placements, a line for those that nothing cheaper equals, and marks for two of them.
+
+    Args:
+        rate_title: title of the vertical axis.
+        cost_title: title of the horizontal axis.
+        look: look of the drawing.
+    """
+    cost = alt.X(
+        "cost:Q",
+        scale=alt.Scale(type="symlog", constant=_CENT * 100, nice=False, padding=14),
+        axis=axis(cost_title, format="~r", labelFlush=False, values=_ticks()),
+    )
+    rate = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=14, zero=False), axis=axis(rate_title, format=",~r"))
+    points = _of(POINTS).mark_circle(size=56, opacity=0.35, color=look.colour("baseline"), cursor="pointer")
+    front = _of(FRONT).mark_line(interpolate="step-after", strokeWidth=2, color=look.colour("place-1"))
+    on_front = _of(FRONT).mark_circle(size=90, opacity=1, color=look.colour("place-1"), cursor="pointer")
+    interval = _of(CHOSEN).mark_rule(strokeWidth=3, opacity=0.45, color=look.colour("place-2"))
+    chosen = _of(CHOSEN).mark_point(
+        size=190, strokeWidth=3, filled=False, color=look.colour("place-2"), cursor="pointer"
+    )
+    advised = _of(ADVISED).mark_point(
+        shape="diamond", size=110, filled=True, opacity=1, color=look.colour("place-3"), cursor="pointer"
+    )
+    layers = [
+        points.encode(x=cost, y=rate, tooltip="n:Q"),
+        front.encode(x=cost, y=rate, order="cost:Q"),
+        on_front.encode(x=cost, y=rate, tooltip="n:Q"),
+        interval.encode(x=cost, y=alt.Y("low:Q"), y2="high:Q"),
+        advised.encode(x=cost, y=rate, tooltip="n:Q"),
+        chosen.encode(x=cost, y=rate, tooltip="n:Q"),
+    ]
+    return finish(layers, look, _HEIGHT_PX, "", right_px=14)
+
+
+def _of(name: str) -> alt.Chart:
+    return alt.Chart(alt.NamedData(name=name))
+
+
+def _ticks() -> list[float]:
+    """0, then 1, 2 and 5 of each decade: a symmetric logarithmic scale has no ticks of its own."""
+    return [0, *(step * 10.0**decade for decade in range(-2, 7) for step in (1, 2, 5))]
