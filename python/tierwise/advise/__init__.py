@@ -1,4 +1,4 @@
-"""Advice: which role to move first, the best placement for the money, device wear; forecasts verified afterwards.
+"""Advice: what to move first, the best placement for the money, device wear; forecasts verified afterwards.
 
 Not here: simulation; advice asks ``predict``.
 """

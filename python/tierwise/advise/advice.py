@@ -87,9 +87,7 @@ def advise(
         raise TierwiseError(f"--budget: {budget_per_month:g} is below 0", "give an amount a month")
     terms = terms or Terms()
     names = _candidates(predictor, devices, terms)
-    volumes = recorded_volumes(predictor, terms)
-    idle, _ = by_load(predictor)
-    costs = Costs(predictor.work.footprints, terms, volumes, idle)
+    costs = costs_of(predictor, terms)
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
     search = Search(predictor, names, costs, budget_per_month)
@@ -98,7 +96,7 @@ def advise(
     moves = single_moves(predictor, names, recorded, costs, budget_per_month, ranking.roles)
     best, fastest = search.best, search.fastest
     answers = [recorded, *(move.prediction for move in moves), *([best.prediction] if best else [])]
-    prices = used_prices([*names, *(volume.device for volume in volumes)], terms, datetime.date.today())
+    prices = used_prices([*names, *(volume.device for volume in costs.volumes)], terms, datetime.date.today())
     return Advice(
         run=predictor.run,
         recorded=recorded,
@@ -120,9 +118,15 @@ def advise(
         exact=ranking.complete,
         tried=ranking.tried,
         prices=prices,
-        notes=[*ranking.notes, *billing_notes(names, terms, volumes)],
+        notes=[*ranking.notes, *billing_notes(names, terms, costs.volumes)],
         warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
     )
+
+
+def costs_of(predictor: Predictor, terms: Terms) -> Costs:
+    """Costs of placements of the recorded files."""
+    idle, _ = by_load(predictor)
+    return Costs(predictor.work.footprints, terms, recorded_volumes(predictor, terms), idle)
 
 
 def _candidates(predictor: Predictor, devices: Sequence[str], terms: Terms) -> list[str]:

@@ -55,7 +55,7 @@ class Costs:
         """Store the sizes and the terms."""
         self._footprints = footprints
         self._terms = terms or Terms()
-        self._volumes, self._idle = volumes, frozenset(idle)
+        self.volumes, self._idle = volumes, frozenset(idle)
         self._known: dict[tuple[str, int], float] = {}
 
     @property
@@ -66,7 +66,7 @@ class Costs:
     @property
     def now_per_month(self) -> float | None:
         """Rent of the recorded volumes that can be given up; ``None`` if none is known."""
-        return sum(volume.rent_per_month for volume in self._volumes) if self._volumes else None
+        return sum(volume.rent_per_month for volume in self.volumes) if self.volumes else None
 
     def size_bytes(self, placement: Mapping[Role, str]) -> dict[str, int]:
         """Bytes of the recorded files on each new device."""
@@ -104,7 +104,7 @@ class Costs:
         """
         moved = {role: device for role, device in placement.items() if device != RECORDED}
         bill = Bill(self._new(moved))
-        for volume in self._volumes:
+        for volume in self.volumes:
             busy = volume.roles - self._idle
             if not busy or not busy <= moved.keys():
                 continue
@@ -118,9 +118,14 @@ class Costs:
         return bill
 
     def _new(self, placement: Mapping[Role, str]) -> float:
-        return sum(self._price(device, size) for device, size in self.size_bytes(placement).items())
+        return sum(self.of_device(device, size) for device, size in self.size_bytes(placement).items())
 
-    def _price(self, device: str, size_bytes: int) -> float:
+    def of_device(self, device: str, size_bytes: int) -> float:
+        """Cost a month of a device that holds recorded files of some size; 0 if it is owned.
+
+        Raises:
+            TierwiseError: a device without a price.
+        """
         if device in self._terms.have:
             return 0.0
         if (device, size_bytes) not in self._known:

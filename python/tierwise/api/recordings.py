@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, usability
 from tierwise.recording import TABLES, About, Recording
 from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.report.advice import Subject, advice_page, subject
 from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.prediction import prediction_document, ranking_document
 from tierwise.report.recording.profile import profile_document
@@ -28,6 +29,19 @@ if TYPE_CHECKING:
 
 Place = Mapping[str, str] | str
 """Role, or ``all``, to device; or text in the form ``log=nvme-dc``."""
+
+
+class AdviceView(View[Advice]):
+    """An advice; its page shows every placement."""
+
+    def __init__(self, advice: Advice, surveyed: Callable[[], Subject]) -> None:
+        """Store the advice. ``surveyed`` is called when a page is wanted: it replays every placement."""
+        super().__init__(advice, advice_document(advice), "advice")
+        self._surveyed = surveyed
+
+    def to_html(self, path: str | Path) -> None:
+        """Write one page that opens offline: the decision, and an explorer of all placements."""
+        Path(path).write_text(advice_page(self._surveyed()), "utf-8")
 
 
 class RecordedRun:
@@ -118,7 +132,7 @@ class RecordedRun:
         years: float = YEARS,
         prices: str | Path | None = None,
         recorded_on: str = "",
-    ) -> View[Advice]:
+    ) -> AdviceView:
         """Advise what to move first.
 
         Args:
@@ -143,7 +157,9 @@ class RecordedRun:
         most = None if budget is None else parse_monthly(budget, "budget", terms.prices.currency)
         wanted = None if goal is None else Goal.parse(goal)
         advice = find_advice(self._predictor, list(devices), most, wanted, terms)
-        return View(advice, advice_document(advice), "advice")
+        return AdviceView(
+            advice, lambda: subject(self._predictor, advice, terms, self._recording.path, self._fresh)
+        )
 
     @cached_property
     def _predictor(self) -> Predictor:

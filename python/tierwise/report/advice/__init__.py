@@ -1,6 +1,6 @@
 """The page of an advice: the decision for who pays, and an explorer of all placements, in one file.
 
-Not here: searching and pricing, which ``advise`` does; the scripts and styles, which are in data/templates/advice.
+Not here: searching and pricing, which ``advise`` does; scripts and styles: data/templates/advice.
 """
 
 from tierwise.report.advice.join import Subject, subject

@@ -36,7 +36,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
             "once": run.once,
         },
         "currency": subject.currency,
-        "budget": subject.advice.budget_usd,
+        "budget": subject.advice.budget_per_month,
         "command": subject.command,
         "devices": [_device(subject, device) for device in survey.devices],
         "roles": [_role(subject.advice.recorded, role, run.footprints) for role in survey.roles],
@@ -110,9 +110,7 @@ def _figures(subject: Subject, reasons: Sequence[str]) -> dict[str, Column]:
     return columns
 
 
-def _each(
-    predictions: Sequence[Prediction | None], value: Callable[[Prediction], float | None]
-) -> Column:
+def _each(predictions: Sequence[Prediction | None], value: Callable[[Prediction], float | None]) -> Column:
     return [None if one is None else _short(value(one)) for one in predictions]
 
 

@@ -10,7 +10,8 @@ from tierwise.report import numbers
 from tierwise.report.advice.join import Subject, moved_by
 from tierwise.report.advice.risks import risk
 from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Facts, Table, Text, Tone
-from tierwise.report.recording.advice_words import goal_text, months
+from tierwise.report.recording.goal_words import goal_sentence
+from tierwise.report.recording.money_words import months
 from tierwise.report.recording.prediction_words import (
     bound_sentence,
     moving,
@@ -58,11 +59,13 @@ def sentences(subject: Subject) -> list[Block]:
     chosen, advice = subject.chosen, subject.advice
     said: list[Block] = []
     if subject.placement and chosen.speedup and not chosen.bounds_only:
-        said.append(Text(_first_upper(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + "."))
+        said.append(
+            Text(_first_upper(likely(chosen.speedup, numbers.ratio, f" times {of_what(chosen)}")) + ".")
+        )
     if subject.placement and chosen.bound:
         said.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
     if advice.goal:
-        said.append(Text(_goal_sentence(subject)))
+        said.append(Text(goal_sentence(subject.advice)))
     if subject.too_dear:
         said.append(Text(f"Over the budget with any file on it: {join(subject.too_dear)}.", Tone.QUIET))
     return said
@@ -76,7 +79,9 @@ def before_and_after(subject: Subject) -> Table:
     if then.once:
         _shorter(found, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
     else:
-        _add(found, f"{_first_upper(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant)
+        _add(
+            found, f"{_first_upper(then.unit)} a second", now.rate_per_s, then.rate_per_s, numbers.significant
+        )
         _shorter(found, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
         _shorter(found, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
     costs = subject.cost_per_month({}), subject.cost_per_month(subject.placement)
@@ -135,20 +140,6 @@ def _held(prediction: Prediction, roles: dict[Role, int]) -> dict[str, list[str]
     for role in sorted(roles, key=lambda role: role not in moved):
         held.setdefault(moved.get(role, RECORDED), []).append(role.value)
     return held
-
-
-def _goal_sentence(subject: Subject) -> str:
-    goal, reaching = subject.advice.goal, subject.advice.reaching
-    assert goal is not None
-    wanted = goal_text(goal)
-    if reaching:
-        if goal.reached(reaching.prediction, surely=True):
-            return f"The goal of {wanted} is reached, with the whole interval."
-        return f"The goal of {wanted} is likely reached: it lies inside the interval."
-    best = goal.figure(subject.chosen)
-    if best and (best.high >= goal.bound if goal.what == "tps" else best.low <= goal.bound):
-        return f"The goal of {wanted} is likely missed: it lies inside the interval, beyond the best guess."
-    return f"No placement reaches the goal of {wanted}."
 
 
 def _add(

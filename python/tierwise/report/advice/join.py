@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from tierwise.advise import Advice, Wear
+from tierwise.advise.advice import costs_of
 from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import wear
+from tierwise.advise.terms import Terms
+from tierwise.model.money import SYMBOLS
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED, Prediction, Predictor, resolve
+from tierwise.predict import RECORDED, Prediction, Predictor
 from tierwise.predict.survey import Survey, survey
 
 _GB = 10**9
@@ -26,28 +28,25 @@ class Subject:
     Attributes:
         advice: the advice.
         survey: every placement, those of the advice under all seeds.
+        costs: of placements.
         recording: folder of the recording, as the user wrote it.
         fresh: whether devices are in factory state.
     """
 
     advice: Advice
     survey: Survey
+    costs: Costs
     recording: Path
     fresh: bool = False
-
-    @cached_property
-    def _costs(self) -> Costs:
-        return Costs(self.advice.run.footprints)
 
     @property
     def currency(self) -> str:
         """Symbol of the prices' currency."""
-        return "$"
+        return SYMBOLS.get(self.costs.currency, self.costs.currency)
 
     def cost_per_month(self, placement: Mapping[Role, str]) -> float:
-        """Cost of a month of a placement, in the currency."""
-        moved = {role: device for role, device in placement.items() if device != RECORDED}
-        return self._costs.usd_per_month(moved)
+        """What a placement costs a month more than what is paid now, in the currency."""
+        return self.costs.cost_per_month(placement)
 
     @property
     def chosen(self) -> Prediction:
@@ -63,33 +62,22 @@ class Subject:
     @property
     def steps(self) -> list[tuple[Role, str, Prediction, float]]:
         """The ladder: role, device, the prediction after the step, and what the step costs a month."""
-        return [
-            (step.role, step.device, step.prediction, step.usd_per_month) for step in self.advice.ladder
-        ]
+        return [(step.role, step.device, step.prediction, step.cost_per_month) for step in self.advice.ladder]
 
     @property
     def too_dear(self) -> list[str]:
         """Candidate devices that exceed the budget with any role on them."""
-        budget = self.advice.budget_usd
-        if budget is None:
-            return []
-        roles = self.survey.roles
-        return [
-            device
-            for device in self.survey.devices[1:]
-            if roles and all(self.cost_per_month({role: device}) > budget for role in roles)
-        ]
+        return [one.device for one in self.advice.left_out if one.least_cost_per_month is not None]
 
     def wear(self, prediction: Prediction) -> list[Wear]:
         """The wear of each new device of a prediction."""
         return wear(prediction, self.survey.devices)
 
     def price(self, device: str) -> tuple[float, float]:
-        """Fixed price of a month, and the price of a month for each 10^9 bytes more; (0, 0) where recorded."""
+        """Fixed price of a month, and the price of a month for each 10^9 bytes; (0, 0) where recorded."""
         if device == RECORDED:
             return 0.0, 0.0
-        profile = resolve(device).profile
-        least, more = (profile.usd_per_month(size) or 0.0 for size in (0, _MOST_GB * _GB))
+        least, more = (self.costs.of_device(device, size) for size in (0, _MOST_GB * _GB))
         return least, (more - least) / _MOST_GB
 
     @property
@@ -100,22 +88,22 @@ class Subject:
 
 
 def subject(
-    predictor: Predictor, advice: Advice, devices: Sequence[str], recording: Path, fresh: bool = False
+    predictor: Predictor, advice: Advice, terms: Terms, recording: Path, fresh: bool = False
 ) -> Subject:
     """Survey the placements around an advice; the budget leaves none of them out.
 
     Args:
         predictor: of the recording.
         advice: the advice.
-        devices: candidates, as the user named them.
+        terms: of payment, those of the advice.
         recording: folder of the recording, for commands to type.
         fresh: whether devices are in factory state.
     """
-    found = survey(predictor, devices)
+    found = survey(predictor, advice.devices)
     options = [option.prediction for option in (advice.best, advice.reaching) if option]
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
     found.place([*moves, *options])
-    return Subject(advice, found, recording, fresh)
+    return Subject(advice, found, costs_of(predictor, terms), recording, fresh)
 
 
 def moved_by(prediction: Prediction) -> dict[Role, str]:

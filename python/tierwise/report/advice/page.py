@@ -24,7 +24,9 @@ from tierwise.report.render import PAGE_STYLE, to_html
 FOLDER = DATA / "templates" / "advice"
 SCRIPTS = ("numbers", "placements", "state", "figures", "board", "filters", "chart", "exports", "explorer")
 """Modules in the order in which they are inlined; ``live`` follows on a served page."""
-_BUNDLE_LICENCE = "/* Vega, Vega-Lite, Vega-Embed: University of Washington Interactive Data Lab, BSD 3-clause */\n"
+_BUNDLE_LICENCE = (
+    "/* Vega, Vega-Lite, Vega-Embed: University of Washington Interactive Data Lab, BSD 3-clause */\n"
+)
 
 
 def advice_page(subject: Subject, live: Mapping[str, Any] | None = None) -> str:
@@ -88,7 +90,9 @@ def _script(names: Iterable[str]) -> str:
 
 
 def _colours() -> str:
-    dark = f"@media (prefers-color-scheme: dark) {{ @media screen {{ :root {{ {css_declarations(DARK)} }} }} }}"
+    dark = (
+        f"@media (prefers-color-scheme: dark) {{ @media screen {{ :root {{ {css_declarations(DARK)} }} }} }}"
+    )
     return f":root {{ {css_declarations(LIGHT)} }}\n{dark}"
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from tierwise.predict import RECORDED, resolve
 
 State = Literal["kept", "flush", "lost", "unknown"]
-"""What a power cut leaves of completed writes: all, all that were flushed, nothing, or the profile does not say."""
+"""What a power cut leaves of completed writes: all, those that were flushed, nothing, or not known."""
 STATES: dict[State, str] = {
     "kept": "keeps completed writes",
     "flush": "keeps flushed writes",

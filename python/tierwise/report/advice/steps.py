@@ -56,13 +56,13 @@ def guide(engine: str, placement: Mapping[Role, str]) -> Guide:
     No name from a recording goes into a line to type: paths are shell variables that the reader sets.
     """
     shipped = {file.stem: file for file in FOLDER.glob("*.toml")}
-    said: dict[str, Any] = (
-        tomllib.loads(shipped[engine].read_text("utf-8")) if engine in shipped else {}
-    )
+    said: dict[str, Any] = tomllib.loads(shipped[engine].read_text("utf-8")) if engine in shipped else {}
     moved = [role for role in Role if role in placement]
     known = {role: said[role.value] for role in moved if "there" in said.get(role.value, {})}
     devices = list(dict.fromkeys(placement[role] for role in known))
-    numbers = {device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)}
+    numbers = {
+        device: f"{_NUMBERED}{n}" if len(devices) > 1 else _NUMBERED for n, device in enumerate(devices, 1)
+    }
     mounts = [f"{name}=/path/on/new/device    # {_said(device)}" for device, name in numbers.items()]
     return Guide(
         variables="\n".join([said.get("variables", "").strip(), *mounts]).strip() if known else "",

@@ -9,7 +9,7 @@ from tierwise.report.charts.look import PAGE_WIDE, Look, axis, finish
 _HEIGHT_PX = 340
 _CENT = 0.01
 POINTS, FRONT, CHOSEN, ADVISED = "points", "front", "chosen", "advised"
-"""Names of the data sets that the page fills: records of ``cost``, ``y`` and ``n``, the placement's number."""
+"""Data sets that the page fills: records of ``cost``, ``y`` and ``n``, the placement's number."""
 
 
 def placements_chart(rate_title: str, cost_title: str, look: Look = PAGE_WIDE) -> alt.LayerChart:
@@ -25,7 +25,11 @@ def placements_chart(rate_title: str, cost_title: str, look: Look = PAGE_WIDE) -
         scale=alt.Scale(type="symlog", constant=_CENT * 100, nice=False, padding=14),
         axis=axis(cost_title, format="~r", labelFlush=False, values=_ticks()),
     )
-    rate = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False, padding=14, zero=False), axis=axis(rate_title, format=",~r"))
+    rate = alt.Y(
+        "y:Q",
+        scale=alt.Scale(type="log", nice=False, padding=14, zero=False),
+        axis=axis(rate_title, format=",~r"),
+    )
     points = _of(POINTS).mark_circle(size=56, opacity=0.35, color=look.colour("baseline"), cursor="pointer")
     front = _of(FRONT).mark_line(interpolate="step-after", strokeWidth=2, color=look.colour("place-1"))
     on_front = _of(FRONT).mark_circle(size=90, opacity=1, color=look.colour("place-1"), cursor="pointer")
