@@ -27,7 +27,7 @@ _SAME = 1.03
 
 def money(subject: Subject, amount: float, sign: bool = False) -> str:
     """``10 $``; with ``sign``, ``+10 $`` or ``−10 $``."""
-    size = abs(amount)
+    size = abs(round(amount, 2)) or abs(amount)
     mark = "" if not sign or not amount else "+" if amount > 0 else "−"
     if 0 < size < 0.01:
         return f"{mark}less than 0.01\u00a0{subject.currency}"
@@ -97,8 +97,12 @@ def ladder(subject: Subject) -> list[Block]:
     said = []
     for role, device, after, cost in subject.steps:
         gain = numbers.ratio(after.speedup.value) if after.speedup else numbers.NONE
-        price = money(subject, cost, sign=True)
-        said.append(f"{_first_upper(moving({role: device}))}: {gain} times in all, {price} a month")
+        price = (
+            f"{money(subject, abs(cost))} a month {'more' if cost > 0 else 'less'}"
+            if cost
+            else "no further cost"
+        )
+        said.append(f"{_first_upper(moving({role: device}))}: {gain} times in all, {price}")
     return [Bullets(said)]
 
 

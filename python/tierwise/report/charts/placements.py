@@ -7,7 +7,8 @@ import altair as alt
 from tierwise.report.charts.look import PAGE_WIDE, Look, axis, finish
 
 _HEIGHT_PX = 340
-_CENT = 0.01
+_PLAIN = "replace(format(datum.value, ',~r'), regexp(',', 'g'), '\u202f')"
+"""A figure without an exponent, with thin spaces between thousands."""
 POINTS, FRONT, CHOSEN, ADVISED = "points", "front", "chosen", "advised"
 """Data sets that the page fills: records of ``cost``, ``y`` and ``n``, the placement's number."""
 
@@ -22,23 +23,31 @@ def placements_chart(rate_title: str, cost_title: str, look: Look = PAGE_WIDE) -
     """
     cost = alt.X(
         "cost:Q",
-        scale=alt.Scale(type="symlog", constant=_CENT * 100, nice=False, padding=14),
-        axis=axis(cost_title, format="~r", labelFlush=False, values=_ticks()),
+        scale=alt.Scale(type="symlog", constant=1, nice=False),
+        axis=axis(cost_title, labelExpr=_PLAIN),
     )
-    rate = alt.Y(
-        "y:Q",
-        scale=alt.Scale(type="log", nice=False, padding=14, zero=False),
-        axis=axis(rate_title, format=",~r"),
+    rate = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False), axis=axis(rate_title, labelExpr=_PLAIN))
+    points = _of(POINTS).mark_circle(
+        clip=True, size=56, opacity=0.35, color=look.colour("baseline"), cursor="pointer"
     )
-    points = _of(POINTS).mark_circle(size=56, opacity=0.35, color=look.colour("baseline"), cursor="pointer")
-    front = _of(FRONT).mark_line(interpolate="step-after", strokeWidth=2, color=look.colour("place-1"))
-    on_front = _of(FRONT).mark_circle(size=90, opacity=1, color=look.colour("place-1"), cursor="pointer")
-    interval = _of(CHOSEN).mark_rule(strokeWidth=3, opacity=0.45, color=look.colour("place-2"))
+    front = _of(FRONT).mark_line(
+        clip=True, interpolate="step-after", strokeWidth=2, color=look.colour("place-1")
+    )
+    on_front = _of(FRONT).mark_circle(
+        clip=True, size=90, opacity=1, color=look.colour("place-1"), cursor="pointer"
+    )
+    interval = _of(CHOSEN).mark_rule(clip=True, strokeWidth=3, opacity=0.45, color=look.colour("place-2"))
     chosen = _of(CHOSEN).mark_point(
-        size=190, strokeWidth=3, filled=False, color=look.colour("place-2"), cursor="pointer"
+        clip=True, size=190, strokeWidth=3, filled=False, color=look.colour("place-2"), cursor="pointer"
     )
     advised = _of(ADVISED).mark_point(
-        shape="diamond", size=110, filled=True, opacity=1, color=look.colour("place-3"), cursor="pointer"
+        clip=True,
+        shape="diamond",
+        size=110,
+        filled=True,
+        opacity=1,
+        color=look.colour("place-3"),
+        cursor="pointer",
     )
     layers = [
         points.encode(x=cost, y=rate, tooltip="n:Q"),
@@ -53,8 +62,3 @@ def placements_chart(rate_title: str, cost_title: str, look: Look = PAGE_WIDE) -
 
 def _of(name: str) -> alt.Chart:
     return alt.Chart(alt.NamedData(name=name))
-
-
-def _ticks() -> list[float]:
-    """0, then 1, 2 and 5 of each decade: a symmetric logarithmic scale has no ticks of its own."""
-    return [0, *(step * 10.0**decade for decade in range(-2, 7) for step in (1, 2, 5))]

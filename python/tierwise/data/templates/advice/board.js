@@ -132,7 +132,7 @@ tierwise.board = (() => {
       const {cards: list} = columns[device];
       const {card, item} = cards[role];
       const focused = document.activeElement === card;
-      if (item.parentElement !== list) list.prepend(item);
+      if (item.parentElement !== list) list.insertBefore(item, list.querySelector('.stays')?.parentElement ?? null);
       if (focused) card.focus({preventScroll: true});
       card.setAttribute('aria-label', `${data.roles[role].name}, on ${data.devices[device].name}`);
     });

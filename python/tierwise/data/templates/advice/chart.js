@@ -39,11 +39,38 @@ tierwise.chart = (() => {
     return {points, front: front(points), chosen: known(chosen), advised: known(data.advised)};
   }
 
+  // 0 on the scale of costs, then 1, 2 and 5 of each decade, or 1 alone where there are many.
+  function ticks(low, high) {
+    const decades = Math.log10(high / low);
+    const steps = decades < 2.5 ? [1, 2, 5] : [1];
+    const found = [];
+    for (let ten = Math.floor(Math.log10(low)); ten <= Math.log10(high); ten++) {
+      for (const step of steps) found.push(step * 10 ** ten);
+    }
+    return found.filter(tick => tick >= low && tick <= high);
+  }
+
+  // Both scales hold every drawn point and the interval of the one shown.
+  function fit(made, values) {
+    const all = [...values.points, ...values.chosen, ...values.advised];
+    const top = 1.3 * Math.max(1, ...all.map(one => one.cost));
+    const low = 0.85 * Math.min(...all.map(one => one.y), ...values.chosen.map(one => one.low));
+    const high = 1.15 * Math.max(...all.map(one => one.y), ...values.chosen.map(one => one.high));
+    for (const {encoding: {x, y}} of made.layer) {
+      x.scale.domain = [-0.08 * Math.log1p(top), top];
+      x.axis.values = [0, ...ticks(1, top)];
+      if (y.scale) y.scale.domain = [low, high];
+      if (y.axis) y.axis.values = ticks(low, high);
+    }
+  }
+
   // Axes in plain figures; sizes in the page's type.
-  function spec(colours, width) {
+  function spec(values, colours, width) {
     const text = JSON.stringify(data.chart).replace(/var\(--([\w-]+)\)/g, (all, name) => colours?.[name] ?? all);
     const made = JSON.parse(text);
     const rem = colours ? 16 : parseFloat(getComputedStyle(document.documentElement).fontSize);
+    made.datasets = values;
+    if (values.points.length + values.chosen.length) fit(made, values);
     made.width = width;
     made.height = Math.round(21 * rem);
     for (const part of ['axis', 'legend']) {
@@ -53,7 +80,8 @@ tierwise.chart = (() => {
   }
 
   async function embed(element, colours, width) {
-    const {view: made} = await vegaEmbed(element, spec(colours, width), {
+    const values = datasets(tierwise.state.number);
+    const {view: made} = await vegaEmbed(element, spec(values, colours, width), {
       ast: true, actions: false, renderer: 'svg', defaultStyle: false, tooltip: point,
     });
     return made;
@@ -73,30 +101,29 @@ tierwise.chart = (() => {
     tip.style.top = `${y + 18 + tip.offsetHeight > innerHeight ? y - tip.offsetHeight - 12 : y + 18}px`;
   }
 
-  async function update(chosen, into = view) {
-    if (!into) return;
-    for (const [name, values] of Object.entries(datasets(chosen))) into.data(name, values);
-    await into.resize().runAsync();
-  }
-
-  async function start() {
-    await unpack();
+  async function redraw() {
+    if (!window.vegaEmbed || !root.clientWidth) return;
+    view?.finalize();
     view = await embed(root, null, root.clientWidth);
     view.addEventListener('click', (event, item) => {
       if (item?.datum?.n !== undefined) tierwise.state.choose(item.datum.n);
     });
-    await update(tierwise.state.number);
+    root.dataset.drawn = root.clientWidth;
+  }
+
+  async function start() {
+    await unpack();
+    await redraw();
     new ResizeObserver(() => {
-      if (root.clientWidth && Math.abs(view.width() - root.clientWidth) > 1) view.width(root.clientWidth).runAsync();
+      if (Math.abs(Number(root.dataset.drawn) - root.clientWidth) > 1) redraw();
     }).observe(root.parentElement);
-    root.dataset.drawn = '';
   }
 
   function draw(found) {
     points = found.map(record);
     legend.textContent = 'Each dot is a placement. Line: nothing cheaper is as fast (within 3 %). '
       + 'Ring: shown above, with its interval. Diamond: advised.';
-    return update(tierwise.state.number);
+    return redraw();
   }
 
   function choose(number) {
@@ -108,8 +135,7 @@ tierwise.chart = (() => {
   async function drawing(width = 960) {
     const made = await embed(document.createElement('div'), data.colours.light, width);
     made.background(data.colours.light.ground);
-    await update(tierwise.state.number, made);
-    return made;
+    return made.runAsync();
   }
 
   return {start, draw, choose, drawing};

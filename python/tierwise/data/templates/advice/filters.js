@@ -47,7 +47,7 @@ tierwise.filters = (() => {
       if (document.activeElement !== input) input.value = state.filters[name] ?? '';
     }
     const all = tierwise.data.figures.rate.filter(rate => rate !== null).length;
-    count.textContent = `${tierwise.numbers.significant(found.length, 4)} of ${tierwise.numbers.significant(all, 4)} placements pass`;
+    count.textContent = `${tierwise.numbers.count(found.length)} of ${tierwise.numbers.count(all)} placements pass`;
   }
 
   return {passing, draw};

@@ -1,6 +1,7 @@
 // Figures as people read them; the same rules as report/numbers.py.
 tierwise.numbers = (() => {
   const NONE = '–';
+  const count = value => group(String(value));
   const group = text => text.replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f');
 
   function significant(value, figures = 3) {
@@ -54,5 +55,5 @@ tierwise.numbers = (() => {
     return value >= 2 ? value.toFixed(0) + ' months' : (value * 30.4).toFixed(0) + ' days';
   }
 
-  return {NONE, significant, ratio, microseconds, seconds, size, percent, money, months};
+  return {NONE, count, significant, ratio, microseconds, seconds, size, percent, money, months};
 })();
