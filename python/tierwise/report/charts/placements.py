@@ -28,20 +28,21 @@ def placements_chart(rate_title: str, cost_title: str, look: Look = PAGE_WIDE) -
     )
     rate = alt.Y("y:Q", scale=alt.Scale(type="log", nice=False), axis=axis(rate_title, labelExpr=_PLAIN))
     points = _of(POINTS).mark_circle(
-        clip=True, size=56, opacity=0.35, color=look.colour("baseline"), cursor="pointer"
+        clip=True, aria=False, size=56, opacity=0.35, color=look.colour("baseline"), cursor="pointer"
     )
     front = _of(FRONT).mark_line(
-        clip=True, interpolate="step-after", strokeWidth=2, color=look.colour("place-1")
+        clip=True, aria=False, interpolate="step-after", strokeWidth=2, color=look.colour("place-1")
     )
     on_front = _of(FRONT).mark_circle(
-        clip=True, size=90, opacity=1, color=look.colour("place-1"), cursor="pointer"
+        clip=True, aria=False, size=90, opacity=1, color=look.colour("place-1"), cursor="pointer"
     )
-    interval = _of(CHOSEN).mark_rule(clip=True, strokeWidth=3, opacity=0.45, color=look.colour("place-2"))
+    interval = _of(CHOSEN).mark_rule(clip=True, aria=False, strokeWidth=3, opacity=0.45, color=look.colour("place-2"))
     chosen = _of(CHOSEN).mark_point(
-        clip=True, size=190, strokeWidth=3, filled=False, color=look.colour("place-2"), cursor="pointer"
+        clip=True, aria=False, size=190, strokeWidth=3, filled=False, color=look.colour("place-2"), cursor="pointer"
     )
     advised = _of(ADVISED).mark_point(
         clip=True,
+        aria=False,
         shape="diamond",
         size=110,
         filled=True,

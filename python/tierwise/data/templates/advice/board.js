@@ -99,7 +99,7 @@ tierwise.board = (() => {
       card.style.transform = `translate(${x}px, ${y}px)`;
       const over = columnAt(moving.clientX, moving.clientY);
       columns.forEach(({column}, index) => column.classList.toggle('over', index === over));
-      if (over >= 0) preview(tierwise.placements.moved(tierwise.state.number, role, over));
+      tierwise.explorer.preview(over < 0 ? null : tierwise.placements.moved(tierwise.state.number, role, over));
     };
     const end = ending => {
       card.removeEventListener('pointermove', follow);
@@ -109,7 +109,7 @@ tierwise.board = (() => {
       card.style.transform = '';
       columns.forEach(({column}) => column.classList.remove('over'));
       const over = ending.type === 'pointerup' && dragging ? columnAt(ending.clientX, ending.clientY) : -1;
-      preview(tierwise.state.number);
+      tierwise.explorer.preview(null);
       if (over >= 0) move(role, over);
     };
     card.addEventListener('pointermove', follow);
@@ -117,17 +117,7 @@ tierwise.board = (() => {
     card.addEventListener('pointercancel', end);
   }
 
-  // Figures of a placement while its card is still held.
-  let previewed = null;
-  function preview(number) {
-    if (number === previewed) return;
-    previewed = number;
-    tierwise.figures.show(number, tierwise.placements.at(number));
-    tierwise.chart?.choose(number);
-  }
-
   function draw() {
-    previewed = null;
     tierwise.placements.digits(tierwise.state.number).forEach((device, role) => {
       const {cards: list} = columns[device];
       const {card, item} = cards[role];

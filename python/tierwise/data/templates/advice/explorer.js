@@ -15,13 +15,28 @@
 tierwise.explorer = (() => {
   const {state, placements: places} = tierwise;
   const listeners = [];
-  let shown = null;
+  let shown = null; // figures from a server, for the current placement
+  let previewed = null; // number of the placement under a card that is still held
+
+  function figures() {
+    const number = previewed ?? state.number;
+    const {note, ...found} = (previewed === null && shown) || {};
+    tierwise.figures.show(number, {...places.at(number), ...found}, note);
+  }
+
+  function preview(number) {
+    const next = number === state.number ? null : number;
+    if (next === previewed) return;
+    previewed = next;
+    figures();
+    tierwise.chart.choose(next ?? state.number);
+  }
 
   function showPlacement() {
-    shown = null;
+    shown = previewed = null;
     tierwise.board.draw();
     tierwise.exports.draw();
-    tierwise.figures.show(state.number, places.at(state.number));
+    figures();
     tierwise.chart.choose(state.number);
     for (const listener of listeners) listener(places.asObject(state.number));
   }
@@ -30,14 +45,12 @@ tierwise.explorer = (() => {
     const passing = tierwise.filters.passing();
     tierwise.filters.draw(passing);
     tierwise.chart.draw(passing);
-    const {note, ...found} = shown ?? {};
-    tierwise.figures.show(state.number, {...places.at(state.number), ...found}, note);
+    figures();
   }
 
-  function show(figures) {
-    shown = figures;
-    const {note, ...found} = figures;
-    tierwise.figures.show(state.number, {...places.at(state.number), ...found}, note);
+  function show(found) {
+    shown = found;
+    figures();
   }
 
   state.listen(what => (what === 'placement' ? showPlacement : showFilters)());
@@ -47,6 +60,7 @@ tierwise.explorer = (() => {
   return {
     placement: () => places.asObject(state.number),
     onchange: listener => listeners.push(listener),
+    preview,
     show,
   };
 })();
