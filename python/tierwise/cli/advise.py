@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.advise import Goal, Terms
+from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
 from tierwise.cli.advise_day import show_day_advice
 from tierwise.cli.output import Format, FormatOption, show, write_file

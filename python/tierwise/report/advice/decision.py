@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Estimate, Prediction
@@ -11,7 +12,7 @@ from tierwise.report.advice.join import Subject, moved_by
 from tierwise.report.advice.risks import risk
 from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Facts, Table, Text, Tone
 from tierwise.report.recording.goal_words import goal_sentence
-from tierwise.report.recording.money_words import months
+from tierwise.report.recording.money_words import LONG_MONTHS, months
 from tierwise.report.recording.prediction_words import (
     bound_sentence,
     moving,
@@ -131,10 +132,18 @@ def risks(subject: Subject) -> Table:
     worn = {one.device: one for one in subject.wear(subject.chosen)}
     for device, roles in _held(subject.chosen, subject.advice.run.footprints).items():
         about, wear = risk(device), worn.get(device)
-        when = "not known" if wear is None or wear.endurance_tb_written is None else months(wear.months)
+        when = "not known" if wear is None or wear.months is None else _wear_out(wear.months, date.today())
         name = "recorded devices" if device == RECORDED else device
         found.add(name, join(roles), about.power_cut, when, about.death)
     return found
+
+
+def _wear_out(after: float, today: date) -> str:
+    """``18 months (May 2028)``: the time, and where it is foreseeable the date, of a move today."""
+    if after >= LONG_MONTHS:
+        return months(after)
+    years, month = divmod(today.year * 12 + today.month - 1 + round(after), 12)
+    return f"{months(after)} ({date(years, month + 1, 1):%B %Y})"
 
 
 def _held(prediction: Prediction, roles: dict[Role, int]) -> dict[str, list[str]]:

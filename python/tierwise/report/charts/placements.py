@@ -36,9 +36,17 @@ def placements_chart(rate_title: str, cost_title: str, look: Look = PAGE_WIDE) -
     on_front = _of(FRONT).mark_circle(
         clip=True, aria=False, size=90, opacity=1, color=look.colour("place-1"), cursor="pointer"
     )
-    interval = _of(CHOSEN).mark_rule(clip=True, aria=False, strokeWidth=3, opacity=0.45, color=look.colour("place-2"))
+    interval = _of(CHOSEN).mark_rule(
+        clip=True, aria=False, strokeWidth=3, opacity=0.45, color=look.colour("place-2")
+    )
     chosen = _of(CHOSEN).mark_point(
-        clip=True, aria=False, size=190, strokeWidth=3, filled=False, color=look.colour("place-2"), cursor="pointer"
+        clip=True,
+        aria=False,
+        size=190,
+        strokeWidth=3,
+        filled=False,
+        color=look.colour("place-2"),
+        cursor="pointer",
     )
     advised = _of(ADVISED).mark_point(
         clip=True,

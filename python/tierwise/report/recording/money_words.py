@@ -7,7 +7,7 @@ from tierwise.report import numbers
 
 _CENT = 0.01
 _MONTHS_PER_YEAR = 12
-_LONG_MONTHS = 120
+LONG_MONTHS = 120
 
 
 def money(amount: float, currency: str) -> str:
@@ -29,7 +29,7 @@ def months(value: float | None) -> str:
     """``18 months``, ``9 years``; a dash if unknown."""
     if value is None:
         return numbers.NONE
-    if value >= _LONG_MONTHS:
+    if value >= LONG_MONTHS:
         return "over 10 years"
     if value >= 2 * _MONTHS_PER_YEAR:
         return f"{value / _MONTHS_PER_YEAR:.1f} years"

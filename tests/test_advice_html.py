@@ -1,0 +1,152 @@
+"""The page of an advice as a file: its size, its policy, its words, the steps to type, and the command."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fake_replay import FakeReplay, about
+from typer.testing import CliRunner
+
+from tierwise import open_recording
+from tierwise.advise import Goal, advise
+from tierwise.cli import app
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor
+from tierwise.predict.model_error import ModelError
+from tierwise.predict.replayer import Replayer
+from tierwise.report.advice import Subject, advice_page, decision, subject
+from tierwise.report.advice.steps import FOLDER, guide
+from tierwise.report.document import Text
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
+FEW = ["nvme-dc", "gp3", "io2"]
+MANY = [
+    *("hdd-10k-sas", "hdd-15k-sas", "hdd-7k2", "hdd-7k2-20t-nearline", "ssd-nvme-consumer", "ssd-nvme-dc"),
+    *("ssd-nvme-dc-2020", "ssd-optane", "ssd-sata-consumer", "ssd-sata-dc", "volume-aws-gp3"),
+    *("volume-aws-io2", "volume-aws-st1", "volume-gcp-pd-ssd", "array-raid1-2x-ssd-nvme-dc"),
+]
+MOST_BYTES = 1_500_000
+
+
+def made(devices: list[str], budget: float | None = None, goal: str | None = None, **facts: Any) -> Subject:
+    toy = Predictor(about(**facts), [], Replayer(FakeReplay()), model_error=ModelError())
+    advice = advise(toy, devices, budget, Goal.parse(goal) if goal else None)
+    return subject(toy, advice, devices, Path("shop"))
+
+
+def said(subject: Subject) -> str:
+    return " ".join(block.text for block in decision.sentences(subject) if isinstance(block, Text))
+
+
+def test_4096_placements_fit_into_one_file() -> None:
+    many = made(MANY)
+    assert len(many.survey.predictions) == 4096
+    assert len(advice_page(many).encode()) <= MOST_BYTES
+
+
+def test_nothing_comes_from_outside() -> None:
+    page = advice_page(made(FEW))
+    loading = re.sub(r"<(script|style)\b.*?</\1>", "", page, flags=re.DOTALL)
+    assert not re.search(r"\b(src|srcset|action|background)=|<(link|img|iframe|object|base)\b|url\(", loading)
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    assert "default-src &#39;none&#39;" in policy[1] and "unsafe" not in policy[1] and "http" not in policy[1]
+    assert "innerHTML" not in "".join(file.read_text("utf-8") for file in _scripts())
+
+
+def _scripts() -> list[Path]:
+    return sorted((FOLDER.parent / "templates" / "advice").glob("*.js"))
+
+
+@pytest.mark.parametrize("file", _scripts(), ids=lambda file: file.name)
+def test_a_script_is_short_and_ends_no_element(file: Path) -> None:
+    text = file.read_text("utf-8")
+    assert len(text.splitlines()) <= 250 and "</script" not in text.lower()
+
+
+def test_the_survey_has_every_placement_once_and_the_advised_under_all_seeds() -> None:
+    found = made(FEW)
+    assert found.survey.predictions[0] == found.advice.recorded
+    for number, prediction in enumerate(found.survey.predictions):
+        assert prediction is not None
+        placed = {Role(role): device for role, device in prediction.scenario.placement.items()}
+        assert found.survey.number(placed) == number
+    advised = found.survey.predictions[found.survey.number(found.placement) or 0]
+    assert advised and advised.seeds == 5
+    assert found.survey.number({Role.TEMP: "ssd-nvme-dc"}) is None, "it stays where it is"
+
+
+def test_the_decision_says_interval_budget_and_goal() -> None:
+    free = made(FEW)
+    assert re.search(r"Likely [\d.]+ to [\d.]+ times the throughput, best guess [\d.]+\.", said(free))
+    assert "volume-aws-io2" in said(made(FEW, budget=50.0))
+    rate = free.chosen.rate_per_s
+    assert rate
+    goals = {0.9 * rate.low: "with the whole interval", 0.99 * rate.value: "likely reached"}
+    goals |= {1.01 * rate.value: "likely missed", 2 * rate.high: "No placement reaches"}
+    for bound, words in goals.items():
+        assert words in said(made(FEW, goal=f"tps={bound:.0f}")), words
+
+
+def test_without_a_gain_nothing_moves() -> None:
+    still = made(["hdd-7k2"])
+    assert decision.headline(still).startswith("Leave the files where they are")
+    assert 'id="steps"' not in advice_page(still)
+
+
+def test_the_risks_name_a_single_drive_a_date_and_what_is_not_known() -> None:
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in decision.risks(made(FEW)).rows}
+    holds, power, worn, death = rows["ssd-nvme-dc"]
+    assert holds == "log, data and index" and "not tested" in power and "one drive" in death
+    year = re.search(r"\(\w+ (\d{4})\)", worn)
+    assert year and int(year[1]) in (date.today().year, date.today().year + 1)
+    assert rows["recorded devices"][2] == "not known"
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.toml")), ids=lambda file: file.stem)
+def test_steps_are_shell_that_parses_and_quotes_its_paths(file: Path) -> None:
+    """Every role either has steps and a way back, or a reason why it has none."""
+    found = guide(file.stem, {role: f"new {role}" for role in Role})
+    assert found.steps and found.sources
+    assert len(found.steps) + len(found.without) == len(Role)
+    for step in found.steps:
+        for lines in (step.there, step.back):
+            text = f"{found.variables}\n{lines}\n"
+            if not lines.startswith(("SET", "RESET")):
+                parsed = subprocess.run(["sh", "-n"], input=text, capture_output=True, text=True, check=False)
+                assert parsed.returncode == 0, (step.role, parsed.stderr)
+                assert not re.search(r"(?<![\"'{$\w/])\$\w+", re.sub(r"\"[^\"]*\"|#.*", "", lines)), step.role
+
+
+def test_steps_take_no_line_from_a_name() -> None:
+    found = guide("postgres", {Role.LOG: "x\nrm -rf /", Role.DATA: "y"})
+    assert len(found.variables.splitlines()) == 4
+    assert "$NEW1" in found.steps[0].there and "$NEW2" in found.steps[1].there
+    for unknown in ("../moves/postgres", "oracle", ""):
+        assert guide(unknown, {Role.LOG: "x"}).without == ["log: no steps are known for this engine"]
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in EXAMPLES.glob("*/about.json")))
+def test_each_shipped_recording_has_its_page(name: str, tmp_path: Path) -> None:
+    page = tmp_path / "advice.html"
+    asked = ["advise", str(EXAMPLES / name), "--devices", "nvme-dc,gp3", "--seeds", "2", "-o", str(page)]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code == 0, result.output
+    assert f"advice for {name} (postgres 18.6)" in page.read_text("utf-8")
+
+
+def test_from_python(tmp_path: Path) -> None:
+    open_recording(EXAMPLES / "order-entry").advise(["nvme-dc"]).to_html(tmp_path / "a.html")
+    assert "Move the log to ssd-nvme-dc" in (tmp_path / "a.html").read_text("utf-8").replace("\u2060", "")
+
+
+def test_a_page_is_html(tmp_path: Path) -> None:
+    asked = ["advise", str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", "-o", str(tmp_path / "x.pdf")]
+    result = CliRunner().invoke(app, asked)
+    assert result.exit_code != 0 and "--output" in result.output + result.stderr
+    assert not list(tmp_path.iterdir())
