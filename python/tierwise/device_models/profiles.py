@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,7 @@ def texts() -> dict[str, str]:
     return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
 
 
+@lru_cache(maxsize=1024)
 def is_path(name_or_path: str) -> bool:
     """Whether it is the path of a profile's file, not the name of a profile that ships."""
     path = Path(name_or_path)
