@@ -69,6 +69,7 @@
 //! ```
 
 pub mod array;
+mod bounds;
 pub mod conformance;
 mod driver;
 mod due;

@@ -31,10 +31,18 @@ pub(crate) fn require<T: PartialOrd + Display>(
     if range.contains(&value) {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(out_of_range(field, value, &range))
+}
+
+pub(crate) fn out_of_range<T: Display>(
+    field: &str,
+    value: impl Display,
+    range: &RangeInclusive<T>,
+) -> Problem {
+    Problem::new(
         format!("{field} = {value} is impossible"),
         format!("give a value from {} to {}", range.start(), range.end()),
-    ))
+    )
 }
 
 /// An error in one parameter: message and fix. [`crate::ProfileError`] adds the name of the file.

@@ -6,8 +6,7 @@
 //! Models: latency by operation, one link shared by all requests in order of arrival.
 //! Does not model: memory channels, refresh, a processor's caches, a controller's queue limits.
 
-use std::ops::RangeInclusive;
-
+use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, sector_ns};
 use crate::due::DueList;
 use crate::forward::Forward;
 use crate::problem::{ParamsError, SectionResult, require};
@@ -33,10 +32,10 @@ impl RamParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
         let params = Self {
             capacity_bytes: root.capacity("capacity_mb")?,
-            read_latency_ns: root.micros("read_latency_us", 0.0..=1e6)?,
-            write_latency_ns: root.micros("write_latency_us", 0.0..=1e6)?,
-            flush_latency_ns: root.micros("flush_latency_us", 0.0..=1e6)?,
-            sector_ns: sector_ns(root.number("link_mb_per_s", 0.0..=1e6)?),
+            read_latency_ns: root.micros("read_latency_us", TIME_NS)?,
+            write_latency_ns: root.micros("write_latency_us", TIME_NS)?,
+            flush_latency_ns: root.micros("flush_latency_us", TIME_NS)?,
+            sector_ns: sector_ns(root.number("link_mb_per_s", LINK_MB_PER_S)?),
         };
         params.check()?;
         Ok(params)
@@ -48,24 +47,6 @@ impl RamParams {
         require("write_latency_ns", self.write_latency_ns, TIME_NS)?;
         require("flush_latency_ns", self.flush_latency_ns, TIME_NS)?;
         require("sector_ns", self.sector_ns, SECTOR_NS)
-    }
-}
-
-/// Sizes that a device may have, in bytes: from a sector to 2⁶⁰.
-pub(crate) const CAPACITY_BYTES: RangeInclusive<u64> = SECTOR_BYTES..=1 << 60;
-
-/// Times that a part of a command may take, in nanoseconds: up to 1,000 s.
-pub(crate) const TIME_NS: RangeInclusive<Nanos> = 0..=1_000_000_000_000;
-
-/// Times that a link may take for a sector, in nanoseconds: up to 1 s.
-pub(crate) const SECTOR_NS: RangeInclusive<f64> = 0.0..=1e9;
-
-/// Nanoseconds a sector takes at a bandwidth of 10^6 bytes per second; 0 means no limit.
-pub(crate) fn sector_ns(mb_per_s: f64) -> f64 {
-    if mb_per_s == 0.0 {
-        0.0
-    } else {
-        SECTOR_BYTES as f64 * 1e3 / mb_per_s
     }
 }
 
@@ -83,7 +64,7 @@ impl Ram {
     /// A device with an idle link.
     ///
     /// # Errors
-    /// A size below one sector, a time per sector that is not a number from 0 to 10⁹ ns, a latency above 1,000 s.
+    /// A size that is not from one sector to 1 PiB, a time for a sector that is not from 0 to 1 s, a latency above 1 s.
     pub fn new(params: RamParams) -> Result<Self, ParamsError> {
         params.check()?;
         Ok(Self::of(params))

@@ -1,14 +1,20 @@
 //! Parameters of the array and how a profile gives them.
 
+use std::ops::RangeInclusive;
+
 use super::layout::Layout;
 use super::level::Level;
 use super::member::Member;
 use crate::Nanos;
+use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, WAIT_NS, sector_ns};
 use crate::problem::{Problem, SectionResult, require};
-use crate::ram::{CAPACITY_BYTES, SECTOR_NS, TIME_NS, sector_ns};
 use crate::section::Section;
 
-const MEMBERS_MAX: u32 = 1024;
+const MEMBERS: RangeInclusive<u32> = 2..=1024;
+const STRIPE_SECTORS: RangeInclusive<u64> = 1..=1 << 21;
+const REBUILD_MB_PER_S: RangeInclusive<f64> = 0.001..=1e6;
+const REBUILD_PRIORITY: RangeInclusive<f64> = 0.001..=1.0;
+const DESTAGE_DEPTH: RangeInclusive<u32> = 1..=4096;
 
 /// Parameters of [`super::Array`].
 #[derive(Clone, Debug, PartialEq)]
@@ -66,14 +72,14 @@ impl<M: Member> ArrayParams<M> {
             _ => Level::Raid5,
         };
         let params = Self {
-            members: members(root, level)?,
+            members: root.integer("members", MEMBERS)?,
             level,
             stripe_sectors: match level {
                 Level::Raid1 => 1,
-                _ => root.integer("stripe_kib", 1..=1 << 20)? * 2,
+                _ => root.kib("stripe_kib", STRIPE_SECTORS)?,
             },
             coupled: root.flag("coupled")?,
-            degraded: root.integer_or("failed_members", 0, 0..=1)? == 1,
+            degraded: root.integer_or("failed_members", 0, 0..=1_u32)? == 1,
             rebuild: rebuild(root)?,
             controller: controller(root)?,
             member: Box::new(member),
@@ -86,10 +92,10 @@ impl<M: Member> ArrayParams<M> {
         require(
             "members",
             self.members,
-            self.level.least_members()..=MEMBERS_MAX,
+            self.level.least_members()..=*MEMBERS.end(),
         )?;
         require_pairs(self.level, self.members)?;
-        require("stripe_sectors", self.stripe_sectors, 1..=1 << 21)?;
+        require("stripe_sectors", self.stripe_sectors, STRIPE_SECTORS)?;
         require(
             "member.capacity_bytes",
             self.member.capacity_bytes(),
@@ -97,7 +103,7 @@ impl<M: Member> ArrayParams<M> {
         )?;
         if let Some(rebuild) = &self.rebuild {
             require("rebuild.sector_ns", rebuild.sector_ns, SECTOR_NS)?;
-            require("rebuild.priority", rebuild.priority, 0.001..=1.0)?;
+            require("rebuild.priority", rebuild.priority, REBUILD_PRIORITY)?;
         }
         self.controller.check()?;
         if self.stripe_sectors * 512 > self.member.capacity_bytes() {
@@ -157,13 +163,13 @@ impl ControllerParams {
         require(
             "controller.destage_after_ns",
             self.destage_after_ns,
-            TIME_NS,
+            WAIT_NS,
         )?;
         let least_depth = u32::from(self.dirty_sectors > 0);
         require(
             "controller.destage_depth",
             self.destage_depth,
-            least_depth..=4096,
+            least_depth..=*DESTAGE_DEPTH.end(),
         )?;
         if self.protected && self.dirty_sectors == 0 {
             return Err(Problem::new(
@@ -173,13 +179,6 @@ impl ControllerParams {
         }
         Ok(())
     }
-}
-
-fn members(root: &mut Section<'_>, level: Level) -> SectionResult<u32> {
-    let range = u64::from(level.least_members())..=u64::from(MEMBERS_MAX);
-    let members = root.integer("members", range)? as u32;
-    require_pairs(level, members)?;
-    Ok(members)
 }
 
 fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
@@ -197,8 +196,8 @@ fn rebuild(root: &mut Section<'_>) -> SectionResult<Option<RebuildParams>> {
         return Ok(None);
     }
     Ok(Some(RebuildParams {
-        sector_ns: sector_ns(root.number("rebuild_mb_per_s", 0.001..=1e6)?),
-        priority: root.number("rebuild_priority", 0.001..=1.0)?,
+        sector_ns: sector_ns(root.number("rebuild_mb_per_s", REBUILD_MB_PER_S)?),
+        priority: root.number("rebuild_priority", REBUILD_PRIORITY)?,
     }))
 }
 
@@ -209,14 +208,13 @@ fn controller(root: &mut Section<'_>) -> SectionResult<ControllerParams> {
     let mut section = root.section("controller")?;
     let cache_sectors = section.number("cache_mib", 0.0..=1e6)? * 2048.0;
     let params = ControllerParams {
-        overhead_ns: section.micros("overhead_us", 0.0..=1e6)?,
-        sector_ns: sector_ns(section.number("bus_mb_per_s", 0.0..=1e6)?),
+        overhead_ns: section.micros("overhead_us", TIME_NS)?,
+        sector_ns: sector_ns(section.number("bus_mb_per_s", LINK_MB_PER_S)?),
         dirty_sectors: (cache_sectors * section.number("write_share", 0.0..=1.0)?) as u64,
         protected: section.flag("protected")?,
-        destage_after_ns: section.micros_or("destage_after_us", 1e6, 0.0..=1e9)?,
-        destage_depth: section.integer_or("destage_depth", 32, 1..=4096)? as u32,
+        destage_after_ns: section.micros_or("destage_after_us", 1_000_000_000, WAIT_NS)?,
+        destage_depth: section.integer_or("destage_depth", 32, DESTAGE_DEPTH)?,
     };
     section.finish()?;
-    params.check()?;
     Ok(params)
 }

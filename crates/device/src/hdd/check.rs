@@ -1,27 +1,21 @@
 //! Checks of a disk's parameters.
 
+use super::params::bounds;
 use super::params::{CacheParams, HddParams, OverheadParams, QueueParams};
 use super::seek::SeekCurve;
 use super::zones::{self, ZoneParams};
 use crate::problem::{Problem, SectionResult, require};
-use crate::ram::TIME_NS;
-
-/// Longest seek that may be given, in microseconds.
-const MOST_SEEK_US: f64 = 1e6;
 
 impl HddParams {
     /// Checks every field by itself, then those that must fit together.
     pub(super) fn check(&self) -> SectionResult<()> {
-        require("rpm", self.rpm, 1000.0..=30_000.0)?;
-        require("surfaces", self.surfaces, 1..=64)?;
-        require("head_switch_ns", self.head_switch_ns, 0..=50_000_000)?;
-        require(
-            "write_settle_ns",
-            self.write_settle_ns,
-            -5_000_000..=50_000_000,
-        )?;
-        require("read_settle_ns", self.read_settle_ns, 0..=50_000_000)?;
-        require("bus_sector_ns", self.bus_sector_ns, 0.0..=1e7)?;
+        require("rpm", self.rpm, bounds::RPM)?;
+        require("surfaces", self.surfaces, bounds::SURFACES)?;
+        require("head_switch_ns", self.head_switch_ns, bounds::SETTLE_NS)?;
+        let write_settle_us = self.write_settle_ns as f64 / 1e3;
+        require("write_settle_us", write_settle_us, bounds::WRITE_SETTLE_US)?;
+        require("read_settle_ns", self.read_settle_ns, bounds::SETTLE_NS)?;
+        require("bus_sector_us", self.bus_sector_ns / 1e3, bounds::BUS_SECTOR_US)?;
         self.zones
             .iter()
             .enumerate()
@@ -46,9 +40,9 @@ impl ZoneParams {
         let name = |field: &str| format!("zones[{index}].{field}");
         let turn = self.sectors_per_track;
         let cylinder = u64::from(turn) * u64::from(surfaces);
-        require(&name("sectors_per_track"), turn, 8..=100_000)?;
-        require(&name("first_cylinder"), self.first_cylinder, 0..=10_000_000)?;
-        require(&name("cylinders"), self.cylinders, 1..=10_000_000)?;
+        require(&name("sectors_per_track"), turn, bounds::SECTORS_PER_TRACK)?;
+        require(&name("first_cylinder"), self.first_cylinder, bounds::FIRST_CYLINDER)?;
+        require(&name("cylinders"), self.cylinders, bounds::CYLINDERS)?;
         require(
             &name("spares_per_track"),
             self.spares_per_track,
@@ -68,7 +62,7 @@ impl ZoneParams {
             ("reserved_sectors", self.reserved_sectors),
             ("slips", self.slips),
         ] {
-            require(&name(field), count, 0..=1 << 40)?;
+            require(&name(field), count, bounds::UNUSED)?;
         }
         for (field, sectors) in [
             ("offset_sectors", self.offset_sectors),
@@ -86,11 +80,11 @@ impl SeekCurve {
         let times: Vec<f64> = match self {
             Self::Table(rows) => {
                 for (distance, _) in rows {
-                    require("seek distance", *distance, 1.0..=1e7)?;
+                    require("seek distance", *distance, bounds::SEEK_CYLINDERS)?;
                 }
                 if rows.is_empty() || rows.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
                     return Err(Problem::new(
-                        "the seek table is empty or not ascending",
+                        "seek.table_us is empty or not ascending",
                         "give pairs in ascending distance",
                     ));
                 }
@@ -101,7 +95,7 @@ impl SeekCurve {
                 boundary_cylinders,
                 long_us,
             } => {
-                require("seek boundary_cylinders", *boundary_cylinders, 1.0..=1e7)?;
+                require("seek.boundary_cylinders", *boundary_cylinders, bounds::SEEK_CYLINDERS)?;
                 vec![short_us.0, short_us.1, long_us.0, long_us.1]
             }
             Self::LeeKatz {
@@ -110,28 +104,30 @@ impl SeekCurve {
                 full_us,
                 cylinders,
             } => {
-                require("seek average_us", *average_us, *single_us..=*full_us)?;
+                let most_us = *bounds::SEEK_US.end();
+                require("seek.average_us", *average_us, *single_us..=most_us)?;
+                require("seek.full_us", *full_us, *average_us..=most_us)?;
                 require("seek cylinders", *cylinders, 1.0..=1e8)?;
                 vec![*single_us, *average_us, *full_us]
             }
         };
         times
             .into_iter()
-            .try_for_each(|time| require("seek time in microseconds", time, 0.0..=MOST_SEEK_US))
+            .try_for_each(|time| require("seek time in microseconds", time, bounds::SEEK_US))
     }
 }
 
 impl CacheParams {
     fn check(&self) -> SectionResult<()> {
-        require("cache.segments", self.segments, 0..=256)?;
-        require("cache.segment_sectors", self.segment_sectors, 1..=1 << 24)?;
+        require("cache.segments", self.segments, bounds::SEGMENTS)?;
+        require("cache.segment_sectors", self.segment_sectors, bounds::SEGMENT_SECTORS)?;
         require(
             "cache.readahead_sectors",
             self.readahead_sectors,
-            0..=1 << 24,
+            bounds::CACHE_SECTORS,
         )?;
-        require("cache.write_sectors", self.write_sectors, 0..=1 << 24)?;
-        require("cache.write_segments", self.write_segments, 1..=4096)
+        require("cache.write_sectors", self.write_sectors, bounds::CACHE_SECTORS)?;
+        require("cache.write_segments", self.write_segments, bounds::WRITE_SEGMENTS)
     }
 }
 
@@ -144,17 +140,17 @@ impl OverheadParams {
             &self.flush_ns,
         ]);
         all.copied()
-            .try_for_each(|time| require("overhead in nanoseconds", time, TIME_NS))
+            .try_for_each(|time| require("overhead in nanoseconds", time, bounds::OVERHEAD_NS))
     }
 }
 
 impl QueueParams {
     fn check(&self) -> SectionResult<()> {
-        require("queue.depth", self.depth, 1..=1024)?;
+        require("queue.depth", self.depth, bounds::QUEUE_DEPTH)?;
         require(
             "queue.age_limit_ns",
             self.age_limit_ns,
-            1..=1_000_000_000_000,
+            bounds::AGE_LIMIT_NS,
         )
     }
 }

@@ -8,6 +8,34 @@ use crate::Nanos;
 use crate::problem::SectionResult;
 use crate::section::Section;
 
+/// Every bound of a disk, for its profile's keys and for its constructor alike.
+pub(super) mod bounds {
+    use std::ops::RangeInclusive;
+
+    use crate::Nanos;
+
+    pub(crate) const RPM: RangeInclusive<f64> = 1000.0..=30_000.0;
+    pub(crate) const SURFACES: RangeInclusive<u32> = 1..=64;
+    pub(crate) const SETTLE_NS: RangeInclusive<Nanos> = 0..=50_000_000;
+    pub(crate) const WRITE_SETTLE_US: RangeInclusive<f64> = -5_000.0..=50_000.0;
+    pub(crate) const OVERHEAD_NS: RangeInclusive<Nanos> = 0..=100_000_000;
+    pub(crate) const BUS_SECTOR_US: RangeInclusive<f64> = 0.0..=10_000.0;
+    pub(crate) const SEGMENTS: RangeInclusive<u32> = 0..=256;
+    pub(crate) const SEGMENT_SECTORS: RangeInclusive<u32> = 1..=1 << 24;
+    pub(crate) const CACHE_SECTORS: RangeInclusive<u32> = 0..=1 << 24;
+    pub(crate) const WRITE_SEGMENTS: RangeInclusive<u32> = 1..=4096;
+    pub(crate) const QUEUE_DEPTH: RangeInclusive<u32> = 1..=1024;
+    /// From 1 µs to 1,000 s.
+    pub(crate) const AGE_LIMIT_NS: RangeInclusive<Nanos> = 1_000..=1_000_000_000_000;
+    pub(crate) const SEEK_US: RangeInclusive<f64> = 0.0..=1e6;
+    pub(crate) const SEEK_CYLINDERS: RangeInclusive<f64> = 1.0..=1e7;
+    pub(crate) const SECTORS_PER_TRACK: RangeInclusive<u32> = 8..=100_000;
+    pub(crate) const FIRST_CYLINDER: RangeInclusive<u32> = 0..=10_000_000;
+    pub(crate) const CYLINDERS: RangeInclusive<u32> = 1..=10_000_000;
+    /// Sectors or tracks of a zone that hold no data.
+    pub(crate) const UNUSED: RangeInclusive<u64> = 0..=1 << 40;
+}
+
 /// Parameters of [`super::Disk`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct HddParams {
@@ -117,18 +145,18 @@ pub enum QueuePolicy {
 impl HddParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
         let mut mechanics = root.section("mechanics")?;
-        let surfaces = mechanics.integer("surfaces", 1..=64)? as u32;
-        let zones = ZoneParams::parse_all(root, surfaces)?;
+        let surfaces = mechanics.integer("surfaces", bounds::SURFACES)?;
+        let zones = ZoneParams::parse_all(root)?;
         let cylinders = zones
             .last()
             .map_or(0, |zone| zone.first_cylinder + zone.cylinders);
         let params = Self {
-            rpm: mechanics.number("rpm", 1000.0..=30_000.0)?,
+            rpm: mechanics.number("rpm", bounds::RPM)?,
             surfaces,
-            head_switch_ns: mechanics.micros("head_switch_us", 0.0..=50_000.0)?,
-            write_settle_ns: (mechanics.number("write_settle_us", -5_000.0..=50_000.0)? * 1e3)
+            head_switch_ns: mechanics.micros("head_switch_us", bounds::SETTLE_NS)?,
+            write_settle_ns: (mechanics.number("write_settle_us", bounds::WRITE_SETTLE_US)? * 1e3)
                 .round() as i64,
-            read_settle_ns: mechanics.micros_or("read_settle_us", 0.0, 0.0..=50_000.0)?,
+            read_settle_ns: mechanics.micros_or("read_settle_us", 0, bounds::SETTLE_NS)?,
             serpentine: mechanics.flag("serpentine")?,
             seek: SeekCurve::parse(root.section("seek")?, cylinders)?,
             zones,
@@ -160,7 +188,7 @@ impl HddParams {
 }
 
 fn bus(mut section: Section<'_>) -> SectionResult<f64> {
-    let sector_ns = section.number("sector_us", 0.0..=10_000.0)? * 1e3;
+    let sector_ns = section.number("sector_us", bounds::BUS_SECTOR_US)? * 1e3;
     section.finish()?;
     Ok(sector_ns)
 }
@@ -183,11 +211,11 @@ impl ReadaheadEnd {
 impl CacheParams {
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
         let params = Self {
-            segments: section.integer("segments", 0..=256)? as u32,
-            segment_sectors: section.integer("segment_sectors", 1..=1 << 24)? as u32,
-            readahead_sectors: section.integer("readahead_sectors", 0..=1 << 24)? as u32,
-            write_sectors: section.integer("write_sectors", 0..=1 << 24)? as u32,
-            write_segments: section.integer("write_segments", 1..=4096)? as u32,
+            segments: section.integer("segments", bounds::SEGMENTS)?,
+            segment_sectors: section.integer("segment_sectors", bounds::SEGMENT_SECTORS)?,
+            readahead_sectors: section.integer("readahead_sectors", bounds::CACHE_SECTORS)?,
+            write_sectors: section.integer("write_sectors", bounds::CACHE_SECTORS)?,
+            write_segments: section.integer("write_segments", bounds::WRITE_SEGMENTS)?,
             readahead_if_sequential: section.flag_or("readahead_if_sequential", false)?,
             readahead_to: ReadaheadEnd::parse(&mut section)?,
             read_on_arrival: section.flag_or("read_on_arrival", false)?,
@@ -210,7 +238,7 @@ impl OverheadParams {
     }
 
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
-        let mut time = |key| section.micros(key, 0.0..=100_000.0);
+        let mut time = |key| section.micros(key, bounds::OVERHEAD_NS);
         let params = Self {
             read_ns: [
                 [
@@ -244,13 +272,13 @@ impl OverheadParams {
 impl QueueParams {
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {
         let params = Self {
-            depth: section.integer("depth", 1..=1024)? as u32,
+            depth: section.integer("depth", bounds::QUEUE_DEPTH)?,
             policy: match section.word("policy", &["fcfs", "sstf", "sptf"])? {
                 "sstf" => QueuePolicy::Sstf,
                 "sptf" => QueuePolicy::Sptf,
                 _ => QueuePolicy::Fcfs,
             },
-            age_limit_ns: section.micros("age_limit_us", 1.0..=1e9)?,
+            age_limit_ns: section.micros("age_limit_us", bounds::AGE_LIMIT_NS)?,
             flush_drains: section.has("flush")
                 && section.word("flush", &["queued", "drain"])? == "drain",
         };

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use super::params::bounds;
 use crate::Nanos;
-use crate::problem::{Problem, SectionResult};
+use crate::problem::SectionResult;
 use crate::section::Section;
 
 /// A seek curve; times in microseconds, distances in cylinders.
@@ -39,21 +40,26 @@ pub enum SeekCurve {
 
 impl SeekCurve {
     pub(crate) fn parse(mut section: Section<'_>, cylinders: u32) -> SectionResult<Self> {
-        let time = 0.0..=1e6;
+        let time = bounds::SEEK_US;
         let curve = match section.word("curve", &["table", "two-piece", "lee-katz"])? {
-            "table" => Self::Table(table(&mut section)?),
+            "table" => Self::Table(section.pairs("table_us", bounds::SEEK_CYLINDERS, time)?),
             "two-piece" => Self::TwoPiece {
                 short_us: (
                     section.number("short_base_us", time.clone())?,
                     section.number("short_root_us", time.clone())?,
                 ),
-                boundary_cylinders: section.number("boundary_cylinders", 1.0..=1e7)?,
+                boundary_cylinders: section.number("boundary_cylinders", bounds::SEEK_CYLINDERS)?,
                 long_us: (
                     section.number("long_base_us", time.clone())?,
                     section.number("long_slope_us", time)?,
                 ),
             },
-            _ => lee_katz(&mut section, cylinders)?,
+            _ => Self::LeeKatz {
+                single_us: section.number("single_us", time.clone())?,
+                average_us: section.number("average_us", time.clone())?,
+                full_us: section.number("full_us", time)?,
+                cylinders: f64::from(cylinders),
+            },
         };
         section.finish()?;
         Ok(curve)
@@ -96,30 +102,6 @@ impl SeekCurve {
             .chain((1..=cylinders).map(time))
             .collect()
     }
-}
-
-fn table(section: &mut Section<'_>) -> SectionResult<Vec<(f64, f64)>> {
-    let rows = section.pairs("table_us", 1.0..=1e7, 0.0..=1e6)?;
-    if rows.is_empty() || rows.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
-        let name = section.name("table_us");
-        return Err(Problem::new(
-            format!("{name} is empty or not ascending"),
-            "give pairs in ascending distance",
-        ));
-    }
-    Ok(rows)
-}
-
-fn lee_katz(section: &mut Section<'_>, cylinders: u32) -> SectionResult<SeekCurve> {
-    let single_us = section.number("single_us", 1.0..=1e5)?;
-    let average_us = section.number("average_us", single_us..=1e6)?;
-    let full_us = section.number("full_us", average_us..=1e6)?;
-    Ok(SeekCurve::LeeKatz {
-        single_us,
-        average_us,
-        full_us,
-        cylinders: f64::from(cylinders),
-    })
 }
 
 /// Linear between the rows, continued with the slope of the last two beyond them, never below 0.

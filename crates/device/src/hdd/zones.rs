@@ -1,5 +1,6 @@
 //! Zones: cylinders with equally long tracks, and the sectors in them that hold no data.
 
+use super::params::bounds;
 use crate::problem::{Problem, SectionResult};
 use crate::section::Section;
 
@@ -37,42 +38,31 @@ pub struct ZoneParams {
 }
 
 impl ZoneParams {
-    /// All zones of a profile, after a check that they are in order and hold data.
-    pub(super) fn parse_all(root: &mut Section<'_>, surfaces: u32) -> SectionResult<Vec<Self>> {
-        let parse = |section| Self::parse(section, surfaces);
-        let zones = root
-            .sections("zones")?
-            .into_iter()
-            .map(parse)
-            .collect::<SectionResult<Vec<_>>>()?;
-        check_order(&zones)?;
-        Ok(zones)
+    /// All zones of a profile; the disk's check tells whether they fit together.
+    pub(super) fn parse_all(root: &mut Section<'_>) -> SectionResult<Vec<Self>> {
+        root.sections("zones")?.into_iter().map(Self::parse).collect()
     }
 
-    fn parse(mut section: Section<'_>, surfaces: u32) -> SectionResult<Self> {
-        let sectors_per_track = section.integer("sectors_per_track", 8..=100_000)?;
-        let turn = sectors_per_track as f64;
-        let cylinder = sectors_per_track * u64::from(surfaces);
-        let mut count = |key, max| section.integer_or(key, 0, 0..=max);
-        let spare_tracks = count("spare_tracks", 1 << 40)?;
+    fn parse(mut section: Section<'_>) -> SectionResult<Self> {
+        let most_sectors = *bounds::SECTORS_PER_TRACK.end();
+        let angle = 0.0..=f64::from(most_sectors);
+        let mut count = |key| section.integer_or(key, 0, bounds::UNUSED);
         let zone = Self {
-            spares_per_track: count("spares_per_track", sectors_per_track / 2)? as u32,
-            spares_per_cylinder: count("spares_per_cylinder", cylinder / 2)?,
-            spares: count("spares", 1 << 40)?,
-            spare_tracks,
-            reserved_sectors: count("reserved_sectors", 1 << 40)?,
-            slips: count("slips", 1 << 40)?,
-            slipped_tracks: count("slipped_tracks", spare_tracks)?,
-            first_cylinder: section.integer("first_cylinder", 0..=10_000_000)? as u32,
-            cylinders: section.integer("cylinders", 1..=10_000_000)? as u32,
-            sectors_per_track: sectors_per_track as u32,
-            offset_sectors: section.number_or("offset_sectors", 0.0, 0.0..=turn)?,
-            track_skew_sectors: section.number("track_skew_sectors", 0.0..=turn)?,
-            cylinder_skew_sectors: section.number("cylinder_skew_sectors", 0.0..=turn)?,
+            spares_per_cylinder: count("spares_per_cylinder")?,
+            spares: count("spares")?,
+            spare_tracks: count("spare_tracks")?,
+            reserved_sectors: count("reserved_sectors")?,
+            slips: count("slips")?,
+            slipped_tracks: count("slipped_tracks")?,
+            spares_per_track: section.integer_or("spares_per_track", 0, 0..=most_sectors / 2)?,
+            first_cylinder: section.integer("first_cylinder", bounds::FIRST_CYLINDER)?,
+            cylinders: section.integer("cylinders", bounds::CYLINDERS)?,
+            sectors_per_track: section.integer("sectors_per_track", bounds::SECTORS_PER_TRACK)?,
+            offset_sectors: section.number_or("offset_sectors", 0.0, angle.clone())?,
+            track_skew_sectors: section.number("track_skew_sectors", angle.clone())?,
+            cylinder_skew_sectors: section.number("cylinder_skew_sectors", angle)?,
         };
-        let name = section.name("spares");
         section.finish()?;
-        zone.require_data(&name, surfaces)?;
         Ok(zone)
     }
 

@@ -17,7 +17,8 @@ use crate::array::{Array, ArrayParams, Member};
 use crate::hdd::{Disk, HddParams};
 use crate::problem::{Problem, SectionResult};
 use crate::ram::{Ram, RamParams};
-use crate::section::Section;
+use crate::section::{Keys, Section};
+pub use crate::section::{Form, Key};
 use crate::ssd::{Ssd, SsdParams};
 use crate::volume::{Volume, VolumeParams};
 use crate::{Device, SECTOR_BYTES};
@@ -64,12 +65,24 @@ impl Profile {
     /// # Errors
     /// As [`Profile::parse`], and names that are not in the library.
     pub fn parse_with(text: &str, file: &str, library: &Library) -> Result<Self, ProfileError> {
-        Self::read(text, file, library).map_err(|problem| ProfileError::new(problem, file))
+        Self::read(text, file, library, &Keys::default())
+            .map_err(|problem| ProfileError::new(problem, file))
     }
 
-    fn read(text: &str, file: &str, library: &Library) -> SectionResult<Self> {
+    /// The keys that a valid profile has or may have, with their bounds: what reading it asked for. Which keys
+    /// there are depends on the kind of device and on a few words; the keys of many profiles make a schema.
+    ///
+    /// # Errors
+    /// As [`Profile::parse_with`].
+    pub fn keys(text: &str, file: &str, library: &Library) -> Result<Vec<Key>, ProfileError> {
+        let keys = Keys::default();
+        Self::read(text, file, library, &keys).map_err(|problem| ProfileError::new(problem, file))?;
+        Ok(keys.into_list())
+    }
+
+    fn read(text: &str, file: &str, library: &Library, keys: &Keys) -> SectionResult<Self> {
         let table = library::table(text, library)?;
-        let mut root = Section::new("", &table);
+        let mut root = Section::new(&table, keys);
         let kind = root.word("kind", &["hdd", "ssd", "ram", "volume", "array"])?;
         let summary = root.text("summary")?.to_owned();
         let params = match kind {
@@ -84,7 +97,7 @@ impl Profile {
         };
         price::check(&mut root)?;
         let endurance_tb_written = read_endurance(&mut root)?;
-        root.section("source")?;
+        root.texts("source", source::SHORTEST)?;
         root.finish()?;
         Ok(Self {
             name: stem(file).to_owned(),

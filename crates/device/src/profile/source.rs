@@ -6,6 +6,9 @@ use toml::{Table, Value};
 
 use crate::problem::{Problem, SectionResult};
 
+/// Characters of the shortest text that can name a source: one more than "estimated: ".
+pub(super) const SHORTEST: usize = 12;
+
 /// Where the numbers under one key come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -46,11 +49,12 @@ fn texts(root: &Table) -> SectionResult<BTreeMap<String, String>> {
     let table = root.get("source").and_then(Value::as_table);
     let table = table.ok_or_else(|| Problem::new("missing table source", fix))?;
     let text = |(key, value): (&String, &Value)| match value.as_str() {
-        Some(text) if text.len() > "estimated: ".len() => Ok((key.clone(), text.to_owned())),
-        _ => Err(Problem::new(
-            format!("source.{key} is not a text that names a source"),
-            fix,
+        Some(text) if text.chars().count() >= SHORTEST => Ok((key.clone(), text.to_owned())),
+        Some(text) => Err(Problem::new(
+            format!("source.{key} = \"{text}\" is shorter than {SHORTEST} characters"),
+            "name the document and the page, or write \"estimated: \" and how",
         )),
+        None => Err(Problem::new(format!("source.{key} is not a text"), fix)),
     };
     table.iter().map(text).collect()
 }

@@ -4,8 +4,8 @@ use std::ops::RangeInclusive;
 
 use toml::Value;
 
-use super::Section;
-use crate::problem::SectionResult;
+use super::{Form, Section};
+use crate::problem::{SectionResult, out_of_range};
 
 impl Section<'_> {
     /// One number in `range`, or a list of up to `most` of them.
@@ -15,16 +15,26 @@ impl Section<'_> {
         most: usize,
         range: RangeInclusive<f64>,
     ) -> SectionResult<Vec<f64>> {
+        self.note(
+            key,
+            Form::Numbers {
+                least: *range.start(),
+                most: *range.end(),
+                longest: most,
+            },
+        );
         let value = self.value(key)?;
         let Value::Array(list) = value else {
-            return Ok(vec![self.number(key, range)?]);
+            let number = number_of(value)
+                .ok_or_else(|| self.wrong_type(key, "a number or a list of numbers", value))?;
+            return self.require(key, number, range).map(|()| vec![number]);
         };
         match list.iter().map(number_of).collect::<Option<Vec<f64>>>() {
             Some(all) if all.is_empty() || all.len() > most => {
                 Err(self.wrong_type(key, &format!("1 to {most} numbers"), value))
             }
             Some(all) if all.iter().all(|number| range.contains(number)) => Ok(all),
-            Some(_) => Err(self.out_of_range(key, value, &range)),
+            Some(_) => Err(out_of_range(&self.name(key), value, &range)),
             None => Err(self.wrong_type(key, "a number or a list of numbers", value)),
         }
     }
@@ -36,6 +46,13 @@ impl Section<'_> {
         first: RangeInclusive<f64>,
         second: RangeInclusive<f64>,
     ) -> SectionResult<Vec<(f64, f64)>> {
+        self.note(
+            key,
+            Form::Pairs {
+                least: [*first.start(), *second.start()],
+                most: [*first.end(), *second.end()],
+            },
+        );
         let value = self.value(key)?;
         let rows = value
             .as_array()
@@ -58,8 +75,8 @@ impl Section<'_> {
             .unwrap_or_default();
         match numbers[..] {
             [a, b] if first.contains(&a) && second.contains(&b) => Ok((a, b)),
-            [a, _] if !first.contains(&a) => Err(self.out_of_range(key, row, first)),
-            [_, _] => Err(self.out_of_range(key, row, second)),
+            [a, _] if !first.contains(&a) => Err(out_of_range(&self.name(key), row, first)),
+            [_, _] => Err(out_of_range(&self.name(key), row, second)),
             _ => Err(self.wrong_type(key, "a list of pairs of numbers", row)),
         }
     }

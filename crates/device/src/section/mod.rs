@@ -1,28 +1,46 @@
 //! Typed, range-checked reading of one TOML table.
 
+mod keys;
 mod lists;
+mod quantities;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use toml::{Table, Value};
 
-use crate::Nanos;
-use crate::problem::{Problem, SectionResult};
+use crate::problem::{Problem, SectionResult, out_of_range, require};
+pub(crate) use keys::Keys;
+pub use keys::{Form, Key};
+pub(crate) use quantities::{in_micros, nanos};
 
 /// One table of a profile. Remembers which keys were read, so that unknown ones can be refused.
 pub(crate) struct Section<'a> {
     path: String,
     table: &'a Table,
     asked: BTreeSet<&'static str>,
+    keys: Keys,
 }
 
+/// A whole number of a field.
+pub(crate) trait Whole: Copy + PartialOrd + Display + TryFrom<i64> + Into<u64> {}
+
+impl Whole for u32 {}
+impl Whole for u64 {}
+
 impl<'a> Section<'a> {
-    pub(crate) fn new(path: impl Into<String>, table: &'a Table) -> Self {
+    /// A whole profile, whose keys are noted in `keys`.
+    pub(crate) fn new(table: &'a Table, keys: &Keys) -> Self {
+        Self::inside(String::new(), table, keys)
+    }
+
+    fn inside(path: String, table: &'a Table, keys: &Keys) -> Self {
         Self {
-            path: path.into(),
+            path,
             table,
             asked: BTreeSet::new(),
+            keys: keys.clone(),
         }
     }
 
@@ -32,47 +50,14 @@ impl<'a> Section<'a> {
         key: &'static str,
         range: RangeInclusive<f64>,
     ) -> SectionResult<f64> {
+        self.note(key, keys::number(&range));
         let value = self.value(key)?;
         let number = match value {
             Value::Float(number) => *number,
             Value::Integer(number) => *number as f64,
             other => return Err(self.wrong_type(key, "a number", other)),
         };
-        if range.contains(&number) {
-            Ok(number)
-        } else {
-            Err(self.out_of_range(key, value, &range))
-        }
-    }
-
-    /// A whole number in `range`.
-    pub(crate) fn integer(
-        &mut self,
-        key: &'static str,
-        range: RangeInclusive<u64>,
-    ) -> SectionResult<u64> {
-        let value = self.value(key)?;
-        let Value::Integer(number) = value else {
-            return Err(self.wrong_type(key, "a whole number", value));
-        };
-        match u64::try_from(*number) {
-            Ok(number) if range.contains(&number) => Ok(number),
-            _ => Err(self.out_of_range(key, value, &range)),
-        }
-    }
-
-    /// As [`Section::integer`], with a value for an absent key.
-    pub(crate) fn integer_or(
-        &mut self,
-        key: &'static str,
-        default: u64,
-        range: RangeInclusive<u64>,
-    ) -> SectionResult<u64> {
-        if self.has(key) {
-            self.integer(key, range)
-        } else {
-            Ok(default)
-        }
+        self.require(key, number, range).map(|()| number)
     }
 
     /// As [`Section::number`], with a value for an absent key.
@@ -82,42 +67,51 @@ impl<'a> Section<'a> {
         default: f64,
         range: RangeInclusive<f64>,
     ) -> SectionResult<f64> {
-        if self.has(key) {
+        let has = self.has(key);
+        self.note(key, keys::number(&range));
+        if has {
             self.number(key, range)
         } else {
             Ok(default)
         }
     }
 
-    /// As [`Section::micros`], with a value in microseconds for an absent key.
-    pub(crate) fn micros_or(
+    /// A whole number in `range`.
+    pub(crate) fn integer<T: Whole>(
         &mut self,
         key: &'static str,
-        default_us: f64,
-        range: RangeInclusive<f64>,
-    ) -> SectionResult<Nanos> {
-        if self.has(key) {
-            self.micros(key, range)
-        } else {
-            Ok((default_us * 1e3) as Nanos)
+        range: RangeInclusive<T>,
+    ) -> SectionResult<T> {
+        self.note(key, keys::integer(&range));
+        let value = self.value(key)?;
+        let Value::Integer(number) = value else {
+            return Err(self.wrong_type(key, "a whole number", value));
+        };
+        match T::try_from(*number) {
+            Ok(number) if range.contains(&number) => Ok(number),
+            _ => Err(out_of_range(&self.name(key), value, &range)),
         }
     }
 
-    /// A duration given in microseconds.
-    pub(crate) fn micros(
+    /// As [`Section::integer`], with a value for an absent key.
+    pub(crate) fn integer_or<T: Whole>(
         &mut self,
         key: &'static str,
-        range: RangeInclusive<f64>,
-    ) -> SectionResult<Nanos> {
-        Ok((self.number(key, range)? * 1e3).round() as Nanos)
+        default: T,
+        range: RangeInclusive<T>,
+    ) -> SectionResult<T> {
+        let has = self.has(key);
+        self.note(key, keys::integer(&range));
+        if has {
+            self.integer(key, range)
+        } else {
+            Ok(default)
+        }
     }
 
-    /// A size given in 10^6 bytes, as drives are sold.
-    pub(crate) fn capacity(&mut self, key: &'static str) -> SectionResult<u64> {
-        Ok(self.integer(key, 1..=1_000_000_000)? * 1_000_000)
-    }
-
+    /// One of true and false.
     pub(crate) fn flag(&mut self, key: &'static str) -> SectionResult<bool> {
+        self.note(key, Form::Flag);
         match self.value(key)? {
             Value::Boolean(flag) => Ok(*flag),
             other => Err(self.wrong_type(key, "true or false", other)),
@@ -126,14 +120,13 @@ impl<'a> Section<'a> {
 
     /// As [`Section::flag`], with a value for an absent key.
     pub(crate) fn flag_or(&mut self, key: &'static str, default: bool) -> SectionResult<bool> {
-        if self.has(key) {
-            self.flag(key)
-        } else {
-            Ok(default)
-        }
+        let has = self.has(key);
+        self.note(key, Form::Flag);
+        if has { self.flag(key) } else { Ok(default) }
     }
 
     pub(crate) fn text(&mut self, key: &'static str) -> SectionResult<&'a str> {
+        self.note(key, Form::Text);
         match self.value(key)? {
             Value::String(text) => Ok(text),
             other => Err(self.wrong_type(key, "a text", other)),
@@ -143,6 +136,8 @@ impl<'a> Section<'a> {
     /// One of a few words.
     pub(crate) fn word(&mut self, key: &'static str, allowed: &[&str]) -> SectionResult<&'a str> {
         let text = self.text(key)?;
+        let words = allowed.iter().copied().map(str::to_owned).collect();
+        self.note(key, Form::Word { words });
         if allowed.contains(&text) {
             return Ok(text);
         }
@@ -153,16 +148,28 @@ impl<'a> Section<'a> {
         ))
     }
 
+    /// Refuses a value outside a range that depends on other keys.
+    pub(crate) fn require(
+        &self,
+        key: &str,
+        value: f64,
+        range: RangeInclusive<f64>,
+    ) -> SectionResult<()> {
+        require(&self.name(key), value, range)
+    }
+
     /// A table inside this one.
     pub(crate) fn section(&mut self, key: &'static str) -> SectionResult<Section<'a>> {
+        self.note(key, Form::Table);
         match self.value(key)? {
-            Value::Table(table) => Ok(Section::new(self.name(key), table)),
+            Value::Table(table) => Ok(Section::inside(self.name(key), table, &self.keys)),
             other => Err(self.wrong_type(key, "a table", other)),
         }
     }
 
     /// A list of tables, at least one.
     pub(crate) fn sections(&mut self, key: &'static str) -> SectionResult<Vec<Section<'a>>> {
+        self.note(key, Form::Tables);
         let value = self.value(key)?;
         let tables = value
             .as_array()
@@ -171,14 +178,24 @@ impl<'a> Section<'a> {
             Some(tables) if !tables.is_empty() => Ok((0..)
                 .zip(tables)
                 .map(|(index, table): (usize, _)| {
-                    Section::new(format!("{}[{index}]", self.name(key)), table)
+                    Section::inside(format!("{}[{index}]", self.name(key)), table, &self.keys)
                 })
                 .collect()),
             _ => Err(self.wrong_type(key, "a list of one or more tables", value)),
         }
     }
 
-    pub(crate) fn has(&self, key: &str) -> bool {
+    /// Reads past a table of texts under free keys, each of a least number of characters.
+    pub(crate) fn texts(&mut self, key: &'static str, shortest: usize) -> SectionResult<()> {
+        self.section(key)?;
+        self.note(key, Form::Texts { shortest });
+        Ok(())
+    }
+
+    /// Whether an optional key is there.
+    pub(crate) fn has(&mut self, key: &'static str) -> bool {
+        self.asked.insert(key);
+        self.keys.note_optional(&self.name(key));
         self.table.contains_key(key)
     }
 
@@ -217,22 +234,14 @@ impl<'a> Section<'a> {
         })
     }
 
+    fn note(&self, key: &str, form: Form) {
+        self.keys.note(&self.name(key), form);
+    }
+
     fn wrong_type(&self, key: &str, wanted: &str, value: &Value) -> Problem {
         Problem::new(
             format!("{} is a {}", self.name(key), value.type_str()),
             format!("give {wanted}"),
-        )
-    }
-
-    fn out_of_range<T: std::fmt::Display>(
-        &self,
-        key: &str,
-        value: &Value,
-        range: &RangeInclusive<T>,
-    ) -> Problem {
-        Problem::new(
-            format!("{} = {value} is impossible", self.name(key)),
-            format!("give a value from {} to {}", range.start(), range.end()),
         )
     }
 }

@@ -4,13 +4,21 @@ use super::flash::Flash;
 use super::ftl::CleaningParams;
 use super::slc::SlcParams;
 use super::worn::Worn;
+use std::ops::RangeInclusive;
+
 use crate::Nanos;
+use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, sector_ns};
 use crate::problem::{Problem, SectionResult, require};
-use crate::ram::{CAPACITY_BYTES, SECTOR_NS, TIME_NS, sector_ns};
-use crate::section::Section;
+use crate::section::{Section, in_micros, nanos};
 
 /// Most kinds of page that a profile may time apart: four bits a cell.
 const MOST_PAGE_TYPES: usize = 4;
+
+const CHANNELS: RangeInclusive<u32> = 1..=4096;
+const DIES_PER_CHANNEL: RangeInclusive<u32> = 1..=256;
+const PLANES: RangeInclusive<u32> = 1..=16;
+const STRIPE_SECTORS: RangeInclusive<u64> = 1..=2048;
+const CACHE_SECTORS: RangeInclusive<u64> = 0..=1 << 31;
 
 /// Parameters of [`super::Ssd`].
 #[derive(Clone, Debug, PartialEq)]
@@ -65,29 +73,29 @@ pub struct SsdParams {
 
 impl SsdParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
-        let command_us = root.number_or("command_us", 0.0, 0.0..=1e6)?;
-        let link_mb_per_s = root.number("link_mb_per_s", 0.0..=1e6)?;
-        let write_mb_per_s = root.number_or("link_write_mb_per_s", link_mb_per_s, 0.0..=1e6)?;
+        let command_ns = root.micros_or("command_us", 0, TIME_NS)?;
+        let link_mb_per_s = root.number("link_mb_per_s", LINK_MB_PER_S)?;
+        let write_mb_per_s = root.number_or("link_write_mb_per_s", link_mb_per_s, LINK_MB_PER_S)?;
         let params = Self {
             capacity_bytes: root.capacity("capacity_mb")?,
-            channels: root.integer("channels", 1..=4096)? as u32,
-            dies_per_channel: root.integer_or("dies_per_channel", 1, 1..=256)? as u32,
-            planes: root.integer_or("planes", 1, 1..=16)? as u32,
-            stripe_sectors: root.integer("stripe_kib", 1..=1024)? * 2,
+            channels: root.integer("channels", CHANNELS)?,
+            dies_per_channel: root.integer_or("dies_per_channel", 1, DIES_PER_CHANNEL)?,
+            planes: root.integer_or("planes", 1, PLANES)?,
+            stripe_sectors: root.kib("stripe_kib", STRIPE_SECTORS)?,
             read_ns: page_times(root, "read_us")?,
             program_ns: page_times(root, "program_us")?,
-            channel_sector_ns: sector_ns(root.number_or("channel_mb_per_s", 0.0, 0.0..=1e6)?),
+            channel_sector_ns: sector_ns(root.number_or("channel_mb_per_s", 0.0, LINK_MB_PER_S)?),
             suspend_ns: suspend(root)?,
-            command_ns: (command_us * 1e3).round() as Nanos,
-            write_command_ns: root.micros_or("write_command_us", command_us, 0.0..=1e6)?,
-            read_overhead_ns: root.micros("read_overhead_us", 0.0..=1e6)?,
-            write_overhead_ns: root.micros("write_overhead_us", 0.0..=1e6)?,
-            flush_ns: root.micros("flush_us", 0.0..=1e6)?,
-            journal_ns: root.micros_or("journal_us", 0.0, 0.0..=1e6)?,
+            command_ns,
+            write_command_ns: root.micros_or("write_command_us", command_ns, TIME_NS)?,
+            read_overhead_ns: root.micros("read_overhead_us", TIME_NS)?,
+            write_overhead_ns: root.micros("write_overhead_us", TIME_NS)?,
+            flush_ns: root.micros("flush_us", TIME_NS)?,
+            journal_ns: root.micros_or("journal_us", 0, TIME_NS)?,
             flush_queued: root.flag_or("flush_queued", true)?,
             sector_ns: sector_ns(link_mb_per_s),
             write_sector_ns: sector_ns(write_mb_per_s),
-            cache_sectors: root.integer("write_cache_kib", 0..=1 << 30)? * 2,
+            cache_sectors: root.kib("write_cache_kib", CACHE_SECTORS)?,
             power_loss_protection: root.flag("power_loss_protection")?,
             cleaning: CleaningParams::parse(root)?,
             slc: SlcParams::parse(root)?,
@@ -121,10 +129,10 @@ impl SsdParams {
 
     fn check_ranges(&self) -> SectionResult<()> {
         require("capacity_bytes", self.capacity_bytes, CAPACITY_BYTES)?;
-        require("channels", self.channels, 1..=4096)?;
-        require("dies_per_channel", self.dies_per_channel, 1..=256)?;
-        require("planes", self.planes, 1..=16)?;
-        require("stripe_sectors", self.stripe_sectors, 1..=2048)?;
+        require("channels", self.channels, CHANNELS)?;
+        require("dies_per_channel", self.dies_per_channel, DIES_PER_CHANNEL)?;
+        require("planes", self.planes, PLANES)?;
+        require("stripe_sectors", self.stripe_sectors, STRIPE_SECTORS)?;
         for (name, times) in [("read_ns", &self.read_ns), ("program_ns", &self.program_ns)] {
             require(
                 &format!("length of {name}"),
@@ -149,7 +157,7 @@ impl SsdParams {
         require("channel_sector_ns", self.channel_sector_ns, SECTOR_NS)?;
         require("sector_ns", self.sector_ns, SECTOR_NS)?;
         require("write_sector_ns", self.write_sector_ns, SECTOR_NS)?;
-        require("cache_sectors", self.cache_sectors, 0..=1 << 31)
+        require("cache_sectors", self.cache_sectors, CACHE_SECTORS)
     }
 
     pub(super) fn flash(&self) -> Flash {
@@ -173,12 +181,12 @@ impl SsdParams {
 
 /// Times by kind of page: one number for all, or one for each.
 fn page_times(root: &mut Section<'_>, key: &'static str) -> SectionResult<Vec<Nanos>> {
-    let times = root.numbers(key, MOST_PAGE_TYPES, 0.0..=1e6)?;
-    Ok(times.iter().map(|us| (us * 1e3).round() as Nanos).collect())
+    let times_us = root.numbers(key, MOST_PAGE_TYPES, in_micros(&TIME_NS))?;
+    Ok(times_us.into_iter().map(nanos).collect())
 }
 
 fn suspend(root: &mut Section<'_>) -> SectionResult<Option<Nanos>> {
     let has = root.has("suspend_us");
-    has.then(|| root.micros("suspend_us", 0.0..=1e6))
+    has.then(|| root.micros("suspend_us", TIME_NS))
         .transpose()
 }

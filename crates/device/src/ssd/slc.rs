@@ -1,9 +1,14 @@
 //! Flash used with one bit a cell for incoming writes: fast until it is full; folded into the rest when idle.
 
+use std::ops::RangeInclusive;
+
 use crate::Nanos;
+use crate::bounds::{CAPACITY_BYTES, TIME_NS};
 use crate::problem::{Problem, SectionResult, require};
-use crate::ram::TIME_NS;
 use crate::section::Section;
+
+/// Idle times after which folding may start, in nanoseconds: up to 10⁶ s.
+const IDLE_NS: RangeInclusive<Nanos> = 0..=1_000_000_000_000_000;
 
 /// How a device uses flash with one bit a cell.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,22 +35,19 @@ impl SlcParams {
         let size_bytes = table.capacity("size_mb")?;
         let params = Self {
             size_bytes,
-            full_size_bytes: table.integer_or(
-                "full_size_mb",
-                size_bytes / 1_000_000,
-                0..=1_000_000_000,
-            )? * 1_000_000,
-            program_ns: table.micros("program_us", 0.0..=1e6)?,
-            idle_ns: table.micros("idle_ms", 0.0..=1e9)? * 1_000,
+            full_size_bytes: table.capacity_or("full_size_mb", size_bytes)?,
+            program_ns: table.micros("program_us", TIME_NS)?,
+            idle_ns: table.millis("idle_ms", IDLE_NS)?,
             fold_when_full: table.word("when_full", &["direct", "fold"])? == "fold",
         };
         table.finish()?;
-        params.validate()?;
         Ok(Some(params))
     }
 
     pub(super) fn validate(&self) -> SectionResult<()> {
+        require("slc.size_bytes", self.size_bytes, CAPACITY_BYTES)?;
         require("slc.program_ns", self.program_ns, TIME_NS)?;
+        require("slc.idle_ns", self.idle_ns, IDLE_NS)?;
         if self.full_size_bytes > self.size_bytes {
             return Err(Problem::new(
                 "slc_cache.full_size_mb is above slc_cache.size_mb",

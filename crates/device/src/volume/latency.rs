@@ -1,15 +1,17 @@
 //! Latency that varies: a log-normal distribution, given by its median and its 99th percentile. The quantile of a
 //! share p is median · exp(σ·z(p)) with σ = ln(p99 / median) / z(0.99), z being the standard normal quantile.
 
+use std::ops::RangeInclusive;
+
 use crate::Nanos;
 use crate::problem::{SectionResult, require};
-use crate::section::Section;
+use crate::section::{Section, in_micros};
 
 /// Equally likely values that stand for the distribution. The rarest of them is its 99.99th percentile.
 const VALUES: usize = 4096;
 
-/// Longest median or 99th percentile: what a look-up of 32 bits holds.
-const MOST_NS: Nanos = 4_000_000_000;
+/// A median or 99th percentile, in nanoseconds: no more than a look-up of 32 bits holds.
+const LATENCY_NS: RangeInclusive<Nanos> = 1..=4_000_000_000;
 
 /// The 99th percentile of the standard normal distribution.
 const Z99: f64 = 2.326_347_874;
@@ -29,20 +31,18 @@ impl LatencyParams {
         p50: &'static str,
         p99: &'static str,
     ) -> SectionResult<Self> {
-        let p50_us = section.number(p50, 1.0..=1e6)?;
-        let p99_us = section.number(p99, p50_us..=4e6)?;
-        Ok(Self {
-            p50_ns: (p50_us * 1e3).round() as Nanos,
-            p99_ns: (p99_us * 1e3).round() as Nanos,
-        })
+        let p50_ns = section.micros(p50, LATENCY_NS)?;
+        let p99_ns = section.micros(p99, LATENCY_NS)?;
+        section.require(p99, p99_ns as f64 / 1e3, in_micros(&(p50_ns..=*LATENCY_NS.end())))?;
+        Ok(Self { p50_ns, p99_ns })
     }
 
     pub(super) fn check(&self, name: &str) -> SectionResult<()> {
-        require(&format!("{name}.p50_ns"), self.p50_ns, 1..=MOST_NS)?;
+        require(&format!("{name}.p50_ns"), self.p50_ns, LATENCY_NS)?;
         require(
             &format!("{name}.p99_ns"),
             self.p99_ns,
-            self.p50_ns..=MOST_NS,
+            self.p50_ns..=*LATENCY_NS.end(),
         )
     }
 

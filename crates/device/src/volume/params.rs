@@ -4,15 +4,21 @@ use std::ops::RangeInclusive;
 
 use super::latency::LatencyParams;
 use super::limits;
+use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, WAIT_NS, sector_ns};
 use crate::problem::{Problem, SectionResult, require};
-use crate::ram::{CAPACITY_BYTES, SECTOR_NS, TIME_NS, sector_ns};
 use crate::section::Section;
 use crate::{Nanos, SECTOR_BYTES};
 
 const GIB_BYTES: u64 = 1 << 30;
 
 /// Limits that a volume may have, in I/Os or 10⁶ bytes per second.
-const RATE: RangeInclusive<f64> = 1e-6..=1e9;
+pub(super) const RATE: RangeInclusive<f64> = 1e-6..=1e9;
+
+/// Times whose share of the limits an idle volume may save up, in nanoseconds: from 1 µs to 10 s.
+const WINDOW_NS: RangeInclusive<Nanos> = 1_000..=10_000_000_000;
+
+const QUEUE_DEPTH: RangeInclusive<u32> = 1..=65_536;
+const UNIT_SECTORS: RangeInclusive<u64> = 8..=1 << 21;
 
 /// Parameters of [`super::Volume`].
 #[derive(Clone, Debug, PartialEq)]
@@ -63,12 +69,12 @@ pub struct CreditParams {
 
 impl VolumeParams {
     pub(crate) fn parse(root: &mut Section<'_>) -> SectionResult<Self> {
-        let size_gib = root.integer("capacity_gib", 1..=1 << 20)?;
+        let size_gib = root.integer("capacity_gib", 1..=CAPACITY_BYTES.end() / GIB_BYTES)?;
         let mut latency = root.section("latency")?;
         let read = LatencyParams::parse(&mut latency, "read_p50_us", "read_p99_us")?;
         let write = LatencyParams::parse(&mut latency, "write_p50_us", "write_p99_us")?;
-        let flush_ns = latency.micros("flush_us", 0.0..=1e6)?;
-        let sector_ns = sector_ns(latency.number("transfer_mb_per_s", 0.0..=1e6)?);
+        let flush_ns = latency.micros("flush_us", TIME_NS)?;
+        let sector_ns = sector_ns(latency.number("transfer_mb_per_s", LINK_MB_PER_S)?);
         latency.finish()?;
         let mut section = root.section("limits")?;
         let iops = limits::parse(section.section("iops")?, size_gib as f64, 0.0)?;
@@ -81,7 +87,7 @@ impl VolumeParams {
             sector_ns,
             iops,
             mb_per_s,
-            window_ns: section.micros("window_us", 1.0..=1e7)?,
+            window_ns: section.micros("window_us", WINDOW_NS)?,
             count: CountParams::parse(&mut section)?,
             queue_depth: queue_depth(&mut section)?,
             credits: credits(root, size_gib)?,
@@ -99,10 +105,10 @@ impl VolumeParams {
         require("sector_ns", self.sector_ns, SECTOR_NS)?;
         require("iops", self.iops, RATE)?;
         require("mb_per_s", self.mb_per_s, RATE)?;
-        require("window_ns", self.window_ns, 1..=10_000_000_000)?;
+        require("window_ns", self.window_ns, WINDOW_NS)?;
         self.count.check()?;
         if let Some(depth) = self.queue_depth {
-            require("queue_depth", depth, 1..=65_536)?;
+            require("queue_depth", depth, QUEUE_DEPTH)?;
         }
         let Some(credits) = &self.credits else {
             return Ok(());
@@ -119,19 +125,23 @@ impl VolumeParams {
 
 impl CountParams {
     fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
-        let params = Self {
-            unit_sectors: section.integer_or("io_unit_kib", 0, 4..=1 << 20)? * 2,
+        Ok(Self {
+            unit_sectors: section.kib_or("io_unit_kib", 0, UNIT_SECTORS)?,
             whole_units: section.flag_or("whole_units", false)?,
             merge_window_ns: section
                 .has("merge_window_us")
-                .then(|| section.micros("merge_window_us", 0.0..=1e9))
+                .then(|| section.micros("merge_window_us", WAIT_NS))
                 .transpose()?,
-        };
-        params.check()?;
-        Ok(params)
+        })
     }
 
     fn check(&self) -> SectionResult<()> {
+        if self.unit_sectors > 0 {
+            require("count.unit_sectors", self.unit_sectors, UNIT_SECTORS)?;
+        }
+        if let Some(window) = self.merge_window_ns {
+            require("count.merge_window_ns", window, WAIT_NS)?;
+        }
         let counts_units = self.whole_units || self.merge_window_ns.is_some();
         if counts_units && self.unit_sectors == 0 {
             return Err(Problem::new(
@@ -162,11 +172,7 @@ fn sectors(bytes: f64) -> f64 {
 fn queue_depth(section: &mut Section<'_>) -> SectionResult<Option<u32>> {
     section
         .has("queue_depth")
-        .then(|| {
-            section
-                .integer("queue_depth", 1..=65_536)
-                .map(|depth| depth as u32)
-        })
+        .then(|| section.integer("queue_depth", QUEUE_DEPTH))
         .transpose()
 }
 

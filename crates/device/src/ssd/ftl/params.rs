@@ -1,13 +1,19 @@
 //! Parameters of the translation layer.
 
+use std::ops::RangeInclusive;
+
+use crate::bounds::TIME_NS;
 use crate::problem::{Problem, SectionResult, require};
-use crate::ram::TIME_NS;
 use crate::section::Section;
 use crate::ssd::flash::Flash;
 use crate::{Nanos, SECTOR_BYTES};
 
 /// Fewest superblocks for which choosing among them means anything.
 const FEWEST_SUPERBLOCKS: u64 = 32;
+
+const MAPPING_SECTORS: RangeInclusive<u64> = 2..=2048;
+const PAGES_PER_BLOCK: RangeInclusive<u64> = 1..=65_536;
+const SPARE_SHARE: RangeInclusive<f64> = 0.01..=4.0;
 
 /// How the translation layer maps and cleans.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,10 +38,10 @@ impl CleaningParams {
         }
         let mut table = root.section("cleaning")?;
         let params = Self {
-            mapping_sectors: table.integer_or("mapping_kib", 4, 1..=1024)? * 2,
-            pages_per_block: table.integer("pages_per_block", 1..=65_536)?,
-            erase_ns: table.micros("erase_us", 0.0..=1e6)?,
-            spare_share: table.number("spare_share", 0.01..=4.0)?,
+            mapping_sectors: table.kib_or("mapping_kib", 8, MAPPING_SECTORS)?,
+            pages_per_block: table.integer("pages_per_block", PAGES_PER_BLOCK)?,
+            erase_ns: table.micros("erase_us", TIME_NS)?,
+            spare_share: table.number("spare_share", SPARE_SHARE)?,
             separate_moves: table.flag_or("separate_moves", false)?,
         };
         table.finish()?;
@@ -43,10 +49,10 @@ impl CleaningParams {
     }
 
     pub(crate) fn validate(&self, flash: &Flash) -> SectionResult<()> {
-        require("cleaning.mapping_sectors", self.mapping_sectors, 2..=2048)?;
-        require("cleaning.pages_per_block", self.pages_per_block, 1..=65_536)?;
+        require("cleaning.mapping_sectors", self.mapping_sectors, MAPPING_SECTORS)?;
+        require("cleaning.pages_per_block", self.pages_per_block, PAGES_PER_BLOCK)?;
         require("cleaning.erase_ns", self.erase_ns, TIME_NS)?;
-        require("cleaning.spare_share", self.spare_share, 0.01..=4.0)?;
+        require("cleaning.spare_share", self.spare_share, SPARE_SHARE)?;
         let (mapping, stripe) = (self.mapping_sectors / 2, flash.die_stripe_sectors / 2);
         if !stripe.is_multiple_of(mapping) {
             return Err(Problem::new(
