@@ -78,7 +78,7 @@ def test_an_imported_drive_loads_as_a_profile(tmp_path: Path) -> None:
 
 def test_without_an_output_the_profile_is_printed(tmp_path: Path) -> None:
     files = write(tmp_path, drive())
-    assert run(*files).stdout == import_drive(*files)
+    assert run(*files).stdout == import_drive(*files).text
 
 
 def test_a_fault_is_one_line_with_file_and_place(tmp_path: Path) -> None:
@@ -119,5 +119,5 @@ def test_a_measured_drive_has_the_sectors_that_its_files_state(name: str, tmp_pa
     if not folder.is_dir():
         pytest.skip("no measured drives in ../shared/golden/hdd")
     geometry = folder / "geometry.json"
-    profile = profiles.parse(import_drive(geometry, folder / "seek.csv"), tmp_path / f"{name}.toml")
+    profile = profiles.parse(import_drive(geometry, folder / "seek.csv").text, tmp_path / f"{name}.toml")
     assert profile.capacity_bytes == json.loads(geometry.read_text())["sectors"] * 512

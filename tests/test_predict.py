@@ -123,7 +123,7 @@ def test_a_learnt_error_widens_the_interval_and_names_what_it_has_not_tried() ->
     assert moved.rate_per_s.high / moved.rate_per_s.value == pytest.approx(1.105, abs=0.01)
     assert moved.validated
     assert not any("no validation has tried" in warning for warning in moved.warnings)
-    assert any("no validation has tried another cpu speed" in warning for warning in faster.warnings)
+    assert any("no validation has tried a change of CPU speed" in warning for warning in faster.warnings)
 
 
 def test_an_engine_or_path_that_was_never_validated_says_so() -> None:

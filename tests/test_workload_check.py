@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from typer.testing import CliRunner
 
 from tierwise import engines
 from tierwise.cli import app
+from tierwise.cli.schema import SCHEMAS
 from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
@@ -33,7 +36,14 @@ def refusal(*arguments: str) -> tuple[str, str]:
     result = CliRunner().invoke(app, ["workload", *arguments])
     assert isinstance(result.exception, TierwiseError), result.output
     assert "\n" not in str(result.exception)
-    return result.output, str(result.exception)
+    return result.stdout, str(result.exception)
+
+
+def problems(output: str) -> list[str]:
+    """Problems of the failed checks, of JSON that is valid by its schema."""
+    found = json.loads(output)
+    Draft202012Validator(SCHEMAS["workload-check"]()).validate(found)
+    return [one["problem"] for one in found["checks"] if one["problem"]]
 
 
 def test_list() -> None:
@@ -50,12 +60,10 @@ def test_a_new_workload_runs_at_once(tmp_path: Path) -> None:
         "after_load.sql",
     ]
     assert f"tierwise workload check {folder}" in (tmp_path / "mine" / "workload.toml").read_text("utf-8")
-    checked = invoke("check", folder)
-    assert all(line.startswith("ok ") for line in checked), checked
-    assert [line.split(":")[0].split()[-1] for line in checked] == [
-        *("read", "resolve", "schema", "load", "after_load"),
-        *("pay", "look"),
-    ]
+    checks = json.loads("".join(invoke("check", folder, "--format", "json")))["checks"]
+    assert not any(one["problem"] for one in checks), checks
+    last = ("transaction pay", "transaction look")
+    assert [one["name"] for one in checks] == ["resolve", "schema", "load", "after_load", *last]
     assert "is there already" in refusal("new", folder)[1]
 
 
@@ -64,11 +72,10 @@ def test_what_fails_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     invoke("new", str(folder))
     toml = folder / "workload.toml"
     toml.write_text(toml.read_text("utf-8").replace("SELECT a_owner", "SELECT a_ower"), "utf-8")
-    output, error = refusal("check", str(folder), "--engine", "sqlite")
+    output, error = refusal("check", str(folder), "--engine", "sqlite", "--format", "json")
     assert "workload.toml: " in error
-    failed = [line for line in output.splitlines() if line.startswith("FAILED")]
-    assert len(failed) >= 1
-    assert "a_ower" in failed[0]
+    assert "a_ower" in problems(output)[0]
+    assert "FAILED" in refusal("check", str(folder), "--engine", "sqlite")[0]
 
 
 def test_a_schema_that_fails_is_named(tmp_path: Path) -> None:
@@ -76,8 +83,8 @@ def test_a_schema_that_fails_is_named(tmp_path: Path) -> None:
     invoke("new", str(folder))
     schema = folder / "schema.sql"
     schema.write_text(schema.read_text("utf-8").replace("a_owner varchar(30)", "a_id varchar(30)"), "utf-8")
-    output, _ = refusal("check", str(folder), "--engine", "sqlite")
-    (failed,) = [line for line in output.splitlines() if line.startswith("FAILED")]
+    output, _ = refusal("check", str(folder), "--engine", "sqlite", "--format", "json")
+    (failed,) = problems(output)
     assert "schema.sql: CREATE TABLE account" in failed
     assert "duplicate column" in failed
 

@@ -46,7 +46,7 @@ mod _core {
     use super::probe::{ProbeTarget, probe_engine};
 
     #[pymodule_export]
-    use super::profile::{PyProfile, parse_profile};
+    use super::profile::{PyProfile, parse_profile, profile_keys};
 
     #[pymodule_export]
     use super::record::{PyRecorder, measure_host};

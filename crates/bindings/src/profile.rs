@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use tierwise_device::{Library, Profile};
+use tierwise_device::{Library, Profile, ProfileError};
 
 /// A validated profile.
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
@@ -74,8 +74,19 @@ pub fn parse_profile(
     file: &str,
     library: BTreeMap<String, String>,
 ) -> PyResult<PyProfile> {
-    match Profile::parse_with(text, file, &Library::new(library)) {
-        Ok(profile) => Ok(PyProfile(profile)),
-        Err(error) => Err(PyValueError::new_err((error.to_string(), error.fix))),
-    }
+    let profile = Profile::parse_with(text, file, &Library::new(library));
+    profile.map(PyProfile).map_err(|error| refusal(&error))
+}
+
+/// The keys that a valid profile has or may have, with their bounds, as a JSON list. Errors are those of
+/// [`parse_profile`].
+#[pyfunction]
+pub fn profile_keys(text: &str, file: &str, library: BTreeMap<String, String>) -> PyResult<String> {
+    let keys =
+        Profile::keys(text, file, &Library::new(library)).map_err(|error| refusal(&error))?;
+    serde_json::to_string(&keys).map_err(|error| PyRuntimeError::new_err(error.to_string()))
+}
+
+fn refusal(error: &ProfileError) -> PyErr {
+    PyValueError::new_err((error.to_string(), error.fix.clone()))
 }

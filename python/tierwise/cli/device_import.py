@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.options import OutputFile
-from tierwise.cli.output import write_file
+from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.device_models.measured_drives import import_drive
+from tierwise.report.devices import imported_document
 
 
 def import_(
@@ -18,10 +19,14 @@ def import_(
     ],
     seek: Annotated[Path, typer.Argument(help="CSV file with the columns distance_cylinders,seek_ms")],
     output: OutputFile = None,
+    format: FormatOption = Format.TEXT,
 ) -> None:
     """Make a profile from a measured drive's files; nothing is fitted to requests."""
-    text = import_drive(geometry, seek)
-    if output is None:
-        typer.echo(text, nl=False)
+    drive = import_drive(geometry, seek)
+    if output is not None:
+        write_file(output, drive.text.encode())
+    elif format is Format.TEXT:
+        typer.echo(drive.text, nl=False)
         return
-    typer.echo(f"wrote {write_file(output, text.encode())}")
+    written = None if output is None else str(output)
+    show(imported_document(drive, written), drive.model_dump(mode="json"), "drive", format)

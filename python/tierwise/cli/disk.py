@@ -1,4 +1,4 @@
-"""``tierwise disk`` and ``tierwise clean``: manual control of emulated disks, and cleanup."""
+"""``tierwise disk``: manual control of emulated disks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import typer
 from tierwise.cli.options import DryRun, FixedSeed, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.device_models import profiles
-from tierwise.host import clean as host_clean
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.host.disk.stats import DiskStats
 from tierwise.model.errors import TierwiseError
@@ -203,13 +202,3 @@ def _flat(path: str, value: object) -> list[tuple[str, str]]:
     if isinstance(value, dict):
         return [leaf for key, part in value.items() for leaf in _flat(f"{path}.{key}".lstrip("."), part)]
     return [(path, f"{value:,.3f}" if isinstance(value, float) else str(value))]
-
-
-def clean(dry_run: DryRun = False) -> None:
-    """Remove what a killed tierwise left behind: processes, disks, mounts, directories."""
-    if dry_run:
-        for line in host_clean.pending():
-            typer.echo(f"would clean up: {line}")
-        return
-    for line in host_clean.clean():
-        typer.echo(f"cleaned up: {line}")

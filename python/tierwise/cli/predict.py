@@ -98,7 +98,7 @@ def predict(
         document = prediction_document(predictor.run, predictor.as_recorded, answers)
         found = {"predictions": [answer.model_dump(mode="json") for answer in answers]}
     judged = usability(predictor)
-    found |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.described}
+    found |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.fields.model_dump()}
     show([*document, *usability_texts(judged)], found, "ranking" if devices else "prediction", format)
     if png is not None:
         _draw(predictor, answers, png)

@@ -54,7 +54,7 @@ def profile(
         "warnings": opened.warnings,
         "devices": [device.model_dump(mode="json") for device in opened.about.devices],
         "data_directory_bytes": data_bytes,
-        "usability": judged and judged.described,
+        "usability": judged and judged.fields.model_dump(),
     }
     document: list[Block] = profile_document(found, gains, opened.warnings, opened.about.devices)
     document += [Text(f"Data directory: {size(data_bytes)}.")] if data_bytes is not None else []

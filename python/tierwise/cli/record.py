@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from tierwise import capture as recorder
 from tierwise.capture import dsn as data_sources
 from tierwise.capture import rules as rule_files
-from tierwise.cli.output import print_document, warn
+from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.record_day import record_day
 from tierwise.cli.settings import progress_console
 from tierwise.host import clean
@@ -19,7 +18,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
 from tierwise.predict.usability import usability_of
 from tierwise.recording import Recording
-from tierwise.report.recording.usability import usability_texts
+from tierwise.report.recording.recorded import Recorded, recorded_document
 
 Out = Annotated[Path, typer.Option("-o", "--output", help="new directory for the recording")]
 Pid = Annotated[int | None, typer.Option(help="PID of the server's first process; also in a container")]
@@ -89,6 +88,7 @@ def record(
     two_speed: TwoSpeed = False,
     dsn: Dsn = None,
     dsn_file: DsnFile = None,
+    format: FormatOption = Format.TEXT,
 ) -> None:
     """Record what a database does, from the kernel's tracepoints, for predict, profile and advise.
 
@@ -118,7 +118,7 @@ def record(
     with console.status("attaching", spinner="line") as status:
         if command is not None:
             of_command = _rules_of(command, chosen)
-            told = recorder.record_command(
+            recorder.record_command(
                 command, of_command, output, schedule, status.update, _counters(source, of_command)
             )
         else:
@@ -129,11 +129,12 @@ def record(
             )
             enough = None if longest_s is None else recorder.Enough(_is_usable, longest_s)
             counters = _counters(source, target.rules)
-            told = recorder.record_running(target, output, schedule, status.update, counters, enough)
-    _print(Console(), output, told)
+            recorder.record_running(target, output, schedule, status.update, counters, enough)
     with console.status("replaying", spinner="line"):
         judged = usability_of(output)
-    print_document(usability_texts(judged))
+    opened = Recording.open(output)
+    found = Recorded.of(opened, judged).model_dump(mode="json")
+    show(recorded_document(opened, judged), found, "record", format)
     if longest_s is not None and not judged.usable:
         raise typer.Exit(1)
 
@@ -186,44 +187,3 @@ def _rules_of(command: list[str], chosen: rule_files.Rules | None) -> rule_files
             f"give --rules with one of {', '.join(rule_files.names())}, or a TOML file",
         )
     return rules
-
-
-def _print(console: Console, out: Path, told: dict[str, Any]) -> None:
-    events, bursts = told["losses"]["recorded_events"], told["bursts"]
-    traced_s = sum(one["end_ns"] - one["start_ns"] for one in bursts) / 1e9
-    lines = [
-        f"recorded {told['engine']} for {told['duration_s']:.1f} s: "
-        f"{len(bursts)} bursts, {traced_s:.1f} s, {events:,} events, "
-        f"{told['losses']['lost_events']:,} lost, {Recording.open(out).size_bytes / 1e6:.1f} MB",
-        _cost(told["cost"]),
-        *_counted(told),
-        *(
-            f"check {'passed' if one['passed'] else 'FAILED'}: {one['name']}: {one['detail']}"
-            for one in told["checks"]
-        ),
-        *(f"warning: {warning}" for warning in Recording.open(out).warnings),
-        f"recording: {out}",
-    ]
-    for line in lines:
-        console.print(line, highlight=False, soft_wrap=True, markup=False)
-
-
-def _counted(told: dict[str, Any]) -> list[str]:
-    """The engine's counters and its data size, if known."""
-    lines = []
-    transactions, seconds = told.get("transactions"), told["duration_s"]
-    if transactions is not None and seconds > 0:
-        lines.append(f"counted by the engine: {transactions:,} transactions, {transactions / seconds:,.1f}/s")
-    if size_bytes := told.get("data_directory_bytes"):
-        lines.append(f"data directory: {size_bytes / 1e9:,.2f} GB")
-    return lines
-
-
-def _cost(cost: dict[str, Any] | None) -> str:
-    if cost is None or cost["rate_ratio_low"] <= 0:
-        return "cost: not measured, for want of unrecorded time beside two bursts"
-    low, high = (100 * (1 - cost[key]) for key in ("rate_ratio_high", "rate_ratio_low"))
-    return (
-        f"cost within bursts: {100 * (1 - cost['rate_ratio']):.1f} % of the rate "
-        f"(95 %: {low:.1f} to {high:.1f}); {cost['event_cpu_ns']:.0f} ns an event"
-    )

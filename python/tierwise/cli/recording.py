@@ -14,6 +14,7 @@ from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.recording.prediction import warning_texts
 from tierwise.report.recording.profile import device_lines
+from tierwise.report.recording.recorded import checks_table
 
 app = typer.Typer(no_args_is_help=True, help="List, show and redact recordings.")
 
@@ -62,9 +63,7 @@ def show_(
         ),
         *(Text(line) for line in device_lines(about.devices)),
     ]
-    checks = table(["check", "state", "detail"], [])
-    for check in about.checks:
-        checks.add(check.name, Cell("passed" if check.passed else "failed"), check.detail)
+    checks = checks_table(about.checks)
     show(
         [*blocks, checks, *warning_texts(opened.warnings)], about.model_dump(mode="json"), "recording", format
     )

@@ -21,9 +21,9 @@ def schema(
         str | None, typer.Argument(help="name of a schema; without it, all names are listed")
     ] = None,
 ) -> None:
-    """Print a JSON Schema: of results, recordings, predictions, advice, studies, workloads or prices.
+    """Print a JSON Schema: of files that you write, and of results and other JSON.
 
-    Editors check a study.toml, workload.toml or prices.toml with it.
+    Editors check a study.toml, workload.toml, prices.toml or device profile with it.
     """
     if name is None:
         for known in SCHEMAS:
@@ -61,6 +61,13 @@ def _study() -> dict[str, Any]:
     return found
 
 
+def _device_profile() -> dict[str, Any]:
+    """Schema of a device profile's TOML file, made from what the compiled reader of profiles asks for."""
+    from tierwise.device_models.profile_schema import profile_schema
+
+    return profile_schema()
+
+
 def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str, Any]]:
     """The schema of a command's output: a kind, its version, then the fields of a model or some fields.
 
@@ -93,6 +100,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
     "workload": _of("workloads.spec", "WorkloadSpec"),
     "prices": _of("device_models.prices", "PriceFile"),
+    "device-profile": _device_profile,
     "result": _of("results", "RunResult"),
     "study-info": _of("results", "StudyInfo"),
     "recording": _of("recording", "About"),
@@ -109,5 +117,9 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "disk": _printed("disk", "host.disk.stats:DiskStats"),
     "power-cut": _printed("power-cut", "host.disk.faults:CutReport"),
     "accuracy": _printed("accuracy", accuracy="validation:Accuracy"),
+    "record": _printed("record", "report.recording.recorded:Recorded"),
+    "cleanup": _printed("cleanup", "host.clean:Cleanup"),
+    "drive": _printed("drive", "device_models.measured_drives:ImportedDrive"),
+    "workload-check": _printed("workload-check", "studies.runner.workload_check:WorkloadCheck"),
 }
 """Name -> schema: first of files, then of the commands' output with ``--format json``."""

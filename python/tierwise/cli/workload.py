@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
 from tierwise.report.document import table
+from tierwise.report.workload_check import check_document
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload, names
 from tierwise.workloads import template as workload_template
@@ -47,19 +49,24 @@ def check(
     scale: Annotated[
         float | None, typer.Option(help="scale factor; default 0.01, or the least that works")
     ] = None,
+    format: FormatOption = Format.TEXT,
 ) -> None:
     """Read a workload, load a few rows of it, and run each of its transactions or laps.
 
     The database is a new one in a temporary directory.
     """
     chosen = Workload.load(workload)
-    typer.echo(f"ok      read: {chosen.file}: {chosen.summary}")
-    failed = 0
-    for tried in workload_check.try_out(chosen, engine, scale):
-        failed += tried.problem is not None
-        typer.echo(f"{'FAILED' if tried.problem else 'ok':<8}{tried.name}: {tried.problem or tried.note}")
-    if failed:
-        raise FailedCheckError(f"{chosen.file}: {failed} of the above failed", "mend what they name")
+    tried = []
+    with progress_console(to_stderr=True).status("starting", spinner="line") as status:
+        for one in workload_check.try_out(chosen, engine, scale):
+            tried.append(one)
+            status.update(f"{one.name} done")
+    found = workload_check.WorkloadCheck(
+        file=str(chosen.file), summary=chosen.summary, engine=engine, checks=tried
+    )
+    show(check_document(found), found.model_dump(mode="json"), "workload-check", format)
+    if found.failed:
+        raise FailedCheckError(f"{chosen.file}: {found.failed} of the above failed", "correct what they name")
 
 
 def _listed(names: list[str]) -> str:

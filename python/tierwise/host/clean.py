@@ -6,10 +6,23 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict
+
 from tierwise.host import ledger, memory_limit, mounts, processes, tracing
 from tierwise.host.disk.teardown import take_down
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
+
+
+class Cleanup(BaseModel):
+    """What was cleaned up, or would be."""
+
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+
+    dry_run: bool
+    """Whether nothing was removed."""
+    entries: list[str]
+    """Kind and name of each entry of the ledger, such as `disk log-ssd`."""
 
 
 def pending() -> list[str]:

@@ -209,9 +209,9 @@ class Answers:
             elsewhere = self._error.nearest(engine, path, "rate") is not None
             warnings.append(VALIDATED_ELSEWHERE if elsewhere else NOT_VALIDATED)
         elif untried := self._error.uncalibrated(engine, path, scenario.changes):
-            names = " and ".join(name.replace("_", " ") for name in untried)
+            names = " and ".join(name.replace("cpu_speed", "CPU speed") for name in untried)
             warnings.append(
-                f"no validation has tried another {names}: the error may be greater than calibrated"
+                f"no validation has tried a change of {names}: the error may be greater than calibrated"
             )
         return list(dict.fromkeys(warnings))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -70,9 +69,9 @@ class Usability(Record):
         return [remark.fix for remark in self.remarks]
 
     @property
-    def described(self) -> dict[str, Any]:
-        """As JSON."""
-        return UsabilityFields(usable=self.usable, reasons=self.reasons, fixes=self.fixes).model_dump()
+    def fields(self) -> UsabilityFields:
+        """For JSON."""
+        return UsabilityFields(usable=self.usable, reasons=self.reasons, fixes=self.fixes)
 
     @property
     def sentences(self) -> list[str]:

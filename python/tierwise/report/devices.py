@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tierwise.device_models.measured_drives import ImportedDrive
 from tierwise.device_models.summary import DeviceSummary
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
 from tierwise.report.numbers import grouped
@@ -28,6 +29,13 @@ def devices_document(summaries: Sequence[DeviceSummary]) -> list[Block]:
     if any(summary.figures.cached_writes for summary in summaries):
         notes.append("* into a cache that still had room; more writes are slower.")
     return [found, *(Text(note, Tone.QUIET) for note in notes)]
+
+
+def imported_document(drive: ImportedDrive, written: str | None) -> list[Block]:
+    """The profile made from a measured drive; ``written`` is its file, if any."""
+    found = table(["summary"], ["GB"], names=["kind"])
+    found.add(drive.kind, drive.summary, figure(drive.capacity_bytes / _GB, grouped))
+    return [found, *([Text(f"wrote {written}")] if written else [])]
 
 
 def _cells(summary: DeviceSummary) -> list[Cell]:

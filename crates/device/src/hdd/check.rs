@@ -15,7 +15,11 @@ impl HddParams {
         let write_settle_us = self.write_settle_ns as f64 / 1e3;
         require("write_settle_us", write_settle_us, bounds::WRITE_SETTLE_US)?;
         require("read_settle_ns", self.read_settle_ns, bounds::SETTLE_NS)?;
-        require("bus_sector_us", self.bus_sector_ns / 1e3, bounds::BUS_SECTOR_US)?;
+        require(
+            "bus_sector_us",
+            self.bus_sector_ns / 1e3,
+            bounds::BUS_SECTOR_US,
+        )?;
         self.zones
             .iter()
             .enumerate()
@@ -41,7 +45,11 @@ impl ZoneParams {
         let turn = self.sectors_per_track;
         let cylinder = u64::from(turn) * u64::from(surfaces);
         require(&name("sectors_per_track"), turn, bounds::SECTORS_PER_TRACK)?;
-        require(&name("first_cylinder"), self.first_cylinder, bounds::FIRST_CYLINDER)?;
+        require(
+            &name("first_cylinder"),
+            self.first_cylinder,
+            bounds::FIRST_CYLINDER,
+        )?;
         require(&name("cylinders"), self.cylinders, bounds::CYLINDERS)?;
         require(
             &name("spares_per_track"),
@@ -95,7 +103,11 @@ impl SeekCurve {
                 boundary_cylinders,
                 long_us,
             } => {
-                require("seek.boundary_cylinders", *boundary_cylinders, bounds::SEEK_CYLINDERS)?;
+                require(
+                    "seek.boundary_cylinders",
+                    *boundary_cylinders,
+                    bounds::SEEK_CYLINDERS,
+                )?;
                 vec![short_us.0, short_us.1, long_us.0, long_us.1]
             }
             Self::LeeKatz {
@@ -120,14 +132,26 @@ impl SeekCurve {
 impl CacheParams {
     fn check(&self) -> SectionResult<()> {
         require("cache.segments", self.segments, bounds::SEGMENTS)?;
-        require("cache.segment_sectors", self.segment_sectors, bounds::SEGMENT_SECTORS)?;
+        require(
+            "cache.segment_sectors",
+            self.segment_sectors,
+            bounds::SEGMENT_SECTORS,
+        )?;
         require(
             "cache.readahead_sectors",
             self.readahead_sectors,
             bounds::CACHE_SECTORS,
         )?;
-        require("cache.write_sectors", self.write_sectors, bounds::CACHE_SECTORS)?;
-        require("cache.write_segments", self.write_segments, bounds::WRITE_SEGMENTS)
+        require(
+            "cache.write_sectors",
+            self.write_sectors,
+            bounds::CACHE_SECTORS,
+        )?;
+        require(
+            "cache.write_segments",
+            self.write_segments,
+            bounds::WRITE_SEGMENTS,
+        )
     }
 }
 

@@ -40,7 +40,10 @@ pub struct ZoneParams {
 impl ZoneParams {
     /// All zones of a profile; the disk's check tells whether they fit together.
     pub(super) fn parse_all(root: &mut Section<'_>) -> SectionResult<Vec<Self>> {
-        root.sections("zones")?.into_iter().map(Self::parse).collect()
+        root.sections("zones")?
+            .into_iter()
+            .map(Self::parse)
+            .collect()
     }
 
     fn parse(mut section: Section<'_>) -> SectionResult<Self> {

@@ -17,8 +17,8 @@ use crate::array::{Array, ArrayParams, Member};
 use crate::hdd::{Disk, HddParams};
 use crate::problem::{Problem, SectionResult};
 use crate::ram::{Ram, RamParams};
-use crate::section::{Keys, Section};
 pub use crate::section::{Form, Key};
+use crate::section::{Keys, Section};
 use crate::ssd::{Ssd, SsdParams};
 use crate::volume::{Volume, VolumeParams};
 use crate::{Device, SECTOR_BYTES};
@@ -76,7 +76,8 @@ impl Profile {
     /// As [`Profile::parse_with`].
     pub fn keys(text: &str, file: &str, library: &Library) -> Result<Vec<Key>, ProfileError> {
         let keys = Keys::default();
-        Self::read(text, file, library, &keys).map_err(|problem| ProfileError::new(problem, file))?;
+        Self::read(text, file, library, &keys)
+            .map_err(|problem| ProfileError::new(problem, file))?;
         Ok(keys.into_list())
     }
 

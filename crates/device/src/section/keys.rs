@@ -95,7 +95,11 @@ impl Keys {
     /// All that were noted, in the order of their paths.
     pub(crate) fn into_list(self) -> Vec<Key> {
         let keys = self.0.take();
-        let key = |(path, (required, form))| Key { path, required, form };
+        let key = |(path, (required, form))| Key {
+            path,
+            required,
+            form,
+        };
         keys.into_iter().map(key).collect()
     }
 }

@@ -27,7 +27,8 @@ impl Section<'_> {
         range: RangeInclusive<Nanos>,
     ) -> SectionResult<Nanos> {
         let default_us = default_ns as f64 / 1e3;
-        self.number_or(key, default_us, in_micros(&range)).map(nanos)
+        self.number_or(key, default_us, in_micros(&range))
+            .map(nanos)
     }
 
     /// A duration given in milliseconds; the range is in nanoseconds.

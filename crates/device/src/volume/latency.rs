@@ -33,7 +33,11 @@ impl LatencyParams {
     ) -> SectionResult<Self> {
         let p50_ns = section.micros(p50, LATENCY_NS)?;
         let p99_ns = section.micros(p99, LATENCY_NS)?;
-        section.require(p99, p99_ns as f64 / 1e3, in_micros(&(p50_ns..=*LATENCY_NS.end())))?;
+        section.require(
+            p99,
+            p99_ns as f64 / 1e3,
+            in_micros(&(p50_ns..=*LATENCY_NS.end())),
+        )?;
         Ok(Self { p50_ns, p99_ns })
     }
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from tierwise import engines
 from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.results.measurements import Record
 from tierwise.workloads import Workload
 from tierwise.workloads.program import Lap, Program, RoleSql
 
@@ -21,13 +21,33 @@ _CAP_S = 10.0
 _SEED = 1
 
 
-@dataclass(frozen=True)
-class Tried:
+class Tried(Record):
     """One check and its result."""
 
     name: str
+    """Name of the check: `resolve`, `load`, a transaction or a lap."""
     problem: str | None = None
+    """Why it failed; null if it passed."""
     note: str = ""
+    """What was done."""
+
+
+class WorkloadCheck(Record):
+    """The check of a workload."""
+
+    file: str
+    """The workload's file."""
+    summary: str
+    """One line about the workload."""
+    engine: str
+    """Engine that ran it."""
+    checks: list[Tried]
+    """The checks, in order; a failed one may end the list."""
+
+    @property
+    def failed(self) -> int:
+        """Number of failed checks."""
+        return sum(tried.problem is not None for tried in self.checks)
 
 
 def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
@@ -63,7 +83,7 @@ def try_out(workload: Workload, engine_name: str, scale: float | None = None) ->
             scale, program = smallest(workload, engine.dialect)
         else:
             program = workload.resolve(scale, dialect=engine.dialect)
-        yield Tried("resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}")
+        yield Tried(name="resolve", note=f"scale {scale:g}, dialect {engine.dialect}: {_contents(program)}")
         place = undo.enter_context(ledger.directory("tierwise-check")) / "database"
         place.mkdir()
         place.chmod(0o711)
@@ -94,9 +114,9 @@ def _prepare(engine: Engine, workload: Workload, program: Program) -> Iterator[T
     yield _schema(engine, "schema", program.schema, workload)
     try:
         rows = engine.load_tables(program.json, _SEED)
-        yield Tried("load", note=f"{rows:,} rows")
+        yield Tried(name="load", note=f"{rows:,} rows")
     except TierwiseError as error:
-        yield Tried("load", problem=str(error))
+        yield Tried(name="load", problem=str(error))
         return
     yield _schema(engine, "after_load", program.after_load, workload)
 
@@ -108,8 +128,8 @@ def _schema(engine: Engine, name: str, statements: RoleSql, workload: Workload) 
             engine.execute_schema([(role, sql)])
         except TierwiseError as error:
             file = workload.file if workload.spec.objects else workload.folder / f"{name}.sql"
-            return Tried(name, problem=f"{file}: {' '.join(sql.split())}: {error}")
-    return Tried(name, note=f"{len(statements)} statements")
+            return Tried(name=name, problem=f"{file}: {' '.join(sql.split())}: {error}")
+    return Tried(name=name, note=f"{len(statements)} statements")
 
 
 def _laps(program: Program) -> list[Lap]:
@@ -126,7 +146,7 @@ def _run(engine: Engine, program: Program, lap: Lap) -> Tried:
     try:
         if lap.statement is not None:
             engine.execute_schema([lap.statement])
-            return Tried(name, note="1 statement")
+            return Tried(name=name, note="1 statement")
         if "cold" in lap.before:
             engine.restart_cold()
         clients = engine.clients(program.json, lap.clients, _SEED)
@@ -135,10 +155,10 @@ def _run(engine: Engine, program: Program, lap: Lap) -> Tried:
         finally:
             clients.close()
     except TierwiseError as error:
-        return Tried(name, problem=str(error))
+        return Tried(name=name, problem=str(error))
     if report["capped"]:
-        return Tried(name, note=f"stopped after {_CAP_S:g} s")
+        return Tried(name=name, note=f"stopped after {_CAP_S:g} s")
     if lap.checksum is not None and report["checksum"] != lap.checksum:
-        return Tried(name, problem=f"checksum {report['checksum']} in place of {lap.checksum}")
+        return Tried(name=name, problem=f"checksum {report['checksum']} in place of {lap.checksum}")
     checked = "" if lap.checksum is None else f", checksum {lap.checksum}"
-    return Tried(name, note=f"{report['transactions']} transactions, {report['rows']} rows{checked}")
+    return Tried(name=name, note=f"{report['transactions']} transactions, {report['rows']} rows{checked}")

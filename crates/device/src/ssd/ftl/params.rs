@@ -49,8 +49,16 @@ impl CleaningParams {
     }
 
     pub(crate) fn validate(&self, flash: &Flash) -> SectionResult<()> {
-        require("cleaning.mapping_sectors", self.mapping_sectors, MAPPING_SECTORS)?;
-        require("cleaning.pages_per_block", self.pages_per_block, PAGES_PER_BLOCK)?;
+        require(
+            "cleaning.mapping_sectors",
+            self.mapping_sectors,
+            MAPPING_SECTORS,
+        )?;
+        require(
+            "cleaning.pages_per_block",
+            self.pages_per_block,
+            PAGES_PER_BLOCK,
+        )?;
         require("cleaning.erase_ns", self.erase_ns, TIME_NS)?;
         require("cleaning.spare_share", self.spare_share, SPARE_SHARE)?;
         let (mapping, stripe) = (self.mapping_sectors / 2, flash.die_stripe_sectors / 2);

@@ -1,0 +1,160 @@
+"""JSON Schema of device profiles: what ``crates/device`` asks for while it reads the profiles that ship."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tierwise import _core
+from tierwise.device_models import profiles
+from tierwise.model.shipped import DATA
+
+MEANINGS_FILE = DATA / "profile_keys.toml"
+"""What each key means, by kind of device; ``any`` holds the keys of every kind."""
+_LIKE = {"type": "string", "description": "Name of a profile whose keys hold where this file gives none."}
+
+_TABLES = {"table", "tables"}
+
+Keys = dict[str, dict[str, Any]]
+"""Path of a key -> what it may hold: ``form``, ``required`` and the bounds, as the crate notes them."""
+
+
+def keys_by_kind() -> dict[str, Keys]:
+    """Every key that any shipped profile may have, by kind of device, with the widest bounds."""
+    found: dict[str, list[Keys]] = defaultdict(list)
+    texts = profiles.texts()
+    for name, text in texts.items():
+        noted = {one.pop("path"): one for one in json.loads(_core.profile_keys(text, name, texts))}
+        found[profiles.load(name).kind].append(noted)
+    return {kind: _merged(every) for kind, every in sorted(found.items())}
+
+
+def profile_schema() -> dict[str, Any]:
+    """JSON Schema of a profile's TOML file.
+
+    The schema knows bounds that hold for a key by itself. Bounds that depend on other keys are checked when
+    the profile is read.
+    """
+    meanings = tomllib.loads(MEANINGS_FILE.read_text(encoding="utf-8"))
+    kinds = {kind: _Kind(kind, keys, meanings) for kind, keys in keys_by_kind().items()}
+    definitions: dict[str, Any] = {}
+    for kind in kinds.values():
+        definitions |= kind.definitions()
+    return {
+        "title": "device-profile",
+        "description": "Parameters of one device, each with its source. The keys depend on the kind.",
+        "type": "object",
+        "if": {"required": ["like"]},
+        "then": {"anyOf": [kind.changes() for kind in kinds.values()]},
+        "else": {
+            "required": ["kind"],
+            "properties": {"kind": {"enum": list(kinds)}},
+            "allOf": [
+                {
+                    "if": {"required": ["kind"], "properties": {"kind": {"const": name}}},
+                    "then": {"$ref": f"#/$defs/{name}"},
+                }
+                for name in kinds
+            ],
+        },
+        "$defs": definitions,
+    }
+
+
+def _merged(every: Iterable[Keys]) -> Keys:
+    """The keys of profiles of one kind; one is required if each profile with its table requires it."""
+    listed = list(every)
+    found: Keys = {}
+    for path in sorted({path for keys in listed for path in keys}):
+        parent = path.rpartition(".")[0].removesuffix("[]")
+        inside = [
+            keys for keys in listed if not parent or keys.get(parent, {}).get("form", "unread") != "unread"
+        ]
+        read = [keys[path] for keys in listed if path in keys and keys[path]["form"] != "unread"]
+        one: dict[str, Any] = dict(read[0]) if read else {"form": "unread"}
+        for bound, widest in (("least", min), ("most", max)):
+            if bound in one:
+                one[bound] = widest(other[bound] for other in read)
+        one["required"] = all(path in keys and keys[path]["required"] for keys in inside)
+        found[path] = one
+    return found
+
+
+class _Kind:
+    """The schema of one kind of device."""
+
+    def __init__(self, name: str, keys: Keys, meanings: Mapping[str, Mapping[str, str]]) -> None:
+        self._name = name
+        self._keys = keys
+        self._meanings = {**meanings["any"], **meanings[name]}
+
+    def definitions(self) -> dict[str, Any]:
+        """A definition for the profile and one for each of its tables."""
+        tables = [path for path, key in self._keys.items() if key["form"] in _TABLES]
+        return {self._named(path): self._table(path) for path in ["", *tables]}
+
+    def changes(self) -> dict[str, Any]:
+        """The profile on top of another: any of its keys, none of them required."""
+        return self._table("", like=True)
+
+    def _table(self, path: str, *, like: bool = False) -> dict[str, Any]:
+        prefix = "" if not path else f"{path}[]." if self._keys[path]["form"] == "tables" else f"{path}."
+        below = {
+            other.removeprefix(prefix): other
+            for other in self._keys
+            if other.startswith(prefix) and "." not in other.removeprefix(prefix)
+        }
+        properties = {name: self._value(other, like=like) for name, other in below.items()}
+        found = {"type": "object", "properties": properties, "additionalProperties": False}
+        if path:
+            found["description"] = self._meanings.get(path, "")
+        else:
+            properties["kind"] = {"const": self._name, "description": self._meanings["kind"]}
+            properties["like"] = _LIKE
+            found["description"] = self._meanings[""]
+        required = [name for name, other in below.items() if self._keys[other]["required"]]
+        return found if like else {**found, "required": required}
+
+    def _value(self, path: str, *, like: bool) -> dict[str, Any]:
+        key = self._keys[path]
+        if key["form"] in _TABLES:
+            table = self._table(path, like=True) if like else {"$ref": f"#/$defs/{self._named(path)}"}
+            found = {"type": "array", "items": table, "minItems": 1} if key["form"] == "tables" else table
+        else:
+            found = _simple(key)
+        return {**found, "description": self._meanings.get(path, "")}
+
+    def _named(self, path: str) -> str:
+        return f"{self._name}.{path}" if path else self._name
+
+
+def _simple(key: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a value that is no table of keys."""
+    match key["form"]:
+        case "integer":
+            found = {"type": "integer", "minimum": int(key["least"]), "maximum": int(key["most"])}
+        case "number":
+            found = _number(key["least"], key["most"])
+        case "numbers":
+            one = _number(key["least"], key["most"])
+            several = {"type": "array", "items": one, "minItems": 1, "maxItems": key["longest"]}
+            found = {"anyOf": [one, several]}
+        case "pairs":
+            pair = [_number(*bounds) for bounds in zip(key["least"], key["most"], strict=True)]
+            items = {"type": "array", "prefixItems": pair, "minItems": 2, "maxItems": 2}
+            found = {"type": "array", "items": items}
+        case "word":
+            found = {"enum": key["words"]}
+        case "texts":
+            text = {"type": "string", "minLength": key["shortest"]}
+            found = {"type": "object", "additionalProperties": text}
+        case form:
+            found = {"type": {"flag": "boolean", "text": "string"}[form]}
+    return found
+
+
+def _number(least: float, most: float) -> dict[str, Any]:
+    return {"type": "number", "minimum": least, "maximum": most}

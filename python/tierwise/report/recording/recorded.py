@@ -1,0 +1,76 @@
+"""A recording that was just taken, as a document: its size, its cost, its checks, its usability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tierwise.predict.usability import Usability, UsabilityFields
+from tierwise.recording import About, Check, Cost, Recording
+from tierwise.report import numbers
+from tierwise.report.document import Block, Cell, Table, Text, Tone, table
+from tierwise.report.recording.prediction import warning_texts
+from tierwise.report.recording.usability import usability_texts
+from tierwise.results.measurements import Record
+
+
+class Recorded(Record):
+    """A recording that was just taken."""
+
+    path: str
+    """Its folder."""
+    about: About
+    """Its metadata."""
+    usability: UsabilityFields
+    """Whether predictions can be made from it."""
+
+    @classmethod
+    def of(cls, opened: Recording, judged: Usability) -> Recorded:
+        """From the recording and its usability."""
+        return cls(path=str(opened.path), about=opened.about, usability=judged.fields)
+
+
+def recorded_document(opened: Recording, usability: Usability) -> list[Block]:
+    """Figures, checks and warnings of the recording, then whether it can be used."""
+    return [
+        *(Text(line) for line in _lines(opened)),
+        checks_table(opened.about.checks),
+        *warning_texts(opened.warnings),
+        Text(f"recording: {opened.path}"),
+        *usability_texts(usability),
+    ]
+
+
+def checks_table(checks: Sequence[Check]) -> Table:
+    """A row for each check that a recording made of itself."""
+    found = table(["check", "state", "detail"], [])
+    for check in checks:
+        state = Cell("passed") if check.passed else Cell("FAILED", Tone.WORSE)
+        found.add(check.name, state, check.detail)
+    return found
+
+
+def _lines(opened: Recording) -> Iterator[str]:
+    about = opened.about
+    bursts_s = sum(burst.end_ns - burst.start_ns for burst in about.bursts) / 1e9
+    yield (
+        f"recorded {about.engine} for {about.duration_s:.1f} s: "
+        f"{len(about.bursts)} bursts, {bursts_s:.1f} s, "
+        f"{numbers.count(about.losses.recorded_events)} events, "
+        f"{numbers.count(about.losses.lost_events)} lost, {numbers.size(opened.size_bytes)}"
+    )
+    yield _cost(about.cost)
+    if about.transactions is not None and about.duration_s > 0:
+        rate_per_s = about.transactions / about.duration_s
+        yield f"counted by the engine: {about.transactions:,} transactions, {rate_per_s:,.1f}/s"
+    if about.data_directory_bytes:
+        yield f"data directory: {numbers.size(about.data_directory_bytes)}"
+
+
+def _cost(cost: Cost | None) -> str:
+    if cost is None or cost.rate_ratio_low <= 0:
+        return "cost: not measured, because no unrecorded time lies beside two bursts"
+    low, high = (100 * (1 - ratio) for ratio in (cost.rate_ratio_high, cost.rate_ratio_low))
+    return (
+        f"cost within bursts: {100 * (1 - cost.rate_ratio):.1f} % of the rate "
+        f"(95 %: {low:.1f} to {high:.1f}); {cost.event_cpu_ns:.0f} ns an event"
+    )
