@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from tierwise.cli.schema import SCHEMAS
 from tierwise.device_models import profiles
 from tierwise.device_models.measured_drives import import_drive
 from tierwise.model.errors import TierwiseError
@@ -79,6 +81,9 @@ def test_an_imported_drive_loads_as_a_profile(tmp_path: Path) -> None:
 def test_without_an_output_the_profile_is_printed(tmp_path: Path) -> None:
     files = write(tmp_path, drive())
     assert run(*files).stdout == import_drive(*files).text
+    printed = json.loads(run(*files, "--format", "json").stdout)
+    Draft202012Validator(SCHEMAS["drive"]()).validate(printed)
+    assert printed["text"] == import_drive(*files).text
 
 
 def test_a_fault_is_one_line_with_file_and_place(tmp_path: Path) -> None:

@@ -1,7 +1,11 @@
 //! What every model does with requests and calls that a careful caller would not make.
 
+#[path = "support/request.rs"]
+mod request;
+
 mod shipped;
 
+use request::request;
 use proptest::prelude::*;
 use tierwise_device::ram::{Ram, RamParams};
 use tierwise_device::{Completion, Device, Nanos, Op, Params, Precondition, Profile, Request};
@@ -23,15 +27,6 @@ const PROFILES: [&str; 12] = [
     "array-raid5-7x-hdd-7k2-200g-ata",
     "array-raid5-8x-hdd-10k-sas",
 ];
-
-fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
-}
 
 /// Lets everything happen.
 fn finish(device: &mut dyn Device, done: &mut Vec<Completion>) {

@@ -1,7 +1,11 @@
 //! What the shipped disks deliver, against their data sheets.
 
+#[path = "support/request.rs"]
+mod request;
+
 mod shipped;
 
+use request::request;
 use tierwise_device::{Driver, Op, Params, Request};
 
 /// Disks, with the outer zone's rate in 10^6 bytes per second that the data sheet gives (or, for the first, that
@@ -15,15 +19,6 @@ const DISKS: [(&str, f64, f64); 7] = [
     ("hdd-10k-sas", 266.0, 3.7),
     ("hdd-7k2-20t-nearline", 285.0, 7.5),
 ];
-
-fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
-}
 
 /// Rate of requests in sequence from the first sector on, one at a time, in 10^6 bytes per second.
 fn rate_mb_per_s(name: &str, op: Op, sectors: u32) -> f64 {

@@ -1,5 +1,9 @@
 //! What the simple solid-state disk says of latency, parallelism, its link and its cache.
 
+#[path = "support/request.rs"]
+mod request;
+
+use request::request;
 use tierwise_device::{Driver, Op, Profile, Request};
 
 const PROFILE: &str = r#"
@@ -45,15 +49,6 @@ fn driver(changes: &[(&str, &str)]) -> Driver<Box<dyn tierwise_device::Device>> 
             .expect("a valid profile")
             .build(0),
     )
-}
-
-fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
 }
 
 #[test]

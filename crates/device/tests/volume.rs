@@ -1,6 +1,10 @@
 //! What a volume's limits do, on a small one whose every number is round.
 
+#[path = "support/request.rs"]
+mod request;
+
 use proptest::prelude::*;
+use request::request;
 use tierwise_device::{Device, Driver, Nanos, Op, Profile, Request};
 
 const MS: Nanos = 1_000_000;
@@ -45,15 +49,6 @@ fn refusal(changes: &[(&str, &str)]) -> String {
     });
     let error = Profile::parse(&text, "test.toml").expect_err("the profile is bad");
     format!("{}; {}", error.message, error.fix)
-}
-
-fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
 }
 
 /// When each of `requests`, submitted together at time 0, completes, in milliseconds.

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 from pydantic import BaseModel, Field, create_model
 
+from tierwise.cli.field_meanings import described
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_version import SCHEMA_VERSION
 from tierwise.model.suggestions import one_of
@@ -96,7 +97,7 @@ def _model(path: str) -> Any:
 
 
 _REPLAYED = {"recorded": "predict:RecordedRun", "usability": "predict.usability:UsabilityFields"}
-SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
+_MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "study": _study,
     "workload": _of("workloads.spec", "WorkloadSpec"),
     "prices": _of("device_models.prices", "PriceFile"),
@@ -122,4 +123,6 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "drive": _printed("drive", "device_models.measured_drives:ImportedDrive"),
     "workload-check": _printed("workload-check", "studies.runner.workload_check:WorkloadCheck"),
 }
-"""Name -> schema: first of files, then of the commands' output with ``--format json``."""
+"""Name -> function that makes the schema: first of files, then of the output with ``--format json``."""
+SCHEMAS = {name: described(made) for name, made in _MADE.items()}
+"""The same, with a meaning for each field."""

@@ -29,7 +29,21 @@ def keys_by_kind() -> dict[str, Keys]:
     for name, text in texts.items():
         noted = {one.pop("path"): one for one in json.loads(_core.profile_keys(text, name, texts))}
         found[profiles.load(name).kind].append(noted)
-    return {kind: _merged(every) for kind, every in sorted(found.items())}
+    kinds = {kind: _merged(every) for kind, every in sorted(found.items())}
+    for keys in kinds.values():
+        for path in [path for path, key in keys.items() if key["form"] == "unread"]:
+            keys.update(_of_another(path, kinds.values()))
+    return kinds
+
+
+def _of_another(path: str, kinds: Iterable[Keys]) -> Keys:
+    """A key that no profile of one kind has, with the keys below it, from a kind that has it.
+
+    Raises:
+        StopIteration: if no profile that ships has it.
+    """
+    known = next(keys for keys in kinds if keys.get(path, {}).get("form", "unread") != "unread")
+    return {other: key for other, key in known.items() if f"{other}.".startswith(f"{path}.")}
 
 
 def profile_schema() -> dict[str, Any]:
@@ -110,7 +124,7 @@ class _Kind:
         properties = {name: self._value(other, like=like) for name, other in below.items()}
         found = {"type": "object", "properties": properties, "additionalProperties": False}
         if path:
-            found["description"] = self._meanings.get(path, "")
+            found["description"] = self._meaning(path)
         else:
             properties["kind"] = {"const": self._name, "description": self._meanings["kind"]}
             properties["like"] = _LIKE
@@ -125,7 +139,15 @@ class _Kind:
             found = {"type": "array", "items": table, "minItems": 1} if key["form"] == "tables" else table
         else:
             found = _simple(key)
-        return {**found, "description": self._meanings.get(path, "")}
+        return {**found, "description": self._meaning(path)}
+
+    def _meaning(self, path: str) -> str:
+        """Of a key by its path, or by its name alone where several tables have the same keys.
+
+        Raises:
+            KeyError: a key without a meaning.
+        """
+        return self._meanings.get(path) or self._meanings[path.rpartition(".")[2]]
 
     def _named(self, path: str) -> str:
         return f"{self._name}.{path}" if path else self._name

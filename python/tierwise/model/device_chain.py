@@ -13,7 +13,7 @@ from tierwise.model.units import SECTOR_BYTES
 class ChainLink(BaseModel):
     """A file system or a device; the devices below it follow it, with a ``depth`` one higher."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
     depth: int
     """0 for the file system."""

@@ -20,7 +20,7 @@ class DeviceSpec(BaseModel):
     Two roles mapped to the same device share it, and so disturb each other.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     profile: str | None = Field(default=None, description="profile name or path of an emulated device")
     path: str | None = Field(default=None, description="directory on a real mounted device")
@@ -34,7 +34,7 @@ class DeviceSpec(BaseModel):
 class Placement(BaseModel):
     """A mapping of role to device name; ``default`` takes every role not listed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     name: str
     roles: Mapping[Role, str] = Field(default_factory=dict)

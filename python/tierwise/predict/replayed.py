@@ -8,7 +8,7 @@ from tierwise.model.roles import Role
 
 
 class _Said(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
 
 class SimulatedLatency(_Said):

@@ -26,7 +26,7 @@ _FOREIGN_CPU_SHARE = 0.05
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
 
 class Machine(_Part):

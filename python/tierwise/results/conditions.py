@@ -40,6 +40,8 @@ class DeviceInfo(Record):
     """Of a real device that roles share: I/O for no role's file, and all flushes."""
     untraced: RoleIo | None = None
     """Of such a device: the kernel's counters less the roles' I/O and ``unattributed``."""
+    same_device_as: str | None = None
+    """Of a directory: the first device of the run that lies on the same real device, if that is another."""
     not_by_role: str | None = None
     """Why roles that share a real device have no I/O of their own."""
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 class Record(BaseModel):
     """Base of every part of a result: immutable, and no unknown field."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Latency(Record):

@@ -50,7 +50,7 @@ Caches = Literal["cold", "warm"]
 
 
 class _Spec(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Sweep(_Spec):

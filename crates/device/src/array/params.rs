@@ -192,12 +192,15 @@ fn require_pairs(level: Level, members: u32) -> SectionResult<()> {
 }
 
 fn rebuild(root: &mut Section<'_>) -> SectionResult<Option<RebuildParams>> {
-    if !root.has("rebuild_mb_per_s") {
-        return Ok(None);
-    }
-    Ok(Some(RebuildParams {
-        sector_ns: sector_ns(root.number("rebuild_mb_per_s", REBUILD_MB_PER_S)?),
-        priority: root.number("rebuild_priority", REBUILD_PRIORITY)?,
+    let rate = root.optional("rebuild_mb_per_s", |root| {
+        root.number("rebuild_mb_per_s", REBUILD_MB_PER_S)
+    })?;
+    let priority = root.when(rate.is_some(), "rebuild_priority", |root| {
+        root.number("rebuild_priority", REBUILD_PRIORITY)
+    })?;
+    Ok(rate.map(|mb_per_s| RebuildParams {
+        sector_ns: sector_ns(mb_per_s),
+        priority,
     }))
 }
 

@@ -196,11 +196,12 @@ fn bus(mut section: Section<'_>) -> SectionResult<f64> {
 impl ReadaheadEnd {
     fn parse(section: &mut Section<'_>) -> SectionResult<Self> {
         let key = "readahead_to";
-        if !section.has(key) {
-            return Ok(Self::Segment);
-        }
-        let word = section.word(key, &["segment", "track", "cylinder"])?;
-        Ok(match word {
+        let read = |section: &mut Section<'_>| {
+            let word = section.word(key, &["segment", "track", "cylinder"])?;
+            Ok(word.to_owned())
+        };
+        let word = section.optional(key, read)?.unwrap_or_default();
+        Ok(match word.as_str() {
             "track" => Self::Track,
             "cylinder" => Self::Cylinder,
             _ => Self::Segment,
@@ -279,8 +280,11 @@ impl QueueParams {
                 _ => QueuePolicy::Fcfs,
             },
             age_limit_ns: section.micros("age_limit_us", bounds::AGE_LIMIT_NS)?,
-            flush_drains: section.has("flush")
-                && section.word("flush", &["queued", "drain"])? == "drain",
+            flush_drains: section
+                .optional("flush", |queue| {
+                    Ok(queue.word("flush", &["queued", "drain"])? == "drain")
+                })?
+                .unwrap_or(false),
         };
         section.finish()?;
         Ok(params)

@@ -40,24 +40,30 @@ pub enum SeekCurve {
 
 impl SeekCurve {
     pub(crate) fn parse(mut section: Section<'_>, cylinders: u32) -> SectionResult<Self> {
-        let time = bounds::SEEK_US;
-        let curve = match section.word("curve", &["table", "two-piece", "lee-katz"])? {
-            "table" => Self::Table(section.pairs("table_us", bounds::SEEK_CYLINDERS, time)?),
+        let curve = section.word("curve", &["table", "two-piece", "lee-katz"])?;
+        let rows = section.when(curve == "table", "table_us", |seek| {
+            seek.pairs("table_us", bounds::SEEK_CYLINDERS, bounds::SEEK_US)
+        })?;
+        let mut number =
+            |of, key, range| section.when(curve == of, key, |seek| seek.number(key, range));
+        let mut two_piece = |key| number("two-piece", key, bounds::SEEK_US);
+        let short_us = (two_piece("short_base_us")?, two_piece("short_root_us")?);
+        let long_us = (two_piece("long_base_us")?, two_piece("long_slope_us")?);
+        let boundary_cylinders = number("two-piece", "boundary_cylinders", bounds::SEEK_CYLINDERS)?;
+        let mut lee_katz = |key| number("lee-katz", key, bounds::SEEK_US);
+        let (single_us, average_us) = (lee_katz("single_us")?, lee_katz("average_us")?);
+        let full_us = lee_katz("full_us")?;
+        let curve = match curve {
+            "table" => Self::Table(rows),
             "two-piece" => Self::TwoPiece {
-                short_us: (
-                    section.number("short_base_us", time.clone())?,
-                    section.number("short_root_us", time.clone())?,
-                ),
-                boundary_cylinders: section.number("boundary_cylinders", bounds::SEEK_CYLINDERS)?,
-                long_us: (
-                    section.number("long_base_us", time.clone())?,
-                    section.number("long_slope_us", time)?,
-                ),
+                short_us,
+                boundary_cylinders,
+                long_us,
             },
             _ => Self::LeeKatz {
-                single_us: section.number("single_us", time.clone())?,
-                average_us: section.number("average_us", time.clone())?,
-                full_us: section.number("full_us", time)?,
+                single_us,
+                average_us,
+                full_us,
                 cylinders: f64::from(cylinders),
             },
         };

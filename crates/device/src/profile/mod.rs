@@ -205,8 +205,7 @@ fn stem(file: &str) -> &str {
 
 fn read_endurance(root: &mut Section<'_>) -> SectionResult<Option<f64>> {
     const KEY: &str = "endurance_tb_written";
-    let present = root.has(KEY);
-    present.then(|| root.number(KEY, 1.0..=1e9)).transpose()
+    root.optional(KEY, |root| root.number(KEY, 1.0..=1e9))
 }
 
 /// What an array needs to know of its members.

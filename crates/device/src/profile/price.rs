@@ -22,9 +22,7 @@ pub(crate) fn check(root: &mut Section<'_>) -> SectionResult<()> {
         ("included_iops", MOST_INCLUDED),
         ("included_mb_per_s", MOST_INCLUDED),
     ] {
-        if section.has(key) {
-            section.number(key, 0.0..=most)?;
-        }
+        section.optional(key, |price| price.number(key, 0.0..=most))?;
     }
     check_steps(&mut section)?;
     section.finish()
@@ -32,10 +30,8 @@ pub(crate) fn check(root: &mut Section<'_>) -> SectionResult<()> {
 
 /// Steps of the price of an I/O: a number of them, ascending, and the price of each one above it.
 fn check_steps(section: &mut Section<'_>) -> SectionResult<()> {
-    if !section.has(STEPS) {
-        return Ok(());
-    }
-    let steps = section.pairs(STEPS, 0.0..=MOST_INCLUDED, 0.0..=MOST_USD)?;
+    let steps = section.optional(STEPS, |price| price.pairs(STEPS, 0.0..=MOST_INCLUDED, 0.0..=MOST_USD))?;
+    let steps = steps.unwrap_or_default();
     if steps.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
         return Err(Problem::new(
             format!("{} is not ascending", section.name(STEPS)),

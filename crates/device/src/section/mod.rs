@@ -67,13 +67,8 @@ impl<'a> Section<'a> {
         default: f64,
         range: RangeInclusive<f64>,
     ) -> SectionResult<f64> {
-        let has = self.has(key);
-        self.note(key, keys::number(&range));
-        if has {
-            self.number(key, range)
-        } else {
-            Ok(default)
-        }
+        let found = self.optional(key, |section| section.number(key, range))?;
+        Ok(found.unwrap_or(default))
     }
 
     /// A whole number in `range`.
@@ -100,13 +95,8 @@ impl<'a> Section<'a> {
         default: T,
         range: RangeInclusive<T>,
     ) -> SectionResult<T> {
-        let has = self.has(key);
-        self.note(key, keys::integer(&range));
-        if has {
-            self.integer(key, range)
-        } else {
-            Ok(default)
-        }
+        let found = self.optional(key, |section| section.integer(key, range))?;
+        Ok(found.unwrap_or(default))
     }
 
     /// One of true and false.
@@ -120,9 +110,8 @@ impl<'a> Section<'a> {
 
     /// As [`Section::flag`], with a value for an absent key.
     pub(crate) fn flag_or(&mut self, key: &'static str, default: bool) -> SectionResult<bool> {
-        let has = self.has(key);
-        self.note(key, Form::Flag);
-        if has { self.flag(key) } else { Ok(default) }
+        let found = self.optional(key, |section| section.flag(key))?;
+        Ok(found.unwrap_or(default))
     }
 
     pub(crate) fn text(&mut self, key: &'static str) -> SectionResult<&'a str> {
@@ -135,10 +124,13 @@ impl<'a> Section<'a> {
 
     /// One of a few words.
     pub(crate) fn word(&mut self, key: &'static str, allowed: &[&str]) -> SectionResult<&'a str> {
-        let text = self.text(key)?;
         let words = allowed.iter().copied().map(str::to_owned).collect();
         self.note(key, Form::Word { words });
-        if allowed.contains(&text) {
+        let value = self.value(key)?;
+        let Value::String(text) = value else {
+            return Err(self.wrong_type(key, "a text", value));
+        };
+        if allowed.contains(&text.as_str()) {
             return Ok(text);
         }
         let name = self.name(key);
@@ -190,6 +182,33 @@ impl<'a> Section<'a> {
         self.section(key)?;
         self.note(key, Form::Texts { shortest });
         Ok(())
+    }
+
+    /// What `read` reads of a key that may be absent.
+    pub(crate) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Section<'_>) -> SectionResult<T>,
+    ) -> SectionResult<Option<T>> {
+        let has = self.has(key);
+        self.when(has, key, |section| read(section).map(Some))
+    }
+
+    /// What `read` reads of a key that is there only if `wanted`; else what the key holds is noted all the same.
+    pub(crate) fn when<T: Default>(
+        &mut self,
+        wanted: bool,
+        key: &'static str,
+        read: impl FnOnce(&mut Section<'_>) -> SectionResult<T>,
+    ) -> SectionResult<T> {
+        self.keys.note_optional(&self.name(key));
+        if wanted {
+            return read(self);
+        }
+        let empty = Table::new();
+        // Notes the key, then misses it.
+        read(&mut Section::inside(self.path.clone(), &empty, &self.keys)).ok();
+        Ok(T::default())
     }
 
     /// Whether an optional key is there.

@@ -186,6 +186,5 @@ fn page_times(root: &mut Section<'_>, key: &'static str) -> SectionResult<Vec<Na
 }
 
 fn suspend(root: &mut Section<'_>) -> SectionResult<Option<Nanos>> {
-    let has = root.has("suspend_us");
-    has.then(|| root.micros("suspend_us", TIME_NS)).transpose()
+    root.optional("suspend_us", |root| root.micros("suspend_us", TIME_NS))
 }

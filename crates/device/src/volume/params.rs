@@ -89,7 +89,9 @@ impl VolumeParams {
             mb_per_s,
             window_ns: section.micros("window_us", WINDOW_NS)?,
             count: CountParams::parse(&mut section)?,
-            queue_depth: queue_depth(&mut section)?,
+            queue_depth: section.optional("queue_depth", |limits| {
+                limits.integer("queue_depth", QUEUE_DEPTH)
+            })?,
             credits: credits(root, size_gib)?,
         };
         section.finish()?;
@@ -128,10 +130,9 @@ impl CountParams {
         Ok(Self {
             unit_sectors: section.kib_or("io_unit_kib", 0, UNIT_SECTORS)?,
             whole_units: section.flag_or("whole_units", false)?,
-            merge_window_ns: section
-                .has("merge_window_us")
-                .then(|| section.micros("merge_window_us", WAIT_NS))
-                .transpose()?,
+            merge_window_ns: section.optional("merge_window_us", |limits| {
+                limits.micros("merge_window_us", WAIT_NS)
+            })?,
         })
     }
 
@@ -167,13 +168,6 @@ impl CreditParams {
 
 fn sectors(bytes: f64) -> f64 {
     bytes / SECTOR_BYTES as f64
-}
-
-fn queue_depth(section: &mut Section<'_>) -> SectionResult<Option<u32>> {
-    section
-        .has("queue_depth")
-        .then(|| section.integer("queue_depth", QUEUE_DEPTH))
-        .transpose()
 }
 
 fn credits(root: &mut Section<'_>, size_gib: u64) -> SectionResult<Option<CreditParams>> {

@@ -3,6 +3,10 @@
 // Each test file that includes this uses a part of it.
 #![allow(dead_code)]
 
+#[path = "../support/request.rs"]
+mod request;
+
+pub use request::request;
 use std::collections::BTreeMap;
 
 use tierwise_device::{
@@ -81,15 +85,6 @@ fn shipped_text(name: &str) -> String {
 pub fn array(member: &str, level: &str, members: u32, more: &str) -> Profile {
     let text = text(member, level, members, more);
     parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
-
-pub fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
 }
 
 pub const FLUSH: Request = Request {

@@ -1,5 +1,9 @@
 //! A small disk made up for tests, with round numbers: a turn takes 10 ms, a sector 50 µs.
 
+#[path = "request.rs"]
+mod request;
+
+pub use request::request;
 use tierwise_device::{Op, Profile, Request};
 
 const TEXT: &str = "kind = \"hdd\"
@@ -81,13 +85,4 @@ pub fn profile(changes: &[(&str, &str)]) -> Profile {
     };
     let text: Vec<String> = TEXT.lines().map(line).collect();
     Profile::parse(&text.join("\n"), "test").expect("a valid profile")
-}
-
-pub fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
 }

@@ -1,18 +1,13 @@
 //! Load for volumes: a fixed number of requests outstanding, counted by time of completion.
 
+#[path = "../support/request.rs"]
+mod request;
+
+pub use request::request;
 use tierwise_device::{Completion, Device, Nanos, Op, Request};
 
 pub const SECOND: Nanos = 1_000_000_000;
 pub const MIB_SECTORS: u32 = 2048;
-
-pub fn request(op: Op, sector: u64, sectors: u32) -> Request {
-    Request {
-        op,
-        sector,
-        sectors,
-        fua: false,
-    }
-}
 
 /// Where the next request of a closed loop lies.
 #[derive(Clone, Copy)]

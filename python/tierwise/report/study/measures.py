@@ -82,8 +82,9 @@ def run_part(run: RunResult) -> Part:
 
 def _total_io(run: RunResult) -> list[RoleIo]:
     """I/O with each device once: by role plus I/O without a role, or as a whole."""
-    by_role = {io.device for io in run.io.values()}
-    whole = [device.io for device in run.devices if device.io and device.name not in by_role]
+    first = {device.name: device.same_device_as or device.name for device in run.devices}
+    by_role = {first.get(io.device, io.device) for io in run.io.values()}
+    whole = [one.io for one in run.devices if one.io and not one.same_device_as and one.name not in by_role]
     return [*run.io.values(), *(one.unattributed for one in run.devices if one.unattributed), *whole]
 
 

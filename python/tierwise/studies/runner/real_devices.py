@@ -106,9 +106,11 @@ class RealDevices:
             io=whole,
         )
         sharing = self._roles_on(number)
+        first = next(one for one in self._devices if self._numbers[one] == number)
+        if first != name:
+            return info.model_copy(update={"same_device_as": first})
         # The first of several directories on one device reports the I/O that belongs to no role.
-        first = next(one for one in self._devices if self._numbers[one] == number) == name
-        if len(sharing) < 2 or not first or whole is None:
+        if len(sharing) < 2 or whole is None:
             return info
         if shares is None or number not in shares.unattributed:
             return info.model_copy(update={"not_by_role": self._not_by_role})
