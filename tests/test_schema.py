@@ -13,7 +13,11 @@ from results_factory import INFO, study_runs
 from typer.testing import CliRunner
 
 from tierwise.cli import app
+from tierwise.cli.output import as_json
 from tierwise.model.shipped import DATA
+from tierwise.predict.usability import Usability
+from tierwise.recording import Recording
+from tierwise.report.recording.recorded import Recorded
 from tierwise.results.files import append_result, write_study_info
 
 ROOT = Path(__file__).parents[1]
@@ -77,6 +81,11 @@ def test_what_is_printed_is_valid(kind: str) -> None:
     printed = json.loads(CliRunner().invoke(app, [*PRINTED[kind], "--format", "json"]).stdout)
     assert printed["schema"] == kind
     assert not problems(kind, printed)
+
+
+def test_a_taken_recording_is_valid() -> None:
+    found = Recorded.of(Recording.open(Path(RECORDING)), Usability()).model_dump(mode="json")
+    assert not problems("record", json.loads(as_json(found, "record")))
 
 
 def test_answers_and_comparisons_are_valid(tmp_path: Path) -> None:
