@@ -18,6 +18,7 @@ from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.results.workload_check import Tried
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload, names
 
@@ -111,7 +112,7 @@ def server() -> Iterator[Engine]:
         yield engine
 
 
-def try_on(engine: Engine, name: str) -> list[workload_check.Tried]:
+def try_on(engine: Engine, name: str) -> list[Tried]:
     """Try a workload out, then drop its tables."""
     one = Workload.load(name)
     _, program = workload_check.smallest(one, engine.dialect)
@@ -122,7 +123,7 @@ def try_on(engine: Engine, name: str) -> list[workload_check.Tried]:
     return tried
 
 
-def checksums(tried: list[workload_check.Tried]) -> dict[str, int]:
+def checksums(tried: list[Tried]) -> dict[str, int]:
     """By lap."""
     laps = [one for one in tried if one.name.startswith("lap ")]
     return {one.name[4:]: int(one.note.rpartition("checksum ")[2]) for one in laps}

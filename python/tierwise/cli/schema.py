@@ -121,7 +121,7 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "record": _printed("record", "report.recording.recorded:Recorded"),
     "cleanup": _printed("cleanup", "host.clean:Cleanup"),
     "drive": _printed("drive", "device_models.measured_drives:ImportedDrive"),
-    "workload-check": _printed("workload-check", "studies.runner.workload_check:WorkloadCheck"),
+    "workload-check": _printed("workload-check", "results.workload_check:WorkloadCheck"),
 }
 """Name -> function that makes the schema: first of files, then of the output with ``--format json``."""
 SCHEMAS = {name: described(made) for name, made in _MADE.items()}

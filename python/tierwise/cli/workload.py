@@ -12,6 +12,7 @@ from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
 from tierwise.report.document import table
 from tierwise.report.workload_check import check_document
+from tierwise.results.workload_check import WorkloadCheck
 from tierwise.studies.runner import workload_check
 from tierwise.workloads import Workload, names
 from tierwise.workloads import template as workload_template
@@ -61,9 +62,7 @@ def check(
         for one in workload_check.try_out(chosen, engine, scale):
             tried.append(one)
             status.update(f"{one.name} done")
-    found = workload_check.WorkloadCheck(
-        file=str(chosen.file), summary=chosen.summary, engine=engine, checks=tried
-    )
+    found = WorkloadCheck(file=str(chosen.file), summary=chosen.summary, engine=engine, checks=tried)
     show(check_document(found), found.model_dump(mode="json"), "workload-check", format)
     if found.failed:
         raise FailedCheckError(f"{chosen.file}: {found.failed} of the above failed", "correct what they name")

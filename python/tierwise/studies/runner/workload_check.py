@@ -11,7 +11,7 @@ from tierwise.engines.base import Engine
 from tierwise.host import ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.results.measurements import Record
+from tierwise.results.workload_check import Tried
 from tierwise.workloads import Workload
 from tierwise.workloads.program import Lap, Program, RoleSql
 
@@ -19,35 +19,6 @@ SCALES = (0.01, 0.1, 1.0)
 """Scales tried in this order if none is given: some workloads have no rows at the smallest."""
 _CAP_S = 10.0
 _SEED = 1
-
-
-class Tried(Record):
-    """One check and its result."""
-
-    name: str
-    """Name of the check: `resolve`, `load`, a transaction or a lap."""
-    problem: str | None = None
-    """Why it failed; null if it passed."""
-    note: str = ""
-    """What was done."""
-
-
-class WorkloadCheck(Record):
-    """The check of a workload."""
-
-    file: str
-    """The workload's file."""
-    summary: str
-    """One line about the workload."""
-    engine: str
-    """Engine that ran it."""
-    checks: list[Tried]
-    """The checks, in order; a failed one may end the list."""
-
-    @property
-    def failed(self) -> int:
-        """Number of failed checks."""
-        return sum(tried.problem is not None for tried in self.checks)
 
 
 def smallest(workload: Workload, dialect: str) -> tuple[float, Program]:
