@@ -204,7 +204,7 @@ fn impossible_parameters_are_refused_with_field_value_and_fix() {
             capacity_bytes: 100,
             ..params
         }),
-        "capacity_bytes = 100 is impossible; give a value from 512 to 1152921504606846976"
+        "capacity_bytes = 100 is impossible; give a value from 512 to 1125899906842624"
     );
 }
 
