@@ -5,8 +5,8 @@ mod request;
 
 mod shipped;
 
-use request::request;
 use proptest::prelude::*;
+use request::request;
 use tierwise_device::ram::{Ram, RamParams};
 use tierwise_device::{Completion, Device, Nanos, Op, Params, Precondition, Profile, Request};
 
