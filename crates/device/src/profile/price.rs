@@ -30,7 +30,9 @@ pub(crate) fn check(root: &mut Section<'_>) -> SectionResult<()> {
 
 /// Steps of the price of an I/O: a number of them, ascending, and the price of each one above it.
 fn check_steps(section: &mut Section<'_>) -> SectionResult<()> {
-    let steps = section.optional(STEPS, |price| price.pairs(STEPS, 0.0..=MOST_INCLUDED, 0.0..=MOST_USD))?;
+    let steps = section.optional(STEPS, |price| {
+        price.pairs(STEPS, 0.0..=MOST_INCLUDED, 0.0..=MOST_USD)
+    })?;
     let steps = steps.unwrap_or_default();
     if steps.windows(2).any(|pair| pair[1].0 <= pair[0].0) {
         return Err(Problem::new(
