@@ -208,6 +208,7 @@ def test_a_file_of_prices_replaces_those_that_ship_entry_by_entry(tmp_path: Path
         ("per_gib_month = 0.09394", "purchase = 3\nper_gib_month = 1", "devices.gp3: give one of"),
         ("per_gib_month = 0.09394", "purchase = 3\nleast_gib = 1", "least_gib belongs to a rented device"),
         ("per_gib_month", "per_gb_month", "devices.gp3.per_gb_month: Extra inputs"),
+        ("source", "step_gib = 1e-300\nsource", "devices.gp3.step_gib"),
         ("source", 'currency = "USD"\nsource', "devices.gp3.currency: .* give one currency"),
         ('"EUR"', '"euro"', "currency: String should match"),
         ("2026-11-01", "2999-01-01", "date 2999-01-01 has not come"),

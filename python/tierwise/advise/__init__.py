@@ -1,9 +1,10 @@
-"""Advice: what to move first, the best placement for the money, device wear; forecasts verified afterwards.
+"""Advice: what to move first, the best placement for the money, device wear; forecasts verified.
 
 Not here: simulation; advice asks ``predict``.
 """
 
 from tierwise.advise.advice import Advice, advise
+from tierwise.advise.costs import Costs
 from tierwise.advise.day import DayAdvice, LoadAdvice, advise_day
 from tierwise.advise.endurance import Wear
 from tierwise.advise.goal import Goal
@@ -15,6 +16,7 @@ from tierwise.advise.verification import Verification, verify
 
 __all__ = [
     "Advice",
+    "Costs",
     "DayAdvice",
     "Goal",
     "LeftOut",

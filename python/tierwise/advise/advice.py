@@ -9,14 +9,13 @@ from tierwise.advise.costs import Costs
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
-from tierwise.advise.recorded_volumes import recorded_profiles, recorded_volumes
+from tierwise.advise.recorded_volumes import recorded_profiles
 from tierwise.advise.search import LeftOut, Search
 from tierwise.advise.sources import UsedPrice, billing_notes, used_prices
 from tierwise.advise.terms import Terms
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, RecordedRun, resolve
-from tierwise.predict.ranking import by_load
 from tierwise.results.measurements import Record
 
 
@@ -87,7 +86,7 @@ def advise(
         raise TierwiseError(f"--budget: {budget_per_month:g} is below 0", "give an amount a month")
     terms = terms or Terms()
     names = _candidates(predictor, devices, terms)
-    costs = costs_of(predictor, terms)
+    costs = Costs.of(predictor, terms)
     for name in names:
         costs.cost_per_month(dict.fromkeys(predictor.work.footprints, name))
     search = Search(predictor, names, costs, budget_per_month)
@@ -96,7 +95,7 @@ def advise(
     moves = single_moves(predictor, names, recorded, costs, budget_per_month, ranking.roles)
     best, fastest = search.best, search.fastest
     answers = [recorded, *(move.prediction for move in moves), *([best.prediction] if best else [])]
-    prices = used_prices([*names, *(volume.device for volume in costs.volumes)], terms, datetime.date.today())
+    priced = [*names, *(volume.device for volume in costs.volumes)]
     return Advice(
         run=predictor.run,
         recorded=recorded,
@@ -117,16 +116,10 @@ def advise(
         left_out=search.left_out(),
         exact=ranking.complete,
         tried=ranking.tried,
-        prices=prices,
+        prices=used_prices(priced, terms, datetime.date.today()),
         notes=[*ranking.notes, *billing_notes(names, terms, costs.volumes)],
         warnings=list(dict.fromkeys(warning for answer in answers for warning in answer.warnings)),
     )
-
-
-def costs_of(predictor: Predictor, terms: Terms) -> Costs:
-    """Costs of placements of the recorded files."""
-    idle, _ = by_load(predictor)
-    return Costs(predictor.work.footprints, terms, recorded_volumes(predictor, terms), idle)
 
 
 def _candidates(predictor: Predictor, devices: Sequence[str], terms: Terms) -> list[str]:

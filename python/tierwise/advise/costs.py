@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
-from tierwise.advise.recorded_volumes import RecordedVolume
+from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.terms import Terms
 from tierwise.device_models.billing import cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED, resolve
+from tierwise.predict import RECORDED, Predictor, resolve
+from tierwise.predict.ranking import by_load
 
 _GIB = 1 << 30
 
@@ -57,6 +59,17 @@ class Costs:
         self._terms = terms or Terms()
         self.volumes, self._idle = volumes, frozenset(idle)
         self._known: dict[tuple[str, int], float] = {}
+
+    @classmethod
+    def of(cls, predictor: Predictor, terms: Terms | None = None) -> Self:
+        """The costs of placing a recording's files.
+
+        Raises:
+            TierwiseError: two names for one recorded device.
+        """
+        terms = terms or Terms()
+        idle, _ = by_load(predictor)
+        return cls(predictor.work.footprints, terms, recorded_volumes(predictor, terms), idle)
 
     @property
     def currency(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,8 @@ _AT_THE_TOP = 3
 """Number of placements with the best first look that are predicted with intervals."""
 _TRIED = 24
 """Number of candidates that are predicted with intervals at most, in search of one."""
+_TRIED_FOR_GOAL = 40
+"""The same for the cheapest placements whose first look comes near a goal."""
 _BATCH = 8
 
 Priced = tuple[float, Ranked]
@@ -84,16 +86,17 @@ class Search:
 
         Without one: the closest whose interval holds the goal. ``None`` if every interval lies beyond it.
         """
-        cheapest_first = sorted(self._priced, key=_cheapest_first)
-        near = [priced for priced in cheapest_first if goal.near(priced[1])][:_TRIED]
+        near = sorted((one for one in self._priced if goal.near(one[1])), key=_cheapest_first)
         closest = sorted(self._priced, key=lambda priced: goal.distance(priced[1]))[:_AT_THE_TOP]
-        options = self._options([*near, *(one for one in closest if one not in near)])
-        verdicts: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
-        for option in sorted(options, key=lambda option: option.cost_per_month):
-            verdicts[goal.verdict(option.prediction)].append(option)
-        if reaching := verdicts["reached"] or verdicts["likely reached"]:
-            return reaching[0]
-        return min(verdicts["likely missed"], key=lambda option: _miss(goal, option), default=None)
+        found: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
+        for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *closest]):
+            verdict = goal.verdict(option.prediction)
+            if verdict == "reached":
+                return option
+            found[verdict].append(option)
+        if found["likely reached"]:
+            return found["likely reached"][0]
+        return min(found["likely missed"], key=lambda option: _miss(goal, option), default=None)
 
     def left_out(self) -> list[LeftOut]:
         """Candidates that no placement uses, for their price or their size."""
@@ -121,12 +124,13 @@ class Search:
             return None
         top = self.ranking.ranked[0].rate_per_s
         close = [one for one in self._priced if one[1].rate_per_s * MARGIN * _CHANCE >= top]
-        candidates = sorted(close, key=key)[:_TRIED]
-        for start in range(0, len(candidates), _BATCH):
-            for option in self._options(candidates[start : start + _BATCH]):
-                if option.as_good_as(self.fastest):
-                    return option
-        return None
+        options = self._in_batches(sorted(close, key=key)[:_TRIED])
+        return next((option for option in options if option.as_good_as(self.fastest)), None)
+
+    def _in_batches(self, priced: Sequence[Priced]) -> Iterator[Option]:
+        """Options with intervals, in the same order, predicted a few at a time as they are asked for."""
+        for start in range(0, len(priced), _BATCH):
+            yield from self._options(priced[start : start + _BATCH])
 
     def _options(self, priced: Sequence[Priced]) -> list[Option]:
         """Options with intervals, in the same order, each predicted once; refused ones are left out."""

@@ -26,7 +26,7 @@ _FIX = "mend that field; see docs/how-to/advise.md"
 
 Amount = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=True)]
 """Of money, in the currency of the file, or a number of units; not negative."""
-Gib = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False, strict=True)]
+Gib = Annotated[float, Field(ge=0.001, le=1e9, allow_inf_nan=False, strict=True)]
 
 
 def _iso(value: object) -> object:

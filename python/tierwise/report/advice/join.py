@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.advise import Advice, Wear
-from tierwise.advise.advice import costs_of
 from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import wear
 from tierwise.advise.terms import Terms
@@ -103,7 +102,7 @@ def subject(
     options = [option.prediction for option in (advice.best, advice.reaching) if option]
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
     found.place([*moves, *options])
-    return Subject(advice, found, costs_of(predictor, terms), recording, fresh)
+    return Subject(advice, found, Costs.of(predictor, terms), recording, fresh)
 
 
 def moved_by(prediction: Prediction) -> dict[Role, str]:
