@@ -59,6 +59,7 @@ class Costs:
         self._terms = terms or Terms()
         self.volumes, self._idle = volumes, frozenset(idle)
         self._known: dict[tuple[str, int], float] = {}
+        self._most_bytes: dict[str, float] = {}
 
     @classmethod
     def of(cls, predictor: Predictor, terms: Terms | None = None) -> Self:
@@ -154,7 +155,9 @@ class Costs:
         return self._known[device, size_bytes]
 
     def _holds(self, device: str, size_bytes: int) -> bool:
-        profile = resolve(device).profile
-        price = self._terms.prices.of(profile)
-        most_bytes = price.most_gib * _GIB if price and price.most_gib else profile.capacity_bytes
-        return size_bytes <= profile.capacity_bytes and size_bytes * self._terms.room <= most_bytes
+        if device not in self._most_bytes:
+            profile = resolve(device).profile
+            price = self._terms.prices.of(profile)
+            largest_bytes = price.most_gib * _GIB if price and price.most_gib else profile.capacity_bytes
+            self._most_bytes[device] = min(profile.capacity_bytes, largest_bytes / self._terms.room)
+        return size_bytes <= self._most_bytes[device]

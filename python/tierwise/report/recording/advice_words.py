@@ -87,9 +87,9 @@ def _fastest_sentence(advice: Advice) -> str:
         return f"None of {_tried(advice)} is faster by more than chance."
     where = moving(fastest.placement)
     return (
-        f"The fastest of {_tried(advice)}, {where}, has {numbers.ratio(step.value)} times that rate, less "
-        f"than the {_margin()} by which predictions err in the median: {_gain(fastest)} "
-        f"{cost(fastest.cost_per_month, advice.currency)}."
+        f"The fastest of {_tried(advice)}, {where}, has {numbers.ratio(step.value)} times that rate: {_gain(fastest)} "
+        f"{cost(fastest.cost_per_month, advice.currency)}. Predictions err by {_margin()} in the median, so "
+        "this is no reason to choose it."
     )
 
 
