@@ -95,6 +95,14 @@ def test_a_ranking_has_a_column_for_each_role_and_marks_equals() -> None:
     assert re.search(r"\n2= +ssd-nvme-dc", text)
 
 
+def on_a_volume() -> Predictor:
+    """A recording on one volume of 200 GiB with nothing else on it."""
+    volume = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0}
+    volume |= {"roles": ["log", "data", "index", "temp"], "sectors": 200 << 21}
+    volume |= {"profile": None, "write_cache": False}
+    return Predictor(about(devices=[volume]), [], Replayer(FakeReplay()), model_error=ModelError())
+
+
 @pytest.mark.parametrize(
     ("devices", "budget", "goal", "terms"),
     [
@@ -112,20 +120,17 @@ def test_a_ranking_has_a_column_for_each_role_and_marks_equals() -> None:
 def test_advice_in_words(
     devices: list[str], budget: float | None, goal: str | None, terms: Terms, snapshot: SnapshotAssertion
 ) -> None:
-    volume = {"name": "nvme1n1", "major": 259, "minor": 1, "mount": "/pg", "shared": 1, "first_sector": 0}
-    volume |= {"roles": ["log", "data", "index", "temp"], "sectors": 200 << 21}
-    volume |= {"profile": None, "write_cache": False}
-    of = Predictor(about(devices=[volume]), [], Replayer(FakeReplay()), model_error=ModelError())
+    of = on_a_volume()
     advice = advise(of, devices, budget, goal and Goal.parse(goal), terms)
     said = [first_sentence(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
 
 
-def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
+def test_a_step_within_the_error_of_predictions_is_named_for_its_money_and_not_recommended(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setitem(REQUESTS, "index", 0.01)
-    advice = advise(predictor(model_error=ModelError()), ["nvme-dc"])
+    advice = advise(on_a_volume(), ["nvme-dc"], terms=Terms.parse(recorded_on="gp3"))
     said = [first_sentence(advice), *further_sentences(advice)]
     assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
 

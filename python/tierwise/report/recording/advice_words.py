@@ -85,20 +85,25 @@ def _fastest_sentence(advice: Advice) -> str:
         return f"That is the fastest of {_tried(advice)}."
     if step.low <= 1:
         return f"None of {_tried(advice)} is faster by more than chance."
-    where = moving(fastest.placement)
+    if advice.cheaper and advice.cheaper.placement == fastest.placement:
+        return ""
+    gain, price = _gain(fastest), cost(fastest.cost_per_month, advice.currency)
     return (
-        f"The fastest of {_tried(advice)}, {where}, has {numbers.ratio(step.value)} times that rate: {_gain(fastest)} "
-        f"{cost(fastest.cost_per_month, advice.currency)}. Predictions err by {_margin()} in the median, so "
-        "this is no reason to choose it."
+        f"The fastest of {_tried(advice)}, {moving(fastest.placement)}, has {numbers.ratio(step.value)} times "
+        f"that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this is no reason to "
+        "choose it."
     )
 
 
 def _cheaper_sentence(advice: Advice) -> str:
-    if advice.cheaper is None:
+    """The cheaper placement that is as good, and that the price of more moves is the reader's to weigh."""
+    cheaper, fastest = advice.cheaper, advice.fastest
+    if cheaper is None:
         return ""
-    where = moving(advice.cheaper.placement) or "everything as recorded"
-    gain, price = _gain(advice.cheaper), _price(advice.cheaper, advice)
-    return f"As good and cheaper, with more moves: {where}: {gain} {price}{_along(advice.cheaper)}."
+    where = moving(cheaper.placement) or "everything as recorded"
+    also = ", and the fastest" if fastest and fastest.placement == cheaper.placement else ""
+    offer = f"{_gain(cheaper)} {_price(cheaper, advice)}{_along(cheaper)}"
+    return f"As good and cheaper{also}, if the money is worth more moves: {where}: {offer}."
 
 
 def _ladder_sentence(advice: Advice) -> str:
