@@ -41,6 +41,7 @@ tierwise.chart = (() => {
 
   // 0 on the scale of costs, then 1, 2 and 5 of each decade, or 1 alone where there are many.
   function ticks(low, high) {
+    if (high <= low) return [];
     const decades = Math.log10(high / low);
     const steps = decades < 2.5 ? [1, 2, 5] : [1];
     const found = [];
@@ -50,15 +51,17 @@ tierwise.chart = (() => {
     return found.filter(tick => tick >= low && tick <= high);
   }
 
-  // Both scales hold every drawn point and the interval of the one shown.
+  // Both scales hold every drawn point and its interval.
   function fit(made, values) {
     const all = [...values.points, ...values.chosen, ...values.advised];
     const top = 1.3 * Math.max(1, ...all.map(one => one.cost));
-    const low = 0.85 * Math.min(...all.map(one => one.y), ...values.chosen.map(one => one.low));
-    const high = 1.15 * Math.max(...all.map(one => one.y), ...values.chosen.map(one => one.high));
+    const saved = 1.3 * Math.max(0, ...all.map(one => -one.cost));
+    const bottom = -Math.max(saved, 0.08 * Math.log1p(top));
+    const low = 0.9 * Math.min(...all.map(one => one.low));
+    const high = 1.1 * Math.max(...all.map(one => one.high));
     for (const {encoding: {x, y}} of made.layer) {
-      x.scale.domain = [-0.08 * Math.log1p(top), top];
-      x.axis.values = [0, ...ticks(1, top)];
+      x.scale.domain = [bottom, top];
+      x.axis.values = [...ticks(1, saved).map(tick => -tick), 0, ...ticks(1, top)];
       if (y.scale) y.scale.domain = [low, high];
       if (y.axis) y.axis.values = ticks(low, high);
     }

@@ -44,8 +44,9 @@ tierwise.numbers = (() => {
     if (amount === null || amount === undefined) return NONE;
     const symbol = '\u00a0' + tierwise.data.currency;
     if (amount > 0 && amount < 0.01) return 'less than 0.01' + symbol;
-    const whole = amount === Math.round(amount) || Math.abs(amount) >= 100;
-    return (whole ? group(amount.toFixed(0)) : amount.toFixed(2)) + symbol;
+    const size = Math.abs(amount);
+    const whole = size === Math.round(size) || size >= 100;
+    return (amount < 0 ? '−' : '') + group(size.toFixed(whole ? 0 : 2)) + symbol;
   }
 
   function months(value) {
