@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_profile_shows_the_timeline(day: Path, snapshot: SnapshotAssertion, tmp_
     assert not problems("day", json.loads(printed))
 
 
-def test_advice_is_given_for_each_load(day: Path) -> None:
+def test_advice_is_given_for_each_load_and_can_be_verified(day: Path, tmp_path: Path) -> None:
     printed = (
         CliRunner()
         .invoke(app, ["advise", str(day), "--devices", "nvme-dc", "--seeds", "2", "--format", "json"])
@@ -107,6 +108,10 @@ def test_advice_is_given_for_each_load(day: Path) -> None:
     ]
     assert found["day_advice"]["same_first_move"]
     assert answers[0]["advice"]["ladder"][0]["role"] == "log"
+    (tmp_path / "advice.json").write_text(printed)
+    verified = tw.verify(tmp_path / "advice.json", day / "d").data
+    assert verified.forecast.label == "the best placement at mean rate"
+    assert [(one.kind, one.role) for one in verified.differences] == [("placement", tw.Role.LOG)]
 
 
 @pytest.fixture(scope="module")
@@ -152,20 +157,19 @@ def test_python_opens_a_day(day: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("recordings", "left_s", "period_s"),
+    ("recordings", "period_s"),
     [
-        ([taken(0.9)] * 2, 3600, 60),  # 10 % of 6 s is 1 % of 60 s
-        ([taken(1.1)] * 2, 3600, 3600 / 498),  # noise gives no time back; 498 more MB fit
-        ([taken(None)], 3600, 12),  # 2 % of the processors is all that is known
-        ([taken(1.0, size_mb=100)] * 2, 3600, 1200),  # three more fit
-        ([taken(1.0, size_mb=300)], 3600, None),
+        ([taken(0.9)] * 2, 3600 / 63),  # 0.6 s each: of 39 s, 1.2 s are spent
+        ([taken(1.1)] * 2, 3600 / 498),  # noise gives no time back; 498 more MB fit
+        ([taken(None)], 3600 / 324),  # 2 % of the processors is all that is known: 0.12 s each
+        ([taken(0.5)] * 14, inf),  # 42 s are spent
+        ([taken(1.0, size_mb=100)] * 2, 1200),  # three more fit
+        ([taken(1.0, size_mb=300)], inf),
     ],
 )
-def test_recordings_are_as_far_apart_as_the_limits_ask(
-    recordings: Sequence[Taken], left_s: float, period_s: float | None
-) -> None:
-    found = Limits().period_s(recordings, left_s)
-    assert (found and found.seconds) == (period_s and pytest.approx(period_s))
+def test_recordings_are_as_far_apart_as_the_limits_ask(recordings: Sequence[Taken], period_s: float) -> None:
+    found = Limits().period(recordings, elapsed_s=300, left_s=3600)
+    assert found.seconds == pytest.approx(period_s)
 
 
 def test_the_cost_has_an_interval_from_two_recordings_on() -> None:

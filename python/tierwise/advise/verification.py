@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from tierwise.advise.differences import Difference, RoleTimes, WorkChange, conditions, misplaced, work_changes
-from tierwise.advise.forecast import Forecast, ForecastFile
+from tierwise.advise.forecast import Forecast, choose
+from tierwise.advise.forecast_file import read_forecasts
 from tierwise.advise.replayed_after import After
 from tierwise.model.errors import TierwiseError
 from tierwise.predict import Estimate, Predictor, RecordedRun
@@ -62,15 +63,15 @@ def verify(
     Args:
         forecast: file that ``tierwise advise`` or ``predict`` printed with ``--format json``.
         recording: folder of the recording after.
-        place: the placement to verify, role -> device; see :meth:`ForecastFile.choose`.
+        place: the placement to verify, role -> device; see :func:`tierwise.advise.forecast.choose`.
         seeds: runs of the simulator for each replay.
 
     Raises:
         TierwiseError: naming the file; or if the two count different units of work.
     """
-    read = ForecastFile(forecast, place)
+    forecasts = read_forecasts(forecast, place)
     predictor = Predictor.open(recording, seeds=seeds)
-    chosen = read.choose(place, _models(predictor.run))
+    chosen = choose(forecasts, place, _models(predictor.run))
     unit = chosen.prediction.unit
     if predictor.run.unit != unit:
         if unit != "requests":

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isinf
 from pathlib import Path
 from typing import Any
 
@@ -184,10 +185,10 @@ class DayRecorder:
 
     def _thin_out(self) -> bool:
         """Lengthen the period if the limits ask for it; false if no further recording fits."""
-        left_s = self._plan.seconds - self.elapsed_s
-        needed = self._plan.limits.period_s(self.taken, left_s)
-        if needed is None:
-            self._note(f"{_clock()} the day ends here: no further recording fits into its size")
+        elapsed_s = self.elapsed_s
+        needed = self._plan.limits.period(self.taken, elapsed_s, max(self._plan.seconds - elapsed_s, 0.0))
+        if isinf(needed.seconds):
+            self._note(f"{_clock()} the day ends here: {needed.because}")
             return False
         self._every_s = max(self._plan.every_s, needed.seconds)
         if self._every_s > _SAID_AGAIN * self._said_s:

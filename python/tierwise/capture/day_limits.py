@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, floor, inf, log
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -82,7 +82,7 @@ class BurstCost:
 
 
 class Period(NamedTuple):
-    """The shortest period that keeps the limits, and which limit asks for it."""
+    """The shortest period that keeps the limits, infinite if no further recording does; and the limit."""
 
     seconds: float
     because: str
@@ -104,22 +104,30 @@ class Limits:
         """Whether these recordings are too large."""
         return sum(one.size_bytes for one in taken) > self.most_bytes
 
-    def period_s(self, taken: Sequence[Taken], left_s: float) -> Period | None:
-        """The shortest period for the rest of the day; ``None`` if no further recording fits.
+    def period(self, taken: Sequence[Taken], elapsed_s: float, left_s: float) -> Period:
+        """The shortest period for the rest of the day.
 
         A recording costs the share of the rate that bursts lose, times the length of its bursts.
 
         Args:
             taken: the recordings so far, at least one.
+            elapsed_s: time since the day began.
             left_s: rest of the day.
         """
-        share = BurstCost.of(taken).share
-        for_cost_s = share * fmean(one.recorded_s for one in taken) / self.most_cost
-        room = self.most_bytes - sum(one.size_bytes for one in taken)
-        further = int(room / max(fmean(one.size_bytes for one in taken), 1))
-        if further == 0:
-            return None
+        share = max(BurstCost.of(taken).share, 0.0)
+        costs_s = [share * one.recorded_s for one in taken]
+        by_cost = _further(costs_s, self.most_cost * (elapsed_s + left_s))
+        by_size = _further([one.size_bytes for one in taken], self.most_bytes)
         return max(
-            Period(for_cost_s, f"bursts cost {share:.1%} of the rate, the day may cost {self.most_cost:.0%}"),
-            Period(left_s / further, f"the day may have {self.most_bytes / 1e6:,.0f} MB"),
+            Period(
+                left_s / by_cost if by_cost else inf,
+                f"bursts lose {share:.1%} of the rate, and the day may lose {self.most_cost:.0%}",
+            ),
+            Period(left_s / by_size if by_size else inf, f"the day may have {self.most_bytes / 1e6:,.0f} MB"),
         )
+
+
+def _further(spent: Sequence[float], most: float) -> float:
+    """Number of further recordings that the rest of a budget allows, each as the mean of those so far."""
+    each = fmean(spent)
+    return max(floor((most - sum(spent)) / each), 0) if each > 0 else inf

@@ -1,0 +1,139 @@
+"""Reads the forecasts in the JSON of ``advise`` or ``predict``; the file may be a stranger's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tierwise.advise.forecast import Forecast
+from tierwise.device_models import profiles
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.output_version import SCHEMA_VERSION
+from tierwise.predict import Prediction, RecordedRun, Scenario
+
+KINDS = ("advice", "day-advice", "prediction", "ranking")
+_MOST = 1e30
+_MOST_WHOLE = 1e18
+_FIX = "name a file that tierwise advise or predict printed with --format json"
+_LOADS = {"mean": "at mean rate", "peak": "at peak rate", "worst-p99": "in the worst p99 hour"}
+"""Loads of a day, the one whose advice is recommended first."""
+
+
+def read_forecasts(path: Path, named: Mapping[str, str] | None = None) -> list[Forecast]:
+    """All predictions of a file that were answered, the one that it recommends first.
+
+    Args:
+        path: of the file.
+        named: placement that the user names: only its devices may be files.
+
+    Raises:
+        TierwiseError: naming the file, if it is none of these, of another version, damaged or without an
+            answered prediction; or if it names a file as a device that the user does not name.
+    """
+    own = {_file_of(one) for one in (named or {}).values() if profiles.is_path(one)}
+    found = _parsed(path)
+    try:
+        forecasts = [
+            Forecast(file=path.name, label=label, run=_run(run), prediction=_prediction(one, path, own))
+            for label, run, one in _listed(found)
+        ]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise TierwiseError(f"{path}: not as tierwise prints it ({_first_line(error)})", _FIX) from None
+    answered = [one for one in forecasts if one.prediction.refused is None and one.prediction.rate_per_s]
+    if not answered:
+        raise TierwiseError(f"{path}: it holds no prediction that was answered", _FIX)
+    return answered
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    text = read_text(path, _FIX)
+    try:
+        found = json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
+    except (ValueError, RecursionError):
+        raise TierwiseError(f"{path}: no JSON", _FIX) from None
+    kind = found.get("schema") if isinstance(found, dict) else None
+    if kind not in KINDS:
+        raise TierwiseError(f"{path}: neither advice nor a prediction", _FIX)
+    version = found.get("schema_version")
+    if version != SCHEMA_VERSION:
+        raise TierwiseError(
+            f"{path}: version {version} of {kind}, not {SCHEMA_VERSION}", "use the tierwise that wrote it"
+        )
+    return dict(found)
+
+
+def _listed(found: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Label, run and prediction; a label is empty where the file recommends none of several."""
+    match found["schema"]:
+        case "prediction":
+            yield from (("", found["recorded"], one) for one in found["predictions"])
+        case "ranking":
+            for number, one in enumerate(found["ranking"]["closer"], start=1):
+                yield f"rank {number}", found["recorded"], one
+        case "advice":
+            for label, one in _of_advice(found["advice"]):
+                yield label, found["recorded"], one
+        case _:
+            answers = {one["load"]: one["advice"] for one in found["day_advice"]["answers"]}
+            for load, name in _LOADS.items():
+                if advice := answers.get(load):
+                    yield from ((f"{label} {name}", advice["run"], one) for label, one in _of_advice(advice))
+
+
+def _of_advice(advice: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, label in (("best", "the best placement"), ("reaching", "the placement for the goal")):
+        if advice[name]:
+            yield label, advice[name]["prediction"]
+    rungs = list(enumerate(advice["ladder"], start=1))
+    yield from ((f"step {number} of the ladder", one["prediction"]) for number, one in reversed(rungs))
+    yield from (("a single move", one["prediction"]) for one in advice["moves"])
+
+
+def _run(found: Any) -> RecordedRun:
+    """A run whose clients, cores and memory can be asked for in a scenario."""
+    run = RecordedRun.model_validate(found)
+    Scenario(clients=run.clients, cores=run.cores, memory_bytes=run.memory_bytes)
+    return run
+
+
+def _prediction(found: Any, path: Path, own: set[str]) -> Prediction:
+    """A prediction of the file. A scenario opens the files of its devices, so their names come first."""
+    for device in found["scenario"]["placement"].values():
+        if profiles.is_path(device) and _file_of(device) not in own:
+            raise TierwiseError(f"{path} names the file {device!r} as a device", "name it too, with --place")
+    made = Prediction.model_validate(found)
+    figures = [one for one in (made.rate_per_s, made.elapsed_s, made.p50_us, made.p99_us) if one]
+    numbers = [*made.seed_rates_per_s, *(end for one in figures for end in (one.low, one.value, one.high))]
+    if made.refused is None and (not made.seed_rates_per_s or min(numbers) <= 0):
+        raise ValueError("a figure that is not above 0")
+    return made
+
+
+def _finite(text: str) -> float:
+    """A number of a size that figures have: products and ratios of a few of them are finite."""
+    value = float(text)
+    if value and not 1 / _MOST <= abs(value) <= _MOST:
+        raise ValueError(text)
+    return value
+
+
+def _whole(text: str) -> int:
+    if abs(_finite(text)) > _MOST_WHOLE:
+        raise ValueError(text)
+    return int(text)
+
+
+def _file_of(device: str) -> str:
+    return str(Path(device.partition("#")[0]).resolve())
+
+
+def _first_line(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"{type(error).__name__}: {error}"
