@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, median
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -19,7 +19,7 @@ from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.replayer import Replayer
 from tierwise.predict.usability import FEWEST_UNITS
 from tierwise.recording import Day, Recording
-from tierwise.recording.breakdown import break_down
+from tierwise.recording.breakdown import Breakdown, break_down
 from tierwise.results.measurements import Record
 
 Load = Literal["peak", "mean", "worst-p99"]
@@ -87,10 +87,10 @@ class Timeline(Record):
 def timeline_of(day: Day) -> Timeline:
     """Read every recording of a day, on all processors."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        works = list(pool.map(_work_of, [one.path for one in day.recordings]))
-    counts = [work.transactions > 0 for work in works if isinstance(work, WorkSummary)]
+        contents = list(pool.map(_read, [one.path for one in day.recordings]))
+    counts = [one.work.transactions > 0 for one in contents if not isinstance(one, str)]
     unit = "transactions" if all(counts) else "requests"
-    moments = [_moment(one, work, unit) for one, work in zip(day.recordings, works, strict=True)]
+    moments = [_moment(one, content, unit) for one, content in zip(day.recordings, contents, strict=True)]
     mean = fmean(one.rate_per_s or 0.0 for one in moments)
     return Timeline(
         folder=day.path.resolve().name,
@@ -102,15 +102,20 @@ def timeline_of(day: Day) -> Timeline:
     )
 
 
-def _work_of(path: Path) -> WorkSummary | str:
-    """The work in a recording, or why there is none."""
+class _Content(NamedTuple):
+    work: WorkSummary
+    found: Breakdown
+
+
+def _read(path: Path) -> _Content | str:
+    """The work in a recording and where its time went, or why there is none."""
     try:
-        return Replayer.open(path).work
+        return _Content(Replayer.open(path).work, break_down(path))
     except TierwiseError as error:
         return error.message
 
 
-def _moment(recording: Recording, work: WorkSummary | str, unit: str) -> Moment:
+def _moment(recording: Recording, content: _Content | str, unit: str) -> Moment:
     started = datetime.fromisoformat(recording.about.started_at).astimezone(UTC)
     plain = Moment(
         recording=recording.path.name,
@@ -118,10 +123,11 @@ def _moment(recording: Recording, work: WorkSummary | str, unit: str) -> Moment:
         duration_s=recording.about.duration_s,
         warnings=recording.warnings,
     )
-    if isinstance(work, str):
-        return plain.model_copy(update={"without": work})
+    if isinstance(content, str):
+        return plain.model_copy(update={"without": content})
     counted = unit == "transactions"
-    observed, found = work.observed, break_down(recording.path)
+    work, found = content
+    observed = work.observed
     shares = [observed.shares[name] for name in _LOG_WAITS if name in observed.shares]
     figures = {
         "seen": work.transactions if counted else work.turns,
