@@ -20,11 +20,14 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 
 from results_factory import Make, run
+from typer.testing import CliRunner
 
+from tierwise.advise.forecast_file import read_forecasts
 from tierwise.cli import app
 from tierwise.device_models import profiles
 from tierwise.device_models.prices import Prices
@@ -191,6 +194,18 @@ def _options(folder: Path, draw: random.Random) -> Callable[[], object]:
     return command(name, EXAMPLE, *chosen)
 
 
+@cache
+def _printed_forecast() -> bytes:
+    printed = CliRunner().invoke(app, ["advise", str(EXAMPLE), "--devices", "nvme-dc", "--format", "json"])
+    return printed.stdout.encode()
+
+
+def _forecast(folder: Path, draw: random.Random) -> Callable[[], object]:
+    file = folder / "forecast.json"
+    file.write_bytes(mutated(_printed_forecast(), draw))
+    return lambda: read_forecasts(file)
+
+
 def _validation(folder: Path, draw: random.Random) -> Callable[[], object]:
     file = _file(folder, "validate.toml", SHIPPED / "validation.toml", draw)
     return lambda: validation.load(file)
@@ -212,6 +227,7 @@ KINDS = [
     Kind("options", _options),
     Kind("validation", _validation),
     Kind("prices", _prices),
+    Kind("forecast", _forecast),
 ]
 
 

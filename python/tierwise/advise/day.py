@@ -18,8 +18,11 @@ class LoadAdvice(Record):
     """The advice for one load of the day."""
 
     load: Load
+    """Peak, mean or worst p99 hour."""
     recording: str
+    """Name of the recording that stands for it."""
     advice: Advice | None
+    """``None`` if the recording gives none."""
     refused: str = ""
     """Why there is no advice; empty if there is."""
 
@@ -39,7 +42,9 @@ class DayAdvice(Record):
     """The advice for each load of a day."""
 
     day: Timeline
+    """The day in figures."""
     answers: list[LoadAdvice]
+    """One for each load."""
     same_first_move: bool
     """Whether all loads that have advice begin with the same move."""
     same_best: bool

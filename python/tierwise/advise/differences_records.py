@@ -14,11 +14,13 @@ class Difference(Record):
     """One condition that is not as the forecast has it."""
 
     kind: Kind
+    """What differs."""
     role: Role | None = None
     """Of a misplaced file, or the role whose device makes most of the difference."""
     predicted: float | str
     """Clients, arrivals a second, cores, bytes of memory; the device of a placement; µs a request."""
     measured: float | str
+    """The same in the recording after."""
     rate_per_s: float | None
     """Rate of the recording after, replayed with this difference undone; ``None`` if a replay cannot."""
     closes: float | None
@@ -29,6 +31,7 @@ class RoleTimes(Record):
     """Time that its device was busy for each request of a role, in µs."""
 
     role: Role
+    """Role of the files."""
     device: str
     """In the forecast."""
     predicted_us: float | None
@@ -45,6 +48,8 @@ class WorkChange(Record):
     what: Literal["requests", "processor time", "reads", "writes", "flushes", "bytes written"]
     """``requests`` of the client; reads, writes, flushes and bytes are those of a role at its device."""
     role: Role | None
+    """``None`` for requests of the client and processor time."""
     predicted: float
-    """A transaction; processor time in µs."""
+    """For each transaction, in the forecast; processor time in µs."""
     measured: float
+    """The same in the recording after."""

@@ -18,7 +18,9 @@ class Forecast(Record):
     label: str
     """What the prediction is in its file, such as ``the best placement``; empty if the file does not say."""
     run: RecordedRun
+    """The run that it was made from."""
     prediction: Prediction
+    """The prediction."""
 
     @property
     def placement(self) -> dict[Role, str]:

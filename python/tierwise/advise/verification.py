@@ -20,13 +20,15 @@ from tierwise.predict.usability import Usability, usability
 from tierwise.results.measurements import Record
 
 
-class Figure(Record):
+class VerifiedFigure(Record):
     """One predicted figure and what came of it."""
 
     what: Literal["rate", "time", "p50", "p99"]
     """``rate`` in transactions (or requests) a second, ``time`` in s, percentiles in µs."""
     predicted: Estimate
+    """As forecast."""
     measured: float
+    """In the recording after."""
     inside: bool
     """Whether it lies in the predicted interval, widened by ``CHANCE``: so far apart are quiet runs of the
     same work."""
@@ -36,8 +38,11 @@ class Verification(Record):
     """A forecast, what came of it, and what differs from its conditions."""
 
     forecast: Forecast
+    """What was predicted."""
     after: RecordedRun
-    figures: list[Figure]
+    """The run recorded after the move."""
+    figures: list[VerifiedFigure]
+    """Rate, p50 and p99; or the time of work done once."""
     inside: bool
     """Whether all figures lie inside."""
     differences: list[Difference]
@@ -47,12 +52,15 @@ class Verification(Record):
     explained: bool
     """Whether that rate lies within the predicted interval."""
     roles: list[RoleTimes]
+    """Device time of a request, for each role with requests."""
     work: list[WorkChange]
     """Parts of a transaction's work that are not as they were."""
     usable: bool
+    """Whether the recording after is usable."""
     reasons: list[str]
     """Why the recording after is not usable, and remarks on it."""
     warnings: list[str]
+    """Of the recording after and of the comparison."""
 
 
 def verify(
@@ -111,7 +119,7 @@ def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
     )
 
 
-def _figures(forecast: Forecast, predictor: Predictor) -> list[Figure]:
+def _figures(forecast: Forecast, predictor: Predictor) -> list[VerifiedFigure]:
     prediction, run, seen = forecast.prediction, predictor.run, predictor.work.observed
     if prediction.once:
         return [one for one in [_figure("time", prediction.elapsed_s, run.duration_s)] if one]
@@ -125,10 +133,12 @@ def _figures(forecast: Forecast, predictor: Predictor) -> list[Figure]:
 
 def _figure(
     what: Literal["rate", "time", "p50", "p99"], predicted: Estimate | None, measured: float | None
-) -> Figure | None:
+) -> VerifiedFigure | None:
     if predicted is None or measured is None:
         return None
-    return Figure(what=what, predicted=predicted, measured=measured, inside=_is_inside(measured, predicted))
+    return VerifiedFigure(
+        what=what, predicted=predicted, measured=measured, inside=_is_inside(measured, predicted)
+    )
 
 
 def _is_inside(measured: float, predicted: Estimate) -> bool:

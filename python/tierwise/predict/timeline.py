@@ -36,13 +36,17 @@ class Moment(Record):
     started_at: str
     """UTC, as ``2026-11-23T14:20:05Z``."""
     duration_s: float
+    """Length of the recording, with the time between bursts."""
     seen: int = 0
     """Transactions (or requests) that ended within its bursts."""
     rate_per_s: float | None = None
     """``None`` if no work was seen."""
     p50_us: float | None = None
+    """Median latency of transactions."""
     p99_us: float | None = None
+    """99th percentile of the latency of transactions."""
     clients: int = 0
+    """Client sessions."""
     log_wait_share: float | None = None
     """Share of the sessions' time that went to the log: its device, and others' flushes."""
     busy: dict[Role, float] = {}  # noqa: RUF012  (pydantic copies defaults)
