@@ -30,8 +30,7 @@ class VerifiedFigure(Record):
     measured: float
     """In the recording after."""
     inside: bool
-    """Whether it lies in the predicted interval, widened by ``CHANCE``: so far apart are quiet runs of the
-    same work."""
+    """Whether it lies in the predicted interval, widened by ``chance``."""
 
 
 class Verification(Record):
@@ -41,6 +40,9 @@ class Verification(Record):
     """What was predicted."""
     after: RecordedRun
     """The run recorded after the move."""
+    chance: float
+    """Half width of the logarithm by which chance moves a figure of the recording after: ``CHANCE``, by which
+    quiet runs of the same work differ, and 1/√n for n transactions, added as squares."""
     figures: list[VerifiedFigure]
     """Rate, p50 and p99; or the time of work done once."""
     inside: bool
@@ -96,7 +98,8 @@ def verify(
 
 
 def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
-    figures = _figures(forecast, predictor)
+    chance = _chance(predictor)
+    figures = _figures(forecast, predictor, chance)
     after = After(forecast, predictor)
     differences = [*conditions(forecast, after), *misplaced(forecast, after)]
     undone = after.undone
@@ -106,11 +109,14 @@ def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
     return Verification(
         forecast=forecast,
         after=predictor.run,
+        chance=chance,
         figures=figures,
         inside=all(one.inside for one in figures),
         differences=differences,
         undone_per_s=undone.rate_per_s if undone else None,
-        explained=bool(undone and undone.rate_per_s and rate and _is_inside(undone.rate_per_s.value, rate)),
+        explained=bool(
+            undone and undone.rate_per_s and rate and _is_inside(undone.rate_per_s.value, rate, chance)
+        ),
         roles=after.role_times(),
         work=work_changes(forecast, predictor.run, undone),
         usable=judged.usable,
@@ -119,31 +125,41 @@ def _verified(forecast: Forecast, predictor: Predictor) -> Verification:
     )
 
 
-def _figures(forecast: Forecast, predictor: Predictor) -> list[VerifiedFigure]:
+def _chance(predictor: Predictor) -> float:
+    """Half width of the logarithm of a figure of the recording after, by chance alone."""
+    work = predictor.work
+    seen = work.transactions if predictor.run.unit == "transactions" else work.turns
+    return CHANCE if work.once else math.hypot(CHANCE, 1 / math.sqrt(max(seen, 1)))
+
+
+def _figures(forecast: Forecast, predictor: Predictor, chance: float) -> list[VerifiedFigure]:
     prediction, run, seen = forecast.prediction, predictor.run, predictor.work.observed
     if prediction.once:
-        return [one for one in [_figure("time", prediction.elapsed_s, run.duration_s)] if one]
+        return [one for one in [_figure("time", prediction.elapsed_s, run.duration_s, chance)] if one]
     found = [
-        _figure("rate", prediction.rate_per_s, run.rate_per_s),
-        _figure("p50", prediction.p50_us, seen.p50_us),
-        _figure("p99", prediction.p99_us, seen.p99_us),
+        _figure("rate", prediction.rate_per_s, run.rate_per_s, chance),
+        _figure("p50", prediction.p50_us, seen.p50_us, chance),
+        _figure("p99", prediction.p99_us, seen.p99_us, chance),
     ]
     return [one for one in found if one]
 
 
 def _figure(
-    what: Literal["rate", "time", "p50", "p99"], predicted: Estimate | None, measured: float | None
+    what: Literal["rate", "time", "p50", "p99"],
+    predicted: Estimate | None,
+    measured: float | None,
+    chance: float,
 ) -> VerifiedFigure | None:
     if predicted is None or measured is None:
         return None
     return VerifiedFigure(
-        what=what, predicted=predicted, measured=measured, inside=_is_inside(measured, predicted)
+        what=what, predicted=predicted, measured=measured, inside=_is_inside(measured, predicted, chance)
     )
 
 
-def _is_inside(measured: float, predicted: Estimate) -> bool:
-    chance = math.exp(CHANCE)
-    return predicted.low / chance <= measured <= predicted.high * chance
+def _is_inside(measured: float, predicted: Estimate, chance: float) -> bool:
+    factor = math.exp(chance)
+    return predicted.low / factor <= measured <= predicted.high * factor
 
 
 def _models(run: RecordedRun) -> dict[str, str]:

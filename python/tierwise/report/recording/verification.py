@@ -35,6 +35,7 @@ def verification_document(found: Verification) -> list[Block]:
         Text(f"Forecast: {asked} ({forecast.file}{label}), from {recorded_sentence(forecast.run)}"),
         Text(f"After: {recorded_sentence(found.after)}"),
         _figures(found),
+        Text(f"Intervals are widened by {numbers.percent(found.chance)}, which chance explains.", Tone.QUIET),
     ]
     blocks += [_differences(found)] if found.differences else []
     blocks += [Text(sentence) for sentence in [remainder_sentence(found)] if sentence]
