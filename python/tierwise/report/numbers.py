@@ -69,6 +69,11 @@ def grouped(value: float, decimals: int = 0) -> str:
     return f"{value:,.{decimals}f}"
 
 
+def usd(value: float) -> str:
+    """A price in dollars; whole from 10 $ on."""
+    return f"{significant(value, 2) if 0 < value < 9.95 else count(value)}\u00a0$"
+
+
 def percent(share: float | None) -> str:
     """A share of 1 as a percentage: whole from 10 % on, one decimal below."""
     if share is None:
@@ -111,9 +116,9 @@ def ratio_span(interval: Interval) -> str:
     return _span(interval, ratio)
 
 
-def number_span(interval: Interval) -> str:
-    """The interval of a plain number, or nothing when there is none."""
-    return _span(interval, significant)
+def interval(ratio: Interval) -> str:
+    """The interval of a ratio with its level, for sentences."""
+    return f"95\u00a0% interval {ratio_span(ratio)}"
 
 
 def percent_span(interval: Interval) -> str:
@@ -121,11 +126,6 @@ def percent_span(interval: Interval) -> str:
     unit = "\u00a0%"
     ends = _span(interval, lambda share: percent(share).removesuffix(unit))
     return ends + unit if ends else ""
-
-
-def kind_span(interval: Interval, kind: str) -> str:
-    """The interval of a value of some kind, or nothing when there is none."""
-    return percent_span(interval) if kind == "share" else _span(interval, of_kind(kind))
 
 
 def _span(interval: Interval, text: Callable[[float], str]) -> str:

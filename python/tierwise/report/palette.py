@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tierwise.results import WaitClass
-
 LIGHT = {
     "ground": "#ffffff",
     "ink": "#1c1e21",
@@ -64,8 +62,8 @@ ROLE_COLOURS = {
 }
 """Role -> name of its colour, in the stacking order of charts; the last is for I/O without a role."""
 _PLACES = 6
-_DARK_TEXT_ON: frozenset[WaitClass] = frozenset({"log_lock", "data_write"})
-_THEME_TEXT_ON: frozenset[WaitClass] = frozenset({"client", "other"})
+_DARK_TEXT_ON = frozenset({"wait-log_lock", "wait-data_write"})
+_THEME_TEXT_ON = frozenset({"wait-client", "wait-other", "line"})
 
 Colour = Callable[[str], str]
 """Name of a colour -> value in a drawing."""
@@ -96,8 +94,8 @@ def placement_names(placements: list[str], baseline: str) -> dict[str, str]:
     return {name: colours.get(name, "baseline") for name in placements}
 
 
-def text_on(kind: WaitClass, colour: Colour) -> str:
-    """A readable text colour on the bar of a wait class."""
-    if kind in _THEME_TEXT_ON:
+def text_on(name: str, colour: Colour) -> str:
+    """A readable text colour on a bar of the named colour."""
+    if name in _THEME_TEXT_ON:
         return colour("ink")
-    return "#1c1e21" if kind in _DARK_TEXT_ON else "#ffffff"
+    return "#1c1e21" if name in _DARK_TEXT_ON else "#ffffff"

@@ -1,118 +1,128 @@
-"""Device load by role, and the clients' latency."""
+"""Load of the devices by role, write amplification, latency, and patterns of a device benchmark."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import altair as alt
 
 from tierwise.report import numbers
-from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot, row_axis
+from tierwise.report.charts.bars import Bar, bar_chart, one_after_the_other, stacked_chart
+from tierwise.report.charts.dots import dot, grouped_dot_chart
+from tierwise.report.charts.figure import Figure, figure
+from tierwise.report.charts.lines import LinePoint, line_chart
+from tierwise.report.charts.look import Look, axis, level_y, log_x
+from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.study.answer import Comparison
+from tierwise.report.study.io_by_role import IoRow
 from tierwise.report.study.summary import PERCENTILES
 
+_MIB = 1 << 20
 
-def busy_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
+
+def busy_figure(comparison: Comparison) -> Figure | None:
     """Share of the elapsed time in which each role kept its device busy, in percent."""
-    data = [
-        {
-            "placement": row.placement,
-            "role": io.name,
-            "busy": 100 * io.busy_share,
-            "text": numbers.percent(io.busy_share),
-        }
+    bars = [
+        Bar(io.name, row.placement, numbers.percent(io.busy_share), 100 * io.busy_share)
         for row in comparison.rows
         for io in row.summary.busy_io
         if io.busy_share is not None and (io.reads or io.writes or io.flushes)
     ]
-    if not data:
-        return None
-    names = [row.placement for row in comparison.rows]
-    palette = comparison.colours
-    roles = list(dict.fromkeys(str(datum["role"]) for datum in data))
-    base = plot(data).encode(
-        y=alt.Y(
-            "role:N", sort=roles, axis=row_axis(look), scale=alt.Scale(paddingInner=0.3, paddingOuter=0.1)
-        ),
-        yOffset=alt.YOffset("placement:N", sort=names, scale=alt.Scale(domain=names, paddingInner=0.12)),
-        x=alt.X(
-            "busy:Q",
-            scale=alt.Scale(domain=[0, 100]),
-            axis=axis("Device busy (% of elapsed time)", tickCount=5),
-        ),
-    )
-    bars = base.mark_bar(cornerRadiusEnd=2).encode(
-        color=alt.Color(
-            "placement:N", scale=colours(palette, look), legend=legend(look, 2 if look.narrow else 5)
-        )
-    )
-    text = base.mark_text(align="left", dx=5, fontSize=11, color=look.colour("muted")).encode(text="text:N")
-    height = 80 + len(roles) * (14 + 17 * len(names))
-    return finish([bars, text], look, height, "How busy each role kept its device", right_px=44)
+
+    def draw(look: Look) -> alt.LayerChart:
+        ticks = axis("Device busy (% of elapsed time)", tickCount=5)
+        x = alt.X("value:Q", scale=alt.Scale(domain=[0, 100]), axis=ticks)
+        return bar_chart(bars, x, comparison.colours, look, "How busy each role kept its device")
+
+    return figure("io", "Share of elapsed time in which the device was busy, by role", bars, draw)
 
 
-def described_busy(comparison: Comparison) -> str:
-    """The same chart in words."""
-    parts = [
-        f"{row.placement}: "
-        + ", ".join(f"{io.name} {numbers.percent(io.busy_share)}" for io in row.summary.busy_io)
+def bytes_figure(comparison: Comparison) -> Figure | None:
+    """MiB written and read, stacked by role."""
+    return _volume(
+        comparison,
+        "bytes",
+        "Bytes moved (MiB)",
+        lambda io: {"written": io.write_bytes / _MIB, "read": io.read_bytes / _MIB},
+        lambda mib: numbers.size(mib * _MIB),
+    )
+
+
+def requests_figure(comparison: Comparison) -> Figure | None:
+    """Requests that reached the devices, stacked by role."""
+    of = lambda io: {"written": io.writes, "read": io.reads}  # noqa: E731
+    return _volume(comparison, "requests", "Requests", of, numbers.count)
+
+
+def _volume(
+    comparison: Comparison,
+    name: str,
+    title: str,
+    of: Callable[[IoRow], dict[str, float]],
+    text: Callable[[float], str],
+) -> Figure | None:
+    """``of`` gives the volume of a role in each direction."""
+    slices = []
+    for row in comparison.rows:
+        for direction in ("written", "read"):
+            parts = [
+                (io.name, volume, text(volume)) for io in row.summary.io if (volume := of(io)[direction])
+            ]
+            slices += one_after_the_other(f"{row.placement}, {direction}", parts)
+
+    def draw(look: Look) -> alt.LayerChart:
+        x = alt.X("start:Q", axis=axis(title, tickCount=5))
+        return stacked_chart(slices, x, ROLE_COLOURS, look, title)
+
+    return figure(name, title, slices, draw)
+
+
+def amplification_figure(comparison: Comparison) -> Figure | None:
+    """Bytes at the devices over bytes written by the engine, and flash bytes over host bytes."""
+    bars = [
+        Bar(f"{row.placement}, {name}", "", f"{numbers.ratio(value)}×", value)
         for row in comparison.rows
-        if row.summary.busy_io
+        for name, value in row.summary.amplification.items()
     ]
-    return f"Share of elapsed time in which the device was busy, by role. {'; '.join(parts)}."
+    title = "Bytes written for each byte asked to be written"
+
+    def draw(look: Look) -> alt.LayerChart:
+        x = alt.X("value:Q", axis=axis(title, tickCount=5))
+        return bar_chart(bars, x, {"": "place-1"}, look, title)
+
+    return figure("amplification", title, bars, draw)
 
 
-def latency_chart(comparison: Comparison, look: Look) -> alt.LayerChart | None:
-    """Percentiles of the latency of all transactions on a logarithmic scale, median and range of the runs."""
-    spreads = [
-        (row.placement, name, spread)
+def latency_figure(comparison: Comparison) -> Figure | None:
+    """Percentiles of the latency of all transactions, median and range of the runs."""
+    points = [
+        LinePoint(
+            row.placement, row.placement, f"{name} {numbers.microseconds(spread.median)}", name,
+            spread.median / 1e3, spread.least / 1e3, spread.most / 1e3,
+        )
         for row in comparison.rows
         for name, spread in row.summary.latency.get("all", {}).items()
         if spread.least > 0
-    ]
-    if not spreads:
-        return None
-    data = [
-        {
-            "placement": p,
-            "percentile": name,
-            "ms": s.median / 1e3,
-            "least": s.least / 1e3,
-            "most": s.most / 1e3,
-        }
-        for p, name, s in spreads
-    ]
-    names = [row.placement for row in comparison.rows]
-    palette = comparison.colours
-    scale, ticks = log_scale([end / 1e3 for _, _, s in spreads for end in (s.least, s.most)])
-    y_axis = axis("Latency (ms, log scale)", format="~g", values=ticks)
-    y = alt.Y("ms:Q", scale=scale, axis=y_axis)
-    base = plot(data).encode(
-        x=alt.X(
-            "percentile:N",
-            sort=list(PERCENTILES),
-            scale=alt.Scale(paddingInner=0.35, paddingOuter=0.2),
-            axis=alt.Axis(title=None, domain=False, ticks=False, labelAngle=0, labelColor=look.colour("ink")),
-        ),
-        xOffset=alt.XOffset("placement:N", sort=names, scale=alt.Scale(domain=names)),
-        color=alt.Color(
-            "placement:N", scale=colours(palette, look), legend=legend(look, 2 if look.narrow else 5)
-        ),
-    )
-    ranges = base.mark_rule(strokeWidth=3, opacity=0.45).encode(
-        y=alt.Y("least:Q", scale=scale, axis=y_axis), y2="most:Q"
-    )
-    lines = base.mark_line(strokeWidth=1.5, opacity=0.5).encode(y=y)
-    dots = base.mark_point(
-        filled=True, size=90, opacity=1, stroke=look.colour("ground"), strokeWidth=1.5
-    ).encode(y=y)
-    return finish([lines, ranges, dots], look, 330, "Latency of transactions", right_px=10)
+    ]  # fmt: skip
+
+    def draw(look: Look) -> alt.LayerChart:
+        y = level_y("Latency", "ms", [end for one in points for end in (one.low, one.high) if end])
+        return line_chart(points, list(PERCENTILES), y, comparison.colours, look, "Latency of transactions")
+
+    return figure("latency", "Latency of transactions", points, draw)
 
 
-def described_latency(comparison: Comparison) -> str:
-    """The same chart in words."""
-    parts = [
-        f"{row.placement}: "
-        + ", ".join(f"{name} {numbers.microseconds(s.median)}" for name, s in spreads.items())
-        for row in comparison.rows
-        if (spreads := row.summary.latency.get("all"))
+def patterns_figure(comparison: Comparison) -> Figure | None:
+    """Throughput of every pattern of a device benchmark with its interval, on a log scale."""
+    found = [(row, row.mb_per_s) for row in (comparison.benchmark.rows if comparison.benchmark else [])]
+    dots = [
+        dot(row.title, row.placement, rate, f"{numbers.significant(rate.estimate)} MB/s")
+        for row, rate in found
     ]
-    return f"Latency of transactions. {'; '.join(parts)}."
+
+    def draw(look: Look) -> alt.LayerChart:
+        ends = [end for _, rate in found for end in (rate.estimate, rate.low, rate.high) if end]
+        title = "MB/s (log scale)"
+        return grouped_dot_chart(dots, log_x(title, ends), comparison.colours, look, title)
+
+    return figure("patterns", "Throughput of each pattern", dots, draw)

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 
 import altair as alt
 
+from tierwise.model.statistics import Interval
 from tierwise.report.palette import Colour, css_variable, light_value
 
 FONT = "Liberation Sans, Arial, Helvetica, sans-serif"
+PLAIN = r"replace(format(datum.value, ',.6~r'), regexp(',', 'g'), '\u202f')"
+"""Labels of an axis, as tables write numbers: no exponent, no unit prefix, thin spaces between thousands."""
+TIMES = f"{PLAIN} + '×'"
+"""Labels of an axis of ratios."""
+_RATIO_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+_FEW_CLOSE_TICKS = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4)
+_CLOSE_TICKS = (0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 1.75, 2, 2.5, 3, 4)
+_WIDE_RANGE = 4
+"""Greatest over least value from which an axis is logarithmic."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,36 @@ def log_scale(values: Sequence[float]) -> tuple[alt.Scale, list[float]]:
     return alt.Scale(type="log", domain=[low, high], nice=False), ticks
 
 
+def ratio_x(title: str, ratios: Sequence[Interval], look: Look) -> alt.X:
+    """The field ``value`` on a logarithmic scale that includes 1 and every interval."""
+    ends = [end for r in ratios for end in (r.estimate, r.low, r.high) if end is not None]
+    low, high = min(0.9, *(0.85 * end for end in ends)), max(1.1, *(1.1 * end for end in ends))
+    close = _FEW_CLOSE_TICKS if look.narrow else _CLOSE_TICKS
+    ticks = [tick for tick in (_RATIO_TICKS if high / low > 4 else close) if low <= tick <= high]
+    scale = alt.Scale(type="log", domain=[low, high], nice=False)
+    return alt.X("value:Q", scale=scale, axis=axis(f"{title} (ratio scale)", values=ticks, labelExpr=TIMES))
+
+
+def log_x(title: str, values: Sequence[float]) -> alt.X:
+    """The field ``value`` on a logarithmic scale around some values."""
+    scale, ticks = log_scale(values)
+    return alt.X("value:Q", scale=scale, axis=axis(title, values=ticks))
+
+
+def level_y(title: str, unit: str, values: Sequence[float], zero: bool = True) -> alt.Y:
+    """The field ``value``: linear if the values are close together, otherwise logarithmic."""
+    if max(values) > _WIDE_RANGE * min(values):
+        scale, ticks = log_scale(values)
+        return alt.Y("value:Q", scale=scale, axis=axis(_with_unit(title, unit, "log scale"), values=ticks))
+    scale = alt.Scale(domainMin=0, nice=True) if zero else alt.Scale(zero=False)
+    return alt.Y("value:Q", scale=scale, axis=axis(_with_unit(title, unit), tickCount=5))
+
+
+def _with_unit(title: str, *notes: str) -> str:
+    known = ", ".join(note for note in notes if note)
+    return f"{title} ({known})" if known else title
+
+
 def finish(
     layers: Sequence[alt.Chart], look: Look, height_px: int, title: str, right_px: int = 8
 ) -> alt.LayerChart:
@@ -83,8 +123,8 @@ def finish(
 
 
 def axis(title: str | None = None, **more: object) -> alt.Axis:
-    """A quantitative axis: light grid, no line, the title at its start."""
-    return alt.Axis(title=title, domain=False, ticks=False, **more)  # type: ignore[arg-type]
+    """A quantitative axis: plain numbers, light grid, no line."""
+    return alt.Axis(title=title, domain=False, ticks=False, **({"labelExpr": PLAIN} | more))  # type: ignore[arg-type]
 
 
 def row_axis(look: Look, two_lines: bool = False) -> alt.Axis:
@@ -102,23 +142,27 @@ def row_axis(look: Look, two_lines: bool = False) -> alt.Axis:
     )
 
 
+def rows(labels: Sequence[str], look: Look, padding: float = 0.2, two_lines: bool = False) -> alt.Y:
+    """The field ``row`` from top to bottom."""
+    return alt.Y(
+        "row:N",
+        sort=list(dict.fromkeys(labels)),
+        axis=row_axis(look, two_lines),
+        scale=alt.Scale(paddingInner=padding, paddingOuter=0.1),
+    )
+
+
+def group_colour(groups: Mapping[str, str], look: Look, shown: bool = True) -> alt.Color:
+    """The field ``group`` as a colour, with a legend above the plot if it is ``shown``."""
+    columns = 2 if look.narrow else 4
+    return alt.Color("group:N", scale=colours(groups, look), legend=legend(look, columns) if shown else None)
+
+
 def line_at_one(x: alt.X, look: Look) -> alt.Chart:
     """Line at ratio 1, where both sides are equal."""
     rule = plot([{"value": 1}]).mark_rule(strokeWidth=1.5, strokeDash=[2, 3], color=look.colour("muted"))
     line: alt.Chart = rule.encode(x=x)
     return line
-
-
-def interval_bars(base: alt.Chart, x: alt.X, width_px: int, **mark: object) -> alt.Chart:
-    """A broad pale line from ``low`` to ``high`` of every record that has a ``low``."""
-    known = base.transform_filter("datum.low != null")
-    bars: alt.Chart = known.mark_rule(
-        strokeWidth=width_px,
-        strokeCap="butt",
-        opacity=0.4,
-        **mark,  # type: ignore[arg-type]
-    ).encode(x=alt.X("low:Q", scale=x["scale"], axis=x["axis"]), x2="high:Q")
-    return bars
 
 
 def colours(names: Mapping[str, str], look: Look) -> alt.Scale:

@@ -8,13 +8,12 @@ from collections.abc import Iterator
 
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
-from tierwise.report.charts.pairs import described_pairs, pairs_chart
+from tierwise.report.charts.pairs import pairs_figure
 from tierwise.report.comparison.rows import Level, SetRow
 from tierwise.report.comparison.sets import Pair, SetComparison
 from tierwise.report.document import (
     Block,
     Cell,
-    Chart,
     Column,
     ColumnKind,
     Page,
@@ -46,9 +45,9 @@ def compare_document(found: SetComparison) -> list[Block]:
 
 def compare_page(found: SetComparison) -> Page:
     """The comparison with its chart, as a page for one file."""
-    draw = pairs_chart(found)
+    figure = pairs_figure(found)
     caption = "An interval that reaches the dotted line at 1× shows no significant difference."
-    chart = [Section("B against A", [Chart("speed", described_pairs(found), draw, caption)])] if draw else []
+    chart = [Section("B against A", [figure.block(caption)])] if figure else []
     return Page(
         title=f"{found.a} against {found.b}",
         header=_answer(found),

@@ -9,6 +9,7 @@ from tierwise.model.statistics import FEWEST_REPEATS, Bound, Interval, Verdict
 from tierwise.report import numbers
 from tierwise.report.comparison.conditions import Difference, differences_of
 from tierwise.report.comparison.rows import Level, SetRow, rows_of
+from tierwise.report.study.rows import Measure, measure_of
 from tierwise.report.study.sweeps import setting_words
 from tierwise.results import Record, RunResult
 
@@ -17,7 +18,18 @@ class Pair(Record):
     """One placement at one setting of A, and its counterpart in B."""
 
     label: str
+    measure: Measure
+    """Measure for comparing whole runs."""
     rows: list[SetRow]
+
+    @property
+    def speeds(self) -> dict[str, Interval]:
+        """B over A in speed, of each lap by its name and of the whole run by an empty one."""
+        return {
+            row.name: row.ratio if row.what == "rate" else row.ratio.inverse
+            for row in self.rows
+            if row.ratio and row.what == (self.measure if row.level == "run" else "elapsed")
+        }
 
     def of(self, level: Level) -> list[SetRow]:
         """The figures of one level."""
@@ -106,26 +118,26 @@ def _pair(a: Sequence[RunResult], b: Sequence[RunResult], many_engines: bool) ->
     both = zip(_parts(a[0]), _parts(b[0]), strict=True)
     (engine, *rest) = [one if one == other else f"{one or 'none'} → {other or 'none'}" for one, other in both]
     named = [engine, *rest] if many_engines else rest
-    return Pair(label=", ".join(part for part in named if part), rows=list(rows_of(a, b)))
+    label = ", ".join(part for part in named if part)
+    return Pair(label=label, measure=measure_of([*a, *b]), rows=list(rows_of(a, b)))
 
 
 def _sentence(pair: Pair) -> str:
-    whole = [row for row in pair.of("run") if row.what in ("elapsed", "rate")]
-    row = next((row for row in whole if row.ratio), None)
-    if row is None or row.ratio is None:
-        return f"{pair.label}: whole runs cannot be compared."
-    faster = row.ratio.inverse if row.kind == "seconds" else row.ratio
-    return f"{pair.label}: {_gain(faster)}."
+    speed = pair.speeds.get("")
+    said = _gain(speed, pair.measure) if speed else "whole runs cannot be compared"
+    return f"{pair.label}: {said}."
 
 
-def _gain(faster: Interval) -> str:
-    if faster.n < FEWEST_REPEATS:
-        return f"B over A in speed is {numbers.ratio(faster.estimate)}, with too few repeats to tell"
-    if faster.verdict is Verdict.NO_DIFFERENCE:
-        return f"no significant difference (B over A in speed {numbers.ratio_span(faster)})"
-    if faster.verdict is Verdict.UNKNOWN:
+def _gain(speed: Interval, measure: Measure) -> str:
+    if speed.n < FEWEST_REPEATS:
+        return f"B over A in speed is {numbers.ratio(speed.estimate)}, with too few repeats to tell"
+    if speed.verdict is Verdict.NO_DIFFERENCE:
+        return f"no significant difference (B over A in speed {numbers.ratio_span(speed)})"
+    if speed.verdict is Verdict.UNKNOWN:
         return "left open by the cap"
-    turned = faster if faster.verdict is Verdict.FASTER else faster.inverse
+    if measure == "rate":
+        return f"B does {numbers.ratio(speed.estimate)} times the rate of A ({numbers.interval(speed)})"
+    turned = speed if speed.verdict is Verdict.FASTER else speed.inverse
     least = "at least " if turned.bound is Bound.AT_LEAST else ""
-    span = f" (95\u00a0% interval {numbers.ratio_span(turned)})" if numbers.ratio_span(turned) else ""
-    return f"B is {least}{numbers.ratio(turned.estimate)} times {faster.verdict.value}{span}"
+    span = f" ({numbers.interval(turned)})" if numbers.ratio_span(turned) else ""
+    return f"B is {least}{numbers.ratio(turned.estimate)} times {speed.verdict.value}{span}"

@@ -51,6 +51,12 @@ class Comparison(Record):
         return ", ".join([self.engine, *setting_words(self.setting)])
 
     @property
+    def ratio_title(self) -> str:
+        """What ratios of this comparison mean."""
+        how = "Times the rate of" if self.measure == "rate" else "Times faster than"
+        return f"{how} {self.baseline}"
+
+    @property
     def colours(self) -> dict[str, str]:
         """Placement -> name of its colour in tables and charts."""
         return placement_names([row.placement for row in self.rows], self.baseline)
@@ -158,7 +164,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         benchmark=benchmark,
         words=words,
         paper=paper_rows(Figures(rows, laps), runs[0].setting, info, settings),
-        validity=validity_of(by_placement),
+        validity=validity_of(by_placement, measure),
     )
 
 

@@ -14,7 +14,6 @@ from tierwise.report.study.rows import Row
 from tierwise.report.study.sentences import Words
 
 _LAP_COLUMNS = ("lap", "placement", "elapsed", "times faster", "checksum", "repeats")
-_COLUMNS = ("elapsed", "times\nfaster", "rate", "p99\nlatency", "log\nwait", "without\nlog wait", "runs")
 
 
 def answer_document(answer: Answer) -> list[Block]:
@@ -24,12 +23,40 @@ def answer_document(answer: Answer) -> list[Block]:
     return [*blocks, *texts(answer.notes, Tone.WARNING)]
 
 
-def comparison_table(comparison: Comparison) -> Table:
-    """One row for each placement; intervals are below their estimates, so that 80 columns suffice."""
-    found = table(["placement"], _COLUMNS)
-    for row in comparison.rows:
-        found.add(*_cells(row, comparison))
+def comparison_table(comparison: Comparison, priced: bool = False) -> Table:
+    """One row for each placement; intervals are below their estimates, so that 80 columns suffice.
+
+    With what each costs a month if ``priced``.
+    """
+    cells = [_figures(row, comparison, priced) for row in comparison.rows]
+    found = table(["placement"], list(cells[0]))
+    for row, figures in zip(comparison.rows, cells, strict=True):
+        name = Cell(row.placement, below=_remark(row, comparison), colour=comparison.colours[row.placement])
+        found.add(name, *figures.values())
     return found
+
+
+def _figures(row: Row, comparison: Comparison, priced: bool) -> dict[str, Cell]:
+    """Column -> cell. Runs of fixed duration have no time worth showing."""
+    summary = row.summary
+    ratio = speedup(row.speedup, row.verdict)
+    p99, log_wait, projection = summary.p99_us, summary.log_wait_share, summary.projection_s
+    if comparison.measure == "rate":
+        rate = estimate(summary.rate, numbers.significant)
+        found = {"transactions\na second": rate, "times\nthe rate": ratio}
+    else:
+        rate = figure(summary.rate.estimate if summary.rate else None, _rate)
+        found = {"elapsed": estimate(summary.elapsed, numbers.seconds), "times\nfaster": ratio, "rate": rate}
+    found |= {
+        "p99\nlatency": figure(p99.estimate if p99 else None, numbers.microseconds),
+        "log\nwait": figure(log_wait.estimate if log_wait else None, numbers.percent),
+    }
+    if comparison.measure == "elapsed":
+        seconds = figure(projection.estimate if projection else None, numbers.seconds)
+        found["without\nlog wait"] = seconds
+    if priced:
+        found["cost a\nmonth"] = figure(row.usd_per_month, numbers.usd)
+    return found | {"runs": _runs(row)}
 
 
 def benchmark_table(benchmark: Benchmark, colours: Mapping[str, str]) -> Table:
@@ -79,21 +106,6 @@ def _left_out(comparison: Comparison) -> list[Block]:
     """A note that some laps are only in the report."""
     hidden = len(comparison.laps) - len(chief_laps(comparison.laps))
     return [Text(f"{hidden} laps of further streams are in the report", Tone.QUIET)] if hidden else []
-
-
-def _cells(row: Row, comparison: Comparison) -> list[Cell]:
-    summary = row.summary
-    log_wait, projection = summary.log_wait_share, summary.projection_s
-    return [
-        Cell(row.placement, below=_remark(row, comparison), colour=comparison.colours[row.placement]),
-        estimate(summary.elapsed, numbers.seconds),
-        speedup(row.speedup, row.verdict),
-        figure(summary.rate.estimate if summary.rate else None, _rate),
-        figure(summary.p99_us.estimate if summary.p99_us else None, numbers.microseconds),
-        figure(log_wait.estimate if log_wait else None, numbers.percent),
-        figure(projection.estimate if projection else None, numbers.seconds),
-        _runs(row),
-    ]
 
 
 def _rate(value_per_s: float) -> str:

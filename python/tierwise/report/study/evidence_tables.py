@@ -1,4 +1,4 @@
-"""Evidence of an answer, as tables: I/O, latency, counters, the paper's figures, noise, placement."""
+"""Evidence of an answer, as tables: latency, counters, the paper's figures, noise, placement."""
 
 from __future__ import annotations
 
@@ -10,49 +10,18 @@ from tierwise.report.document import Cell, Table, Tone, figure, table
 from tierwise.report.study.laps import LapCell
 from tierwise.report.study.measures import COUNTER_NAMES, kind_of, title_of
 from tierwise.report.study.paper import PaperRow
-from tierwise.report.study.summary import PERCENTILES, IoRow, Summary
+from tierwise.report.study.summary import PERCENTILES, Summary
 from tierwise.report.study.validity import Validity
 
 Colours = Mapping[str, str]
 """Placement -> name of its colour."""
 
-IO_COLUMNS = (
-    "reads", "mean size", "writes", "mean size ", "flushes", "read", "written", "busy", "queue depth",
-    "read p50", "read p99", "write p50", "write p99", "flush p50", "flush p99",
-)  # fmt: skip
 LAP_COUNTERS = [
     name
     for name in COUNTER_NAMES
     if name not in {"rows", "reserved bytes", "data bytes", "index bytes", "unused bytes"}
 ]
 """Counters that both a lap and a whole run have."""
-
-
-def io_table(summaries: Sequence[Summary], colours: Colours) -> Table:
-    """Requests of each role, then of whole shared devices; medians over the valid runs."""
-    found = table(["placement", "role", "device"], IO_COLUMNS)
-    for one in summaries:
-        for io in [*one.io, *one.device_io]:
-            found.add(_placement(one.placement, colours), io.name, io.device, *_io_cells(io))
-    return found
-
-
-def _io_cells(io: IoRow) -> list[Cell]:
-    latencies = (
-        io.read_p50_us, io.read_p99_us, io.write_p50_us, io.write_p99_us, io.flush_p50_us, io.flush_p99_us,
-    )  # fmt: skip
-    return [
-        figure(io.reads, numbers.count),
-        figure(io.mean_read_bytes, numbers.size),
-        figure(io.writes, numbers.count),
-        figure(io.mean_write_bytes, numbers.size),
-        figure(io.flushes, numbers.count),
-        figure(io.read_bytes, numbers.size),
-        figure(io.write_bytes, numbers.size),
-        figure(io.busy_share, numbers.percent),
-        figure(io.queue_depth, lambda depth: numbers.significant(depth, 2)),
-        *(figure(one_us, numbers.microseconds) for one_us in latencies),
-    ]
 
 
 def latency_table(summaries: Sequence[Summary], colours: Colours) -> Table:

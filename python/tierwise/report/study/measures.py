@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 from tierwise.model.roles import Role
@@ -204,12 +204,16 @@ COUNTER_NAMES = [
 
 
 def medians_of(parts: Sequence[Part]) -> dict[str, float]:
-    """Median of every measure and score that any part has."""
+    """Median of every measure and score that any part has; the mean of shares, which add up to 1."""
     found = {name: [measure.of(part) for part in parts] for name, measure in MEASURES.items()}
     for score in dict.fromkeys(name for part in parts for name in part.scores):
         found[score] = [part.scores.get(score) for part in parts]
     known = {name: [value for value in values if value is not None] for name, values in found.items()}
-    return {name: median(values) for name, values in known.items() if values}
+    return {
+        name: fmean(values) if kind_of(name) == "share" else median(values)
+        for name, values in known.items()
+        if values
+    }
 
 
 def kind_of(name: str) -> Kind:

@@ -22,9 +22,17 @@ _KIND_NAMES = {
     "ssd": "an SSD",
     "ram": "RAM",
     "array": "an array",
-    "volume": "a volume",
+    "volume": "a cloud volume",
     "real": "the device",
 }
+_SSD_NAMES = {
+    "nvme": "an NVMe SSD",
+    "optane": "an Optane SSD",
+    "pcie": "a PCIe SSD",
+    "sata": "a SATA SSD",
+    "dram": "a DRAM SSD",
+}
+"""Word in the name of an SSD's profile -> what it is."""
 
 Moved = dict[str, list[Role]]
 """Device -> roles that the baseline keeps elsewhere."""
@@ -91,12 +99,14 @@ class PlacementPhraser:
         )
 
     def _device(self, name: str) -> str:
-        """The kind of the device, and its profile or directory."""
+        """What the device is, and its profile or directory."""
         device = self._devices.get(name)
         if device is None or device.kind not in _KIND_NAMES:
             return name
-        model = device.profile or device.path
-        return _KIND_NAMES[device.kind] + (f" ({model})" if model else "")
+        model = device.profile or device.path or ""
+        kind, *words = model.split("-")
+        ssd = next((_SSD_NAMES[word] for word in words if kind == "ssd" and word in _SSD_NAMES), None)
+        return (ssd or _KIND_NAMES[device.kind]) + (f" ({model})" if model else "")
 
 
 def _identities(run: RunResult) -> dict[str, str]:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tierwise.report import numbers
 from tierwise.report.charts import figures_of, figures_of_sweep
-from tierwise.report.document import Block, Bullets, Chart, Facts, Page, Section, Text, Tone, texts
+from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
 from tierwise.report.study.answer import Answer, Comparison
 from tierwise.report.study.conditions import Conditions
 from tierwise.report.study.document import benchmark_table, comparison_table, reasons
 from tierwise.report.study.evidence_tables import (
     LAP_COUNTERS,
     counter_table,
-    io_table,
     latency_table,
     noise_table,
     overrun_table,
     paper_table,
     placement_proof_table,
 )
+from tierwise.report.study.io_by_role import io_table
 from tierwise.report.study.lap_tables import lap_table, score_table, sweep_blocks
 from tierwise.report.study.measures import COUNTER_NAMES
 from tierwise.report.study.paper import swept_rows
 from tierwise.report.study.sentences import Words
-from tierwise.report.study.summary import Summary
 from tierwise.report.study.sweeps import SweepResult
 from tierwise.report.study.validity import Validity
 
@@ -35,8 +34,6 @@ FOOTER = (
     "independent runs. “No difference” means that the interval of the ratio holds\u00a01."
 )
 _WORDS = tomllib.loads((Path(__file__).parent / "captions.toml").read_text("utf-8"))
-Shown = Callable[..., list[Block]]
-"""Names of charts -> the existing ones."""
 _STARTED = "%d %B %Y, %H:%M %Z"
 
 
@@ -108,31 +105,28 @@ def _contents(answer: Answer) -> Bullets:
 
 
 def _evidence(one: Comparison, answer: Answer, brief: bool) -> Iterator[Block]:
-    charts = {
-        name: Chart(name, figure.description, figure.draw, _WORDS["charts"][name])
-        for name, figure in figures_of(one, brief).items()
-    }
+    figures = figures_of(one, brief)
 
-    def shown(*names: str) -> list[Block]:
-        return [charts[name] for name in names if name in charts]
+    def charts(*names: str) -> list[Block]:
+        return [figures[name].block(_WORDS["charts"][name]) for name in names if name in figures]
 
-    summaries = [row.summary for row in one.rows]
     if one.benchmark:
-        yield Section("Patterns", [*shown("patterns"), benchmark_table(one.benchmark, one.colours)])
+        yield Section("Patterns", [*charts("patterns"), benchmark_table(one.benchmark, one.colours)])
         checks = [Section(f"{it.placement}: {it.text}", [Bullets(it.reasons)]) for it in one.benchmark.flush]
         yield Section("Does a flush reach the medium?", checks)
     else:
         if one.laps:
-            laps = [Bullets(one.words.laps), *shown("laps", "laps-normalised", "laps-speedup")]
+            laps = [Bullets(one.words.laps), *charts("laps", "laps-normalised", "laps-speedup")]
             yield Section("Laps", [*laps, lap_table(one.laps, one.colours), _note("laps")])
-        placements = [*shown("elapsed", "speedup"), comparison_table(one), _note("placements")]
+        placements = [*charts("elapsed", "speedup"), comparison_table(one, priced=True), _note("placements")]
         yield Section("Placements compared", placements)
-        yield Section("Where session time went", [*(shown("waits") or _absent("waits")), *_sampling(one)])
-        yield from _counters(one, shown("amplification"), brief)
+        yield Section("Where session time went", [*(charts("waits") or _absent("waits")), *_sampling(one)])
+        yield from _counters(one, charts("amplification"), brief)
         if not brief:
-            yield from _devices(one, summaries, shown)
-        yield from _paper(one, answer, shown("paper"))
-    yield Section("May this be believed?", list(_validity(one, shown("order"))))
+            yield from _io(one, charts("bytes", "requests", "io"))
+            yield from _latency(one, charts("latency"))
+        yield from _paper(one, answer, charts("paper"))
+    yield Section("May this be believed?", list(_validity(one, charts("order"))))
 
 
 def _sampling(one: Comparison) -> list[Block]:
@@ -157,16 +151,18 @@ def _counters(one: Comparison, amplification: Sequence[Block], brief: bool) -> I
     yield Section("Counters", blocks)
 
 
-def _devices(one: Comparison, summaries: Sequence[Summary], shown: Shown) -> Iterator[Section]:
-    notes = [f"{one.placement}: {note}" for one in summaries for note in one.io_notes]
-    io: list[Block] = [*shown("bytes", "requests", "io"), io_table(summaries, one.colours), _note("io")]
-    has_io = any(summary.io or summary.device_io for summary in summaries)
-    yield Section("I/O by role", [*io, *texts(notes, Tone.QUIET)] if has_io else _absent("I/O by role"))
+def _io(one: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
+    rows = {row.placement: [*row.summary.io, *row.summary.device_io] for row in one.rows}
+    notes = [f"{row.placement}: {note}" for row in one.rows for note in row.summary.io_notes]
+    blocks = [*charts, io_table(rows, one.colours), _note("io"), *texts(notes, Tone.QUIET)]
+    yield Section("I/O by role", blocks if any(rows.values()) else _absent("I/O by role"))
+
+
+def _latency(one: Comparison, charts: Sequence[Block]) -> Iterator[Section]:
+    summaries = [row.summary for row in one.rows]
     if any(summary.latency for summary in summaries):
-        by_transaction = Section(
-            "Latency by transaction", [latency_table(summaries, one.colours)], folded=True
-        )
-        yield Section("Latency", [*shown("latency"), by_transaction])
+        table = latency_table(summaries, one.colours)
+        yield Section("Latency", [*charts, Section("Latency by transaction", [table], folded=True)])
     elif not one.laps:
         yield Section("Latency", _absent("latencies"))
 
@@ -206,13 +202,8 @@ def _validity(one: Comparison, chart: Sequence[Block]) -> Iterator[Block]:
 
 def _sweep(sweep: SweepResult, answer: Answer, identity: str) -> Section:
     charts = [
-        Chart(
-            name,
-            one.description,
-            one.draw,
-            _WORDS["charts"]["levels"] if name == "levels" else _WORDS["charts"]["ratios"],
-        )
-        for name, one in figures_of_sweep(sweep, answer.study.baseline).items()
+        figure.block(_WORDS["charts"]["levels" if name == "levels" else "ratios"])
+        for name, figure in figures_of_sweep(sweep, answer.study.baseline).items()
     ]
     rows = swept_rows(sweep, answer.figures_along(sweep), answer.study)
     paper = [Section(f"Beside the paper: ratios to {rows[0].base}", [paper_table(rows)])] if rows else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tierwise.model.statistics import Bound, Interval
 from tierwise.report.study.laps import LapRow
@@ -28,14 +27,6 @@ _UNITS: dict[Kind, dict[str, float]] = {
 """Unit of a paper's figure -> number of them in one of our units; counts and scores may have any unit."""
 
 
-@dataclass(frozen=True)
-class Ours:
-    """One of our figures, in our unit; with a bound if a cap stopped the measured work."""
-
-    value: float
-    bound: Bound = Bound.EXACT
-
-
 class Figures:
     """Our figures of one comparison, by placement, lap and measure."""
 
@@ -44,21 +35,18 @@ class Figures:
         self._runs = {row.placement: row for row in rows}
         self._laps = {(cell.placement, lap.label): cell for lap in laps for cell in lap.cells}
 
-    def get(self, placement: str, lap: str | None, what: str) -> Ours | None:
+    def get(self, placement: str, lap: str | None, what: str) -> Interval | None:
         """The median, or the ratio if ``what`` is a ratio; work stopped at a cap has only a time."""
         row, cell = self._runs.get(placement), self._laps.get((placement, lap or ""))
-        if what == SPEEDUP:
-            return _ours(cell.speedup if lap and cell else row.speedup if row and not lap else None)
-        if what == "elapsed":
-            return _ours(cell.elapsed if lap and cell else row.summary.elapsed if row and not lap else None)
-        if (lap and cell and cell.stopped) or (not lap and row and row.summary.capped):
+        found = cell if lap else row
+        of_work = cell if lap else row.summary if row else None
+        if found is None or of_work is None:
             return None
-        medians = cell.medians if lap and cell else row.summary.medians if row and not lap else {}
-        return Ours(medians[what]) if what in medians else None
-
-
-def _ours(interval: Interval | None) -> Ours | None:
-    return Ours(interval.estimate, interval.bound) if interval else None
+        if what in (SPEEDUP, "elapsed"):
+            return found.speedup if what == SPEEDUP else of_work.elapsed
+        if of_work.stopped or what not in of_work.medians:
+            return None
+        return Interval(of_work.medians[what], None, None, 1)
 
 
 class PaperRow(Record):
@@ -150,13 +138,15 @@ def _row(figure: PaperValue, ours: Figures, setting: Mapping[str, str], info: St
 
 
 def beside(
-    figure: PaperValue, their_base: PaperValue | None, here: Ours | None, base: Ours | None, base_name: str
+    figure: PaperValue,
+    their_base: PaperValue | None,
+    here: Interval | None,
+    base: Interval | None,
+    base_name: str,
 ) -> PaperRow:
     """One figure beside ours, with each side's ratio to a base."""
-    unit = 1.0 if figure.what == SPEEDUP else _UNITS.get(kind_of(figure.what), {}).get(figure.unit)
-    if kind_of(figure.what) in ("count", "score"):
-        unit = 1.0
-    comparable = here is not None and unit is not None
+    any_unit = figure.what == SPEEDUP or kind_of(figure.what) in ("count", "score")
+    unit = 1.0 if any_unit else _UNITS.get(kind_of(figure.what), {}).get(figure.unit)
     ratio = _ratio(base, here)
     paper_ratio = their_base.value / figure.value if their_base and figure.value else None
     if figure.what == SPEEDUP:
@@ -170,20 +160,19 @@ def beside(
         source=figure.source,
         base=base_name,
         paper_value=figure.value,
-        our_value=here.value * unit if here and unit else None,
+        our_value=here.estimate * unit if here and unit else None,
         our_bound=here.bound if here else Bound.EXACT,
         paper_ratio=paper_ratio,
-        our_ratio=ratio.value if ratio and comparable else None,
+        our_ratio=ratio.estimate if ratio and unit else None,
         ratio_bound=ratio.bound if ratio else Bound.EXACT,
     )
 
 
-def _ratio(base: Ours | None, here: Ours | None) -> Ours | None:
+def _ratio(base: Interval | None, here: Interval | None) -> Interval | None:
     """Base over here; a bound if one of the two is a lower bound, ``None`` if both are."""
-    if base is None or here is None or not here.value or not base.value:
+    if base is None or here is None or not here.estimate or not base.estimate:
         return None
-    bounds = {Bound.AT_LEAST: Bound.AT_MOST, Bound.EXACT: Bound.EXACT}
     if base.bound is not Bound.EXACT and here.bound is not Bound.EXACT:
         return None
-    bound = base.bound if base.bound is not Bound.EXACT else bounds[here.bound]
-    return Ours(base.value / here.value, bound)
+    bound = base.bound if base.bound is not Bound.EXACT else here.inverse.bound
+    return Interval(base.estimate / here.estimate, None, None, 1, bound)

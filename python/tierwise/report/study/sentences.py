@@ -86,14 +86,17 @@ def put_into_words(facts: Facts, phraser: PlacementPhraser) -> Words:
 
 
 def _with_gain(facts: Facts, first: Row, phraser: PlacementPhraser) -> tuple[str, str, str]:
-    finding = f"{phraser.moving(first.placement, first.moved)} makes {facts.workload} {_gain(first.speedup)}"
     rest = [row for row in facts.movers if row.placement != first.placement]
+    change = _change(first.speedup, facts.measure, facts.workload)
+    finding = f"{phraser.moving(first.placement, first.moved)} {change}"
     advice = _advice(facts, first, rest, phraser) if first.moved else f"choose placement {first.placement}"
-    return finding, _clauses(rest, phraser), advice
+    return finding, _clauses(facts, rest, phraser), advice
 
 
 def _advice(facts: Facts, first: Row, rest: Sequence[Row], phraser: PlacementPhraser) -> str:
     what = phraser.what(first.moved)
+    if any(roles_of(row.moved) == roles_of(first.moved) for row in rest):
+        what = phraser.moving(first.placement, first.moved).removeprefix("moving ")
     if _log_is_untried(facts):
         return f"move {what}, and measure a placement that moves the log: most time goes there"
     steps = [row for row in rest if row.further and row.further.verdict is Verdict.FASTER]
@@ -112,25 +115,27 @@ def _without_gain(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, st
     if ran and all(_left_open(row) for row in ran):
         return (
             "whole runs cannot be compared, for laps were stopped at the cap",
-            _clauses(facts.movers, phraser),
+            _clauses(facts, facts.movers, phraser),
             "look at the single laps, or raise the cap",
         )
     if not judged:
         return (
             "nothing can be decided yet",
-            _clauses(facts.movers, phraser),
+            _clauses(facts, facts.movers, phraser),
             "repeat each placement at least 5 times",
         )
     if len(facts.movers) == 1:
         row = facts.movers[0]
         return (
-            f"{phraser.moving(row.placement, row.moved)} {_effect(row, facts.workload)}",
+            f"{phraser.moving(row.placement, row.moved)} {_effect(row, facts.measure, facts.workload)}",
             "",
             _no_gain_advice(facts),
         )
     return (
-        f"no placement makes {facts.workload} significantly faster than {facts.baseline}",
-        _clauses(facts.movers, phraser),
+        f"no placement makes {facts.workload} significantly faster than {facts.baseline}"
+        if facts.measure == "elapsed"
+        else f"no placement gives {facts.workload} a significantly greater rate than {facts.baseline}",
+        _clauses(facts, facts.movers, phraser),
         _no_gain_advice(facts),
     )
 
@@ -162,32 +167,38 @@ def _without_comparison(facts: Facts) -> tuple[str, str, str]:
     )
 
 
-def _clauses(rows: Sequence[Row], phraser: PlacementPhraser) -> str:
-    moves = [phraser.moving(row.placement, row.moved, targets=False) for row in rows]
-    named = [
-        f"{move} ({row.placement})" if moves.count(move) > 1 else move
-        for move, row in zip(moves, rows, strict=True)
-    ]
-    said = [f"{name} {_effect(row)}" for name, row in zip(named, rows, strict=True)]
+def _clauses(facts: Facts, rows: Sequence[Row], phraser: PlacementPhraser) -> str:
+    said = [f"{_named(row, facts, phraser)} {_effect(row, facts.measure)}" for row in rows]
     more = len(said) - _MOST_CLAUSES
     tail = [f"{more} more in the table"] if more > 0 else []
     return "; ".join(said[:_MOST_CLAUSES] + tail)
 
 
-def _effect(row: Row, what: str = "it") -> str:
+def _named(row: Row, facts: Facts, phraser: PlacementPhraser) -> str:
+    """The move without its device, if no other placement moves the same; else with it, or with its name."""
+    own = ""
+    for targets in (False, True):
+        moves = [phraser.moving(one.placement, one.moved, targets) for one in facts.movers]
+        own = phraser.moving(row.placement, row.moved, targets)
+        if moves.count(own) == 1:
+            return own
+    return f"{own} ({row.placement})"
+
+
+def _effect(row: Row, measure: Measure, what: str = "it") -> str:
     if not row.summary.ok:
         return f"has no valid run ({_left_out(row)})"
     if row.further is not None:
-        return _further(row.further)
+        return _further(row.further, measure)
     if _left_open(row):
         return "was stopped at the cap, which leaves its gain open"
     if row.speedup is None or row.verdict is Verdict.UNKNOWN:
         found = numbers.signed(row.speedup, numbers.ratio(row.speedup.estimate)) if row.speedup else ""
-        ratio = f" (ratio {found})" if found else ""
-        return f"was run too few times to tell{ratio}"
+        return f"was run too few times to tell{f' (ratio {found})' if found else ''}"
     if row.verdict is Verdict.NO_DIFFERENCE:
-        return f"makes no significant difference (ratio {_with_span(row.speedup)})"
-    return f"makes {what} {_gain(row.speedup)}"
+        ratio = numbers.ratio(row.speedup.estimate)
+        return f"makes no significant difference (ratio {ratio}, {numbers.interval(row.speedup)})"
+    return _change(row.speedup, measure, what)
 
 
 def _left_open(row: Row) -> bool:
@@ -198,36 +209,34 @@ def _left_open(row: Row) -> bool:
     return enough and row.speedup.bound is not Bound.EXACT and row.verdict is Verdict.UNKNOWN
 
 
-def _further(further: Interval) -> str:
+def _further(further: Interval, measure: Measure) -> str:
     if further.verdict is Verdict.FASTER:
-        return f"makes it a further {_gain(further)}"
+        return _change(further, measure, "it a further")
     if further.verdict is Verdict.SLOWER:
-        return f"makes it {_gain(further, ' than the first move alone')}"
-    return (
-        "adds nothing significant"
-        if further.verdict is Verdict.NO_DIFFERENCE
-        else "was run too few times to tell"
-    )
+        return _change(further, measure, "it", "the first move alone")
+    if further.verdict is Verdict.NO_DIFFERENCE:
+        return "adds nothing significant"
+    return "was run too few times to tell"
 
 
-def _gain(speedup: Interval | None, than: str = "") -> str:
-    """``7.9 times faster (95 % interval 7.2–8.6)``; a loss is inverted, so that it is above 1 too."""
+def _change(speedup: Interval | None, measure: Measure, what: str, over: str = "") -> str:
+    """``makes it 7.9 times faster (95 % interval 7.2–8.6)``, ``gives it 7.9 times the rate (…)``.
+
+    A loss of time is inverted, so that it is above 1 too. ``over`` is named if it is not the baseline.
+    """
     if speedup is None:
         return ""
-    faster = speedup.estimate >= 1
-    ratio = speedup if faster else speedup.inverse
-    change = f"{numbers.ratio(ratio.estimate)} times {'faster' if faster else f'slower{than}'}"
+    by_rate = measure == "rate"
+    ratio = speedup if by_rate or speedup.estimate >= 1 else speedup.inverse
+    times = f"{numbers.ratio(ratio.estimate)} times"
+    if by_rate:
+        verb, change = "gives", f"{times} the rate{f' of {over}' if over else ''}"
+    else:
+        how = "faster" if speedup.estimate >= 1 else "slower"
+        verb, change = "makes", f"{times} {how}{f' than {over}' if over else ''}"
     if ratio.bound is not Bound.EXACT:
-        return f"at least {change}: a lap was stopped at the cap"
-    return f"{change} ({_interval(numbers.ratio_span(ratio))})"
-
-
-def _with_span(speedup: Interval) -> str:
-    return f"{numbers.ratio(speedup.estimate)}, {_interval(numbers.ratio_span(speedup))}"
-
-
-def _interval(span: str) -> str:
-    return f"95\u00a0% interval {span}"
+        return f"{verb} {what} at least {change}: a lap was stopped at the cap"
+    return f"{verb} {what} {change} ({numbers.interval(ratio)})"
 
 
 def _level(row: Row, measure: Measure) -> str:
@@ -239,9 +248,8 @@ def _level(row: Row, measure: Measure) -> str:
     if value.bound is not Bound.EXACT:
         return f"takes at least {numbers.seconds(value.estimate)}: a lap was stopped at the cap"
     span = numbers.seconds_span(value)
-    return f"takes {numbers.seconds(value.estimate)}" + (
-        f" ({_interval(span)})" if span else " in a single run"
-    )
+    conditions = f" (95\u00a0% interval {span})" if span else " in a single run"
+    return f"takes {numbers.seconds(value.estimate)}{conditions}"
 
 
 def _top_wait(base: Row) -> tuple[str, float]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 
 from tierwise.model.roles import Role
-from tierwise.model.statistics import Interval, median_interval
-from tierwise.report.study.io_notes import UNATTRIBUTED, io_notes
-from tierwise.report.study.measures import LOG_WAITS, Part, measured_s, medians_of, run_part, waits_share
-from tierwise.results import DeviceInfo, Latency, Record, RoleIo, RunResult, WaitClass, WaitProfile
+from tierwise.model.statistics import Interval, mean_half_width, median_interval
+from tierwise.report.study.io_by_role import IoRow, device_rows, io_notes, middle, role_rows
+from tierwise.report.study.measures import LOG_WAITS, Part, medians_of, run_part, waits_share
+from tierwise.results import Latency, Record, RunResult, WaitClass, WaitProfile
 
 WAIT_CLASSES: tuple[WaitClass, ...] = (
     "log_sync", "log_lock", "data_read", "data_write", "lock", "cpu", "client", "other",
@@ -24,29 +24,6 @@ class Spread(Record):
     median: float
     least: float
     most: float
-
-
-class IoRow(Record):
-    """I/O of one role or one device: medians over the valid runs. What no device told is ``None``."""
-
-    name: str
-    """Name of the role, or of the device's other I/O."""
-    device: str
-    reads: float
-    writes: float
-    flushes: float | None
-    read_bytes: float
-    write_bytes: float
-    mean_read_bytes: float | None
-    mean_write_bytes: float | None
-    busy_share: float | None
-    queue_depth: float | None
-    read_p50_us: float | None
-    read_p99_us: float | None
-    write_p50_us: float | None
-    write_p99_us: float | None
-    flush_p50_us: float | None
-    flush_p99_us: float | None
 
 
 class Summary(Record):
@@ -64,10 +41,11 @@ class Summary(Record):
     rate: Interval | None
     p99_us: Interval | None
     log_wait_share: Interval | None
+    """Mean share, as in ``waits``; likewise of the next."""
     client_wait_share: Interval | None
     projection_s: Interval | None
     medians: dict[str, float]
-    """Medians of every measure and score that a valid run has, by name."""
+    """Medians of every measure and score that a valid run has, by name; means of shares of session time."""
     amplification: dict[str, float]
     """Bytes written per requested byte, by writer: file system, flash above 1."""
     scores: dict[str, Interval]
@@ -91,6 +69,11 @@ class Summary(Record):
         by_role = {row.device for row in told}
         whole = [row for row in self.device_io if row.device not in by_role]
         return told + [row.model_copy(update={"name": row.device}) for row in whole]
+
+    @property
+    def stopped(self) -> bool:
+        """Whether its times are lower bounds."""
+        return self.capped > 0
 
     @property
     def runs(self) -> int:
@@ -120,8 +103,8 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         elapsed=interval(lambda part: part.elapsed_s, capped > 0),
         rate=interval(lambda part: None if part.capped else part.rate_per_s),
         p99_us=interval(lambda part: part.latency.p99_us if part.latency else None),
-        log_wait_share=interval(lambda part: waits_share(part, LOG_WAITS)),
-        client_wait_share=interval(lambda part: waits_share(part, ("client",))),
+        log_wait_share=_mean_share(parts, LOG_WAITS),
+        client_wait_share=_mean_share(parts, ("client",)),
         projection_s=interval(lambda part: part.projection_s),
         medians=medians,
         amplification=_amplification(valid, medians),
@@ -135,8 +118,8 @@ def summarise(placement: str, runs: Sequence[RunResult], seed: int) -> Summary:
         ),
         waits=mean_waits([run.waits for run in valid if run.waits]),
         latency=_latencies(valid),
-        io=[*_role_rows(valid), *_device_rows(valid, UNATTRIBUTED, lambda device: device.unattributed)],
-        device_io=_device_rows(valid, "whole device", lambda device: device.io),
+        io=role_rows(valid),
+        device_io=device_rows(valid, "whole device", lambda device: device.io),
         io_notes=io_notes(valid),
     )
 
@@ -149,8 +132,18 @@ def _amplification(runs: Sequence[RunResult], medians: Mapping[str, float]) -> d
         for run in runs
         for device in run.devices
     }
-    medians_inside = {name: _middle(values) for name, values in flash.items()}
-    return found | {f"inside {name}": one for name, one in medians_inside.items() if one and one > 1}
+    inside = {name: middle(values) for name, values in flash.items()}
+    return found | {f"inside {name}": one for name, one in inside.items() if one and one > 1}
+
+
+def _mean_share(parts: Sequence[Part], classes: Sequence[WaitClass]) -> Interval | None:
+    shares = [share for part in parts if (share := waits_share(part, classes)) is not None]
+    if not shares:
+        return None
+    mean, half_width = fmean(shares), mean_half_width(shares)
+    if len(shares) == 1:
+        return Interval(mean, None, None, 1)
+    return Interval(mean, max(mean - half_width, 0.0), min(mean + half_width, 1.0), len(shares))
 
 
 def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:
@@ -163,68 +156,10 @@ def mean_waits(profiles: Sequence[WaitProfile]) -> dict[WaitClass, float]:
 
 
 def _latencies(runs: Sequence[RunResult]) -> dict[str, dict[str, Spread]]:
-    names = {name: None for run in runs for name in run.latency}
+    names = dict.fromkeys(name for run in runs for name in run.latency)
     return {name: _percentiles([run.latency[name] for run in runs if name in run.latency]) for name in names}
 
 
 def _percentiles(latencies: Sequence[Latency]) -> dict[str, Spread]:
     values = {name: [getattr(one, field) for one in latencies] for name, field in PERCENTILES.items()}
     return {name: Spread(median=median(v), least=min(v), most=max(v)) for name, v in values.items()}
-
-
-def _role_rows(runs: Sequence[RunResult]) -> list[IoRow]:
-    found = [role for role in Role if any(role in run.io for run in runs)]
-    return [
-        _io_row(role.value, [(run.io[role], measured_s(run)) for run in runs if role in run.io])
-        for role in found
-    ]
-
-
-def _device_rows(
-    runs: Sequence[RunResult], name: str, of: Callable[[DeviceInfo], RoleIo | None]
-) -> list[IoRow]:
-    found: dict[str, list[tuple[RoleIo, float | None]]] = {}
-    for run in runs:
-        for device in run.devices:
-            if (io := of(device)) is not None:
-                found.setdefault(device.name, []).append((io, measured_s(run)))
-    return [_io_row(name, parts) for _, parts in sorted(found.items())]
-
-
-def _io_row(name: str, parts: Sequence[tuple[RoleIo, float | None]]) -> IoRow:
-    several = [io for io, _ in parts]
-
-    def middle(of: Callable[[RoleIo], float | None]) -> float | None:
-        return _middle(map(of, several))
-
-    def latency(of: Callable[[RoleIo], Latency | None], field: str) -> float | None:
-        return _middle(getattr(found, field) for io in several if (found := of(io)) is not None)
-
-    return IoRow(
-        name=name,
-        device=several[0].device,
-        reads=median(io.reads for io in several),
-        writes=median(io.writes for io in several),
-        flushes=middle(lambda io: io.flushes),
-        read_bytes=median(io.read_bytes for io in several),
-        write_bytes=median(io.write_bytes for io in several),
-        mean_read_bytes=middle(lambda io: _over(io.read_bytes, io.reads)),
-        mean_write_bytes=middle(lambda io: _over(io.write_bytes, io.writes)),
-        busy_share=_middle(_over(io.busy_s, elapsed_s) for io, elapsed_s in parts),
-        queue_depth=middle(lambda io: io.queue_depth_mean),
-        read_p50_us=latency(lambda io: io.read_latency, "p50_us"),
-        read_p99_us=latency(lambda io: io.read_latency, "p99_us"),
-        write_p50_us=latency(lambda io: io.write_latency, "p50_us"),
-        write_p99_us=latency(lambda io: io.write_latency, "p99_us"),
-        flush_p50_us=latency(lambda io: io.flush_latency, "p50_us"),
-        flush_p99_us=latency(lambda io: io.flush_latency, "p99_us"),
-    )
-
-
-def _middle(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
-
-
-def _over(part: float | None, whole: float | None) -> float | None:
-    return part / whole if part is not None and whole else None

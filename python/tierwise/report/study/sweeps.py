@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from tierwise.model.statistics import Interval, Verdict, median_interval
 from tierwise.report import numbers
 from tierwise.report.study.laps import LapKey, labels_of, times_of
-from tierwise.report.study.rows import Times, costs_of, measure_of, speedup_of
+from tierwise.report.study.rows import Runs, Times, costs_of, measure_of, speedup_of
 from tierwise.results import Record, RunResult, StudyInfo
 
 _NO_RESOURCES = ("clients", "constants.", "variant")
@@ -73,20 +73,8 @@ class SweepResult(Record):
         return ", ".join([f"{plain(self.name)} swept", self.engine, *setting_words(self.others)])
 
 
-@dataclass(frozen=True)
-class _Series:
-    """Key of one line."""
-
-    placement: str
-    lap: str | None = None
-    score: str | None = None
-    is_time: bool = True
-
-
-@dataclass(frozen=True)
-class _Level:
-    level: Interval
-    cost: Times
+Costs = Mapping[str, Times]
+"""Value of the setting -> seconds of the repeats there, per run, lap, transaction or unit of a score."""
 
 
 def plain(name: str) -> str:
@@ -129,15 +117,16 @@ def _sweep(
     info: StudyInfo,
 ) -> SweepResult:
     judged = not name.startswith(_NO_RESOURCES)
-    order = [*info.placements, *sorted({run.placement for run in runs})]
-    lines: list[SweepLine] = []
-    for placement in dict.fromkeys(order):
-        by_value = {
+    order = dict.fromkeys([*info.placements, *sorted({run.placement for run in runs})])
+    by_placement = {
+        placement: {
             value: [run for run in runs if run.setting[name] == value and run.placement == placement]
             for value in values
         }
-        for series, levels in _series(placement, by_value, info.seed):
-            lines.append(_line(series, levels, judged, info.seed))
+        for placement in order
+    }
+    seed = info.seed
+    lines = [line for placement, own in by_placement.items() for line in _lines(placement, own, judged, seed)]
     return SweepResult(
         engine=engine,
         name=name,
@@ -149,82 +138,56 @@ def _sweep(
     )
 
 
-Levels = dict[str, _Level | None]
-"""Value of the setting -> the measurement there."""
-
-
-def _series(
-    placement: str, by_value: Mapping[str, Sequence[RunResult]], seed: int
-) -> Iterator[tuple[_Series, Levels]]:
+def _lines(placement: str, by_value: Runs, judged: bool, seed: int) -> Iterator[SweepLine]:
     """The whole run, then each score, then each lap."""
     runs = [run for group in by_value.values() for run in group]
     if not runs:
         return
+
+    def line(
+        of: Callable[[Sequence[RunResult]], Times],
+        is_time: bool = True,
+        lap: str | None = None,
+        score: str | None = None,
+    ) -> SweepLine:
+        costs = {value: of(group) for value, group in by_value.items()}
+        points = [_point(value, costs, is_time, judged, seed) for value in costs]
+        return SweepLine(placement=placement, lap=lap, score=score, is_time=is_time, points=points)
+
     by_time = measure_of(runs) == "elapsed" or any(run.laps for run in runs)
-    whole = {value: _run_level(group, by_time, seed) for value, group in by_value.items()}
-    yield _Series(placement, is_time=by_time), whole
+    yield line(lambda group: costs_of(group, "elapsed" if by_time else "rate"), by_time)
     for score in dict.fromkeys(name for run in runs for name in run.scores):
-        levels = {value: _score_level(group, score, seed) for value, group in by_value.items()}
-        yield _Series(placement, score=score, is_time=False), levels
+        yield line(partial(_score_costs, score=score), False, score=score)
     for key, label in labels_of([lap for run in runs for lap in run.laps]).items():
-        levels = {value: _lap_level(group, key, seed) for value, group in by_value.items()}
-        yield _Series(placement, lap=label), levels
+        yield line(partial(_lap_costs, key=key), lap=label)
 
 
-def _run_level(runs: Sequence[RunResult], by_time: bool, seed: int) -> _Level | None:
-    cost = costs_of(runs, "elapsed" if by_time else "rate")
-    values = cost.values_s if by_time else [1 / cost_s for cost_s in cost.values_s]
-    if not values:
-        return None
-    return _Level(median_interval(values, seed=seed, capped=by_time and cost.capped), cost)
+def _score_costs(runs: Sequence[RunResult], score: str) -> Times:
+    return Times([1 / run.scores[score] for run in runs if run.scores.get(score, 0) > 0], False)
 
 
-def _score_level(runs: Sequence[RunResult], score: str, seed: int) -> _Level | None:
-    values = [run.scores[score] for run in runs if run.scores.get(score, 0) > 0]
-    if not values:
-        return None
-    return _Level(median_interval(values, seed=seed), Times([1 / value for value in values], False))
+def _lap_costs(runs: Sequence[RunResult], key: LapKey) -> Times:
+    return times_of([lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key])
 
 
-def _lap_level(runs: Sequence[RunResult], key: LapKey, seed: int) -> _Level | None:
-    cost = times_of([lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key])
-    if not cost.values_s:
-        return None
-    return _Level(median_interval(cost.values_s, seed=seed, capped=cost.capped), cost)
-
-
-def _line(series: _Series, levels: Levels, judged: bool, seed: int) -> SweepLine:
-    points = [_point(value, levels, judged, seed) for value in levels]
-    return SweepLine(
-        placement=series.placement,
-        lap=series.lap,
-        score=series.score,
-        is_time=series.is_time,
-        points=points,
-    )
-
-
-def _point(value: str, levels: Levels, judged: bool, seed: int) -> SweepPoint:
+def _point(value: str, costs: Costs, is_time: bool, judged: bool, seed: int) -> SweepPoint:
     """Compare with the least and the preceding value; more pairs would yield more chance findings."""
-    here, order = levels[value], list(levels)
+    here, order = costs[value], list(costs)
     before = order[: order.index(value)]
     ratios = {
         other: ratio
         for other in dict.fromkeys([*before[:1], *before[-1:]])
-        if (ratio := _ratio(here, levels[other], seed)) is not None
+        if (ratio := speedup_of(here, costs[other], seed)) is not None
     }
     slower = {other: ratio for other, ratio in ratios.items() if ratio.verdict is Verdict.SLOWER}
     worst = min(slower, key=lambda other: slower[other].estimate, default=None) if judged else None
+    levels = here.values_s if is_time else [1 / cost_s for cost_s in here.values_s]
     return SweepPoint(
         value=value,
-        level=here.level if here else None,
+        level=median_interval(levels, seed=seed, capped=is_time and here.capped) if levels else None,
         ratio=ratios.get(order[0]),
         slower_than=worst,
     )
-
-
-def _ratio(here: _Level | None, base: _Level | None, seed: int) -> Interval | None:
-    return speedup_of(here.cost, base.cost, seed) if here and base else None
 
 
 def _sentence(name: str, line: SweepLine, point: SweepPoint) -> str:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Literal
 
 from tierwise.model.roles import Role
 from tierwise.model.statistics import coefficient_of_variation, median_absolute_deviation
-from tierwise.results import Record, RunResult
+from tierwise.report.study.io_by_role import middle
+from tierwise.report.study.rows import Measure, Runs
+from tierwise.results import DeadlineOverrun, Record, RunResult
 
 
 class Point(Record):
-    """One run as a dot on a chart. ``elapsed_s`` is absent where the run broke off."""
+    """One run as a dot on a chart. Its figures are absent where the run broke off."""
 
     order: int
     repeat: int
     status: Literal["ok", "invalid", "failed"]
     elapsed_s: float | None
+    rate_per_s: float | None
 
 
 class Noise(Record):
-    """Spread of the elapsed time over the valid runs of one placement; shares are of 1."""
+    """Spread of the measure over the valid runs of one placement; shares are of 1."""
 
     placement: str
     runs: int
@@ -34,17 +37,11 @@ class Noise(Record):
     errors: int | None
 
 
-class DeviceOverrun(Record):
-    """How late one emulated device was in its worst run, in µs; each figure is the greatest over all runs."""
+class DeviceOverrun(DeadlineOverrun):
+    """How late one emulated device was in its worst run; each figure is the greatest over all runs."""
 
     placement: str
     device: str
-    p50_us: float
-    p99_us: float
-    max_us: float
-    share: float
-    """All deadline overrun summed, over the elapsed time."""
-    bound_share: float
 
     @property
     def within(self) -> bool:
@@ -95,21 +92,18 @@ class Validity(Record):
     """Placement -> its runs, in execution order."""
 
 
-def validity_of(by_placement: Mapping[str, Sequence[RunResult]]) -> Validity:
+def validity_of(by_placement: Runs, measure: Measure) -> Validity:
     """Collect the validity evidence from the runs of one comparison."""
     runs = [run for group in by_placement.values() for run in group]
     left_out = sorted((run for run in runs if run.status != "ok"), key=lambda run: run.order)
     return Validity(
         runs=len(runs),
         valid=sum(run.status == "ok" for run in runs),
-        noise=[_noise(name, group) for name, group in by_placement.items()],
+        noise=[_noise(name, group, measure) for name, group in by_placement.items()],
         deadline_overrun=[late for name, group in by_placement.items() for late in _overruns(name, group)],
         placed=[one for name, group in by_placement.items() for one in _placed(name, group)],
         left_out=[
-            LeftOut(
-                placement=r.placement, repeat=r.repeat, order=r.order, status=r.status, problems=r.problems
-            )
-            for r in left_out
+            LeftOut.model_validate(run.model_dump(include=set(LeftOut.model_fields))) for run in left_out
         ],
         points={name: [_point(run) for run in group] for name, group in by_placement.items()},
     )
@@ -127,8 +121,8 @@ def _role(placement: str, role: Role, runs: Sequence[RunResult]) -> Placed:
         placement=placement,
         role=role,
         device=runs[0].role_devices.get(role, proofs[0].device if proofs else ""),
-        reached_bytes=_median([proof.reached_bytes for proof in proofs]),
-        written_bytes=_median([proof.written_bytes for proof in proofs]),
+        reached_bytes=middle(proof.reached_bytes for proof in proofs),
+        written_bytes=middle(proof.written_bytes for proof in proofs),
         share=min((proof.share for proof in proofs if proof.share is not None), default=None),
         files=max((proof.files for proof in proofs), default=0),
         strays=sorted({stray for proof in proofs for stray in proof.strays}),
@@ -136,26 +130,26 @@ def _role(placement: str, role: Role, runs: Sequence[RunResult]) -> Placed:
     )
 
 
-def _median(values: Sequence[int | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return float(median(known)) if known else None
-
-
 def _point(run: RunResult) -> Point:
-    """One run as a dot on a chart; a failed one has no time."""
-    elapsed_s = run.elapsed_s if run.status != "failed" else None
-    return Point(order=run.order, repeat=run.repeat, status=run.status, elapsed_s=elapsed_s)
+    failed = run.status == "failed"
+    return Point(
+        order=run.order,
+        repeat=run.repeat,
+        status=run.status,
+        elapsed_s=None if failed else run.elapsed_s,
+        rate_per_s=None if failed else run.rate_per_s,
+    )
 
 
-def _noise(placement: str, runs: Sequence[RunResult]) -> Noise:
+def _noise(placement: str, runs: Sequence[RunResult], measure: Measure) -> Noise:
     valid = [run for run in runs if run.status == "ok"]
-    times = [run.elapsed_s for run in valid if run.elapsed_s]
+    levels = [level for run in valid if (level := run.rate_per_s if measure == "rate" else run.elapsed_s)]
     errors = [run.errors for run in runs if run.errors is not None]
     return Noise(
         placement=placement,
         runs=len(valid),
-        variation=coefficient_of_variation(times) if times else None,
-        deviation=median_absolute_deviation(times) / median(times) if times else None,
+        variation=coefficient_of_variation(levels) if levels else None,
+        deviation=median_absolute_deviation(levels) / median(levels) if levels else None,
         foreign_cpu_share=max((s for run in valid if (s := _foreign_cpu(run)) is not None), default=None),
         errors=sum(errors) if errors else None,
     )
@@ -168,19 +162,15 @@ def _foreign_cpu(run: RunResult) -> float | None:
 
 
 def _overruns(placement: str, runs: Sequence[RunResult]) -> list[DeviceOverrun]:
-    found: dict[str, list[DeviceOverrun]] = {}
+    """Of each emulated device, the greatest of every figure."""
+    found: dict[str, list[dict[str, float]]] = {}
     for run in runs:
         for device in run.devices:
             if device.deadline_overrun is not None:
-                late = DeviceOverrun(
-                    placement=placement, device=device.name, **device.deadline_overrun.model_dump()
-                )
-                found.setdefault(device.name, []).append(late)
-    return [_worst(several) for several in found.values()]
-
-
-def _worst(several: Sequence[DeviceOverrun]) -> DeviceOverrun:
-    figures = ("p50_us", "p99_us", "max_us", "share")
-    return several[0].model_copy(
-        update={name: max(getattr(one, name) for one in several) for name in figures}
-    )
+                found.setdefault(device.name, []).append(device.deadline_overrun.model_dump())
+    return [
+        DeviceOverrun(
+            placement=placement, device=name, **{key: max(one[key] for one in several) for key in several[0]}
+        )
+        for name, several in found.items()
+    ]
