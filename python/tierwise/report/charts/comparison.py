@@ -32,7 +32,7 @@ def level_figure(comparison: Comparison) -> Figure | None:
     by_rate = comparison.measure == "rate"
     title, unit = ("Transactions a second", "/s") if by_rate else ("Elapsed time (s)", " s")
     dots = [
-        dot(row.placement, row.placement, level, numbers.significant(level.estimate) + unit)
+        dot(row.placement, row.placement, level, numbers.significant, unit)
         for row in comparison.rows
         if (level := row.summary.rate if by_rate else row.summary.elapsed) is not None
     ]
@@ -61,7 +61,7 @@ def speedup_figure(comparison: Comparison) -> Figure | None:
     """Ratio to the baseline, on a log scale, with a line at 1."""
     title = comparison.ratio_title
     found = {row.placement: row.speedup for row in comparison.rows if row.speedup is not None}
-    dots = [dot(name, name, ratio, f"{numbers.ratio(ratio.estimate)}×") for name, ratio in found.items()]
+    dots = [dot(name, name, ratio, numbers.ratio, "×") for name, ratio in found.items()]
 
     def draw(look: Look) -> alt.LayerChart:
         x = ratio_x(title, list(found.values()), look)

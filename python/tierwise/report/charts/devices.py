@@ -115,10 +115,7 @@ def latency_figure(comparison: Comparison) -> Figure | None:
 def patterns_figure(comparison: Comparison) -> Figure | None:
     """Throughput of every pattern of a device benchmark with its interval, on a log scale."""
     found = [(row, row.mb_per_s) for row in (comparison.benchmark.rows if comparison.benchmark else [])]
-    dots = [
-        dot(row.title, row.placement, rate, f"{numbers.significant(rate.estimate)} MB/s")
-        for row, rate in found
-    ]
+    dots = [dot(row.title, row.placement, rate, numbers.significant, " MB/s") for row, rate in found]
 
     def draw(look: Look) -> alt.LayerChart:
         ends = [end for _, rate in found for end in (rate.estimate, rate.low, rate.high) if end]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import altair as alt
@@ -24,17 +24,24 @@ class Dot:
     row: str
     group: str
     text: str
+    span: str
+    """The interval, or why there is none."""
     value: float
     low: float | None
     high: float | None
     bound: str = Bound.EXACT.value
 
 
-def dot(row: str, group: str, found: Interval, text: str) -> Dot:
+def dot(row: str, group: str, found: Interval, shown: Callable[[float], str], unit: str = "") -> Dot:
     """The dot of an interval; only an exact estimate shows its ends."""
     exact = found.bound is Bound.EXACT
     low, high = (found.low, found.high) if exact else (None, None)
-    return Dot(row, group, numbers.signed(found, text), found.estimate, low, high, found.bound.value)
+    text = numbers.signed(found, shown(found.estimate) + unit)
+    if not exact:
+        span = "stopped at the cap"
+    else:
+        span = "one run" if low is None or high is None else numbers.span(shown(low), shown(high))
+    return Dot(row, group, text, span, found.estimate, low, high, found.bound.value)
 
 
 def dot_chart(
@@ -58,7 +65,7 @@ def dot_chart(
         line: whether to mark ratio 1, where both sides are equal.
         below: layers behind the dots.
     """
-    shown = dots if look.narrow else [replace(one, text=one.text + _span_text(one)) for one in dots]
+    shown = dots if look.narrow else [replace(one, text=f"{one.text}  ({one.span})") for one in dots]
     base = plotted(shown).encode(
         y=rows([one.row for one in dots], look, two_lines=True),
         color=group_colour(palette, look, shown=False),
@@ -98,12 +105,3 @@ def _dots(base: alt.Chart, x: alt.X, width_px: int, size_px2: int) -> list[alt.C
         bars.encode(x=alt.X("low:Q", scale=x["scale"], axis=x["axis"]), x2="high:Q"),
         points.encode(x=x, shape=alt.Shape("bound:N", scale=_SHAPES, legend=None)),
     ]
-
-
-def _span_text(one: Dot) -> str:
-    if one.bound != Bound.EXACT:
-        return "  (stopped at the cap)"
-    if one.low is None or one.high is None:
-        return "  (one run)"
-    figures = numbers.significant if one.high >= 1.95 else numbers.ratio
-    return f"  ({numbers.span(figures(one.low), figures(one.high))})"

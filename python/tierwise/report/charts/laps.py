@@ -70,7 +70,7 @@ def lap_ratios_figure(comparison: Comparison) -> Figure | None:
         for cell in lap.cells
         if cell.speedup
     ]
-    dots = [dot(lap, placement, ratio, numbers.ratio(ratio.estimate)) for lap, placement, ratio in found]
+    dots = [dot(lap, placement, ratio, numbers.ratio) for lap, placement, ratio in found]
     palette = {name: comparison.colours[name] for name in comparison.colours if name != comparison.baseline}
     title = f"Times faster than {comparison.baseline}"
 

@@ -21,7 +21,7 @@ def pairs_figure(found: SetComparison) -> Figure | None:
         for name, ratio in pair.speeds.items()
     }
     shown = dict(list(speeds.items())[:_MOST_ROWS])
-    dots = [dot(name, "", ratio, f"{numbers.ratio(ratio.estimate)}×") for name, ratio in shown.items()]
+    dots = [dot(name, "", ratio, numbers.ratio, "×") for name, ratio in shown.items()]
     title = "How many times faster B is than A"
 
     def draw(look: Look) -> alt.LayerChart:

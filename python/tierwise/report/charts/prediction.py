@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import altair as alt
 
+from tierwise.model.statistics import Interval
 from tierwise.predict import Prediction
 from tierwise.report import numbers
-from tierwise.report.charts.dots import Dot, dot_chart
+from tierwise.report.charts.dots import dot, dot_chart
 from tierwise.report.charts.look import WIDE, Look, axis
 from tierwise.report.recording.prediction_words import scenario_parts
 
@@ -19,8 +20,8 @@ def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = 
     title = "Predicted time (s)" if base.once else f"Predicted {base.unit} a second"
     text = numbers.seconds if base.once else numbers.significant
     dots = [
-        Dot(
-            ", ".join(scenario_parts(one.scenario)), "", text(found.value), found.value, found.low, found.high
+        dot(
+            ", ".join(scenario_parts(one.scenario)), "", Interval(found.value, found.low, found.high, 1), text
         )
         for one in shown
         if (found := one.elapsed_s if base.once else one.rate_per_s)

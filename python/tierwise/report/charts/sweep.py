@@ -50,7 +50,7 @@ def ratios_figure(sweep: SweepResult, placement: str, number: int) -> Figure | N
         for point in line.points
         if point.ratio
     ]
-    dots = [dot(name, value, ratio, numbers.ratio(ratio.estimate)) for name, value, ratio in found]
+    dots = [dot(name, value, ratio, numbers.ratio) for name, value, ratio in found]
     how = "better" if any(line.score for line in lines) else "faster"
     title = f"Times {how} than with {sweep.plain_name} {sweep.values[0]}, {placement}"
 

@@ -133,12 +133,13 @@ def _section(block: Section, within: str, level: int) -> Markup:
 
 
 def _table(block: Table, level: int) -> Markup:
-    cards = len(block.columns) in _COLUMNS_OF_CARDS
+    many = len(block.columns)
+    kind = "cards" if many in _COLUMNS_OF_CARDS else "wide-table" if many >= _COLUMNS_OF_CARDS.stop else ""
     heads = _joined(_head(column) for column in block.columns)
     rows = _joined(_tag("tr", _joined(_cells(block.columns, row))) for row in block.rows)
     caption = _tag(f"h{min(level + 1, 4)}", block.title) if block.title else Markup()
     table = Markup('<table class="{}"><thead><tr>{}</tr></thead>\n<tbody>{}</tbody></table>').format(
-        "cards" if cards else "wide-table", heads, rows
+        kind, heads, rows
     )
     frame = Markup('{}<div class="scroll" tabindex="0" role="region" aria-label="{}">{}</div>')
     return frame.format(caption, block.title or block.columns[0].name, table)

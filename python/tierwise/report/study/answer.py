@@ -89,7 +89,7 @@ class Answer(Record):
     def figures_along(self, sweep: SweepResult) -> dict[str, Figures]:
         """Our figures at each value of a swept setting."""
         return {
-            one.setting[sweep.name]: Figures(one.rows, one.laps)
+            one.setting[sweep.name]: Figures(one.rows, one.laps, one.measure)
             for one in self.comparisons
             if one.engine == sweep.engine
             and sweep.name in one.setting
@@ -163,7 +163,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         laps=laps,
         benchmark=benchmark,
         words=words,
-        paper=paper_rows(Figures(rows, laps), runs[0].setting, info, settings),
+        paper=paper_rows(Figures(rows, laps, measure), runs[0].setting, info, settings),
         validity=validity_of(by_placement, measure),
     )
 

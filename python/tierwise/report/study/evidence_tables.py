@@ -37,9 +37,9 @@ def latency_table(summaries: Sequence[Summary], colours: Colours) -> Table:
 def counter_table(
     columns: Sequence[Summary] | Sequence[LapCell], names: Sequence[str], title: str = ""
 ) -> Table:
-    """Counters of whole runs or of one lap, one column per placement."""
+    """Counters of whole runs or of one lap, one column per placement; no row for what none has."""
     found = table(["counter"], [one.placement for one in columns], title)
-    for name in names:
+    for name in (name for name in names if any(name in one.medians for one in columns)):
         shown = numbers.of_kind(kind_of(name))
         found.add(title_of(name), *(figure(one.medians.get(name), shown) for one in columns))
     return found

@@ -118,7 +118,8 @@ def _evidence(one: Comparison, answer: Answer, brief: bool) -> Iterator[Block]:
         if one.laps:
             laps = [Bullets(one.words.laps), *charts("laps", "laps-normalised", "laps-speedup")]
             yield Section("Laps", [*laps, lap_table(one.laps, one.colours), _note("laps")])
-        placements = [*charts("elapsed", "speedup"), comparison_table(one, priced=True), _note("placements")]
+        notes = [_note("placements"), *([_note("projection")] if one.measure == "elapsed" else [])]
+        placements = [*charts("elapsed", "speedup"), comparison_table(one, priced=True), *notes]
         yield Section("Placements compared", placements)
         yield Section("Where session time went", [*(charts("waits") or _absent("waits")), *_sampling(one)])
         yield from _counters(one, charts("amplification"), brief)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tierwise.model.statistics import Bound, Interval
 from tierwise.report.study.laps import LapRow
 from tierwise.report.study.measures import MEASURES, Kind, kind_of
-from tierwise.report.study.rows import Row
+from tierwise.report.study.rows import Measure, Row
 from tierwise.report.study.sweeps import SweepResult, plain
 from tierwise.results import PaperValue, Record, StudyInfo
 
@@ -30,17 +30,21 @@ _UNITS: dict[Kind, dict[str, float]] = {
 class Figures:
     """Our figures of one comparison, by placement, lap and measure."""
 
-    def __init__(self, rows: Sequence[Row], laps: Sequence[LapRow]) -> None:
+    def __init__(self, rows: Sequence[Row], laps: Sequence[LapRow], measure: Measure) -> None:
         """Store the figures."""
+        self._incomparable = {"elapsed", "elapsed without log wait"} if measure == "rate" else set[str]()
         self._runs = {row.placement: row for row in rows}
         self._laps = {(cell.placement, lap.label): cell for lap in laps for cell in lap.cells}
 
     def get(self, placement: str, lap: str | None, what: str) -> Interval | None:
-        """The median, or the ratio if ``what`` is a ratio; work stopped at a cap has only a time."""
+        """The median, or the ratio if ``what`` is a ratio; work stopped at a cap has only a time.
+
+        Runs of fixed duration have no time to compare.
+        """
         row, cell = self._runs.get(placement), self._laps.get((placement, lap or ""))
         found = cell if lap else row
         of_work = cell if lap else row.summary if row else None
-        if found is None or of_work is None:
+        if found is None or of_work is None or (not lap and what in self._incomparable):
             return None
         if what in (SPEEDUP, "elapsed"):
             return found.speedup if what == SPEEDUP else of_work.elapsed
