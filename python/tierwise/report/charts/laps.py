@@ -82,4 +82,4 @@ def lap_ratios_figure(comparison: Comparison) -> Figure | None:
 
 
 def _text(cell: LapCell, figure: str) -> str:
-    return f"≥\u00a0{figure}, capped" if cell.stopped else figure
+    return f"≥ {figure}, capped" if cell.stopped else figure

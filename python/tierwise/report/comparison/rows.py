@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Literal, TypeVar
 
 from tierwise.model.roles import Role
 from tierwise.model.statistics import FEWEST_REPEATS, Interval, Verdict, median_interval, ratio_interval
 from tierwise.report.study.laps import LapKey, labels_of
-from tierwise.report.study.measures import MEASURES, Kind, Part, kind_of, lap_part, run_part, title_of
-from tierwise.results import LapResult, Record, RoleIo, RunResult
+from tierwise.report.study.measures import MEASURES, Kind, Part, lap_part, run_part, title_of
+from tierwise.results import Record, RoleIo, RunResult
 
 Level = Literal["run", "score", "lap", "role"]
 _LAP_MEASURES = [
     "elapsed", "cpu", "wait", "log bytes", "logical reads", "physical reads", "pages read", "physical writes",
     "pages written", "bytes written", "bytes read",
 ]  # fmt: skip
-_ROLE_FIGURES: dict[str, tuple[Kind, Callable[[RoleIo], float | None]]] = {
+T = TypeVar("T")
+Figure = tuple[Kind, Callable[[T], float | None]]
+"""Kind of a figure, and how a run, a lap or a role tells it."""
+_ROLE_FIGURES: dict[str, Figure[RoleIo]] = {
     "reads": ("count", lambda io: io.reads),
     "writes": ("count", lambda io: io.writes),
     "flushes": ("count", lambda io: io.flushes),
@@ -66,71 +69,64 @@ class SetRow(Record):
 
 def rows_of(a: Sequence[RunResult], b: Sequence[RunResult]) -> Iterator[SetRow]:
     """The whole run, its scores, then laps, then roles, of valid runs."""
-    parts = [run_part(run) for run in a], [run_part(run) for run in b]
-    yield from _measured("run", "", list(MEASURES), *parts)
-    for score in dict.fromkeys(name for side in parts for part in side for name in part.scores):
-        of_score = [[part.scores[score] for part in side if score in part.scores] for side in parts]
-        yield _row("score", "", score, "score", Samples(of_score[0], of_score[1]))
-    yield from _lap_rows(*([lap for run in runs for lap in run.laps] for runs in (a, b)))
-    capped = any(part.capped for part in parts[0]), any(part.capped for part in parts[1])
+    runs = [[run_part(run) for run in side] for side in (a, b)]
+    yield from _rows("run", "", _figures(MEASURES), runs, _capped(runs))
+    scores = dict.fromkeys(name for side in runs for part in side for name in part.scores)
+    of_scores: dict[str, Figure[Part]] = {name: ("score", partial(_score, name=name)) for name in scores}
+    yield from _rows("score", "", of_scores, runs, (False, False))
+    for key, label in labels_of([lap for run in [*a, *b] for lap in run.laps]).items():
+        laps = [_lap_parts(side, key) for side in (a, b)]
+        yield from _rows("lap", label, _figures(_LAP_MEASURES), laps, _capped(laps))
     for role in Role:
-        ios = [[run.io[role] for run in runs if role in run.io] for runs in (a, b)]
-        yield from _role_rows(role, ios[0], ios[1], capped)
+        ios = [[run.io[role] for run in side if role in run.io] for side in (a, b)]
+        moved = {
+            what: figure
+            for what, figure in _ROLE_FIGURES.items()
+            if any(figure[1](io) for side in ios for io in side)
+        }
+        yield from _rows("role", role.value, moved, ios, _capped(runs))
 
 
-def _lap_rows(a: Sequence[LapResult], b: Sequence[LapResult]) -> Iterator[SetRow]:
-    def parts(laps: Sequence[LapResult], key: LapKey) -> list[Part]:
-        return [
-            lap_part(lap) for lap in laps if (lap.stream, lap.name) == key and lap.status in ("ok", "capped")
-        ]
-
-    for key, label in labels_of([*a, *b]).items():
-        yield from _measured("lap", label, _LAP_MEASURES, parts(a, key), parts(b, key))
+def _figures(measures: Iterable[str]) -> dict[str, Figure[Part]]:
+    return {what: (MEASURES[what].kind, MEASURES[what].of) for what in measures}
 
 
-def _role_rows(
-    role: Role, a: Sequence[RoleIo], b: Sequence[RoleIo], capped: tuple[bool, bool]
+def _score(part: Part, name: str) -> float | None:
+    return part.scores.get(name)
+
+
+def _lap_parts(runs: Sequence[RunResult], key: LapKey) -> list[Part]:
+    laps = [lap for run in runs for lap in run.laps if (lap.stream, lap.name) == key]
+    return [lap_part(lap) for lap in laps if lap.status in ("ok", "capped")]
+
+
+def _capped(sides: Sequence[Sequence[Part]]) -> tuple[bool, bool]:
+    """Whether a cap stopped any repeat of A, and of B, before its work was done."""
+    a, b = (any(part.capped for part in side) for side in sides)
+    return a, b
+
+
+def _rows(
+    level: Level,
+    name: str,
+    figures: Mapping[str, Figure[T]],
+    sides: Sequence[Sequence[T]],
+    capped: tuple[bool, bool],
 ) -> Iterator[SetRow]:
-    for name, (kind, of) in _ROLE_FIGURES.items():
-        known = [[value for io in side if (value := of(io)) is not None] for side in (a, b)]
-        if any(any(side) for side in known):
-            yield _row("role", role.value, name, kind, Samples(known[0], known[1], *capped))
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Repeats of both sides, and whether a cap stopped any repeat of a side before its work was done."""
-
-    a: Sequence[float]
-    b: Sequence[float]
-    a_capped: bool = False
-    b_capped: bool = False
-
-
-def _measured(
-    level: Level, name: str, measures: Sequence[str], a: Sequence[Part], b: Sequence[Part]
-) -> Iterator[SetRow]:
-    for what in measures:
-        of = MEASURES[what].of
-        values = [[value for part in side if (value := of(part)) is not None] for side in (a, b)]
-        capped = [any(part.capped for part in side) for side in (a, b)]
-        if any(values):
-            yield _row(level, name, what, kind_of(what), Samples(values[0], values[1], capped[0], capped[1]))
-
-
-def _row(level: Level, name: str, what: str, kind: Kind, found: Samples) -> SetRow:
-    a, b = found.a, found.b
-    stopped, timed = found.a_capped + found.b_capped, what == "elapsed"
-    known = bool(a) and bool(b) and min(*a, *b) > 0 and (stopped == 0 or (timed and stopped == 1))
-    return SetRow(
-        level=level,
-        name=name,
-        what=what,
-        title=what.capitalize() if level == "role" else title_of(what),
-        kind=kind,
-        a=median_interval(a, capped=timed and found.a_capped) if a else None,
-        b=median_interval(b, capped=timed and found.b_capped) if b else None,
-        ratio=ratio_interval(b, a, above_capped=found.b_capped, below_capped=found.a_capped)
-        if known
-        else None,
-    )
+    """A row for each figure that is known on any side."""
+    for what, (kind, of) in figures.items():
+        a, b = ([value for one in side if (value := of(one)) is not None] for side in sides)
+        if not a and not b:
+            continue
+        timed = what == "elapsed"
+        known = a and b and min(*a, *b) > 0 and (not any(capped) or (timed and not all(capped)))
+        yield SetRow(
+            level=level,
+            name=name,
+            what=what,
+            title=what.capitalize() if level == "role" else title_of(what),
+            kind=kind,
+            a=median_interval(a, capped=timed and capped[0]) if a else None,
+            b=median_interval(b, capped=timed and capped[1]) if b else None,
+            ratio=ratio_interval(b, a, above_capped=capped[1], below_capped=capped[0]) if known else None,
+        )

@@ -28,7 +28,7 @@ from tierwise.report.palette import DARK, LIGHT, css_declarations
 _HERE = Path(__file__).parent
 PAGE_STYLE = (_HERE / "page.css").read_text("utf-8")
 """The style of every page."""
-_COLUMNS_OF_CARDS = range(5, 9)
+_COLUMNS_OF_CARDS = range(5, 10)
 """Tables shown as one card per row on a narrow screen; those with fewer columns fit, wider ones scroll."""
 _CLASSES = {
     Tone.HEADLINE: "finding",

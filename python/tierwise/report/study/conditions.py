@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tierwise.report import numbers
@@ -50,40 +50,38 @@ def conditions_of(results: Sequence[RunResult], info: StudyInfo) -> Conditions:
     )
 
 
+_FACTS: dict[str, Callable[[RunResult], str | None]] = {
+    "Engine": lambda run: f"{run.engine.name} {run.engine.version}",
+    "Workload": lambda run: run.workload.name.replace("_", " "),
+    "Scale": lambda run: f"{run.workload.scale:g}",
+    "Constants of the workload": lambda run: (
+        ", ".join(f"{name} = {value:g}" for name, value in run.workload.constants.items()) or None
+    ),
+    "Memory limit of the engine": lambda run: _known(run.workload.memory_bytes, numbers.size),
+    "Parallelism of a statement": lambda run: _known(run.workload.parallelism, str),
+    "Clients": lambda run: str(run.workload.clients),
+    "Transactions a run": lambda run: _known(run.transactions, numbers.count),
+    "Warm-up transactions": lambda run: numbers.count(run.workload.warmup_transactions),
+    "Caches before the warm-up": lambda run: run.workload.caches,
+    "Seed": lambda run: str(run.study_seed),
+    "Machine": lambda run: run.machine.host,
+    "Processor": lambda run: f"{run.machine.cpu_model}, {run.machine.cores} cores",
+    "Memory": lambda run: numbers.size(run.machine.memory_bytes),
+    "Operating system": lambda run: run.machine.operating_system,
+    "Kernel": lambda run: run.machine.kernel,
+    "tierwise": lambda run: run.machine.tierwise_version,
+}
+
+
 def facts_of(runs: Sequence[RunResult]) -> dict[str, list[str]]:
     """Constant and varying facts by name: machine, engine, workload."""
+    found = {name: dict.fromkeys(map(of, runs)) for name, of in _FACTS.items()}
+    known = {name: [value for value in values if value is not None] for name, values in found.items()}
+    return {name: values for name, values in known.items() if values}
 
-    def distinct(values: Sequence[object]) -> list[str]:
-        return list(dict.fromkeys(str(value) for value in values))
 
-    found = {
-        "Engine": distinct([f"{run.engine.name} {run.engine.version}" for run in runs]),
-        "Workload": distinct([run.workload.name.replace("_", " ") for run in runs]),
-        "Scale": distinct([f"{run.workload.scale:g}" for run in runs]),
-        "Constants of the workload": distinct(
-            [f"{name} = {value:g}" for run in runs for name, value in run.workload.constants.items()]
-        ),
-        "Memory limit of the engine": distinct(
-            [numbers.size(run.workload.memory_bytes) for run in runs if run.workload.memory_bytes is not None]
-        ),
-        "Parallelism of a statement": distinct(
-            [run.workload.parallelism for run in runs if run.workload.parallelism is not None]
-        ),
-        "Clients": distinct([run.workload.clients for run in runs]),
-        "Transactions a run": distinct(
-            [numbers.count(run.transactions) for run in runs if run.transactions is not None]
-        ),
-        "Warm-up transactions": distinct([numbers.count(run.workload.warmup_transactions) for run in runs]),
-        "Caches before the warm-up": distinct([run.workload.caches for run in runs]),
-        "Seed": distinct([run.study_seed for run in runs]),
-        "Machine": distinct([run.machine.host for run in runs]),
-        "Processor": distinct([f"{run.machine.cpu_model}, {run.machine.cores} cores" for run in runs]),
-        "Memory": distinct([numbers.size(run.machine.memory_bytes) for run in runs]),
-        "Operating system": distinct([run.machine.operating_system for run in runs]),
-        "Kernel": distinct([run.machine.kernel for run in runs]),
-        "tierwise": distinct([run.machine.tierwise_version for run in runs]),
-    }
-    return {name: values for name, values in found.items() if values}
+def _known(value: float | None, shown: Callable[[float], str]) -> str | None:
+    return None if value is None else shown(value)
 
 
 def devices_of(runs: Sequence[RunResult]) -> dict[str, str]:

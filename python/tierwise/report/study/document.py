@@ -19,7 +19,7 @@ _LAP_COLUMNS = ("lap", "placement", "elapsed", "times faster", "checksum", "repe
 def answer_document(answer: Answer) -> list[Block]:
     """The whole answer: for each comparison its table, then the headline and the caveats."""
     blocks = [block for one in answer.comparisons for block in _comparison(one, len(answer.comparisons) > 1)]
-    blocks += [block for one in answer.sweeps for block in sweep_blocks(one)]
+    blocks += [block for one in answer.sweeps for block in sweep_blocks(one, one.label)]
     return [*blocks, *texts(answer.notes, Tone.WARNING)]
 
 

@@ -75,12 +75,12 @@ def repeats(cell: LapCell) -> str:
     return ", ".join(f"{number} {how}" for number, how in counts if number)
 
 
-def sweep_blocks(sweep: SweepResult) -> list[Block]:
+def sweep_blocks(sweep: SweepResult, title: str = "") -> list[Block]:
     """Every line over the values of the setting, then the points slower with more resources.
 
     If there are very many laps, only those with such points.
     """
-    found = table([sweep.plain_name], sweep.values, sweep.label)
+    found = table([sweep.plain_name], sweep.values, title)
     many = len(sweep.lines) > _MOST_LINES
     for line in sweep.lines:
         if many and line.lap and not line.anomalies:

@@ -10,14 +10,17 @@ from tierwise.results import RunResult
 def usd_per_month(run: RunResult) -> float | None:
     """Price of every device that holds files of a run; ``None`` if one has no price, as a real one.
 
-    Sizes are those of the files that the run left or, of a log, wrote. See ``advise.costs`` for the model.
+    Two devices of one profile are two purchases, so each is priced by itself. Sizes are those of the files
+    that the run left or, of a log, of what it wrote. ``advise.costs`` has the model.
     """
     costs = Costs({role: proof.written_bytes or 0 for role, proof in run.proof.items()})
-    used = [device for device in run.devices if device.roles]
-    try:
-        # Two devices of one profile are two purchases, so each is priced by itself.
-        return sum(
-            costs.usd_per_month(dict.fromkeys(device.roles, device.profile or device.name)) for device in used
-        )
-    except TierwiseError:
-        return None
+    used = {device.name: device for device in run.devices if device.roles}
+    prices_usd = []
+    for device in used.values():
+        if device.profile is None:
+            return None
+        try:
+            prices_usd.append(costs.usd_per_month(dict.fromkeys(device.roles, device.profile)))
+        except TierwiseError:
+            return None
+    return sum(prices_usd)
