@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 
 import altair as alt
 
-from tierwise.report.charts.figure import plotted
+from tierwise.report.charts.figure import Mark, plotted
 from tierwise.report.charts.look import Look, finish, group_colour, plot, rows
 from tierwise.report.palette import text_on
 
@@ -16,13 +16,9 @@ _PX_OF_CHARACTER = 6.5
 
 
 @dataclass(frozen=True)
-class Bar:
+class Bar(Mark):
     """One bar of a group on a row, from ``start`` to ``value``; ``hollow`` if the true value is greater."""
 
-    row: str
-    group: str
-    text: str
-    value: float
     start: float = 0.0
     low: float | None = None
     high: float | None = None
@@ -30,13 +26,9 @@ class Bar:
 
 
 @dataclass(frozen=True)
-class Slice:
-    """A part of a stacked bar, from ``start`` to ``end``; ``label`` is written inside."""
+class Slice(Mark):
+    """A part of a stacked bar, from ``value`` to ``end``; ``label`` is written inside."""
 
-    row: str
-    group: str
-    text: str
-    start: float
     end: float
     label: str = ""
 
@@ -75,7 +67,7 @@ def bar_chart(
 def stacked_chart(
     slices: Sequence[Slice], x: alt.X, palette: Mapping[str, str], look: Look, title: str
 ) -> alt.LayerChart:
-    """One bar for each row, of slices one after the other; ``x`` is the field ``start``."""
+    """One bar for each row, of slices one after the other."""
     labels = list(dict.fromkeys(one.row for one in slices))
     seen = {one.group for one in slices}
     palette = {group: colour for group, colour in palette.items() if group in seen}
@@ -85,7 +77,7 @@ def stacked_chart(
         x=x, x2="end:Q", color=group_colour(palette, look)
     )
     labelled = base.transform_filter("datum.label != ''").transform_calculate(
-        middle="(datum.start + datum.end) / 2"
+        middle="(datum.value + datum.end) / 2"
     )
     text = labelled.mark_text(fontSize=12, fontWeight="bold").encode(
         x="middle:Q", text="label:N", color=alt.Color("ink:N", scale=None)

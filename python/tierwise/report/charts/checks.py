@@ -8,7 +8,7 @@ import altair as alt
 
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
-from tierwise.report.charts.figure import Figure, figure, plotted
+from tierwise.report.charts.figure import Figure, Mark, figure, plotted
 from tierwise.report.charts.look import (
     Look,
     axis,
@@ -27,31 +27,17 @@ _SIDES = ["paper", "here"]
 
 
 @dataclass(frozen=True)
-class _Ratio:
-    """One side's ratio."""
-
-    row: str
-    group: str
-    text: str
-    value: float
-
-
-@dataclass(frozen=True)
-class _Run:
+class _Run(Mark):
     """One run in the order of execution."""
 
-    row: str
-    group: str
-    text: str
     order: int
-    value: float
     status: str
 
 
 def paper_figure(comparison: Comparison) -> Figure | None:
     """Ratio of baseline to placement, in the paper and in our runs."""
     ratios = [
-        _Ratio(f"{row.label}, {row.placement}", side, f"{numbers.ratio(value)}×", value)
+        Mark(f"{row.label}, {row.placement}", side, f"{numbers.ratio(value)}×", value)
         for row in comparison.paper
         if row.paper_ratio and row.our_ratio
         for side, value in zip(_SIDES, (row.paper_ratio, row.our_ratio), strict=True)
@@ -96,7 +82,7 @@ def order_figure(comparison: Comparison) -> Figure | None:
     by_rate = comparison.measure == "rate"
     text = numbers.significant if by_rate else numbers.seconds
     runs = [
-        _Run(name, name, f"run {point.order} {text(value)}", point.order, value, point.status)
+        _Run(name, name, f"run {point.order} {text(value)}", value, point.order, point.status)
         for name, points in comparison.validity.points.items()
         for point in points
         if (value := point.rate_per_s if by_rate else point.elapsed_s)

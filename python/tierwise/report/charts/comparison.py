@@ -10,7 +10,7 @@ from tierwise.report import numbers
 from tierwise.report.charts.bars import Slice, one_after_the_other, stacked_chart
 from tierwise.report.charts.dots import dot, dot_chart
 from tierwise.report.charts.figure import Figure, figure
-from tierwise.report.charts.look import Look, axis, group_colour, plot, ratio_x, rows
+from tierwise.report.charts.look import Look, group_colour, percent_x, plot, ratio_x, rows, zero_x
 from tierwise.report.study.answer import Comparison
 from tierwise.report.study.summary import WAIT_CLASSES
 from tierwise.results import WaitClass
@@ -38,8 +38,7 @@ def level_figure(comparison: Comparison) -> Figure | None:
     ]
 
     def draw(look: Look) -> alt.LayerChart:
-        ticks = axis(title, tickCount=5 if look.narrow else 8)
-        x = alt.X("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=ticks)
+        x = zero_x(title, look)
         runs = [
             {"row": name, "group": name, "value": value}
             for name, points in comparison.validity.points.items()
@@ -88,8 +87,7 @@ def waits_figure(comparison: Comparison) -> Figure | None:
         return [one for name, parts in shares for one in one_after_the_other(name, parts, least_labelled)]
 
     def draw(look: Look) -> alt.LayerChart:
-        ticks = axis("Share of session time (%)", tickCount=5)
-        x = alt.X("start:Q", scale=alt.Scale(domain=[0, 100]), axis=ticks)
+        x = percent_x("Share of session time (%)")
         return stacked_chart(slices(12 if look.narrow else 4.5), x, palette, look, "Where session time went")
 
     return figure("waits", "Share of session time", slices(math.inf), draw)

@@ -11,7 +11,7 @@ from tierwise.report.charts.bars import Bar, bar_chart, one_after_the_other, sta
 from tierwise.report.charts.dots import dot, grouped_dot_chart
 from tierwise.report.charts.figure import Figure, figure
 from tierwise.report.charts.lines import LinePoint, line_chart
-from tierwise.report.charts.look import Look, axis, level_y, log_x
+from tierwise.report.charts.look import Look, level_y, log_x, percent_x, zero_x
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.study.answer import Comparison
 from tierwise.report.study.io_by_role import IoRow
@@ -30,8 +30,7 @@ def busy_figure(comparison: Comparison) -> Figure | None:
     ]
 
     def draw(look: Look) -> alt.LayerChart:
-        ticks = axis("Device busy (% of elapsed time)", tickCount=5)
-        x = alt.X("value:Q", scale=alt.Scale(domain=[0, 100]), axis=ticks)
+        x = percent_x("Device busy (% of elapsed time)")
         return bar_chart(bars, x, comparison.colours, look, "How busy each role kept its device")
 
     return figure("io", "Share of elapsed time in which the device was busy, by role", bars, draw)
@@ -71,8 +70,7 @@ def _volume(
             slices += one_after_the_other(f"{row.placement}, {direction}", parts)
 
     def draw(look: Look) -> alt.LayerChart:
-        x = alt.X("start:Q", axis=axis(title, tickCount=5))
-        return stacked_chart(slices, x, ROLE_COLOURS, look, title)
+        return stacked_chart(slices, zero_x(title, look), ROLE_COLOURS, look, title)
 
     return figure(name, title, slices, draw)
 
@@ -87,8 +85,7 @@ def amplification_figure(comparison: Comparison) -> Figure | None:
     title = "Bytes written for each byte asked to be written"
 
     def draw(look: Look) -> alt.LayerChart:
-        x = alt.X("value:Q", axis=axis(title, tickCount=5))
-        return bar_chart(bars, x, {"": "place-1"}, look, title)
+        return bar_chart(bars, zero_x(title, look), {"": "place-1"}, look, title)
 
     return figure("amplification", title, bars, draw)
 
@@ -97,8 +94,8 @@ def latency_figure(comparison: Comparison) -> Figure | None:
     """Percentiles of the latency of all transactions, median and range of the runs."""
     points = [
         LinePoint(
-            row.placement, row.placement, f"{name} {numbers.microseconds(spread.median)}", name,
-            spread.median / 1e3, spread.least / 1e3, spread.most / 1e3,
+            row.placement, row.placement, f"{name} {numbers.microseconds(spread.median)}",
+            spread.median / 1e3, name, spread.least / 1e3, spread.most / 1e3,
         )
         for row in comparison.rows
         for name, spread in row.summary.latency.get("all", {}).items()

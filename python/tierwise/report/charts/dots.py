@@ -9,7 +9,7 @@ import altair as alt
 
 from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
-from tierwise.report.charts.figure import plotted
+from tierwise.report.charts.figure import Mark, plotted
 from tierwise.report.charts.look import Look, finish, group_colour, line_at_one, rows
 
 _MANY_ROWS = 12
@@ -18,15 +18,11 @@ _SHAPES = alt.Scale(domain=[one.value for one in Bound], range=["circle", "trian
 
 
 @dataclass(frozen=True)
-class Dot:
+class Dot(Mark):
     """One estimate on a row, in the colour of its group. Without an interval it has neither end."""
 
-    row: str
-    group: str
-    text: str
     span: str
     """The interval, or why there is none."""
-    value: float
     low: float | None
     high: float | None
     bound: str = Bound.EXACT.value
@@ -41,7 +37,7 @@ def dot(row: str, group: str, found: Interval, shown: Callable[[float], str], un
         span = "stopped at the cap"
     else:
         span = "one run" if low is None or high is None else numbers.span(shown(low), shown(high))
-    return Dot(row, group, text, span, found.estimate, low, high, found.bound.value)
+    return Dot(row, group, text, found.estimate, span, low, high, found.bound.value)
 
 
 def dot_chart(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Protocol
 
 import altair as alt
 
@@ -14,20 +13,21 @@ from tierwise.report.document import Chart
 Draw = Callable[[Look], alt.LayerChart]
 
 
-class Mark(Protocol):
-    """One figure in a chart: its row or column, its group, and the figure as text."""
+@dataclass(frozen=True)
+class Mark:
+    """One figure in a chart.
 
-    @property
-    def row(self) -> str:
-        """Label on the axis of names."""
+    Attributes:
+        row: label on the axis of names.
+        group: name in the legend.
+        text: the figure with its unit.
+        value: the figure in the unit of the axis.
+    """
 
-    @property
-    def group(self) -> str:
-        """Name in the legend."""
-
-    @property
-    def text(self) -> str:
-        """The figure with its unit."""
+    row: str
+    group: str
+    text: str
+    value: float
 
 
 @dataclass(frozen=True)
@@ -61,4 +61,4 @@ def in_words(title: str, marks: Iterable[Mark]) -> str:
 
 def plotted(marks: Iterable[Mark]) -> alt.Chart:
     """A chart of marks, without encodings; fields have the names of their attributes."""
-    return plot([asdict(one) for one in marks])  # type: ignore[call-overload]
+    return plot([asdict(one) for one in marks])

@@ -8,7 +8,7 @@ from tierwise.report import numbers
 from tierwise.report.charts.bars import Bar, bar_chart
 from tierwise.report.charts.dots import dot, grouped_dot_chart
 from tierwise.report.charts.figure import Figure, figure
-from tierwise.report.charts.look import Look, axis, log_x, ratio_x
+from tierwise.report.charts.look import Look, log_x, percent_x, ratio_x
 from tierwise.report.study.answer import Comparison
 from tierwise.report.study.laps import LapCell, chief_laps
 
@@ -56,8 +56,7 @@ def normalised_figure(comparison: Comparison) -> Figure | None:
     title = "Time of each lap (% of the slowest placement)"
 
     def draw(look: Look) -> alt.LayerChart:
-        x = alt.X("value:Q", scale=alt.Scale(domain=[0, 100]), axis=axis(title, tickCount=5))
-        return bar_chart(bars, x, comparison.colours, look, title)
+        return bar_chart(bars, percent_x(title), comparison.colours, look, title)
 
     return figure("laps-normalised", title, bars, draw)
 

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from tierwise.report.charts.figure import plotted
+from tierwise.report.charts.figure import Mark, plotted
 from tierwise.report.charts.look import Look, finish, group_colour
 
 
 @dataclass(frozen=True)
-class LinePoint:
+class LinePoint(Mark):
     """A point of the line ``group`` at ``at``; ``row`` and ``text`` say the same in words."""
 
-    row: str
-    group: str
-    text: str
     at: str
-    value: float
     low: float | None
     high: float | None
     flagged: bool = False

@@ -79,6 +79,17 @@ def ratio_x(title: str, ratios: Sequence[Interval], look: Look) -> alt.X:
     return alt.X("value:Q", scale=scale, axis=axis(f"{title} (ratio scale)", values=ticks, labelExpr=TIMES))
 
 
+def percent_x(title: str) -> alt.X:
+    """The field ``value`` from 0 to 100."""
+    return alt.X("value:Q", scale=alt.Scale(domain=[0, 100]), axis=axis(title, tickCount=5))
+
+
+def zero_x(title: str, look: Look) -> alt.X:
+    """The field ``value`` from 0 on."""
+    ticks = axis(title, tickCount=5 if look.narrow else 8)
+    return alt.X("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=ticks)
+
+
 def log_x(title: str, values: Sequence[float]) -> alt.X:
     """The field ``value`` on a logarithmic scale around some values."""
     scale, ticks = log_scale(values)

@@ -10,7 +10,7 @@ from tierwise.model.statistics import Interval
 from tierwise.predict import Prediction
 from tierwise.report import numbers
 from tierwise.report.charts.dots import dot, dot_chart
-from tierwise.report.charts.look import WIDE, Look, axis
+from tierwise.report.charts.look import WIDE, Look, zero_x
 from tierwise.report.recording.prediction_words import scenario_parts
 
 
@@ -26,6 +26,4 @@ def answers_chart(base: Prediction, answers: Sequence[Prediction], look: Look = 
         for one in shown
         if (found := one.elapsed_s if base.once else one.rate_per_s)
     ]
-    ticks = axis(f"{title}, 95 % interval", tickCount=8)
-    x = alt.X("value:Q", scale=alt.Scale(domainMin=0, nice=True), axis=ticks)
-    return dot_chart(dots, x, {"": "place-1"}, look, title)
+    return dot_chart(dots, zero_x(f"{title}, 95 % interval", look), {"": "place-1"}, look, title)

@@ -10,7 +10,7 @@ from tierwise.recording.breakdown import Breakdown, ClassTime, Part
 from tierwise.report import numbers
 from tierwise.report.charts.bars import Slice, stacked_chart
 from tierwise.report.charts.figure import in_words
-from tierwise.report.charts.look import WIDE, Look, axis
+from tierwise.report.charts.look import WIDE, Look, percent_x
 from tierwise.report.palette import ROLE_COLOURS
 from tierwise.report.recording.profile_words import CLASS_NAMES, PART_NAMES
 
@@ -37,7 +37,7 @@ def profile_chart(found: Breakdown, look: Look = WIDE) -> alt.LayerChart:
     plot_px = look.width_px - (120 if look.narrow else 140)
     slices = [one for each in found.classes for one in _slices(each, plot_px)]
     parts = {PART_NAMES[part]: colour for part, colour in _PART_COLOURS.items()}
-    x = alt.X("start:Q", scale=alt.Scale(domain=[0, 100]), axis=axis("Share of time (%)", tickCount=5))
+    x = percent_x("Share of time (%)")
     return stacked_chart(slices, x, parts | ROLE_COLOURS, look, "Where the time went")
 
 

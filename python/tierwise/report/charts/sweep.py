@@ -22,8 +22,8 @@ def levels_figure(sweep: SweepResult, baseline: str) -> Figure | None:
     points = [
         LinePoint(
             line.placement, line.placement,
-            f"{point.value} {numbers.signed(level, numbers.significant(level.estimate))}", point.value,
-            level.estimate, level.low, level.high if level.bound is Bound.EXACT else None,
+            f"{point.value} {numbers.signed(level, numbers.significant(level.estimate))}",
+            level.estimate, point.value, level.low, level.high if level.bound is Bound.EXACT else None,
             point.slower_than is not None,
         )
         for line in lines
