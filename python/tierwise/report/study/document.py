@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
 from tierwise.report.study.answer import Answer, Comparison
@@ -40,23 +41,28 @@ def _figures(row: Row, comparison: Comparison, priced: bool) -> dict[str, Cell]:
     """Column -> cell. Runs of fixed duration have no time worth showing."""
     summary = row.summary
     ratio = speedup(row.speedup, row.verdict)
-    p99, log_wait, projection = summary.p99_us, summary.log_wait_share, summary.projection_s
-    if comparison.measure == "rate":
+    by_time = comparison.measure == "elapsed"
+    if by_time:
+        found = {
+            "elapsed": estimate(summary.elapsed, numbers.seconds),
+            "times\nfaster": ratio,
+            "rate": _alone(summary.rate, lambda rate: f"{numbers.significant(rate)}/s"),
+        }
+    else:
         rate = estimate(summary.rate, numbers.significant)
         found = {"transactions\na second": rate, "times\nthe rate": ratio}
-    else:
-        rate = figure(summary.rate.estimate if summary.rate else None, _rate)
-        found = {"elapsed": estimate(summary.elapsed, numbers.seconds), "times\nfaster": ratio, "rate": rate}
-    found |= {
-        "p99\nlatency": figure(p99.estimate if p99 else None, numbers.microseconds),
-        "log\nwait": figure(log_wait.estimate if log_wait else None, numbers.percent),
-    }
-    if comparison.measure == "elapsed":
-        seconds = figure(projection.estimate if projection else None, numbers.seconds)
-        found["without\nlog wait"] = seconds
+    found["p99\nlatency"] = _alone(summary.p99_us, numbers.microseconds)
+    found["log\nwait"] = _alone(summary.log_wait_share, numbers.percent)
+    if by_time:
+        found["without\nlog wait"] = _alone(summary.projection_s, numbers.seconds)
     if priced:
         found["cost a\nmonth"] = figure(row.usd_per_month, numbers.usd)
     return found | {"runs": _runs(row)}
+
+
+def _alone(found: Interval | None, shown: Callable[[float], str]) -> Cell:
+    """An estimate without its interval."""
+    return figure(found.estimate if found else None, shown)
 
 
 def benchmark_table(benchmark: Benchmark, colours: Mapping[str, str]) -> Table:
@@ -106,10 +112,6 @@ def _left_out(comparison: Comparison) -> list[Block]:
     """A note that some laps are only in the report."""
     hidden = len(comparison.laps) - len(chief_laps(comparison.laps))
     return [Text(f"{hidden} laps of further streams are in the report", Tone.QUIET)] if hidden else []
-
-
-def _rate(value_per_s: float) -> str:
-    return f"{numbers.significant(value_per_s)}/s"
 
 
 def _remark(row: Row, comparison: Comparison) -> tuple[Text, ...]:

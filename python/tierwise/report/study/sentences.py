@@ -95,6 +95,7 @@ def _with_gain(facts: Facts, first: Row, phraser: PlacementPhraser) -> tuple[str
 
 def _advice(facts: Facts, first: Row, rest: Sequence[Row], phraser: PlacementPhraser) -> str:
     what = phraser.what(first.moved)
+    all_of_it = what == "everything"
     if any(roles_of(row.moved) == roles_of(first.moved) for row in rest):
         what = phraser.moving(first.placement, first.moved).removeprefix("moving ")
     if _log_is_untried(facts):
@@ -106,7 +107,7 @@ def _advice(facts: Facts, first: Row, rest: Sequence[Row], phraser: PlacementPhr
         return f"move {what} first, then {phraser.rest(step.moved, more)}"
     if any(row.further and row.further.verdict is Verdict.SLOWER for row in rest):
         return f"move {what} and leave the rest"
-    return f"move {what}" if what == "everything" else f"move {what} first"
+    return f"move {what}" if all_of_it else f"move {what} first"
 
 
 def _without_gain(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, str]:
