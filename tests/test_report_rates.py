@@ -73,7 +73,7 @@ def test_one_share_is_one_figure_everywhere() -> None:
 
 
 def test_each_drive_is_a_purchase_and_rent_follows_the_size() -> None:
-    rows = {row.placement: row.usd_per_month for row in only(study_runs(repeats=1)).rows}
+    rows = {row.placement: row.cost_per_month for row in only(study_runs(repeats=1)).rows}
     one_disk, one_box = 900 / 60, 24_000 / 60
     assert rows == pytest.approx({"all-hdd": 2 * one_disk, "log-ssd": one_disk + one_box, "all-ssd": one_box})
 
@@ -83,7 +83,7 @@ def test_each_drive_is_a_purchase_and_rent_follows_the_size() -> None:
         return run.model_copy(update={"devices": devices, "proof": proof})
 
     small, large = (only([rented(run, size) for run in study_runs(repeats=1)]) for size in (1 << 30, 1 << 40))
-    assert (small.rows[1].usd_per_month or 0) < (large.rows[1].usd_per_month or 0)
+    assert (small.rows[1].cost_per_month or 0) < (large.rows[1].cost_per_month or 0)
 
 
 def test_a_device_without_a_price_leaves_the_cost_open() -> None:
@@ -92,7 +92,7 @@ def test_a_device_without_a_price_leaves_the_cost_open() -> None:
         return run.model_copy(update={"devices": [d.model_copy(update=own) for d in run.devices]})
 
     comparison = only([real(run) for run in study_runs(repeats=1)])
-    assert [row.usd_per_month for row in comparison.rows] == [None, None, None]
+    assert [row.cost_per_month for row in comparison.rows] == [None, None, None]
 
 
 def test_two_devices_for_one_role_are_told_apart() -> None:

@@ -56,7 +56,7 @@ def _figures(row: Row, comparison: Comparison, priced: bool) -> dict[str, Cell]:
     if by_time:
         found["without\nlog wait"] = _alone(summary.projection_s, numbers.seconds)
     if priced:
-        found["cost a\nmonth"] = figure(row.usd_per_month, numbers.usd)
+        found["cost a\nmonth"] = figure(row.cost_per_month, numbers.usd)
     return found | {"runs": _runs(row)}
 
 

@@ -7,20 +7,20 @@ from tierwise.model.errors import TierwiseError
 from tierwise.results import RunResult
 
 
-def usd_per_month(run: RunResult) -> float | None:
-    """Price of every device that holds files of a run; ``None`` if one has no price, as a real one.
+def cost_per_month(run: RunResult) -> float | None:
+    """Price in US dollars of every device that holds files of a run; ``None`` if one has no price, as a real one.
 
     Two devices of one profile are two purchases, so each is priced by itself. Sizes are those of the files
     that the run left or, of a log, of what it wrote. ``advise.costs`` has the model.
     """
     costs = Costs({role: proof.written_bytes or 0 for role, proof in run.proof.items()})
     used = {device.name: device for device in run.devices if device.roles}
-    prices_usd = []
+    prices = []
     for device in used.values():
         if device.profile is None:
             return None
         try:
-            prices_usd.append(costs.usd_per_month(dict.fromkeys(device.roles, device.profile)))
+            prices.append(costs.cost_per_month(dict.fromkeys(device.roles, device.profile)))
         except TierwiseError:
             return None
-    return sum(prices_usd)
+    return sum(prices)

@@ -9,7 +9,7 @@ from typing import Literal
 from tierwise.model.statistics import Interval, Verdict, ratio_interval
 from tierwise.report.study.measures import run_part
 from tierwise.report.study.moves import Moved, moved_roles, roles_of
-from tierwise.report.study.prices import usd_per_month
+from tierwise.report.study.prices import cost_per_month
 from tierwise.report.study.summary import Summary, summarise
 from tierwise.results import Record, RunResult
 
@@ -27,7 +27,7 @@ class Row(Record):
     """Baseline over this placement: above 1 is faster. ``None`` if either has no valid run."""
     further: Interval | None
     """Speed-up over the first move, for a placement that moves the same roles and more."""
-    usd_per_month: float | None
+    cost_per_month: float | None
     """Price of the placement's devices; ``None`` if one has none."""
 
     @property
@@ -105,7 +105,7 @@ def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Meas
         moved=moved_roles(runs[0], baseline[0]) if baseline else {},
         speedup=None if is_baseline else _speedup(runs, baseline, measure, seed),
         further=None,
-        usd_per_month=usd_per_month(next((run for run in runs if run.status == "ok"), runs[0])),
+        cost_per_month=cost_per_month(next((run for run in runs if run.status == "ok"), runs[0])),
     )
 
 
