@@ -33,6 +33,7 @@ LAYERS = [
     {"validation"},
     {"report"},
     {"api"},
+    {"serve"},
     {"cli", "__main__"},
 ]
 

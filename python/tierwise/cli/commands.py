@@ -20,6 +20,7 @@ _COMMANDS = {
     "predict": ("predict:predict", "Predict the recorded work on another machine."),
     "advise": ("advise:advise", "Advise which files to move first."),
     "verify": ("verify:verify", "Compare a forecast with what came of it."),
+    "serve": ("serve:serve", "Serve the advice as a page with sliders, answered live."),
     "report": ("report:report", "Print the answer of a study and write its HTML report."),
     "compare": ("compare:compare", "Compare two sets of results."),
     "doctor": ("doctor:doctor", "Check what this machine can do."),

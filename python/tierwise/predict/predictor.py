@@ -139,30 +139,53 @@ class Predictor:
         """
         numbers = self._seeds if seeds is None else self._seeds[:seeds]
         scenarios = [growth.grown(scenario, self.run, self.work) for scenario in scenarios]
-        refused = [refusal(scenario, self.work) for scenario in scenarios]
-        open_ = [scenario for scenario, why in zip(scenarios, refused, strict=True) if why is None]
-        asked = [self._asked(scenario, numbers) for scenario in open_]
+        refused = [self.refusal(scenario) for scenario in scenarios]
+        open_ = [scenario for scenario, answer in zip(scenarios, refused, strict=True) if answer is None]
+        asked = [self.requests(scenario, numbers) for scenario in open_]
         answers = iter(self.replayer.ask([one for each in asked for one in each]) if asked else [])
         answered = iter(
-            self._answered(scenario, each, [next(answers) for _ in each])
+            self.answer(scenario, each, [next(answers) for _ in each])
             for scenario, each in zip(open_, asked, strict=True)
         )
-        return [
-            self._refused(scenario, why) if why else next(answered)
-            for scenario, why in zip(scenarios, refused, strict=True)
-        ]
+        return [answer or next(answered) for answer in refused]
 
-    def _asked(self, scenario: Scenario, seeds: Sequence[int]) -> list[SimulationRequest]:
-        """A scenario under each seed, then with other assumptions about reads that are left open."""
+    def refusal(self, scenario: Scenario) -> Prediction | None:
+        """The refused answer to a scenario that the recording cannot answer; ``None`` if it can."""
+        why = refusal(scenario, self.work)
+        return self._refused(scenario, why) if why else None
+
+    def requests(
+        self,
+        scenario: Scenario,
+        seeds: Sequence[int],
+        span_s: float = SPAN_S,
+        enough: int | None = None,
+    ) -> list[SimulationRequest]:
+        """A scenario under each seed, then with other assumptions about reads that are left open.
+
+        Args:
+            scenario: what to change; ``growth`` has no effect unless :func:`growth.grown` was applied.
+            seeds: at least one.
+            span_s: counted virtual time.
+            enough: counted transactions after which a simulation may stop before ``span_s``.
+        """
         bounds = memory.bounds(scenario, self.work)
         return [
-            *(SimulationRequest(scenario, seed, SPAN_S) for seed in seeds),
-            *(SimulationRequest(scenario, seeds[0], SPAN_S, misses) for misses in bounds),
+            *(SimulationRequest(scenario, seed, span_s, enough=enough) for seed in seeds),
+            *(SimulationRequest(scenario, seeds[0], span_s, misses, enough) for misses in bounds),
         ]
 
-    def _answered(
+    def answer(
         self, scenario: Scenario, asked: Sequence[SimulationRequest], answers: Sequence[Outcome | Refusal]
     ) -> Prediction:
+        """The answer from the outcomes of :meth:`requests`.
+
+        Args:
+            scenario: the same.
+            asked: the requests, those of the first seeds first; at most the seeds that the recorded run was
+                replayed with.
+            answers: one for each, in order.
+        """
         why = next((answer for answer in answers if isinstance(answer, Refusal)), None)
         if why:
             return self._refused(scenario, why)

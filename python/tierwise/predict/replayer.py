@@ -55,23 +55,32 @@ class SimulationRequest:
 class Replayer:
     """A recording that can be replayed."""
 
-    def __init__(self, core: Core, *, fresh: bool = False) -> None:
-        """Take an opened core without a replay. ``fresh``: new devices are in their factory state."""
+    def __init__(self, core: Core, *, fresh: bool = False, threads: int | None = None) -> None:
+        """Take an opened core without a replay.
+
+        Args:
+            core: the simulator with the recording's work.
+            fresh: whether new devices are in their factory state.
+            threads: simulations side by side in one call; as many as cores by default.
+        """
         self._core: Core = core
         self.fresh = fresh
+        self._threads = threads or os.cpu_count() or 1
         self.progress: Callable[[int, int], None] = lambda *_: None
         """Called with the number of simulated requests and the number of all requests."""
         self.work = WorkSummary.model_validate(_said(core.work))
 
     @classmethod
-    def open(cls, path: Path, *, fresh: bool = False, without: Sequence[str] = ()) -> Replayer:
+    def open(
+        cls, path: Path, *, fresh: bool = False, without: Sequence[str] = (), threads: int | None = None
+    ) -> Replayer:
         """Read a recording and find the work in it; mechanisms named in ``without`` are switched off.
 
         Raises:
             TierwiseError: no recording, a damaged one, or one that has no work in it.
         """
         try:
-            return cls(_core.Replay(path, profiles.texts(), without), fresh=fresh)
+            return cls(_core.Replay(path, profiles.texts(), without), fresh=fresh, threads=threads)
         except ValueError as error:
             raise _problem(error) from None
 
@@ -82,18 +91,18 @@ class Replayer:
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
         """Replay the recorded run on its own machine, once for each seed."""
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
-        said = _said(lambda: self._core.reproduce(options, _threads()))
+        said = _said(lambda: self._core.reproduce(options, self._threads))
         return Reproduced.model_validate(_listed(said))
 
     def ask(self, asked: Sequence[SimulationRequest]) -> list[Outcome | Refusal]:
-        """The outcome of each scenario under its seed, in order, on all processors."""
+        """The outcome of each scenario under its seed, in order. Several threads may ask at the same time."""
         shelf: dict[str, tuple[int, Profile]] = {}
         scenarios = [self._scenario(one, shelf) for one in asked]
         cores = [profile.core for _, profile in shelf.values()]
         answers: list[Outcome | Refusal] = []
         for start in range(0, len(scenarios), _REQUESTS_A_STEP):
             text = json.dumps(scenarios[start : start + _REQUESTS_A_STEP])
-            answers += map(_answer, _said(partial(self._core.predict, text, cores, _threads())))
+            answers += map(_answer, _said(partial(self._core.predict, text, cores, self._threads)))
             self.progress(len(answers), len(scenarios))
         return answers
 
@@ -123,10 +132,6 @@ class Replayer:
         if device not in shelf:
             shelf[device] = (len(shelf), resolve(device).profile)
         return shelf[device][0]
-
-
-def _threads() -> int:
-    return os.cpu_count() or 1
 
 
 def _answer(answer: dict[str, Any]) -> Outcome | Refusal:

@@ -1,0 +1,175 @@
+"""The application: a list of recordings, a page each, and answers as a stream of lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from tierwise.model.errors import TierwiseError
+from tierwise.serve import questions
+from tierwise.serve.guard import Guard, problem
+from tierwise.serve.page import list_page, policy_for
+from tierwise.serve.questions import MOST_BYTES, RequestError
+from tierwise.serve.recordings import Opened, Shelf
+from tierwise.serve.refinement import Answer, Refinement
+from tierwise.serve.simulator import Question, Simulator, Told
+
+_LOG = logging.getLogger(__name__)
+_LINES = "application/x-ndjson"
+_SHOWN = ("rate_per_s", "elapsed_s", "speedup", "p50_us", "p95_us", "p99_us", "saturated", "bounds_only")
+
+
+class LiveApp:
+    """The handlers. Use :func:`application`."""
+
+    def __init__(self, shelf: Shelf, simulator: Simulator) -> None:
+        """Take what answers."""
+        self._shelf, self._simulator = shelf, simulator
+
+    async def index(self, request: Request) -> Response:
+        """The list of recordings; the only one's page at once."""
+        root = request.scope["root_path"]
+        if len(self._shelf.paths) == 1:
+            return RedirectResponse(f"{root}/1/")
+        html = list_page([path.name for path in self._shelf.paths])
+        return HTMLResponse(html, headers={"content-security-policy": policy_for(html)})
+
+    async def page(self, request: Request) -> Response:
+        """The page of one recording."""
+        html = (await self._opened(request)).page
+        return HTMLResponse(html, headers={"content-security-policy": policy_for(html.decode())})
+
+    async def ask(self, request: Request) -> Response:
+        """The answers to a question, a line of JSON each, the final one last."""
+        question = questions.read(await _body(request))
+        opened = await self._opened(request)
+        scenario = questions.scenario_of(question, self._shelf.devices, opened.predictor, opened.most_clients)
+        refinement = Refinement(opened.predictor, scenario)
+        key = scenario.model_dump_json()
+        known = opened.final.recall(key) or refinement.refused
+        if known:
+            return Response(_line(known), media_type=_LINES)
+        loop = asyncio.get_running_loop()
+        told: asyncio.Queue[Told] = asyncio.Queue()
+
+        def tell(answer: Told) -> None:
+            loop.call_soon_threadsafe(told.put_nowait, answer)
+
+        asked = self._simulator.ask(question.client, refinement, tell)
+        return StreamingResponse(self._answers(asked, told, opened, key), media_type=_LINES)
+
+    async def _answers(
+        self, asked: Question, told: asyncio.Queue[Told], opened: Opened, key: str
+    ) -> AsyncIterator[bytes]:
+        """Lines of one question until its last answer; whoever stops reading cancels it."""
+        try:
+            while True:
+                answer = await told.get()
+                yield _line(answer)
+                if not isinstance(answer, Answer):
+                    return
+                if answer.stage == "final":
+                    opened.final.keep(key, answer)
+                    return
+        finally:
+            self._simulator.cancel(asked)
+
+    async def _opened(self, request: Request) -> Opened:
+        number: int = request.path_params["number"]
+        if number not in self._shelf:
+            raise HTTPException(404)
+        # a browser that leaves must not cancel what others wait for
+        return await asyncio.shield(asyncio.wrap_future(self._shelf.opened(number)))
+
+
+def application(shelf: Shelf, simulator: Simulator, token: str, host: str) -> ASGIApp:
+    """The guarded application; closing it closes the simulator.
+
+    Args:
+        shelf: the recordings.
+        simulator: answers questions.
+        token: first part of every path.
+        host: address that the server listens on.
+    """
+    live = LiveApp(shelf, simulator)
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        await asyncio.to_thread(simulator.close)
+
+    app = Starlette(
+        routes=[
+            Route("/", live.index),
+            Route("/{number:int}/", live.page),
+            Route("/{number:int}/ask", live.ask, methods=["POST"]),
+        ],
+        exception_handlers={
+            HTTPException: _http_problem,
+            TierwiseError: _tierwise_problem,
+            Exception: _defect,
+        },
+        lifespan=lifespan,
+    )
+    return Guard(app, token, host)
+
+
+async def _body(request: Request) -> bytes:
+    """The body of a question; a chunked one states no length."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+        raise RequestError(415, "the body is not application/json", "send JSON")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MOST_BYTES:
+            raise RequestError(413, f"the body has more than {MOST_BYTES} bytes", "send less")
+    return body
+
+
+def _line(told: Told) -> bytes:
+    """An answer, an error or ``{"superseded": true}`` as a line of JSON."""
+    if told is None:
+        said: dict[str, Any] = {"superseded": True}
+    elif isinstance(told, TierwiseError):
+        said = {"error": {"message": told.message, "fix": told.fix}}
+    else:
+        prediction = told.prediction
+        said = {
+            "stage": told.stage,
+            "seeds": prediction.seeds,
+            "rate_half_width": told.rate_half_width,
+            "agreed": told.agreed,
+            "refused": prediction.refused and prediction.refused.model_dump(),
+            "bound": prediction.bound and prediction.bound.speedup,
+            "warnings": prediction.warnings,
+            **prediction.model_dump(mode="json", include=set(_SHOWN)),
+        }
+    return json.dumps(said).encode() + b"\n"
+
+
+async def _http_problem(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    message = "not found" if status == 404 else "this address does not take such a request"
+    return problem(status, message, "open the address that was printed")
+
+
+async def _tierwise_problem(_: Request, error: Exception) -> Response:
+    """A question that cannot be answered, or a recording that was damaged since the start."""
+    assert isinstance(error, TierwiseError)
+    return problem(error.status if isinstance(error, RequestError) else 422, error.message, error.fix)
+
+
+async def _defect(_: Request, error: Exception) -> Response:
+    _LOG.error("a request failed", exc_info=error)
+    return problem(500, "the server failed", "see the terminal of `tierwise serve`")

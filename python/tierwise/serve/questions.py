@@ -1,0 +1,128 @@
+"""A question as the page sends it: JSON -> client and scenario, or what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.strict_model import STRICT
+from tierwise.predict import RECORDED, Predictor, Scenario, growth
+from tierwise.predict.replayed import WorkSummary
+from tierwise.predict.scenario import LEAST_MEMORY_BYTES
+
+MOST_BYTES = 16 << 10
+"""Largest body of a question."""
+MOST_CLIENTS = 10_000
+"""Most clients that a page may ask for: so many take up to 2 s of one core, as measured on 2 EPYC cores."""
+ONCE_S = 0.5
+"""Longest simulation of work that is done once: all of it is simulated, so this limits its clients."""
+MOST_RATE_PER_S = 1e6
+"""Most arrivals a second that a page may ask for: so many take up to 1 s of one core."""
+_CLI = "ask `tierwise predict` on the command line"
+
+
+class RequestError(TierwiseError):
+    """A request that cannot be served.
+
+    Args:
+        status: of the response.
+        message: what is wrong.
+        fix: what to do.
+    """
+
+    def __init__(self, status: int, message: str, fix: str) -> None:
+        """Keep the status."""
+        super().__init__(message, fix)
+        self.status = status
+
+
+class Question(BaseModel):
+    """The body of a question."""
+
+    model_config = STRICT
+
+    client: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+    """Random name of the page that asks; its new question replaces the former one."""
+    scenario: dict[str, Any]
+    """Fields of :class:`tierwise.predict.Scenario`."""
+
+
+def read(body: bytes) -> Question:
+    """The question in a body.
+
+    Raises:
+        RequestError: no JSON, or not a question.
+    """
+    try:
+        return Question.model_validate(json.loads(body))
+    except ValidationError as error:
+        raise _problem(error) from None
+    except (ValueError, RecursionError):
+        raise RequestError(400, "the body is not JSON", "send `client` and `scenario`") from None
+
+
+def scenario_of(question: Question, devices: Collection[str], predictor: Predictor, most: int) -> Scenario:
+    """The scenario of a question, with its growth applied.
+
+    Args:
+        question: as read.
+        devices: full names of the page's devices. No other is looked up: a name could be a path.
+        predictor: of the recording.
+        most: clients that it may have.
+
+    Raises:
+        TierwiseError: an unknown field, a value out of range, a device that is not on the page, or a
+            simulation too long for a page.
+    """
+    placement = question.scenario.get("placement", {})
+    for device in placement.values() if isinstance(placement, dict) else ():
+        if device != RECORDED and device not in devices:
+            raise TierwiseError(
+                f"placement: {str(device)[:80]!r} is not on this page", f"name one of {', '.join(devices)}"
+            )
+    try:
+        scenario = Scenario.model_validate(question.scenario)
+    except ValidationError as error:
+        raise _problem(error) from None
+    if scenario.memory_bytes is not None and scenario.memory_bytes < LEAST_MEMORY_BYTES:
+        raise TierwiseError(
+            f"memory_bytes: {scenario.memory_bytes:,} is less than any machine has", "give it in bytes"
+        )
+    scenario = growth.grown(scenario, predictor.run, predictor.work)
+    _require_short(scenario, most)
+    return scenario
+
+
+def most_clients(work: WorkSummary, once_s: float) -> int:
+    """Most clients that a page may ask for.
+
+    Args:
+        work: of the recording.
+        once_s: what one simulation of the recorded run took here.
+    """
+    if not work.once:
+        return MOST_CLIENTS
+    longest = int(work.sessions * ONCE_S / max(once_s, 1e-6))
+    return max(work.sessions, min(longest, MOST_CLIENTS))
+
+
+def _require_short(scenario: Scenario, most: int) -> None:
+    """Refuse a scenario whose simulation takes seconds: it could not be cancelled meanwhile."""
+    if (scenario.clients or 0) > most:
+        raise TierwiseError(f"clients: {scenario.clients:,} is more than the {most:,} of a live page", _CLI)
+    if (scenario.rate_per_s or 0.0) > MOST_RATE_PER_S:
+        raise TierwiseError(
+            f"rate_per_s: {scenario.rate_per_s:,.0f} is more than the {MOST_RATE_PER_S:,.0f} of a live page",
+            _CLI,
+        )
+
+
+def _problem(error: ValidationError) -> TierwiseError:
+    first = error.errors()[0]
+    field = ".".join(str(part)[:80] for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return TierwiseError(f"{field}: {message}" if field else message, "correct that field")

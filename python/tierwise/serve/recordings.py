@@ -1,0 +1,140 @@
+"""The recordings that are served: opened and their pages made on the simulator's threads."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from tierwise.advise import Goal
+from tierwise.predict import Predictor, resolve
+from tierwise.predict.predictor import SEEDS
+from tierwise.predict.replayer import Replayer
+from tierwise.recording import Recording
+from tierwise.serve.page import make_page
+from tierwise.serve.questions import most_clients
+from tierwise.serve.refinement import MOST_SEEDS, Answer
+from tierwise.serve.simulator import Simulator
+from tierwise.serve.sliders import sliders
+
+MOST_OPEN = 4
+"""Recordings kept open for questions; a further one closes the one used longest ago."""
+MOST_REMEMBERED = 256
+"""Final answers kept for each open recording, of some 10 KB each."""
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What every page is made for.
+
+    Attributes:
+        devices: full names of the candidate devices.
+        budget_usd: US dollars a month for all of them.
+        goal: what to reach.
+        fresh: whether new devices are in their factory state.
+    """
+
+    devices: Sequence[str]
+    budget_usd: float | None = None
+    goal: Goal | None = None
+    fresh: bool = False
+
+
+class Recent(OrderedDict[K, V]):
+    """A mapping that forgets the entry used longest ago beyond ``most`` entries."""
+
+    def __init__(self, most: int) -> None:
+        """An empty one."""
+        super().__init__()
+        self._most = most
+
+    def recall(self, key: K) -> V | None:
+        """The value of a key, which counts as used; ``None`` if there is none."""
+        if key not in self:
+            return None
+        self.move_to_end(key)
+        return self[key]
+
+    def keep(self, key: K, value: V) -> None:
+        """Add a value."""
+        self[key] = value
+        self.move_to_end(key)
+        while len(self) > self._most:
+            self.popitem(last=False)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A recording ready for questions.
+
+    Attributes:
+        predictor: replayed with as many seeds as a refinement uses.
+        most_clients: most clients that a question may have.
+        page: as HTML.
+        final: final answers by scenario.
+    """
+
+    predictor: Predictor
+    most_clients: int
+    page: bytes
+    final: Recent[str, Answer] = field(default_factory=lambda: Recent(MOST_REMEMBERED))
+
+
+class Shelf:
+    """The recordings by number, from 1. Names of folders never become part of an address.
+
+    Args:
+        paths: folders of the recordings.
+        asked: what every page is made for.
+        simulator: runs what is slow.
+
+    Raises:
+        TierwiseError: no recording, or a damaged or newer one; an unknown device.
+    """
+
+    def __init__(self, paths: Sequence[Path], asked: Asked, simulator: Simulator) -> None:
+        """Check the recordings and start to make their pages."""
+        self.paths = [Recording.open(path).path for path in paths]
+        self.devices = list(dict.fromkeys(resolve(name).name for name in asked.devices))
+        self._asked, self._simulator = asked, simulator
+        self._lock = Lock()
+        self._open: Recent[int, Future[Opened]] = Recent(MOST_OPEN)
+        self._made: dict[int, tuple[int, bytes]] = {}
+        """The limit of clients and the page of each recording that was opened."""
+        for number in range(1, len(self.paths) + 1):
+            self.opened(number)
+
+    def __contains__(self, number: int) -> bool:
+        """Whether there is a recording with this number."""
+        return 1 <= number <= len(self.paths)
+
+    def opened(self, number: int) -> Future[Opened]:
+        """A recording with its page, ready for questions. One that failed is tried again."""
+        with self._lock:
+            found = self._open.recall(number)
+            if found is None or (found.done() and (found.cancelled() or found.exception())):
+                found = self._simulator.run(lambda: self._opened(number))
+                self._open.keep(number, found)
+            return found
+
+    def _opened(self, number: int) -> Opened:
+        path = self.paths[number - 1]
+        recording = Recording.open(path)
+        replayer = Replayer.open(path, fresh=self._asked.fresh, threads=1)
+        replayer.progress = lambda *_: self._simulator.require_open()
+        started_s = time.perf_counter()
+        predictor = Predictor(recording.about, recording.warnings, replayer, seeds=MOST_SEEDS)
+        if number not in self._made:
+            each_s = (time.perf_counter() - started_s) / MOST_SEEDS
+            clients = most_clients(predictor.work, each_s)
+            few = Predictor(recording.about, recording.warnings, replayer, seeds=SEEDS)
+            page = make_page(path, few, self._asked, sliders(few, clients))
+            self._made[number] = clients, page.encode()
+        return Opened(predictor, *self._made[number])

@@ -1,0 +1,156 @@
+"""One question, from its first answer until the seeds agree.
+
+The first answer is one short simulation. Those that follow measure as long as ``tierwise predict`` does, one
+seed after another, and stop by a rule: at least as many seeds as ``predict`` uses, and the 95 % interval of
+the mean over seeds (Student, on the logarithm) at most 1 % to each side for the rate and 5 % for the 99th
+percentile. If the seeds never agree, the last answer says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Literal
+
+from tierwise.model.statistics import mean_half_width
+from tierwise.predict import Prediction, Predictor, Refusal, Scenario
+from tierwise.predict.memory import LIKELY
+from tierwise.predict.predictor import SEEDS
+from tierwise.predict.replayed import Outcome
+from tierwise.predict.replayer import SPAN_S, SimulationRequest
+
+FIRST_ENOUGH = 1000
+"""Counted transactions behind the first answer: 2 to 65 ms of one core for the shipped recordings."""
+FIRST_SPAN_S = 5.0
+"""Virtual time after which fewer are enough."""
+ENOUGH = 20_000
+"""Counted transactions of each later simulation: at most 0.3 s of one core for the shipped recordings. A
+simulation cannot be interrupted, so this bounds how long a superseded question still occupies a core."""
+LEAST_SEEDS = SEEDS
+MOST_SEEDS = 12
+RATE_HALF_WIDTH = 0.01
+"""Half width up to which the seeds agree on the rate, on the logarithm."""
+P99_HALF_WIDTH = 0.05
+"""The same for the 99th percentile of latencies."""
+
+Stage = Literal["first", "refining", "final"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer so far.
+
+    Attributes:
+        prediction: with the interval of the seeds so far.
+        stage: ``first``, ``refining`` or ``final``.
+        rate_half_width: of the 95 % interval over the seeds, on the logarithm; ``None`` with fewer than two.
+        agreed: whether the seeds agree by the rule above.
+    """
+
+    prediction: Prediction
+    stage: Stage
+    rate_half_width: float | None = None
+    agreed: bool = False
+
+
+class Refinement:
+    """The simulations of one question, in order, and the answers they give. Threads may share it.
+
+    Args:
+        predictor: of the recording, opened with at least ``MOST_SEEDS`` seeds.
+        scenario: the question, with its growth applied.
+    """
+
+    def __init__(self, predictor: Predictor, scenario: Scenario) -> None:
+        """Plan the simulations."""
+        self._predictor = predictor
+        self._scenario = scenario
+        first, *later = predictor.requests(self._scenario, range(MOST_SEEDS), SPAN_S, ENOUGH)
+        bounds = [one for one in later if one.misses != LIKELY]
+        seeds = [one for one in later if one.misses == LIKELY]
+        short = SimulationRequest(self._scenario, first.seed, FIRST_SPAN_S, enough=FIRST_ENOUGH)
+        # Work that is done once has no short form.
+        self._short = [] if predictor.work.once else [short]
+        self._plan = [*self._short, first, *bounds, *seeds]
+        self._given = 0
+        self._outcomes: dict[int, Outcome] = {}
+        self._known = 0
+        """Simulations at the start of the plan whose outcomes are all there."""
+        self._over = False
+        self._lock = Lock()
+
+    @property
+    def waits_for_first(self) -> bool:
+        """Whether the simulation of the first answer was not handed out yet."""
+        return self._given == 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a simulation is left to hand out."""
+        return not self._over and self._given < len(self._plan)
+
+    @property
+    def refused(self) -> Answer | None:
+        """The answer without a simulation, if the recording cannot answer."""
+        answer = self._predictor.refusal(self._scenario)
+        return Answer(answer, "final") if answer else None
+
+    def simulate_next(self) -> Answer | None:
+        """Run the next simulation; the answer it gives, ``None`` if it gives no new one.
+
+        Raises:
+            TierwiseError: the simulator refuses its input.
+        """
+        with self._lock:
+            if not self.has_more:
+                return None
+            number, self._given = self._given, self._given + 1
+        (outcome,) = self._predictor.replayer.ask([self._plan[number]])
+        with self._lock:
+            return None if self._over else self._answer(number, outcome)
+
+    def _answer(self, number: int, outcome: Outcome | Refusal) -> Answer | None:
+        if isinstance(outcome, Refusal):
+            self._over = True
+            return Answer(self._predictor.answer(self._scenario, [self._plan[number]], [outcome]), "final")
+        self._outcomes[number] = outcome
+        answer = None
+        while self._known in self._outcomes and not self._over:
+            self._known += 1
+            answer = self._with_known() or answer
+        return answer
+
+    def _with_known(self) -> Answer | None:
+        """The answer after one more simulation; the same whichever of two that overlap ended first."""
+        skipped = len(self._short)
+        if self._known <= skipped:
+            return self._made("first", self._plan[: self._known], [self._outcomes[0]])
+        asked = self._plan[skipped : self._known]
+        outcomes = [self._outcomes[number] for number in range(skipped, self._known)]
+        seeds = [one for ask, one in zip(asked, outcomes, strict=True) if ask.misses == LIKELY]
+        if len(seeds) < 2:
+            is_first = not skipped and self._known == 1
+            return self._made("first", asked, outcomes) if is_first else None
+        rate_width = _width([self._predictor.answers.rate_of(one) for one in seeds])
+        p99_width = _width([one.latency.percentiles_us[2] for one in seeds])
+        agreed = len(seeds) >= LEAST_SEEDS and rate_width <= RATE_HALF_WIDTH and p99_width <= P99_HALF_WIDTH
+        self._over = agreed or self._known == len(self._plan)
+        stage: Stage = "final" if self._over else "refining"
+        return self._made(stage, asked, outcomes, rate_width, agreed)
+
+    def _made(
+        self,
+        stage: Stage,
+        asked: Sequence[SimulationRequest],
+        outcomes: Sequence[Outcome],
+        width: float | None = None,
+        agreed: bool = False,
+    ) -> Answer:
+        return Answer(self._predictor.answer(self._scenario, asked, outcomes), stage, width, agreed)
+
+
+def _width(values: Sequence[float]) -> float:
+    """Half width of the mean's interval on the logarithm; infinite where a figure is 0."""
+    return mean_half_width([math.log(one) for one in values]) if min(values) > 0 else math.inf
