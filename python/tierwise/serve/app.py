@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from tierwise.model.errors import TierwiseError
 from tierwise.serve import questions
 from tierwise.serve.guard import Guard, problem
-from tierwise.serve.page import list_page, policy_for
+from tierwise.serve.page import list_page, policy_of
 from tierwise.serve.questions import MOST_BYTES, RequestError
 from tierwise.serve.recordings import Opened, Shelf
 from tierwise.serve.refinement import Answer, Refinement
@@ -43,12 +43,12 @@ class LiveApp:
         if len(self._shelf.paths) == 1:
             return RedirectResponse(f"{root}/1/")
         html = list_page([path.name for path in self._shelf.paths])
-        return HTMLResponse(html, headers={"content-security-policy": policy_for(html)})
+        return HTMLResponse(html, headers={"content-security-policy": policy_of(html)})
 
     async def page(self, request: Request) -> Response:
         """The page of one recording."""
         html = (await self._opened(request)).page
-        return HTMLResponse(html, headers={"content-security-policy": policy_for(html.decode())})
+        return HTMLResponse(html, headers={"content-security-policy": policy_of(html.decode())})
 
     async def ask(self, request: Request) -> Response:
         """The answers to a question, a line of JSON each, the final one last."""

@@ -1,57 +1,74 @@
-"""The page of a recording with its live part, and the list of several recordings."""
+"""The page of a recording with its live part, the list of several recordings, and their policies."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
 
-from tierwise.advise import advise
+from tierwise.advise import Goal, advise
 from tierwise.predict import Predictor
-from tierwise.report.document import Page, Section
-from tierwise.report.recording.advice import advice_document
-from tierwise.report.render import to_html_page
+from tierwise.report.advice import advice_page, subject
+from tierwise.report.palette import DARK, LIGHT, css_declarations
+from tierwise.report.render import PAGE_STYLE
 from tierwise.serve.guard import POLICY
+from tierwise.serve.refinement import MOST_SEEDS
+from tierwise.serve.sliders import Slider
 
-if TYPE_CHECKING:
-    from tierwise.serve.recordings import Asked
-
+_META = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _LIST = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Recordings</title></head>
-<body><h1>Recordings</h1><ul>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src {{ style_hash }}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Recordings – tierwise</title><style>{{ style }}</style></head>
+<body><header><p class="eyebrow"><span>tierwise</span> serve</p><h1>Recordings</h1></header>
+<main><ul>
 {% for name in names %}<li><a href="{{ loop.index }}/">{{ name }}</a></li>
-{% endfor %}</ul></body></html>
+{% endfor %}</ul></main></body></html>
 """
-_INLINE = re.compile(r"<(script|style)\b[^>]*>(.*?)</\1>", re.DOTALL)
 
 
-def make_page(path: Path, predictor: Predictor, asked: Asked, sliders: Sequence[Mapping[str, Any]]) -> str:
-    """The page of a recording, as ``tierwise advise -o`` writes it, with sliders."""
-    advice = advise(predictor, list(asked.devices), asked.budget_usd, asked.goal)
-    return to_html_page(Page(path.name, [], [Section("", advice_document(advice))]))
+def make_page(
+    path: Path,
+    predictor: Predictor,
+    devices: Sequence[str],
+    budget_usd: float | None,
+    goal: Goal | None,
+    sliders: Sequence[Slider],
+) -> str:
+    """The page of a recording, as ``tierwise advise -o`` writes it, with sliders.
+
+    Args:
+        path: folder of the recording, for commands to type.
+        predictor: of the recording.
+        devices: names of the candidates.
+        budget_usd: US dollars a month for all of them.
+        goal: what to reach.
+        sliders: of the live part.
+    """
+    predictor.replayer.remember()  # the page needs the placements that the advice ranks
+    advice = advise(predictor, devices, budget_usd, goal)
+    live = {"ask": "ask", "most_seeds": MOST_SEEDS, "sliders": sliders}
+    return advice_page(subject(predictor, advice, devices, path, predictor.replayer.fresh), live)
 
 
 def list_page(names: Sequence[str]) -> str:
-    """The list of several recordings: names of their folders, each with the address of its page."""
+    """The list of several recordings: names of their folders, each a link to its page."""
+    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {css_declarations(DARK)} }} }}"
+    style = f":root {{ {css_declarations(LIGHT)} }}\n{dark}\n{PAGE_STYLE}"
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     made = Environment(autoescape=True, undefined=StrictUndefined)
-    return made.from_string(_LIST).render(names=names)
+    return made.from_string(_LIST).render(names=names, style=Markup(style), style_hash=f"'sha256-{digest}'")
 
 
-def policy_for(html: str) -> str:
-    """The content security policy of a page: its own inline scripts and styles, questions to its server.
-
-    Images may be ``data:`` and ``blob:``, which its exports are made of.
-    """
-    hashes: dict[str, list[str]] = {"script": [], "style": []}
-    for kind, text in _INLINE.findall(html):
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        hashes[kind].append(f"'sha256-{digest}'")
-    sources = {f"{kind}-src": " ".join(dict.fromkeys(found)) or "'none'" for kind, found in hashes.items()}
-    allowed = {**sources, "img-src": "data: blob:", "connect-src": "'self'"}
-    return "; ".join([POLICY, *(f"{name} {value}" for name, value in allowed.items())])
+def policy_of(page: str) -> str:
+    """The content security policy for the header of a page: its own, and no frame around it."""
+    own = _META.search(page)
+    return f"{html.unescape(own[1])}; frame-ancestors 'none'" if own else POLICY

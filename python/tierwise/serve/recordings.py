@@ -101,7 +101,9 @@ class Shelf:
 
     def __init__(self, paths: Sequence[Path], asked: Asked, simulator: Simulator) -> None:
         """Check the recordings and start to make their pages."""
-        self.paths = [Recording.open(path).path for path in paths]
+        for path in paths:
+            Recording.open(path)
+        self.paths = list(paths)
         self.devices = list(dict.fromkeys(resolve(name).name for name in asked.devices))
         self._asked, self._simulator = asked, simulator
         self._lock = Lock()
@@ -127,14 +129,24 @@ class Shelf:
     def _opened(self, number: int) -> Opened:
         path = self.paths[number - 1]
         recording = Recording.open(path)
-        replayer = Replayer.open(path, fresh=self._asked.fresh, threads=1)
-        replayer.progress = lambda *_: self._simulator.require_open()
+        replayer = self._replayer(path)
         started_s = time.perf_counter()
         predictor = Predictor(recording.about, recording.warnings, replayer, seeds=MOST_SEEDS)
         if number not in self._made:
             each_s = (time.perf_counter() - started_s) / MOST_SEEDS
             clients = most_clients(predictor.work, each_s)
-            few = Predictor(recording.about, recording.warnings, replayer, seeds=SEEDS)
-            page = make_page(path, few, self._asked, sliders(few, clients))
-            self._made[number] = clients, page.encode()
+            self._made[number] = clients, self._page(path, predictor, clients)
         return Opened(predictor, *self._made[number])
+
+    def _page(self, path: Path, predictor: Predictor, clients: int) -> bytes:
+        """The page, by as many seeds as ``tierwise advise``; its own replayer remembers, and is dropped."""
+        replayer = self._replayer(path)
+        few = Predictor(predictor.about, Recording.open(path).warnings, replayer, seeds=SEEDS)
+        asked = self._asked
+        page = make_page(path, few, asked.devices, asked.budget_usd, asked.goal, sliders(few, clients))
+        return page.encode()
+
+    def _replayer(self, path: Path) -> Replayer:
+        replayer = Replayer.open(path, fresh=self._asked.fresh, threads=1)
+        replayer.progress = lambda *_: self._simulator.require_open()
+        return replayer

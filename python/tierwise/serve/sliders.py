@@ -8,13 +8,14 @@ from typing import Any
 from tierwise.predict import Predictor
 from tierwise.serve.questions import MOST_RATE_PER_S
 
+Slider = dict[str, Any]
 _MIB = 1 << 20
 _FACTORS = [2.0 ** (step / 2) for step in range(-8, 13)]
 """From a sixteenth to 64 times the recorded value, each 1.41 times the one before."""
 _MOST_CORES = 128
 
 
-def sliders(predictor: Predictor, most_clients: int) -> list[dict[str, Any]]:
+def sliders(predictor: Predictor, most_clients: int) -> list[Slider]:
     """One for each field that the recording can answer.
 
     Each has the ``name`` of the scenario's field, a ``label``, its ``stops`` in ascending order (``null``
@@ -53,7 +54,7 @@ def _whole(recorded: int, most: int) -> list[int]:
     return sorted(stop for stop in stops if stop <= most)
 
 
-def _slider(name: str, label: str, recorded: float, stops: Sequence[float]) -> dict[str, Any]:
+def _slider(name: str, label: str, recorded: float, stops: Sequence[float]) -> Slider:
     near = sorted({stop for stop in stops if stop != recorded} | {recorded})
     shown = [None if stop == recorded else stop for stop in near]
     return {

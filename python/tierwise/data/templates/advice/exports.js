@@ -9,7 +9,7 @@ tierwise.exports = (() => {
   function command(number) {
     const moved = places.digits(number)
       .map((device, role) => device ? `${data.roles[role].name}=${data.devices[device].quoted}` : '').filter(Boolean);
-    return moved.length ? `${data.command} --place ${moved.join(',')}` : `${data.command} --place all=recorded`;
+    return `${data.command} --place ${moved.join(',') || 'all=recorded'}${tierwise.live?.command() ?? ''}`;
   }
 
   // A text that begins like a formula would be one in a spreadsheet.
