@@ -20,7 +20,7 @@ tierwise.live = (() => {
     const number = value ?? recorded;
     const text = name === 'memory_bytes' ? numbers.size(number)
       : name === 'growth' ? numbers.ratio(number) + ' times'
-      : name === 'rate_per_s' ? numbers.significant(number) + ' a second' : numbers.significant(number, Math.max(3, String(number).length));
+      : name === 'rate_per_s' ? numbers.significant(number) + ' a second' : numbers.significant(number, String(number).length);
     return value === null ? `${text}, as recorded` : text;
   }
 

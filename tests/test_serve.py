@@ -1,0 +1,251 @@
+"""`tierwise serve`: who may ask, what is refused, how answers come, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from live_server import JSON, RECORDING, LiveServer, live_server
+from typer.testing import CliRunner
+
+from tierwise.cli import app, main
+from tierwise.cli import serve as serve_command
+from tierwise.predict import Predictor, Scenario
+
+pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+pytest.importorskip("starlette", reason="needs the extra `serve`")
+
+from tierwise.serve.guard import Guard
+from tierwise.serve.simulator import Simulator
+
+SLOW = {"clients": 2000, "cores": 64, "placement": {"log": "ssd-nvme-dc"}}
+"""Its simulations take long enough to be overtaken."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LiveServer]:
+    with live_server(str(RECORDING), "--devices", "nvme-dc") as started:
+        yield started
+
+
+def test_only_the_token_opens_anything(server: LiveServer) -> None:
+    pages = [
+        "/",
+        "/1/",
+        "/wrong/1/",
+        f"/{server.token[:-1]}/1/",
+        f"/{server.token}x/1/",
+        f"//{server.token}/1/",
+    ]
+    assert {server.get(path).status for path in pages} == {404}
+    assert server.get(f"/{server.token}/1/").status == 200
+    assert server.get(f"/{server.token}/2/").status == 404
+    assert server.get(f"/{server.token}/1/ask").status == 405
+    assert len(server.token) >= 32
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "10.0.0.1", ""]
+)
+def test_another_host_is_refused_even_with_the_token(server: LiveServer, host: str) -> None:
+    reply = server.get(f"/{server.token}/1/", {"Host": host})
+    assert reply.status in (400, 421)
+    assert "advice" not in reply.text
+
+
+def test_beyond_loopback_an_address_is_a_host_but_no_other_name() -> None:
+    guard = Guard(SimpleNamespace(), "token", "0.0.0.0")  # type: ignore[arg-type]
+    found = {
+        host: guard._is_own(host)
+        for host in ("192.0.2.7:8000", "[2001:db8::1]:80", "localhost", "evil.example")
+    }
+    assert found == {
+        "192.0.2.7:8000": True,
+        "[2001:db8::1]:80": True,
+        "localhost": True,
+        "evil.example": False,
+    }
+
+
+def test_headers_let_nothing_out_and_no_other_origin_in(server: LiveServer) -> None:
+    reply = server.get(f"/{server.token}/1/", {"Origin": "http://evil.example"})
+    policy = dict(part.strip().split(" ", 1) for part in reply.headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert re.fullmatch(r"('sha256-\S+'\s?)+", policy["script-src"])
+    assert not [name for name in reply.headers if name.startswith("access-control-")]
+    assert reply.headers["referrer-policy"] == "no-referrer"
+    assert "server" not in reply.headers
+    preflight = server.request("OPTIONS", f"/{server.token}/1/ask", headers={"Origin": "http://evil.example"})
+    assert preflight.status == 405
+
+
+def body(**scenario: Any) -> bytes:
+    return json.dumps({"client": "a", "scenario": scenario}).encode()
+
+
+@pytest.mark.parametrize(
+    ("status", "sent", "said"),
+    [
+        (400, b"{", "not JSON"),
+        (400, b"[" * 10_000, "not JSON"),
+        (400, b'"\xff"', "not JSON"),
+        (413, b" " * 20_000, "16384 bytes"),
+        (422, b"[]", "dictionary"),
+        (422, b'{"client": "a"}', "scenario"),
+        (422, b'{"client": "../a", "scenario": {}}', "client"),
+        (422, body(clients=0), "clients"),
+        (422, body(clients=10**6), "clients"),
+        (422, body(clients=50_000), "live page"),
+        (422, body(clients="<b>"), "clients"),
+        (422, body(cores=10**9), "cores"),
+        (422, body(memory_bytes=10**400), "memory_bytes"),
+        (422, body(memory_bytes=4), "memory_bytes"),
+        (422, body(growth=float("nan")), "growth"),
+        (422, body(rate_per_s=9e6), "live page"),
+        (422, body(growth=1000, rate_per_s=float("inf")), "rate_per_s"),
+        (422, body(placement={"log": "/etc/passwd"}), "not on this page"),
+        (422, body(placement={"log": ["nvme-dc"]}), "not on this page"),
+        (422, body(placement={"nothing": "ssd-nvme-dc"}), "unknown role"),
+        (422, body(placement=3), "placement"),
+        (422, body(unknown=1), "unknown"),
+    ],
+    ids=str,
+)
+def test_bad_input_gets_a_message(server: LiveServer, status: int, sent: bytes, said: str) -> None:
+    reply = server.post(sent)
+    assert reply.status == status
+    problem = json.loads(reply.text)
+    assert said in problem["message"] and problem["fix"]
+    assert "Traceback" not in reply.text and len(reply.text) < 500
+
+
+def test_a_form_cannot_ask(server: LiveServer) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        assert server.post(body(clients=2), {"Content-Type": kind}).status == 415
+    chunked = {**JSON, "Transfer-Encoding": "chunked"}
+    assert server.post(b"5000\r\n" + b" " * 0x5000 + b"\r\n0\r\n\r\n", chunked).status == 413
+
+
+def test_the_first_answer_is_short_and_the_last_is_that_of_predict(server: LiveServer) -> None:
+    first, *_, last = server.answers("b", clients=2, placement={"log": "recorded"})
+    assert (first["stage"], first["seeds"]) == ("first", 1)
+    assert (last["stage"], last["agreed"]) == ("final", True)
+    predictor = Predictor.open(RECORDING, seeds=last["seeds"])
+    (alone,) = predictor.predict([Scenario(clients=2)])
+    assert alone.rate_per_s and alone.p99_us
+    assert last["rate_per_s"]["value"] == pytest.approx(alone.rate_per_s.value)
+    assert last["rate_half_width"] <= 0.01
+    again = server.answers("b", clients=2, placement={"log": "recorded"})
+    assert again == [last]
+
+
+def test_what_the_recording_cannot_answer_is_refused_as_an_answer(server: LiveServer) -> None:
+    (only,) = server.answers("c", memory_bytes=2 << 20)[-1:]
+    assert only["refused"] and only["refused"]["fix"] and only["rate_per_s"] is None
+
+
+def test_a_new_question_cancels_the_former(server: LiveServer) -> None:
+    former = server.question("d", **SLOW)
+    assert json.loads(former.readline())["stage"] == "first"
+    newer = server.question("d", clients=3)
+    rest = [json.loads(line) for line in former.read().splitlines()]
+    assert rest[-1] == {"superseded": True}
+    assert json.loads(newer.readline())["stage"] == "first"
+
+
+class Planned:
+    """A refinement whose simulations end when they are told to."""
+
+    def __init__(self, name: str, log: list[str], gate: threading.Semaphore, count: int = 3) -> None:
+        self.name, self.log, self.gate, self.left, self.count = name, log, gate, count, count
+
+    @property
+    def waits_for_first(self) -> bool:
+        return self.left == self.count
+
+    @property
+    def has_more(self) -> bool:
+        return self.left > 0
+
+    def simulate_next(self) -> Any:
+        self.left -= 1
+        self.gate.acquire()
+        self.log.append(self.name)
+        return SimpleNamespace(stage="refining" if self.left else "final")
+
+
+def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_dropped() -> None:
+    log: list[str] = []
+    gate, done = threading.Semaphore(0), threading.Semaphore(0)
+    simulator = Simulator(threads=1)
+    told: list[Any] = []
+
+    def ask(client: str, name: str) -> None:
+        def tell(answer: Any) -> None:
+            told.append((name, answer and answer.stage))
+            done.release()
+
+        simulator.ask(client, Planned(name, log, gate), tell)  # type: ignore[arg-type]
+
+    for client in "abc":
+        ask(client, client)
+    for _ in range(4):  # three first answers, then one more of the first client
+        gate.release()
+        assert done.acquire(timeout=60)
+    ask("b", "b2")
+    assert done.acquire(timeout=60)
+    for _ in range(6):
+        gate.release()
+    while ("b2", "final") not in told:
+        assert done.acquire(timeout=60)
+    simulator.close()
+    assert log[:4] == ["a", "b", "c", "a"]
+    assert told.count(("b", None)) == 1
+    # what was under way when it was superseded ends unheard; nothing else of it is started
+    assert log.count("b") <= 2 and [name for name, _ in told[5:]].count("b") == 0
+    assert "b2" in log[4:6]
+    with pytest.raises(AssertionError):
+        assert simulator.waiting
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_it_with_status_0_while_pages_are_made(number: int) -> None:
+    with live_server(str(RECORDING), "--devices", "nvme-dc,hdd-7k2,gp3") as started:
+        assert started.get("/").status == 404
+        started.process.send_signal(number)
+        assert started.process.wait(60) == 0
+
+
+def test_several_recordings_have_a_list_with_names_as_text(tmp_path: Path) -> None:
+    named = tmp_path / "<script>alert(1)<script>"
+    named.symlink_to(RECORDING)
+    with live_server(str(RECORDING), str(named), "--devices", "nvme-dc") as started:
+        reply = started.get(f"/{started.token}/")
+    assert reply.status == 200
+    assert re.findall(r'href="([^"]*)"', reply.text) == ["1/", "2/"]
+    assert "<script>alert" not in reply.text and "&lt;script&gt;alert" in reply.text
+
+
+def test_a_missing_extra_is_one_line_that_says_what_to_type(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", str(RECORDING), "--devices", "nvme-dc"])
+    assert ended.value.code == 3
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "pip install 'tierwise[serve]'" in said
+
+
+def test_an_address_that_is_not_here_is_refused() -> None:
+    result = CliRunner().invoke(app, ["serve", str(RECORDING), "--devices", "nvme-dc", "--host", "192.0.2.1"])
+    assert "--host 192.0.2.1" in str(result.exception)
