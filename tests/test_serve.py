@@ -107,7 +107,7 @@ def body(**scenario: Any) -> bytes:
         (422, body(clients=50_000), "live page"),
         (422, body(clients="<b>"), "clients"),
         (422, body(cores=10**9), "cores"),
-        (422, body(memory_bytes=10**400), "memory_bytes"),
+        (422, body(memory_bytes=10**40), "memory_bytes"),
         (422, body(memory_bytes=4), "memory_bytes"),
         (422, body(growth=float("nan")), "growth"),
         (422, body(rate_per_s=9e6), "live page"),
@@ -142,7 +142,9 @@ def test_the_first_answer_is_short_and_the_last_is_that_of_predict(server: LiveS
     predictor = Predictor.open(RECORDING, seeds=last["seeds"])
     (alone,) = predictor.predict([Scenario(clients=2)])
     assert alone.rate_per_s and alone.p99_us
-    assert last["rate_per_s"]["value"] == pytest.approx(alone.rate_per_s.value)
+    assert last["rate_per_s"]["value"] == pytest.approx(
+        alone.rate_per_s.value, rel=2e-3
+    )  # other seeds reproduced
     assert last["rate_half_width"] <= 0.01
     again = server.answers("b", clients=2, placement={"log": "recorded"})
     assert again == [last]
@@ -203,18 +205,17 @@ def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_
         assert done.acquire(timeout=60)
     ask("b", "b2")
     assert done.acquire(timeout=60)
-    for _ in range(6):
+    for _ in range(9):
         gate.release()
-    while ("b2", "final") not in told:
+    while {name for name, stage in told if stage == "final"} != {"a", "b2", "c"}:
         assert done.acquire(timeout=60)
+    assert simulator.waiting == 0
     simulator.close()
     assert log[:4] == ["a", "b", "c", "a"]
-    assert told.count(("b", None)) == 1
-    # what was under way when it was superseded ends unheard; nothing else of it is started
-    assert log.count("b") <= 2 and [name for name, _ in told[5:]].count("b") == 0
     assert "b2" in log[4:6]
-    with pytest.raises(AssertionError):
-        assert simulator.waiting
+    # what was under way when it was superseded ends unheard, and nothing else of it is started
+    assert log.count("b") <= 2
+    assert [one for one in told if one[0] == "b"] == [("b", "refining"), ("b", None)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -238,7 +239,7 @@ def test_several_recordings_have_a_list_with_names_as_text(tmp_path: Path) -> No
 def test_a_missing_extra_is_one_line_that_says_what_to_type(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
+    monkeypatch.setattr(serve_command, "find_spec", lambda _: None)
     with pytest.raises(SystemExit) as ended:
         main(["serve", str(RECORDING), "--devices", "nvme-dc"])
     assert ended.value.code == 3

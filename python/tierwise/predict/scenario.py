@@ -25,7 +25,7 @@ class Scenario(Record):
     placement: dict[str, str] = {}  # noqa: RUF012  (pydantic copies defaults)
     """Role, or ``all``, -> name of a device, see :func:`tierwise.predict.devices.resolve`, or ``recorded``.
     Roles on the same name share one device."""
-    memory_bytes: int | None = Field(default=None, gt=0)
+    memory_bytes: int | None = Field(default=None, gt=0, le=1 << 60)
     """Memory for the engine and the page cache."""
     cores: int | None = Field(default=None, ge=1, le=1024)
     cpu_speed: float = Field(default=1.0, ge=0.01, le=100.0)

@@ -26,8 +26,9 @@ FIRST_ENOUGH = 1000
 FIRST_SPAN_S = 5.0
 """Virtual time after which fewer are enough."""
 ENOUGH = 20_000
-"""Counted transactions of each later simulation: at most 0.3 s of one core for the shipped recordings. A
-simulation cannot be interrupted, so this bounds how long a superseded question still occupies a core."""
+"""Counted transactions of each later simulation, where that of ``predict`` would count more: at most 0.3 s of
+one core for the shipped recordings. A simulation cannot be interrupted, so this bounds how long a superseded
+question still occupies a core."""
 LEAST_SEEDS = SEEDS
 MOST_SEEDS = 12
 RATE_HALF_WIDTH = 0.01
@@ -64,22 +65,24 @@ class Refinement:
     """
 
     def __init__(self, predictor: Predictor, scenario: Scenario) -> None:
-        """Plan the simulations."""
-        self._predictor = predictor
-        self._scenario = scenario
-        first, *later = predictor.requests(self._scenario, range(MOST_SEEDS), SPAN_S, ENOUGH)
-        bounds = [one for one in later if one.misses != LIKELY]
-        seeds = [one for one in later if one.misses == LIKELY]
-        short = SimulationRequest(self._scenario, first.seed, FIRST_SPAN_S, enough=FIRST_ENOUGH)
+        """Plan the first simulations."""
+        self._predictor, self._scenario = predictor, scenario
+        short = SimulationRequest(scenario, 0, FIRST_SPAN_S, enough=FIRST_ENOUGH)
         # Work that is done once has no short form.
-        self._short = [] if predictor.work.once else [short]
-        self._plan = [*self._short, first, *bounds, *seeds]
+        self._plan = self._full(None) if predictor.work.once else [short]
+        self._skipped = 0 if predictor.work.once else 1
         self._given = 0
         self._outcomes: dict[int, Outcome] = {}
         self._known = 0
         """Simulations at the start of the plan whose outcomes are all there."""
         self._over = False
         self._lock = Lock()
+
+    def _full(self, enough: int | None) -> list[SimulationRequest]:
+        """Simulations as long as those of ``predict``, or with ``enough`` transactions; the bounds second."""
+        asked = self._predictor.requests(self._scenario, range(MOST_SEEDS), SPAN_S, enough)
+        first, *seeds = (one for one in asked if one.misses == LIKELY)
+        return [first, *(one for one in asked if one.misses != LIKELY), *seeds]
 
     @property
     def waits_for_first(self) -> bool:
@@ -124,9 +127,12 @@ class Refinement:
 
     def _with_known(self) -> Answer | None:
         """The answer after one more simulation; the same whichever of two that overlap ended first."""
-        skipped = len(self._short)
+        skipped = self._skipped
         if self._known <= skipped:
-            return self._made("first", self._plan[: self._known], [self._outcomes[0]])
+            (first,) = self._outcomes.values()
+            expected = first.transactions / first.elapsed_s * SPAN_S if first.elapsed_s else 0
+            self._plan += self._full(ENOUGH if expected > ENOUGH else None)
+            return self._made("first", self._plan[:1], [first])
         asked = self._plan[skipped : self._known]
         outcomes = [self._outcomes[number] for number in range(skipped, self._known)]
         seeds = [one for ask, one in zip(asked, outcomes, strict=True) if ask.misses == LIKELY]
