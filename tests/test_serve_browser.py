@@ -1,0 +1,123 @@
+"""The live page in a real browser: figures follow a slider that is dragged, and a card that is moved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from live_server import RECORDING, LiveServer, live_server
+from test_report_browser import BROWSER, DRIVER, browser, overflow_px
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+pytestmark = pytest.mark.skipif(
+    not (DRIVER and BROWSER), reason="needs Debian's packages chromium and chromium-driver"
+)
+
+__all__ = ["browser"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[LiveServer]:
+    with live_server(str(RECORDING), "--devices", "nvme-dc") as started:
+        yield started
+
+
+def open_page(browser: Any, server: LiveServer, query: str = "", width_px: int = 1280) -> None:
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width_px, "height": 1200, "deviceScaleFactor": 1, "mobile": False},
+    )
+    browser.get(f"{server.url}1/{query}")
+    until(browser, lambda: browser.find_element("id", "live").is_displayed())
+
+
+def until(browser: Any, true: Any) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    WebDriverWait(browser, 60).until(lambda _: true())
+
+
+def text(browser: Any, selector: str) -> str:
+    return str(browser.find_element("css selector", selector).text)
+
+
+def rate(browser: Any) -> float:
+    return float(re.sub(r"[^\d.]", "", text(browser, "#tile-rate .value")))
+
+
+def agreed(browser: Any) -> bool:
+    return "agree" in text(browser, "#live-status")
+
+
+def test_figures_follow_a_dragged_slider(browser: Any, server: LiveServer) -> None:
+    open_page(browser, server)
+
+    def pointer() -> Any:
+        return webdriver.ActionChains(browser, duration=20)
+
+    slider = browser.find_element("id", "live-rate_per_s")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", slider)
+    stop, most = (int(slider.get_attribute(name)) for name in ("value", "max"))
+    step_px = slider.size["width"] / most
+    pointer().move_to_element_with_offset(
+        slider, int((stop - most / 2) * step_px), 0
+    ).click_and_hold().perform()
+    seen = [rate(browser)]
+    for _ in range(5):
+        pointer().move_by_offset(int(2 * step_px), 0).perform()
+        until(browser, lambda: rate(browser) not in seen)
+        seen.append(rate(browser))
+    pointer().release().perform()
+    until(browser, lambda: agreed(browser))
+    arriving = float(browser.current_url.partition("?rate_per_s=")[2])
+    assert rate(browser) == pytest.approx(arriving, rel=0.05)
+    assert text(browser, "#command").endswith(f"--rate {arriving:g}")
+    assert browser.get_log("browser") == []
+
+
+def test_a_link_restores_the_sliders_and_a_move_keeps_them(browser: Any, server: LiveServer) -> None:
+    open_page(browser, server, "?clients=4&cores=8&growth=nonsense#log=recorded")
+    until(browser, lambda: agreed(browser))
+    assert browser.find_element("id", "live-clients").get_attribute("aria-valuetext") == "4"
+    slow = rate(browser)
+    browser.find_element("css selector", "#reset").click()  # as advised: the log on the fast device
+    until(browser, lambda: rate(browser) > 3 * slow and agreed(browser))
+    assert "clients=4" in browser.current_url and "log=ssd-nvme-dc" in browser.current_url
+    browser.find_element("id", "live-reset").click()
+    until(browser, lambda: agreed(browser))
+    assert "?" not in browser.current_url
+
+
+def test_what_cannot_be_answered_is_said(browser: Any, server: LiveServer) -> None:
+    open_page(browser, server)
+    script = "tierwise.data.live.sliders[0].stops.push(99999)"
+    browser.execute_script(script)
+    slider = browser.find_element("id", "live-clients")
+    browser.execute_script(
+        "arguments[0].max = tierwise.data.live.sliders[0].stops.length - 1;"
+        "arguments[0].value = arguments[0].max;"
+        "arguments[0].dispatchEvent(new Event('input'))",
+        slider,
+    )
+    until(browser, lambda: "live page" in text(browser, "#live-status"))
+    browser.get_log("browser")  # Chromium logs the status 422
+
+
+@pytest.mark.parametrize("width_px", [400, 1280])
+def test_nothing_sticks_out_and_only_its_own_server_is_asked(
+    browser: Any, server: LiveServer, width_px: int
+) -> None:
+    open_page(browser, server, "?clients=4", width_px)
+    until(browser, lambda: agreed(browser))
+    assert overflow_px(browser) == 0
+    names = browser.execute_script("return performance.getEntriesByType('resource').map(one => one.name)")
+    assert {name.split("?")[0] for name in names} <= {
+        f"{server.url}1/ask",
+        f"http://{server.host}/favicon.ico",
+    }
+    blocked = "return fetch('http://127.0.0.1:9/').then(() => false, () => true)"
+    assert browser.execute_script(blocked)
+    assert any("Content Security Policy" in one["message"] for one in browser.get_log("browser"))
