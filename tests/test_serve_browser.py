@@ -19,6 +19,10 @@ pytestmark = pytest.mark.skipif(
 __all__ = ["browser"]
 
 
+KNOB_PX = 16
+"""Width of a slider's knob, whose middle is at the value."""
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[LiveServer]:
     with live_server(str(RECORDING), "--devices", "nvme-dc") as started:
@@ -52,25 +56,27 @@ def agreed(browser: Any) -> bool:
     return "agree" in text(browser, "#live-status")
 
 
+def mouse(browser: Any, kind: str, at: list[float], held: bool) -> None:
+    """An event of the mouse; chromedriver's own actions forget between two calls that a button is held."""
+    button = {"button": "left", "buttons": int(held), "clickCount": 1}
+    browser.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": kind, "x": at[0], "y": at[1], **button})
+
+
 def test_figures_follow_a_dragged_slider(browser: Any, server: LiveServer) -> None:
     open_page(browser, server)
-
-    def pointer() -> Any:
-        return webdriver.ActionChains(browser, duration=20)
-
     slider = browser.find_element("id", "live-rate_per_s")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", slider)
-    stop, most = (int(slider.get_attribute(name)) for name in ("value", "max"))
-    step_px = slider.size["width"] / most
-    pointer().move_to_element_with_offset(
-        slider, int((stop - most / 2) * step_px), 0
-    ).click_and_hold().perform()
+    where = "const box = arguments[0].getBoundingClientRect(); return [box.x, box.y + box.height / 2]"
+    x, y = browser.execute_script(where, slider)
+    x += KNOB_PX / 2
+    step_px = (slider.size["width"] - KNOB_PX) / int(slider.get_attribute("max"))
     seen = [rate(browser)]
-    for _ in range(5):
-        pointer().move_by_offset(int(2 * step_px), 0).perform()
+    mouse(browser, "mousePressed", [x, y], True)
+    for steps in range(2, 12, 2):
+        mouse(browser, "mouseMoved", [x + steps * step_px, y], True)
         until(browser, lambda: rate(browser) not in seen)
         seen.append(rate(browser))
-    pointer().release().perform()
+    mouse(browser, "mouseReleased", [x + 10 * step_px, y], False)
     until(browser, lambda: agreed(browser))
     arriving = float(browser.current_url.partition("?rate_per_s=")[2])
     assert rate(browser) == pytest.approx(arriving, rel=0.05)
