@@ -132,7 +132,7 @@ def risks(subject: Subject) -> Table:
     worn = {one.device: one for one in subject.wear(subject.chosen)}
     for device, roles in _held(subject.chosen, subject.advice.run.footprints).items():
         about, wear = risk(device), worn.get(device)
-        when = "not known" if wear is None or wear.months is None else _wear_out(wear.months, date.today())
+        when = "no figure" if wear is None or wear.months is None else _wear_out(wear.months, date.today())
         name = "recorded devices" if device == RECORDED else device
         found.add(name, join(roles), about.power_cut, when, about.death)
     return found

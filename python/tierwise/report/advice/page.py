@@ -19,7 +19,7 @@ from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.steps import guide
 from tierwise.report.palette import DARK, LIGHT, css_declarations
-from tierwise.report.render import PAGE_STYLE, to_html
+from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 
 FOLDER = DATA / "templates" / "advice"
 SCRIPTS = ("numbers", "placements", "state", "figures", "board", "filters", "chart", "exports", "explorer")
@@ -52,7 +52,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None) -> str:
         script=Markup(script),
         bundle=base64.b64encode(gzip.compress(bundle.encode(), mtime=0)).decode(),
         data=Markup(_json(data)),
-        headline=decision.headline(subject),
+        headline=unbroken(decision.headline(subject)),
         sentences=to_html(decision.sentences(subject)),
         comparison=to_html([decision.before_and_after(subject)]),
         ladder=to_html(decision.ladder(subject)),

@@ -52,7 +52,7 @@ def to_html_page(page: Page) -> str:
     if first:
         header.remove(first)
         header.insert(0, first)
-    top = _tag("h1", _unbroken(first.text), "headline") if first else Markup()
+    top = _tag("h1", unbroken(first.text), "headline") if first else Markup()
     made = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
     return made.get_template("page.html.j2").render(
         title=page.title,
@@ -87,7 +87,7 @@ def _html(block: Block, within: str, level: int) -> Markup:
 
 
 def _text(block: Text) -> Markup:
-    text = _unbroken(block.text) if block.tone is Tone.HEADLINE else escape(block.text)
+    text = unbroken(block.text) if block.tone is Tone.HEADLINE else escape(block.text)
     return _tag("p", text, _CLASSES.get(block.tone, ""))
 
 
@@ -126,7 +126,7 @@ def _section(block: Section, within: str, level: int) -> Markup:
     if block.folded:
         return Markup("<details><summary>{}</summary>{}</details>").format(block.title, inner)
     label = _tag("p", block.label, "eyebrow") if block.label else Markup()
-    title = _tag(f"h{level}", _unbroken(block.title)) if block.title else Markup()
+    title = _tag(f"h{level}", unbroken(block.title)) if block.title else Markup()
     name = ("article" if level == 2 else "section") if block.title and level < 4 else "div"
     identity = Markup(' id="{}"').format(block.id) if block.id else ""
     return Markup("<{0}{1}>{2}{3}{4}</{0}>").format(name, identity, label, title, inner)
@@ -183,6 +183,6 @@ def _joined(parts: Iterable[Markup]) -> Markup:
     return Markup("\n").join(parts)
 
 
-def _unbroken(text: str) -> str:
+def unbroken(text: str) -> str:
     """No line break inside a range such as ``7.2–8.6`` or a name such as ``all-hdd``."""
     return text.replace("\u2013", "\u2060\u2013\u2060").replace("-", "-\u2060")

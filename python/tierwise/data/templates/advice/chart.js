@@ -76,8 +76,10 @@ tierwise.chart = (() => {
     if (values.points.length + values.chosen.length) fit(made, values);
     made.width = width;
     made.height = Math.round(21 * rem);
-    for (const part of ['axis', 'legend']) {
-      Object.assign(made.config[part], {labelFontSize: 0.8 * rem, titleFontSize: 0.8 * rem});
+    Object.assign(made.config.axis, {labelFontSize: 0.8 * rem, titleFontSize: 0.8 * rem});
+    for (const {mark} of made.layer) {
+      if (mark.size) mark.size *= (rem / 16) ** 2;
+      if (mark.strokeWidth) mark.strokeWidth *= rem / 16;
     }
     return made;
   }
