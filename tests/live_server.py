@@ -33,7 +33,7 @@ class Reply:
 @dataclass
 class LiveServer:
     url: str
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | None
 
     @property
     def host(self) -> str:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from engine_contract import until
 from live_server import JSON, RECORDING, LiveServer, live_server
 from typer.testing import CliRunner
 
@@ -23,6 +24,9 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.serve.guard import Guard
+from tierwise.serve.recordings import Asked, Shelf
+from tierwise.serve.refinement import Answer, Refinement
+from tierwise.serve.server import listen, serve
 from tierwise.serve.simulator import Simulator
 
 SLOW = {"clients": 2000, "cores": 64, "placement": {"log": "ssd-nvme-dc"}}
@@ -164,6 +168,59 @@ def test_a_new_question_cancels_the_former(server: LiveServer) -> None:
     assert json.loads(newer.readline())["stage"] == "first"
 
 
+@pytest.fixture
+def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, Simulator]]:
+    """A server in this process, so that its parts can be held; its page is empty."""
+    monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "")
+    simulator = Simulator()
+    listening = listen("127.0.0.1", 0)
+    shelf = Shelf([RECORDING], Asked(["nvme-dc"]), simulator)
+    running = serve(shelf, simulator, listening, "127.0.0.1")
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    yield LiveServer(running.url, None), simulator
+    running.stop()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_who_leaves_cancels_the_question(
+    inside: tuple[LiveServer, Simulator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, simulator = inside
+    released = threading.Event()
+
+    class Held(Refinement):
+        def simulate_next(self) -> Answer | None:
+            if not self.waits_for_first:
+                released.wait(60)
+            return super().simulate_next()
+
+    monkeypatch.setattr("tierwise.serve.app.Refinement", Held)
+    asked = server.question("a", clients=2)
+    assert json.loads(asked.readline())["stage"] == "first"
+    assert simulator.waiting == 1
+    asked.close()
+    until(lambda: simulator.waiting == 0)
+    released.set()
+
+
+def test_a_defect_is_told_without_its_trace(
+    inside: tuple[LiveServer, Simulator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("secret")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tierwise.serve.app.questions.read", broken)
+        reply = inside[0].post(body(clients=2))
+    assert reply.status == 500
+    assert "secret" not in reply.text and "Traceback" not in reply.text and json.loads(reply.text)["fix"]
+    monkeypatch.setattr(Refinement, "simulate_next", broken)
+    (line,) = inside[0].answers("b", clients=2)
+    assert "secret" not in str(line) and line["error"]["fix"]
+
+
 class Planned:
     """A refinement whose simulations end when they are told to."""
 
@@ -222,6 +279,7 @@ def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_
 def test_an_interrupt_ends_it_with_status_0_while_pages_are_made(number: int) -> None:
     with live_server(str(RECORDING), "--devices", "nvme-dc,hdd-7k2,gp3") as started:
         assert started.get("/").status == 404
+        assert started.process
         started.process.send_signal(number)
         assert started.process.wait(60) == 0
 

@@ -38,6 +38,10 @@ class Server:
         finally:
             self._socket.close()
 
+    def stop(self) -> None:
+        """End :meth:`run` from another thread."""
+        self._server.should_exit = True
+
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 takes a free one.
