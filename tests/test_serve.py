@@ -24,7 +24,8 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
 from tierwise.serve.guard import Guard
-from tierwise.serve.recordings import Asked, Shelf
+from tierwise.serve.page import AdviceOptions
+from tierwise.serve.recordings import Shelf
 from tierwise.serve.refinement import Answer, Refinement
 from tierwise.serve.server import listen, serve
 from tierwise.serve.simulator import Simulator
@@ -174,7 +175,7 @@ def inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[LiveServer, Simula
     monkeypatch.setattr("tierwise.serve.recordings.make_page", lambda *_: "")
     simulator = Simulator()
     listening = listen("127.0.0.1", 0)
-    shelf = Shelf([RECORDING], Asked(["nvme-dc"]), simulator)
+    shelf = Shelf([RECORDING], AdviceOptions(["nvme-dc"]), simulator)
     running = serve(shelf, simulator, listening, "127.0.0.1")
     thread = threading.Thread(target=running.run)
     thread.start()

@@ -10,6 +10,18 @@ import typer
 from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
 from tierwise.cli.advise_day import show_day_advice
+from tierwise.cli.options import (
+    Budget,
+    Devices,
+    Fresh,
+    GoalText,
+    Growth,
+    Have,
+    Headroom,
+    PricesFile,
+    RecordedOn,
+    Years,
+)
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
@@ -27,37 +39,16 @@ from tierwise.report.recording.advice import advice_document
 def advise(
     recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote, also of a day")],
     *,
-    devices: Annotated[str, typer.Option(metavar="DEVICE,DEVICE", help="candidate devices")] = "",
-    have: Annotated[
-        str, typer.Option(metavar="DEVICE,DEVICE", help="devices that are owned already and cost nothing")
-    ] = "",
-    budget: Annotated[
-        str | None,
-        typer.Option(metavar="MONEY/month", help="most that a placement may cost, for example 50/month"),
-    ] = None,
-    goal: Annotated[str | None, typer.Option(help="target: tps=NUMBER, or a latency such as p99=5ms")] = None,
-    headroom: Annotated[
-        str, typer.Option(metavar="PERCENT", help="free space on each new device, for example 30%")
-    ] = "",
-    growth: Annotated[
-        str,
-        typer.Option(
-            metavar="PERCENT", help="growth of the files that new devices have to hold, for example 50%"
-        ),
-    ] = "",
-    years: Annotated[float, typer.Option(help="service life of a purchased device")] = YEARS,
-    prices: Annotated[
-        Path | None, typer.Option(help="TOML file of prices, which replace those that ship")
-    ] = None,
-    recorded_on: Annotated[
-        str,
-        typer.Option(
-            metavar="DEVICE", help="what the recorded device is, for example gp3 or log=io2,all=gp3"
-        ),
-    ] = "",
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
-    ] = False,
+    devices: Devices = "",
+    have: Have = "",
+    budget: Budget = None,
+    goal: GoalText = None,
+    headroom: Headroom = "",
+    growth: Growth = "",
+    years: Years = YEARS,
+    prices: PricesFile = None,
+    recorded_on: RecordedOn = "",
+    fresh: Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="write a page, advice.html, with every placement")

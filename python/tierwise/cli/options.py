@@ -22,6 +22,45 @@ FixedSeed = Annotated[
     int, typer.Option("--seed", min=0, max=2**63 - 1, help="seed of the random number generator")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="print the actions without doing them")]
+Devices = Annotated[str, typer.Option("--devices", metavar="DEVICE,DEVICE", help="candidate devices")]
+Have = Annotated[
+    str,
+    typer.Option("--have", metavar="DEVICE,DEVICE", help="devices that are owned already and cost nothing"),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        "--budget", metavar="MONEY/month", help="most that a placement may cost, for example 50/month"
+    ),
+]
+GoalText = Annotated[
+    str | None, typer.Option("--goal", help="target: tps=NUMBER, or a latency such as p99=5ms")
+]
+Headroom = Annotated[
+    str,
+    typer.Option("--headroom", metavar="PERCENT", help="free space on each new device, for example 30%"),
+]
+Growth = Annotated[
+    str,
+    typer.Option(
+        "--growth",
+        metavar="PERCENT",
+        help="growth of the files that new devices have to hold, for example 50%",
+    ),
+]
+Years = Annotated[float, typer.Option("--years", help="service life of a purchased device")]
+PricesFile = Annotated[
+    Path | None, typer.Option("--prices", help="TOML file of prices, which replace those that ship")
+]
+RecordedOn = Annotated[
+    str,
+    typer.Option(
+        "--recorded-on",
+        metavar="DEVICE",
+        help="what the recorded device is, for example gp3 or log=io2,all=gp3",
+    ),
+]
+Fresh = Annotated[bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")]
 Png = Annotated[Path | None, typer.Option("--png", help="file to draw the chart into")]
 
 

@@ -8,9 +8,23 @@ from typing import Annotated
 
 import typer
 
-from tierwise.advise import Goal, parse_budget_usd
+from tierwise.advise import Goal, Terms
+from tierwise.cli.options import (
+    Budget,
+    Devices,
+    Fresh,
+    GoalText,
+    Growth,
+    Have,
+    Headroom,
+    PricesFile,
+    RecordedOn,
+    Years,
+)
 from tierwise.cli.output import warn
+from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import HostError
+from tierwise.model.money import parse_monthly
 from tierwise.model.suggestions import names_in
 
 _EXTRA = ("starlette", "uvicorn")
@@ -19,14 +33,16 @@ _EXTRA = ("starlette", "uvicorn")
 def serve(
     recordings: Annotated[list[Path], typer.Argument(help="folders that tierwise record wrote")],
     *,
-    devices: Annotated[str, typer.Option(metavar="DEVICE,DEVICE", help="candidate devices")],
-    budget: Annotated[
-        str | None, typer.Option(metavar="MONEY/month", help="limit in US dollars, for example 50/month")
-    ] = None,
-    goal: Annotated[str | None, typer.Option(help="target: tps=NUMBER, or a latency such as p99=5ms")] = None,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
-    ] = False,
+    devices: Devices = "",
+    have: Have = "",
+    budget: Budget = None,
+    goal: GoalText = None,
+    headroom: Headroom = "",
+    growth: Growth = "",
+    years: Years = YEARS,
+    prices: PricesFile = None,
+    recorded_on: RecordedOn = "",
+    fresh: Fresh = False,
     host: Annotated[str, typer.Option(help="address to listen on")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
 ) -> None:
@@ -34,14 +50,19 @@ def serve(
     if any(find_spec(name) is None for name in _EXTRA):
         raise HostError("serve needs starlette and uvicorn", "type: pip install 'tierwise[serve]'")
     from tierwise.serve.guard import is_loopback  # the extra may be missing
-    from tierwise.serve.recordings import Asked, Shelf
+    from tierwise.serve.page import AdviceOptions
+    from tierwise.serve.recordings import Shelf
     from tierwise.serve.server import listen, serve
     from tierwise.serve.simulator import Simulator
 
-    asked = Asked(
+    terms = Terms.parse(
+        have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
+    )
+    options = AdviceOptions(
         names_in(devices),
-        parse_budget_usd(budget) if budget is not None else None,
+        parse_monthly(budget, "--budget", terms.prices.currency) if budget is not None else None,
         Goal.parse(goal) if goal is not None else None,
+        terms,
         fresh,
     )
     with listen(host, port) as listening:
@@ -52,7 +73,7 @@ def serve(
             )
         simulator = Simulator()
         try:
-            server = serve(Shelf(recordings, asked, simulator), simulator, listening, host)
+            server = serve(Shelf(recordings, options, simulator), simulator, listening, host)
             typer.echo(server.url)
             server.run()
         finally:

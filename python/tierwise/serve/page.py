@@ -7,12 +7,13 @@ import hashlib
 import html
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tierwise.advise import Goal, advise
+from tierwise.advise import Goal, Terms, advise
 from tierwise.predict import Predictor
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.palette import DARK, LIGHT, css_declarations
@@ -35,28 +36,38 @@ _LIST = """<!doctype html>
 """
 
 
-def make_page(
-    path: Path,
-    predictor: Predictor,
-    devices: Sequence[str],
-    budget_usd: float | None,
-    goal: Goal | None,
-    sliders: Sequence[Slider],
-) -> str:
+@dataclass(frozen=True)
+class AdviceOptions:
+    """What the advice of every page is made for.
+
+    Attributes:
+        devices: names of the candidate devices.
+        budget_per_month: most that a placement may cost, in the currency of the prices.
+        goal: what to reach.
+        terms: of payment.
+        fresh: whether new devices are in their factory state.
+    """
+
+    devices: Sequence[str]
+    budget_per_month: float | None = None
+    goal: Goal | None = None
+    terms: Terms = field(default_factory=Terms)
+    fresh: bool = False
+
+
+def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders: Sequence[Slider]) -> str:
     """The page of a recording, as ``tierwise advise -o`` writes it, with sliders.
 
     Args:
         path: folder of the recording, for commands to type.
         predictor: of the recording.
-        devices: names of the candidates.
-        budget_usd: US dollars a month for all of them.
-        goal: what to reach.
+        options: of the advice.
         sliders: of the live part.
     """
     predictor.replayer.remember()  # the page needs the placements that the advice ranks
-    advice = advise(predictor, devices, budget_usd, goal)
+    advice = advise(predictor, options.devices, options.budget_per_month, options.goal, options.terms)
     live = {"ask": "ask", "most_seeds": MOST_SEEDS, "sliders": sliders}
-    return advice_page(subject(predictor, advice, devices, path, predictor.replayer.fresh), live)
+    return advice_page(subject(predictor, advice, options.terms, path, options.fresh), live)
 
 
 def list_page(names: Sequence[str]) -> str:

@@ -11,12 +11,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from tierwise.advise import Goal
 from tierwise.predict import Predictor, resolve
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
-from tierwise.serve.page import make_page
+from tierwise.serve.page import AdviceOptions, make_page
 from tierwise.serve.questions import most_clients
 from tierwise.serve.refinement import MOST_SEEDS, Answer
 from tierwise.serve.simulator import Simulator
@@ -28,23 +27,6 @@ MOST_REMEMBERED = 256
 """Final answers kept for each open recording, of some 10 KB each."""
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What every page is made for.
-
-    Attributes:
-        devices: full names of the candidate devices.
-        budget_usd: US dollars a month for all of them.
-        goal: what to reach.
-        fresh: whether new devices are in their factory state.
-    """
-
-    devices: Sequence[str]
-    budget_usd: float | None = None
-    goal: Goal | None = None
-    fresh: bool = False
 
 
 class Recent(OrderedDict[K, V]):
@@ -99,13 +81,15 @@ class Shelf:
         TierwiseError: no recording, or a damaged or newer one; an unknown device.
     """
 
-    def __init__(self, paths: Sequence[Path], asked: Asked, simulator: Simulator) -> None:
+    def __init__(self, paths: Sequence[Path], options: AdviceOptions, simulator: Simulator) -> None:
         """Check the recordings and start to make their pages."""
         for path in paths:
             Recording.open(path)
         self.paths = list(paths)
-        self.devices = list(dict.fromkeys(resolve(name).name for name in asked.devices))
-        self._asked, self._simulator = asked, simulator
+        self.devices = list(
+            dict.fromkeys(resolve(name).name for name in [*options.devices, *options.terms.have])
+        )
+        self._options, self._simulator = options, simulator
         self._lock = Lock()
         self._open: Recent[int, Future[Opened]] = Recent(MOST_OPEN)
         self._made: dict[int, tuple[int, bytes]] = {}
@@ -142,11 +126,9 @@ class Shelf:
         """The page, by as many seeds as ``tierwise advise``; its own replayer remembers, and is dropped."""
         replayer = self._replayer(path)
         few = Predictor(predictor.about, Recording.open(path).warnings, replayer, seeds=SEEDS)
-        asked = self._asked
-        page = make_page(path, few, asked.devices, asked.budget_usd, asked.goal, sliders(few, clients))
-        return page.encode()
+        return make_page(path, few, self._options, sliders(few, clients)).encode()
 
     def _replayer(self, path: Path) -> Replayer:
-        replayer = Replayer.open(path, fresh=self._asked.fresh, threads=1)
+        replayer = Replayer.open(path, fresh=self._options.fresh, threads=1)
         replayer.progress = lambda *_: self._simulator.require_open()
         return replayer
