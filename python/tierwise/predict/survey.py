@@ -10,7 +10,7 @@ from tierwise.model.roles import Role
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Prediction
 from tierwise.predict.predictor import Predictor
-from tierwise.predict.ranking import by_load, first_looks, fitting, left_out, placements_of
+from tierwise.predict.ranking import Keep, by_load, first_looks, fitting, left_out, placements_of
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import uncertainty_of
 
@@ -58,7 +58,7 @@ class Survey:
                 self.predictions[number] = prediction
 
 
-def survey(predictor: Predictor, devices: Sequence[str]) -> Survey:
+def survey(predictor: Predictor, devices: Sequence[str], keep: Keep = lambda _: True) -> Survey:
     """Predict every placement over the recorded devices and some others, under one seed.
 
     The intervals hold the model's error and the reproduction's; the spread over seeds, not known from one, is
@@ -67,6 +67,7 @@ def survey(predictor: Predictor, devices: Sequence[str]) -> Survey:
     Args:
         predictor: of the recording. If its replayer remembers, placements that were ranked are not replayed.
         devices: names, as in a scenario.
+        keep: which placements to predict; the others have no answer.
 
     Raises:
         TierwiseError: an unknown device, or no device.
@@ -83,7 +84,7 @@ def survey(predictor: Predictor, devices: Sequence[str]) -> Survey:
         predictions=[None] * len(names) ** len(placed),
         notes=left_out(idle, [role for role in loaded if role not in placed]),
     )
-    for look in first_looks(predictor, Scenario(), placements_of(placed, names)):
+    for look in first_looks(predictor, Scenario(), filter(keep, placements_of(placed, names))):
         doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
         found.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
     found.place([predictor.as_recorded])

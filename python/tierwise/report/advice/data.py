@@ -37,6 +37,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
         },
         "currency": subject.currency,
         "budget": subject.advice.budget_per_month,
+        "margin": subject.margin,
         "command": subject.command,
         "devices": [_device(subject, device) for device in survey.devices],
         "roles": [_role(subject.advice.recorded, role, run.footprints) for role in survey.roles],
@@ -52,14 +53,14 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
 
 def _device(subject: Subject, device: str) -> dict[str, Any]:
     about = risk(device)
-    fixed, per_gb = subject.price(device)
+    least, most = subject.price(device)
     recorded = device == RECORDED
     return {
         "name": device,
         "quoted": shlex.quote(device),
         "summary": _recorded_summary(subject) if recorded else resolve(device).profile.summary,
-        "fixed": _short(fixed),
-        "per_gb": _short(per_gb),
+        "least": _short(least),
+        "most": _short(most),
         "state": about.state,
         "power_cut": about.power_cut,
         "death": about.death,

@@ -6,11 +6,17 @@ from collections.abc import Callable
 from datetime import date
 
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED, Estimate, Prediction
+from tierwise.predict import RECORDED, Estimate
 from tierwise.report import numbers
-from tierwise.report.advice.join import Subject, moved_by
+from tierwise.report.advice.join import Subject
 from tierwise.report.advice.risks import risk
 from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, Facts, Table, Text, Tone
+from tierwise.report.recording.advice_words import (
+    cheaper_sentence,
+    fastest_sentence,
+    left_out_sentences,
+    stale_sentence,
+)
 from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import LONG_MONTHS, months
 from tierwise.report.recording.prediction_words import (
@@ -47,12 +53,15 @@ def headline(subject: Subject) -> str:
     chosen, moved = subject.chosen, subject.placement
     if not moved or chosen.speedup is None:
         return "Leave the files where they are: no move gains anything that can be told from chance."
-    price = money(subject, subject.cost_per_month(moved))
+    cost = subject.cost_per_month(moved)
+    price = f"for {money(subject, cost)} a month" if cost > 0 else "at no further cost"
+    if cost < 0:
+        price = f"and {money(subject, -cost)} a month less"
     gain = f"{numbers.ratio(chosen.speedup.value)} times {of_what(chosen)}"
     if chosen.bounds_only:
         ends = (numbers.ratio(chosen.speedup.low), numbers.ratio(chosen.speedup.high))
         gain = f"between {ends[0]} and {ends[1]} times {of_what(chosen)}"
-    return f"Move {moving(moved)}: {gain} for {price} a month."
+    return f"Move {moving(moved)}: {gain} {price}."
 
 
 def sentences(subject: Subject) -> list[Block]:
@@ -65,10 +74,12 @@ def sentences(subject: Subject) -> list[Block]:
         )
     if subject.placement and chosen.bound:
         said.append(Text(f"From the measured waits alone, {bound_sentence(chosen)}."))
-    if advice.goal:
-        said.append(Text(goal_sentence(subject.advice)))
-    if subject.too_dear:
-        said.append(Text(f"Over the budget with any file on it: {join(subject.too_dear)}.", Tone.QUIET))
+    if subject.taken_along:
+        along = moving(subject.taken_along)
+        said.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
+    others = [goal_sentence(advice), fastest_sentence(advice), cheaper_sentence(advice)]
+    others += [*left_out_sentences(advice), stale_sentence(advice)]
+    said += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
     return said
 
 
@@ -85,9 +96,9 @@ def before_and_after(subject: Subject) -> Table:
         )
         _shorter(found, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
         _shorter(found, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
-    costs = subject.cost_per_month({}), subject.cost_per_month(subject.placement)
-    shown = [Cell(money(subject, cost), value=cost) for cost in costs]
-    found.add("Cost a month", *shown, Cell(money(subject, costs[1] - costs[0], sign=True)))
+    paid, more = subject.now_per_month, subject.cost_per_month(subject.placement)
+    shown = (money(subject, paid), money(subject, paid + more)) if paid is not None else ("as today", "")
+    found.add("Cost a month", *map(Cell, shown), Cell(money(subject, more, sign=True), value=more))
     return found
 
 
@@ -130,7 +141,7 @@ def risks(subject: Subject) -> Table:
     names = ("holds", "power cut", "worn out", "death of a drive")
     found = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
     worn = {one.device: one for one in subject.wear(subject.chosen)}
-    for device, roles in _held(subject.chosen, subject.advice.run.footprints).items():
+    for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
         about, wear = risk(device), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear.months, date.today())
         name = "recorded devices" if device == RECORDED else device
@@ -146,9 +157,8 @@ def _wear_out(after: float, today: date) -> str:
     return f"{months(after)} ({date(years, month + 1, 1):%B %Y})"
 
 
-def _held(prediction: Prediction, roles: dict[Role, int]) -> dict[str, list[str]]:
+def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[str]]:
     """Device -> the roles on it, devices that take files first."""
-    moved = moved_by(prediction)
     held: dict[str, list[str]] = {}
     for role in sorted(roles, key=lambda role: role not in moved):
         held.setdefault(moved.get(role, RECORDED), []).append(role.value)

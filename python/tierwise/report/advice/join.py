@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.advise import Advice, Wear
+from tierwise.advise import Advice, Option, Terms, Wear
 from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import wear
-from tierwise.advise.terms import Terms
+from tierwise.advise.option import MARGIN
 from tierwise.model.money import SYMBOLS
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
 from tierwise.predict.survey import Survey, survey
-
-_GB = 10**9
-_MOST_GB = 1000
 
 
 @dataclass(frozen=True)
@@ -27,31 +24,44 @@ class Subject:
     Attributes:
         advice: the advice.
         survey: every placement, those of the advice under all seeds.
-        costs: of placements.
         recording: folder of the recording, as the user wrote it.
+        costs: of placements, under the terms of the advice.
         fresh: whether devices are in factory state.
     """
 
     advice: Advice
     survey: Survey
-    costs: Costs
     recording: Path
+    costs: Costs
     fresh: bool = False
 
     @property
     def currency(self) -> str:
-        """Symbol of the prices' currency."""
+        """Sign of the prices' currency, or its code where it has none."""
         return SYMBOLS.get(self.costs.currency, self.costs.currency)
 
     def cost_per_month(self, placement: Mapping[Role, str]) -> float:
-        """What a placement costs a month more than what is paid now, in the currency."""
+        """What a placement costs a month more than is paid now; below 0 if it saves money."""
         return self.costs.cost_per_month(placement)
 
     @property
+    def now_per_month(self) -> float | None:
+        """Rent of the recorded volumes that a placement can end; ``None`` if not known."""
+        return self.costs.now_per_month
+
+    @property
+    def _option(self) -> Option | None:
+        return self.advice.reaching or self.advice.best
+
+    @property
     def chosen(self) -> Prediction:
-        """The prediction of the advised placement: what reaches the goal, else the best, else as recorded."""
-        option = self.advice.reaching or self.advice.best
-        return option.prediction if option else self.advice.recorded
+        """The prediction of the advised placement: what comes closest to the goal, else the best."""
+        return self._option.prediction if self._option else self.advice.recorded
+
+    @property
+    def taken_along(self) -> dict[Role, str]:
+        """Idle roles that have to move too, so that the rent of the recorded volume ends."""
+        return self._option.taken_along if self._option else {}
 
     @property
     def placement(self) -> dict[Role, str]:
@@ -59,25 +69,30 @@ class Subject:
         return moved_by(self.chosen)
 
     @property
+    def moves(self) -> dict[Role, str]:
+        """All that has to move: the placement, and what is taken along."""
+        return self.placement | self.taken_along
+
+    @property
     def steps(self) -> list[tuple[Role, str, Prediction, float]]:
         """The ladder: role, device, the prediction after the step, and what the step costs a month."""
         return [(step.role, step.device, step.prediction, step.cost_per_month) for step in self.advice.ladder]
-
-    @property
-    def too_dear(self) -> list[str]:
-        """Candidate devices that exceed the budget with any role on them."""
-        return [one.device for one in self.advice.left_out if one.least_cost_per_month is not None]
 
     def wear(self, prediction: Prediction) -> list[Wear]:
         """The wear of each new device of a prediction."""
         return wear(prediction, self.survey.devices)
 
     def price(self, device: str) -> tuple[float, float]:
-        """Fixed price of a month, and the price of a month for each 10^9 bytes; (0, 0) where recorded."""
-        if device == RECORDED:
+        """Cost of a month of a device with the smallest role on it, and with all; (0, 0) where recorded."""
+        if device == RECORDED or not self.survey.roles:
             return 0.0, 0.0
-        least, more = (self.costs.of_device(device, size) for size in (0, _MOST_GB * _GB))
-        return least, (more - least) / _MOST_GB
+        new = [self.costs.bill({role: device}).new_per_month for role in self.survey.roles]
+        return min(new), self.costs.bill(dict.fromkeys(self.survey.roles, device)).new_per_month
+
+    @property
+    def margin(self) -> float:
+        """Ratio of two predicted rates up to which they count as equal."""
+        return MARGIN
 
     @property
     def command(self) -> str:
@@ -89,7 +104,7 @@ class Subject:
 def subject(
     predictor: Predictor, advice: Advice, terms: Terms, recording: Path, fresh: bool = False
 ) -> Subject:
-    """Survey the placements around an advice; the budget leaves none of them out.
+    """Survey the placements around an advice; the budget leaves none of them out, too small a device does.
 
     Args:
         predictor: of the recording.
@@ -98,11 +113,12 @@ def subject(
         recording: folder of the recording, for commands to type.
         fresh: whether devices are in factory state.
     """
-    found = survey(predictor, advice.devices)
-    options = [option.prediction for option in (advice.best, advice.reaching) if option]
+    costs = Costs.of(predictor, terms)
+    found = survey(predictor, advice.devices, keep=costs.fits)
+    options = (advice.best, advice.fastest, advice.cheaper, advice.reaching)
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
-    found.place([*moves, *options])
-    return Subject(advice, found, Costs.of(predictor, terms), recording, fresh)
+    found.place([*moves, *(option.prediction for option in options if option)])
+    return Subject(advice, found, recording, costs, fresh)
 
 
 def moved_by(prediction: Prediction) -> dict[Role, str]:

@@ -32,11 +32,11 @@ def first_sentence(advice: Advice) -> str:
 def further_sentences(advice: Advice) -> list[str]:
     """Alternatives, the ladder, devices left out, the goal, and devices that wear out."""
     said = [
-        _fastest_sentence(advice),
-        _cheaper_sentence(advice),
+        fastest_sentence(advice),
+        cheaper_sentence(advice),
         _ladder_sentence(advice),
         _now_sentence(advice),
-        *_left_out_sentences(advice),
+        *left_out_sentences(advice),
         goal_sentence(advice),
     ]
     worn = _wear_sentences(advice.best.wear) if advice.best else []
@@ -76,7 +76,7 @@ def _margin() -> str:
     return numbers.percent(MARGIN - 1)
 
 
-def _fastest_sentence(advice: Advice) -> str:
+def fastest_sentence(advice: Advice) -> str:
     """The fastest placement, if it is another, and why it is not recommended."""
     best, fastest, step = advice.best, advice.fastest, advice.step_to_fastest
     if best is None or fastest is None or (not best.placement and not fastest.placement):
@@ -95,7 +95,7 @@ def _fastest_sentence(advice: Advice) -> str:
     )
 
 
-def _cheaper_sentence(advice: Advice) -> str:
+def cheaper_sentence(advice: Advice) -> str:
     """The cheaper placement that is as good, and that the price of more moves is the reader's to weigh."""
     cheaper, fastest = advice.cheaper, advice.fastest
     if cheaper is None:
@@ -130,7 +130,7 @@ def _now_sentence(advice: Advice) -> str:
     return f"The recorded volumes cost {money(advice.costs_now_per_month, advice.currency)} now."
 
 
-def _left_out_sentences(advice: Advice) -> list[str]:
+def left_out_sentences(advice: Advice) -> list[str]:
     dear = [
         f"{one.device} (at least {money(one.least_cost_per_month, advice.currency)})"
         for one in advice.left_out

@@ -8,10 +8,8 @@ tierwise.board = (() => {
 
   function price(device, index) {
     if (index === 0) return 'no further cost';
-    const parts = [];
-    if (device.fixed || !device.per_gb) parts.push(`${money(device.fixed)} a month`);
-    if (device.per_gb) parts.push(`${significant(device.per_gb, 2)}\u00a0${data.currency} a GB and month`);
-    return parts.join(' + ');
+    if (device.least === device.most) return `${money(device.least)} a month`;
+    return `${money(device.least)} to ${money(device.most)} a month, by what is on it`;
   }
 
   const columns = data.devices.map((device, index) => {

@@ -4,7 +4,7 @@ tierwise.chart = (() => {
   const root = document.getElementById('chart');
   const tip = document.getElementById('tip');
   const legend = document.getElementById('legend');
-  const AS_GOOD = 1.03; // as advise: a step up by less is none
+  const AS_GOOD = data.margin; // a step up by less is no reason to pay more
   const once = data.recording.once;
   let view = null;
   let points = [];
@@ -126,7 +126,7 @@ tierwise.chart = (() => {
 
   function draw(found) {
     points = found.map(record);
-    legend.textContent = 'Each dot is a placement. Line: nothing cheaper is as fast (within 3 %). '
+    legend.textContent = 'Each dot is a placement. Line: nothing cheaper is as fast, within ' + numbers.percent(AS_GOOD - 1) + '. '
       + 'Ring: shown above, with its interval. Diamond: advised.';
     return redraw();
   }
