@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,8 +12,11 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 
 if TYPE_CHECKING:
+    from tierwise.engines.commits import CommitLedger, Found
+    from tierwise.engines.durability import DurabilitySetting
     from tierwise.results.wait_sampling import WaitSampler
 
 
@@ -165,6 +169,37 @@ class Engine(ABC):
     @abstractmethod
     def failure(self) -> str | None:
         """The last severe line of the server's log since its start (a full disk, a crash), if any."""
+
+    @classmethod
+    def durability(cls) -> list[DurabilitySetting]:
+        """The engine's ways to commit, the safest first, from ``durability.toml`` in its folder."""
+        from tierwise.engines import durability
+
+        return durability.load(Path(inspect.getfile(cls)).parent)
+
+    @abstractmethod
+    def make_commit_tables(self, clients: int) -> None:
+        """Make and fill the tables of the load of commits (:mod:`tierwise.engines.commits`)."""
+
+    @abstractmethod
+    def commit_ledger(self, clients: int) -> CommitLedger:
+        """An empty ledger, off the placed devices, in place of the last one."""
+
+    @abstractmethod
+    def commit_until_it_fails(self, ledger: CommitLedger, client: int, first: int) -> None:
+        """Commit the numbers from ``first`` on in a session of its own, until the server or its disk fails.
+
+        Raises:
+            TierwiseError: with the failure; the ledger holds what was acknowledged before.
+        """
+
+    @abstractmethod
+    def found_commits(self) -> Found:
+        """Read the tables of the load of commits in full."""
+
+    @abstractmethod
+    def check(self) -> IntegrityCheck:
+        """Run the engine's own check of its files."""
 
     @property
     @abstractmethod

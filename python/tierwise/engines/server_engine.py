@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from tierwise.engines import commits
 from tierwise.engines.base import Engine
 from tierwise.engines.directories import ServerDirectories
 from tierwise.engines.server_process import ServerProcess
@@ -90,6 +92,30 @@ class ServerEngine(Engine, Generic[ServerT]):
             self._server.remove()
             self._server = None
         self._made.remove()
+
+    @abstractmethod
+    def commit_session(self) -> commits.CommitSession:
+        """Open a session of the load's account for commits, without a time limit."""
+
+    def make_commit_tables(self, clients: int) -> None:
+        """Make the tables of the load of commits."""
+        self.execute_schema(commits.SQL_SCHEMA)
+        with contextlib.closing(self.commit_session()) as session:
+            commits.fill(session, clients)
+
+    def commit_ledger(self, clients: int) -> commits.CommitLedger:
+        """An empty ledger in the server's home."""
+        return commits.CommitLedger.make(self._known_server().home / "commits", clients, self._user)
+
+    def commit_until_it_fails(self, ledger: commits.CommitLedger, client: int, first: int) -> None:
+        """Commit on the caller's thread."""
+        with contextlib.closing(self.commit_session()) as session:
+            commits.commit_until_it_fails(session, ledger, client, first)
+
+    def found_commits(self) -> commits.Found:
+        """Read both tables."""
+        with contextlib.closing(self.commit_session()) as session:
+            return commits.read(session)
 
     def processes(self) -> list[int]:
         """The server's first process and its children."""

@@ -24,6 +24,9 @@ class DeviceSpec(BaseModel):
 
     profile: str | None = Field(default=None, description="profile name or path of an emulated device")
     path: str | None = Field(default=None, description="directory on a real mounted device")
+    lies_about_flush: bool = Field(
+        default=False, description="an emulated device that acknowledges flushes and does not obey them"
+    )
 
     @property
     def emulated(self) -> bool:

@@ -30,6 +30,9 @@ class DeviceInfo(Record):
     kind: str
     profile: str | None = None
     path: str | None = None
+    write_cache: bool | None = None
+    """Whether a power cut may lose completed writes until a flush; unknown of a real device."""
+    lies_about_flush: bool = False
     roles: list[Role]
     deadline_overrun: DeadlineOverrun | None = None
     write_amplification: float | None = None

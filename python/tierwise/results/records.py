@@ -24,6 +24,7 @@ from tierwise.results.counters import (
     WaitShare,
 )
 from tierwise.results.measurements import FlushCheck, FlushTimes, Latency, PatternResult, Record
+from tierwise.results.power_cuts import IntegrityCheck, PowerCut, PowerCuts
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -34,11 +35,14 @@ __all__ = [
     "EngineInfo",
     "FlushCheck",
     "FlushTimes",
+    "IntegrityCheck",
     "LapResult",
     "Latency",
     "Machine",
     "PaperValue",
     "PatternResult",
+    "PowerCut",
+    "PowerCuts",
     "Record",
     "RoleIo",
     "RoleProof",
@@ -125,6 +129,8 @@ class RunResult(Record):
     patterns: dict[str, PatternResult] = {}
     """By pattern, of a run that measured a device itself."""
     flush: FlushCheck | None = None
+    power_cuts: PowerCuts | None = None
+    """Of a study of power cuts; ``elapsed_s`` and ``transactions`` are those under load, of all cuts."""
     elapsed_without_log_wait_s: float | None = None
     """Morle's projection: no log wait and no shortage of CPU. See ``record.projection_s``."""
     laps: list[LapResult] = []

@@ -98,6 +98,8 @@ class Overrides(_Spec):
     memory: Size | None = None
     parallelism: PositiveInt | None = None
     repeats: PositiveInt | None = None
+    cuts: PositiveInt | None = None
+    durability: list[str] | None = None
     placements: list[str] | None = None
     """Placements of the study to run."""
     sweep: Sweep | None = None
@@ -113,6 +115,8 @@ class Study(_Spec):
     ``sizes`` gives each role's partition of an emulated device; memory is used only for what is written.
     ``patterns`` names access patterns that are run on a file, one after the other in ``seconds`` together, in
     place of a database: a study of devices, whose engine is called ``file``.
+    ``cuts`` makes it a study of power cuts: so many for each placement and durability setting, over all
+    repeats together, each at a random moment of at most ``seconds`` of commits.
     With ``caches`` cold, the server is restarted and the page cache dropped before the warm-up; warm, both
     are as loading left them. Neither ``transactions`` nor ``seconds`` is given for a workload of laps.
     """
@@ -130,6 +134,9 @@ class Study(_Spec):
     transactions: PositiveInt | None = None
     seconds: PositiveFloat | None = None
     patterns: list[str] = []
+    cuts: PositiveInt | None = None
+    durability: list[str] = []
+    """Names of the engine's durability settings to cut under; all if empty."""
     warmup_transactions: int = Field(default=0, ge=0)
     caches: Caches = "cold"
     waits: bool = True

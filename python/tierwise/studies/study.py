@@ -115,6 +115,8 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
             f'engines and patterns: patterns run on the engine "{FILE_ENGINE}" and on no other',
             f'write engines = ["{FILE_ENGINE}"] with patterns, or another engine without',
         )
+    if study.cuts is not None and study.seconds is None:
+        yield "seconds: power is cut while clients commit", "give the longest time before a cut"
     if study.patterns and study.seconds is None:
         yield "seconds: patterns run for a time", "give seconds"
     runs = study.repeats * len(study.placements) * sweep.count(study.sweep)
@@ -123,3 +125,7 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
     for name, device in study.devices.items():
         if (device.profile is None) == (device.path is None):
             yield f"devices.{name}", "give either profile or path"
+        if device.lies_about_flush and device.profile is None:
+            yield f"devices.{name}: lies_about_flush", "give it to an emulated device only"
+        if study.cuts is not None and device.path is not None:
+            yield f"devices.{name}: the power of a real device cannot be cut", "give a profile"

@@ -8,12 +8,14 @@ from typing import Any
 
 import duckdb
 
+from tierwise.engines.commits import SQL_SCHEMA, SQL_TABLES, CommitSession, SqlCommitSession
 from tierwise.engines.duckdb.client import DuckSession, Tally
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.model.suggestions import did_you_mean
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 
 FILE = "database.duckdb"
 
@@ -76,6 +78,26 @@ class DuckAdapter:
         """All of duckdb_settings()."""
         found = self._connection.cursor().execute("SELECT name, coalesce(value, '') FROM duckdb_settings()")
         return dict(found.fetchall())
+
+    def make_commit_tables(self) -> None:
+        """Make the tables of the load of commits."""
+        for _, statement in SQL_SCHEMA:
+            self._in_session(statement)
+
+    def commit_session(self) -> CommitSession:
+        """A connection of its own."""
+        cursor = self._connection.cursor()
+        return SqlCommitSession(lambda sql: cursor.execute(sql).fetchall(), cursor.close)
+
+    def check(self) -> IntegrityCheck:
+        """Read every column, which verifies the checksums of blocks that are read."""
+        name, cursor = "full read with block checksums", self._connection.cursor()
+        try:
+            for table in SQL_TABLES:
+                cursor.execute(f"SELECT sum(hash(checked)) FROM {table} AS checked").fetchall()
+        except duckdb.Error as error:
+            return IntegrityCheck(name=name, problems=str(error).splitlines()[:1])
+        return IntegrityCheck(name=name)
 
     def close(self) -> None:
         """Checkpoint and close."""

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise.engines.base import Limits
+from tierwise.engines.commits import CommitSession
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,15 @@ class Adapter(Protocol):
 
     def settings(self) -> dict[str, str]:
         """Every setting of the open database."""
+
+    def make_commit_tables(self) -> None:
+        """Make the tables of the load of commits."""
+
+    def commit_session(self) -> CommitSession:
+        """Open a session of the load of commits."""
+
+    def check(self) -> IntegrityCheck:
+        """Check the database's files as the library can."""
 
     def close(self) -> None:
         """Write all data and close, so that no recovery is needed."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from tierwise.engines.base import Clients, Engine
+from tierwise.engines.commits import CommitLedger, Found
 from tierwise.engines.directories import ServerDirectories
 from tierwise.engines.embedded.clients import EmbeddedClients
 from tierwise.engines.embedded.link import WorkerLink
@@ -24,6 +25,7 @@ from tierwise.host.cpu import process_cpu_s
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 from tierwise.results.wait_sampling import WaitSampler
 
 _END_TIMEOUT_S = 10
@@ -177,6 +179,26 @@ class EmbeddedEngine(Engine):
     def settings(self) -> dict[str, str]:
         """Settings as the library reports them."""
         return dict(self._call("settings"))
+
+    def make_commit_tables(self, clients: int) -> None:
+        """Make the tables of the load of commits in the worker."""
+        self._call("make_commit_tables", clients=clients)
+
+    def commit_ledger(self, clients: int) -> CommitLedger:
+        """An empty ledger in the worker's home."""
+        return CommitLedger.make(self._known_worker().home / "commits", clients, self._user)
+
+    def commit_until_it_fails(self, ledger: CommitLedger, client: int, first: int) -> None:
+        """Commit on a thread of the worker."""
+        self._call("commit_until_it_fails", ledger=str(ledger.path), client=client, first=first)
+
+    def found_commits(self) -> Found:
+        """Read both tables in the worker."""
+        return Found(**self._call("found_commits"))
+
+    def check(self) -> IntegrityCheck:
+        """Let the library check its files."""
+        return IntegrityCheck.model_validate(self._call("check"))
 
     def version(self) -> str:
         """Version of the package that contains the library."""

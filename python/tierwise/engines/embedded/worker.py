@@ -20,10 +20,12 @@ import socket
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from tierwise import _core
+from tierwise.engines import commits
 from tierwise.engines.base import Limits
 from tierwise.engines.embedded.adapter import Adapter, Opening
 from tierwise.model.errors import TierwiseError
@@ -90,6 +92,23 @@ class Worker:
 
     def _do_settings(self) -> dict[str, str]:
         return self._adapter.settings()
+
+    def _do_make_commit_tables(self, clients: int) -> None:
+        self._adapter.make_commit_tables()
+        with contextlib.closing(self._adapter.commit_session()) as session:
+            commits.fill(session, clients)
+
+    def _do_commit_until_it_fails(self, ledger: str, client: int, first: int) -> None:
+        book = commits.CommitLedger(Path(ledger))
+        with contextlib.closing(self._adapter.commit_session()) as session:
+            commits.commit_until_it_fails(session, book, client, first)
+
+    def _do_found_commits(self) -> dict[str, Any]:
+        with contextlib.closing(self._adapter.commit_session()) as session:
+            return asdict(commits.read(session))
+
+    def _do_check(self) -> dict[str, Any]:
+        return self._adapter.check().model_dump()
 
     def _do_close(self) -> None:
         for number in list(self._clients):

@@ -8,8 +8,10 @@ from typing import ClassVar
 
 from tierwise import _core
 from tierwise.engines.base import Clients
+from tierwise.engines.commits import CommitSession
 from tierwise.engines.mariadb import settings as mariadb_settings
 from tierwise.engines.mariadb.binaries import MariadbBinaries
+from tierwise.engines.mariadb.commits import commit_session, run_check
 from tierwise.engines.mariadb.counters import read_counters, read_space
 from tierwise.engines.mariadb.files import MariadbFiles, in_directory
 from tierwise.engines.mariadb.server import MariadbServer
@@ -19,6 +21,7 @@ from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 from tierwise.results.wait_sampling import WaitSampler
 
 _DURABILITY_OFF = {"innodb_flush_log_at_trx_commit": "0"}
@@ -90,6 +93,14 @@ class MariadbEngine(ServerEngine[MariadbServer]):
         """Multi-row INSERTs over several connections."""
         address = self._known_server().address
         return _core.load_tables("mariadb", address, program_json, seed, progress=self.on_loaded)
+
+    def commit_session(self) -> CommitSession:
+        """A session of the superuser in the load's schema."""
+        return commit_session(self._known_server().connect)
+
+    def check(self) -> IntegrityCheck:
+        """CHECK TABLE of the load's tables."""
+        return run_check(self._known_server().query)
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its table, else by the file's directory."""

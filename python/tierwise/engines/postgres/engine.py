@@ -8,7 +8,9 @@ from typing import ClassVar
 
 from tierwise import _core
 from tierwise.engines.base import Clients
+from tierwise.engines.commits import CommitSession
 from tierwise.engines.postgres.binaries import Binaries, major_of
+from tierwise.engines.postgres.commits import commit_session, run_check
 from tierwise.engines.postgres.counters import read_counters, read_space
 from tierwise.engines.postgres.files import PostgresFiles
 from tierwise.engines.postgres.server import CLIENT, PostgresServer
@@ -20,6 +22,7 @@ from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 from tierwise.results.wait_sampling import WaitSampler
 
 _TABLESPACES = {Role.DATA: "tierwise_data", Role.INDEX: "tierwise_index", Role.TEMP: "tierwise_temp"}
@@ -122,6 +125,14 @@ class PostgresEngine(ServerEngine[PostgresServer]):
     def load_tables(self, program_json: str, seed: int) -> int:
         """COPY over several connections."""
         return _core.load_tables("postgres", self.dsn(), program_json, seed, progress=self.on_loaded)
+
+    def commit_session(self) -> CommitSession:
+        """A session of libpq."""
+        return commit_session(self.dsn())
+
+    def check(self) -> IntegrityCheck:
+        """What pg_amcheck runs, on every table and index."""
+        return run_check(self._known_server().query)
 
     def role_of(self, path: Path) -> Role | None:
         """Role by the file's name and the statement that made its relation, else the data directory's."""

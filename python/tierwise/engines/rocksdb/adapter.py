@@ -9,17 +9,20 @@ from typing import Any
 
 from rocksdict import DBPath, Options, Rdict, WriteBatch, WriteOptions
 
+from tierwise.engines.commits import CommitSession
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.objects import encoding
 from tierwise.engines.objects.client import ObjectClient
 from tierwise.engines.objects.operations import Kind, parse_kind
 from tierwise.engines.objects.transaction import Locks, Pair
+from tierwise.engines.rocksdb.commits import RocksCommitSession, run_check
 from tierwise.engines.rocksdb.files import read_options
 from tierwise.engines.rocksdb.group_commit import GroupCommit
-from tierwise.engines.rocksdb.options import CACHE, NamedOptions
+from tierwise.engines.rocksdb.options import CACHE, SYNC, NamedOptions, wants_sync
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 
 _NO_LIMIT = 1 << 50
 _TICKER = re.compile(r"(?m)^rocksdb\.(\S+) .*?COUNT : (\d+)")
@@ -41,7 +44,9 @@ class RocksAdapter:
         self._system = system
         if not (system / "CURRENT").exists():
             Rdict(str(system), _placed(Options(raw_mode=True), opening)).close()
-        named = NamedOptions(system, {**_sizes(opening), **opening.settings})
+        self._sync = wants_sync(opening.settings)
+        given = {name: value for name, value in opening.settings.items() if name != SYNC}
+        named = NamedOptions(system, {**_sizes(opening), **given})
         self._cache_bytes = named.cache_bytes
         loaded, families = named.load(opening.home / "options")
         self._options = _placed(loaded, opening)
@@ -94,7 +99,22 @@ class RocksAdapter:
 
     def settings(self) -> dict[str, str]:
         """Every option and the version of RocksDB, from its options file."""
-        return {**read_options(self._system), CACHE: str(self._cache_bytes)}
+        return {
+            **read_options(self._system),
+            CACHE: str(self._cache_bytes),
+            SYNC: "on" if self._sync else "off",
+        }
+
+    def make_commit_tables(self) -> None:
+        """Nothing to make: keys need no schema."""
+
+    def commit_session(self) -> CommitSession:
+        """A session that writes a batch for each commit."""
+        return RocksCommitSession(self)
+
+    def check(self) -> IntegrityCheck:
+        """Read every pair, which verifies the checksums of blocks."""
+        return run_check(self)
 
     def close(self) -> None:
         """Close; the next opening replays the log."""
@@ -115,7 +135,7 @@ class RocksAdapter:
             yield key, value
 
     def write(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """Write one batch, then wait for the log.
+        """Write one batch, then wait for the log, unless the setting ``sync`` is off.
 
         The library holds the interpreter's lock while it writes and releases it only in a separate flush.
         With ``sync`` in the write, two clients could never share a flush, as they do in RocksDB itself.
@@ -127,7 +147,8 @@ class RocksAdapter:
             else:
                 batch.put(key, value)
         self._database.write(batch, self._unsynced)
-        self._group.wait()
+        if self._sync:
+            self._group.wait()
 
 
 def _placed(options: Options, opening: Opening) -> Options:

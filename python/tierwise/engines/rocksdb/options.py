@@ -16,7 +16,22 @@ from tierwise.model.suggestions import did_you_mean
 CACHE = "block_cache"
 """Size of the block cache in bytes: the only option that RocksDB's file leaves out."""
 
+SYNC = "sync"
+"""Whether a commit waits for the flush of the log: an option of each write, in no file."""
+
 _CACHE_BYTES = 32 << 20
+
+
+def wants_sync(settings: Mapping[str, str]) -> bool:
+    """The setting ``sync``: on unless it is off.
+
+    Raises:
+        TierwiseError: for any other value.
+    """
+    value = settings.get(SYNC, "on")
+    if value not in ("on", "off"):
+        raise TierwiseError(f"setting {SYNC} cannot be {value!r}", "give on or off")
+    return value == "on"
 
 
 class NamedOptions:

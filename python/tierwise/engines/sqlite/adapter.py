@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tierwise import _core
+from tierwise.engines.commits import SQL_SCHEMA, CommitSession, SqlCommitSession
 from tierwise.engines.embedded.adapter import Opening
 from tierwise.engines.sqlite import settings as sqlite_settings
 from tierwise.model.errors import StatementError
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
+from tierwise.results.power_cuts import IntegrityCheck
 
 _PLACED = (Role.DATA, Role.LOG, Role.DOUBLEWRITE, Role.TEMP, Role.SYSTEM)
 _WALK_S = 10
@@ -100,6 +102,26 @@ class SqliteAdapter:
         shown = {name: sqlite_settings.shown(name, str(rows[0][0])) for name, rows in told.items() if rows}
         options = (row[0] for row in self._rows("PRAGMA compile_options"))
         return {**shown, "compile_options": " ".join(options)}
+
+    def make_commit_tables(self) -> None:
+        """Make the tables of the load of commits."""
+        for _, statement in SQL_SCHEMA:
+            self._database.query(statement)
+
+    def commit_session(self) -> CommitSession:
+        """A connection of its own, which waits for the others' transactions at its first statement."""
+        database = _core.SqliteDatabase(self._address)
+
+        def execute(sql: str) -> list[list[Any]]:
+            rows: list[list[Any]] = json.loads(database.query("BEGIN IMMEDIATE" if sql == "BEGIN" else sql))
+            return rows
+
+        return SqlCommitSession(execute, database.close)
+
+    def check(self) -> IntegrityCheck:
+        """PRAGMA integrity_check."""
+        told = [str(row[0]) for row in self._rows("PRAGMA integrity_check")]
+        return IntegrityCheck(name="PRAGMA integrity_check", problems=[] if told == ["ok"] else told)
 
     def close(self) -> None:
         """Close the last connection, which empties the log."""

@@ -7,8 +7,9 @@ from tierwise.engines.base import Engine
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import Placement
 from tierwise.model.roles import Role
+from tierwise.model.suggestions import one_of
 from tierwise.studies import FILE_ENGINE, sweep
-from tierwise.studies.spec import Study
+from tierwise.studies.spec import Overrides, Study
 
 _ONLY_IF_LISTED = {Role.ARCHIVE}
 """Roles that add work of their own when placed."""
@@ -39,8 +40,10 @@ def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
     name = study.engines[0]
     if name == FILE_ENGINE:
         return study, {}
-    study, skipped_variants = _without_twins(study, name)
     engine = engines.create(name, study.settings.get(name, {}))
+    if study.cuts is not None:
+        study = with_durability(study, engine)
+    study, skipped_variants = _without_twins(study, name)
     skipped: dict[str, str] = {}
     alike: dict[tuple[tuple[Role, str], ...], str] = {}
     for placement in sorted(study.placements.values(), key=lambda one: one.name != study.baseline):
@@ -61,6 +64,25 @@ def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
         )
     kept = [name for name in study.placements if name not in skipped]
     return study.with_placements(kept), skipped | skipped_variants
+
+
+def with_durability(study: Study, engine: Engine) -> Study:
+    """A study of power cuts with the engine's durability settings as its variants.
+
+    Raises:
+        TierwiseError: if the study names a setting that the engine does not have.
+    """
+    known = {one.name: one for one in engine.durability()}
+    for name in study.durability:
+        if name not in known:
+            raise TierwiseError(
+                f"study {study.name}: durability names {name!r}",
+                f"engine {engine.name}: {one_of(name, known)}",
+            )
+    chosen = study.durability or list(known)
+    variants = {name: Overrides(settings={engine.name: dict(known[name].settings)}) for name in chosen}
+    swept = study.sweep.model_copy(update={"variant": chosen})
+    return study.model_copy(update={"variants": variants, "sweep": swept})
 
 
 def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:

@@ -52,6 +52,8 @@ class Storage:
     places: dict[Role, Path] = field(default_factory=dict)
     emulated: dict[str, EmulatedDisk] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
+    lying: set[str] = field(default_factory=set)
+    """Emulated devices that do not obey flushes."""
     real: RealDevices = field(default_factory=lambda: RealDevices({}, {}))
     _opened_at: dict[Role, int | None] = field(default_factory=dict)
 
@@ -125,7 +127,13 @@ class Storage:
         profile = self.profiles[name]
         roles = self.roles_on(name)
         return DeviceInfo(
-            name=name, kind=profile.kind, profile=profile.name, roles=roles, deadline_overrun=deadline_overrun
+            name=name,
+            kind=profile.kind,
+            profile=profile.name,
+            write_cache=profile.write_cache,
+            lies_about_flush=name in self.lying,
+            roles=roles,
+            deadline_overrun=deadline_overrun,
         )
 
 
@@ -164,13 +172,18 @@ def open_storage(
 
 
 def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path, undo: ExitStack) -> None:
+    lies = study.devices[name].lies_about_flush
     profile = profiles.load(str(study.devices[name].profile))
     partitions = [Partition(str(role), study.size_bytes(role)) for role in storage.roles_on(name)]
     mount_dir = mounts / name
     mount_dir.mkdir()
     mount_dir.chmod(0o711)
-    disk = EmulatedDisk.up(f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed)
+    disk = EmulatedDisk.up(
+        f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed, lies_about_flush=lies
+    )
     undo.callback(disk.down)
+    if lies:
+        storage.lying.add(name)
     storage.emulated[name] = disk
     storage.profiles[name] = profile
     storage.places |= {Role(partition): path for partition, path in disk.mounts.items()}
