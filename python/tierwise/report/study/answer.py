@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tierwise.model.errors import TierwiseError
+from tierwise.report.durability.frontier import CutRow, build_frontier
+from tierwise.report.durability.words import headline
 from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.study.conditions import Conditions, conditions_of
@@ -69,11 +71,15 @@ class Answer(Record):
     comparisons: list[Comparison]
     sweeps: list[SweepResult] = []
     """Settings that the study sweeps, across comparisons."""
+    power_cuts: list[CutRow] = []
+    """Of a study of power cuts, which has no comparisons and no sweeps."""
     conditions: Conditions
 
     @property
     def headline(self) -> str:
         """The answer in a few sentences; if there are several comparisons, each is labelled."""
+        if self.power_cuts:
+            return headline(self.power_cuts)
         if len(self.comparisons) == 1:
             return self.comparisons[0].words.headline
         return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
@@ -107,6 +113,10 @@ def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
         raise TierwiseError(
             f"study {info.name} has no finished run", f"run it: tierwise study run {info.name}"
         )
+    cuts = build_frontier(results, info)
+    if cuts:
+        conditions = conditions_of(results, info)
+        return Answer(study=info, comparisons=[], power_cuts=cuts, conditions=conditions)
     groups: dict[GroupKey, list[RunResult]] = {}
     for result in sorted(results, key=lambda result: result.order):
         key = (result.engine.name, tuple(sorted(result.setting.items())))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tierwise.report import numbers
-from tierwise.results import Record, RunResult, StudyInfo
+from tierwise.results import DeviceInfo, Record, RunResult, StudyInfo
 
 
 class Settings(Record):
@@ -86,11 +86,14 @@ def _known(value: float | None, shown: Callable[[float], str]) -> str | None:
 
 def devices_of(runs: Sequence[RunResult]) -> dict[str, str]:
     """Device name -> what it was."""
-    return {d.name: _device(d.kind, d.profile, d.path) for run in runs for d in run.devices}
+    return {d.name: _device(d) for run in runs for d in run.devices}
 
 
-def _device(kind: str, profile: str | None, path: str | None) -> str:
-    return f"emulated: {profile} ({kind})" if profile else f"real: {path}" if path else kind
+def _device(device: DeviceInfo) -> str:
+    if device.profile is None:
+        return f"real: {device.path}" if device.path else device.kind
+    lies = ", lies about flushes" if device.lies_about_flush else ""
+    return f"emulated: {device.profile} ({device.kind}{lies})"
 
 
 def settings_of(engine: str, runs: Sequence[RunResult]) -> Settings:

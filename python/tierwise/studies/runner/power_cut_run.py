@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from random import Random
 
 from tierwise import engines
+from tierwise.host.disk.config import WRITE_BACK_S
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.results import EngineInfo, PowerCut, PowerCuts, RunResult
@@ -63,6 +64,7 @@ def _bed(study: Study, plan: RunPlan, study_seed: int) -> Iterator[tuple[CutBed,
         engine.start()
         clean_start_s = time.monotonic() - started_s
         bed = CutBed(engine, list(storage.emulated.values()), study.clients)
+        bed.settle_s = WRITE_BACK_S if storage.lying else 0
         bed.prepare()
         info = EngineInfo(name=engine.name, version=engine.version(), settings=engine.settings())
         setting = next(one for one in engine.durability() if one.name == plan.setting[VARIANT])

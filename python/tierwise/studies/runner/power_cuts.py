@@ -45,6 +45,8 @@ class CutBed:
     engine: Engine
     disks: Collection[EmulatedDisk]
     clients: int
+    settle_s: float = 0
+    """Wait before each load: a device that lies about flushes has then written back all that came before."""
     books: Books = field(init=False)
     _first: int = 0
 
@@ -73,6 +75,7 @@ class CutBed:
             TierwiseError: if the load fails while the power is on.
         """
         dice = Random(seed)
+        time.sleep(self.settle_s)
         ledger = self.engine.commit_ledger(self.clients)
         first, self._first = self._first, self._first + MOST_COMMITS
         clients = [_Client(self.engine, ledger, number, first) for number in range(self.clients)]

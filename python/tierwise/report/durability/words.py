@@ -1,0 +1,69 @@
+"""Power cuts as sentences. Pure."""
+
+from __future__ import annotations
+
+import math
+
+from tierwise.report import numbers
+from tierwise.report.durability.frontier import CutRow
+
+
+def sentence(row: CutRow) -> str:
+    """What the cuts of one row showed: loss with its bound, damage, and the rate gained."""
+    parts = [part for part in (_damage(row), _loss(row)) if part]
+    gain = f", at {_ratio(row)} the rate" if row.ratio is not None else ""
+    return f"{row.durability} on {row.placement}: {'; '.join(parts) or _nothing(row)}{gain}."
+
+
+def headline(rows: list[CutRow]) -> str:
+    """The durable settings in one sentence; a device that lies about flushes keeps no engine's promise."""
+    durable = [row for row in rows if row.durable and not row.lies]
+    if not durable:
+        return "No durable setting was cut on a device that obeys flushes."
+    broken = [row for row in durable if row.breaks_promise]
+    cuts = sum(row.cuts for row in durable)
+    if broken:
+        names = ", ".join(f"{row.durability} on {row.placement}" for row in broken)
+        return f"Acknowledged commits were lost, or the database damaged, with a durable setting: {names}."
+    return f"No acknowledged commit was lost in {numbers.count(cuts)} power cuts with a durable setting, on devices that obey flushes."
+
+
+def bound(row: CutRow) -> str:
+    """The greatest share of harmed cuts, such as ``at most 6 in 100, with 95 % confidence``."""
+    return f"at most {math.ceil(100 * row.at_most - 1e-9)} in 100, with 95\u00a0% confidence"
+
+
+def lost_age(row: CutRow) -> str:
+    """Age of the oldest lost commit; nothing where none was lost."""
+    if row.most_lost_ms is None:
+        return ""
+    age = numbers.microseconds(row.most_lost_ms * 1e3)
+    return f"at least {age}" if row.at_least else age
+
+
+def _nothing(row: CutRow) -> str:
+    return f"0 of {row.cuts} cuts lost an acknowledged commit (so {bound(row)})"
+
+
+def _loss(row: CutRow) -> str:
+    if not row.lost:
+        return ""
+    where = (
+        f"the whole load, {lost_age(row)} of commits,"
+        if row.at_least
+        else f"up to {lost_age(row)} of commits"
+    )
+    return f"lost {where} in {row.lost} of {row.cuts} cuts"
+
+
+def _damage(row: CutRow) -> str:
+    if not row.damaged:
+        return ""
+    stopped = f", {row.not_started} of them beyond starting" if row.not_started else ""
+    return f"{row.damaged} of {row.cuts} cuts damaged the database{stopped}"
+
+
+def _ratio(row: CutRow) -> str:
+    assert row.ratio is not None
+    ends = numbers.ratio_span(row.ratio)
+    return f"{numbers.ratio(row.ratio.estimate)} times" + (f" ({ends})" if ends else "")
