@@ -22,6 +22,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.file_names import FileName
 from tierwise.model.placement import DeviceSpec, Placement
 from tierwise.model.roles import Role
+from tierwise.model.suggestions import names_in
 from tierwise.model.units import parse_size_bytes
 from tierwise.results import PaperValue
 
@@ -42,6 +43,14 @@ def _size(value: object) -> object:
 _SIZE_SCHEMA = {"anyOf": [{"type": "integer", "exclusiveMinimum": 0}, {"type": "string"}]}
 Size = Annotated[PositiveInt, BeforeValidator(_size), WithJsonSchema(_SIZE_SCHEMA)]
 """Bytes, or a text such as ``256M``."""
+
+
+def _names(value: object) -> object:
+    return names_in(value) if isinstance(value, str) else value
+
+
+Names = Annotated[list[str], BeforeValidator(_names)]
+"""A list of names, or a text with commas."""
 
 DeviceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,15}$")]
 """Part of the name of the emulated disk, which must be short."""
@@ -99,7 +108,7 @@ class Overrides(_Spec):
     parallelism: PositiveInt | None = None
     repeats: PositiveInt | None = None
     cuts: PositiveInt | None = None
-    durability: list[str] | None = None
+    durability: Names | None = None
     placements: list[str] | None = None
     """Placements of the study to run."""
     sweep: Sweep | None = None
@@ -135,7 +144,7 @@ class Study(_Spec):
     seconds: PositiveFloat | None = None
     patterns: list[str] = []
     cuts: PositiveInt | None = None
-    durability: list[str] = []
+    durability: Names = []
     """Names of the engine's durability settings to cut under; all if empty."""
     warmup_transactions: int = Field(default=0, ge=0)
     caches: Caches = "cold"

@@ -32,7 +32,7 @@ def execute(study: Study, plan: RunPlan, study_seed: int, progress: ProgressCall
     result: RunResult | None = None
     while len(cuts) < wanted or result is None:
         progress("making devices and a database")
-        with _bed(study, plan, study_seed) as (bed, prepared):
+        with open_bed(study, plan, study_seed) as (bed, prepared):
             result = result or prepared
             try:
                 while len(cuts) < wanted:
@@ -51,7 +51,7 @@ def share_of(cuts: int, repeats: int, repeat: int) -> int:
 
 
 @contextmanager
-def _bed(study: Study, plan: RunPlan, study_seed: int) -> Iterator[tuple[CutBed, RunResult]]:
+def open_bed(study: Study, plan: RunPlan, study_seed: int) -> Iterator[tuple[CutBed, RunResult]]:
     """New devices with a new database on them, and the conditions of the run."""
     with ExitStack() as undo:
         # The engine is closed last: its files are gone with the devices, also from a damaged file system.

@@ -1,0 +1,137 @@
+"""What a placement's devices do with completed writes when the power goes, and what power cuts have shown."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from pydantic import ValidationError
+
+from tierwise.device_models.profiles import Profile
+from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.roles import Role
+from tierwise.model.shipped import DATA
+from tierwise.predict import RECORDED, resolve
+from tierwise.results.measurements import Record
+
+SHOWN_FILE = DATA / "durability.json"
+NOT_TESTED = "not tested"
+_SOURCES = ("power_loss_protection", "write_cache", "write_cache_kib", "flush_us", "latency.flush_us")
+"""Keys of a profile's sources that speak of its cache, the most telling first."""
+
+
+class ShownCuts(Record):
+    """Power cuts of one study run on one placement with one durability setting."""
+
+    engine: str
+    profiles: list[str]
+    """Device profiles of the placement."""
+    lies: bool
+    """Whether a device acknowledged flushes without obeying them."""
+    durability: str
+    durable: bool
+    cuts: int
+    harmed: int
+    """Cuts that lost acknowledged commits or damaged the database."""
+
+
+class Shown(Record):
+    """What the shipped studies of power cuts found; written by ``benchmarks/power_cuts.py``."""
+
+    cuts: list[ShownCuts] = []
+
+
+class Durability(Record):
+    """One device of a placement in a power cut."""
+
+    device: str
+    roles: list[Role]
+    write_cache: bool | None
+    """Whether a power cut may lose completed writes until a flush; ``None`` if the device is not known."""
+    fact: str
+    """What the profile says, as a sentence."""
+    source: str
+    """Of that fact, from the profile; empty if it gives none."""
+    cuts: list[ShownCuts]
+    """Of placements that used this device, with the engine's durable setting."""
+
+    @property
+    def shown(self) -> str:
+        """What the studies found, or ``not tested``."""
+        if not self.cuts:
+            return NOT_TESTED
+        harmed, cuts = sum(one.harmed for one in self.cuts), sum(one.cuts for one in self.cuts)
+        names = ", ".join(dict.fromkeys(f"{one.engine} {one.durability}" for one in self.cuts))
+        return f"{harmed} of {cuts} power cuts lost an acknowledged commit or damaged the database ({names})"
+
+
+def durability(placement: Mapping[Role, str], engine: str | None = None) -> list[Durability]:
+    """The devices of a placement in the order of their first roles.
+
+    Args:
+        placement: device of each role, by a name that a scenario may use.
+        engine: count only power cuts of this engine; of all engines when left out.
+
+    Raises:
+        TierwiseError: if a device is unknown.
+    """
+    devices = dict.fromkeys(placement.values())
+    return [
+        _durability(device, [role for role, name in placement.items() if name == device], engine)
+        for device in devices
+    ]
+
+
+def _durability(device: str, roles: list[Role], engine: str | None) -> Durability:
+    if device == RECORDED:
+        fact = "the recorded device: its cache was not looked at; tierwise probe checks its flush"
+        return Durability(device=device, roles=roles, write_cache=None, fact=fact, source="", cuts=[])
+    profile = resolve(device).profile
+    return Durability(
+        device=device,
+        roles=roles,
+        write_cache=profile.write_cache,
+        fact=_fact(profile),
+        source=_source(profile),
+        cuts=[
+            one
+            for one in shown_cuts().cuts
+            if profile.name in one.profiles and one.durable and not one.lies and engine in (None, one.engine)
+        ],
+    )
+
+
+def _fact(profile: Profile) -> str:
+    if profile.kind == "ram":
+        return "memory: nothing survives a power cut"
+    if profile.write_cache:
+        return "volatile write cache: completed writes may be lost until a flush"
+    if profile.kind == "volume":
+        return "no volatile cache: a completed write is kept by the provider"
+    return "no volatile cache, or one protected against power loss: completed writes are kept"
+
+
+def _source(profile: Profile) -> str:
+    """The profile's own, or that of its members."""
+    found = [profile.sources[key] for key in _SOURCES if key in profile.sources]
+    if not found and profile.kind == "array":
+        return ""
+    return next(iter(found), profile.summary)
+
+
+@lru_cache(maxsize=1)
+def shown_cuts() -> Shown:
+    """The shipped findings; none if there is no file.
+
+    Raises:
+        TierwiseError: if the file is not of this version.
+    """
+    if not SHOWN_FILE.exists():
+        return Shown()
+    try:
+        return Shown.model_validate_json(read_text(SHOWN_FILE, "install tierwise again"))
+    except ValidationError as error:
+        raise TierwiseError(f"{SHOWN_FILE}: {error.errors()[0]['msg']}", "install tierwise again") from error
