@@ -19,7 +19,7 @@ from tierwise.results.measurements import Record
 
 SHOWN_FILE = DATA / "durability.json"
 NOT_TESTED = "not tested"
-_SOURCES = ("power_loss_protection", "write_cache", "write_cache_kib", "flush_us", "latency.flush_us")
+_SOURCES = ("power_loss_protection", "write_cache", "flush_us", "flush_latency_us", "latency.flush_us")
 """Keys of a profile's sources that speak of its cache, the most telling first."""
 
 
@@ -54,7 +54,7 @@ class Durability(Record):
     fact: str
     """What the profile says, as a sentence."""
     source: str
-    """Of that fact, from the profile; empty if it gives none."""
+    """Of that fact, from the profile; empty for the recorded device."""
     cuts: list[ShownCuts]
     """Of placements that used this device, with the engine's durable setting."""
 
@@ -115,11 +115,8 @@ def _fact(profile: Profile) -> str:
 
 
 def _source(profile: Profile) -> str:
-    """The profile's own, or that of its members."""
-    found = [profile.sources[key] for key in _SOURCES if key in profile.sources]
-    if not found and profile.kind == "array":
-        return ""
-    return next(iter(found), profile.summary)
+    """What the profile gives as the source, or its summary."""
+    return next((profile.sources[key] for key in _SOURCES if key in profile.sources), profile.summary)
 
 
 @lru_cache(maxsize=1)
