@@ -11,6 +11,7 @@ import typer
 from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
 from tierwise.model.errors import TierwiseError
 from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
+from tierwise.report.durability.document import frontier_charts
 from tierwise.report.render import to_html_page
 from tierwise.report.study.answer import Answer, build_answer
 from tierwise.report.study.combined_page import Chapter, combined_page
@@ -92,6 +93,9 @@ def write_report(results_dir: Path) -> Path:
 
 def write_pngs(answer: Answer, directory: Path) -> list[Path]:
     """Write every chart into ``directory``, created if needed; return the files."""
+    if answer.power_cuts:
+        drawn = frontier_charts(answer.power_cuts, answer.study.baseline)
+        return [write_file(directory / f"{one.name}.png", to_png(one.draw(WIDE))) for one in drawn]
     single = len(answer.comparisons) == 1
     charts = {
         name if single else f"{number}-{name}": figure

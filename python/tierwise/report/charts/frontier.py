@@ -12,7 +12,7 @@ from tierwise.report.durability.frontier import CutRow
 from tierwise.report.durability.words import sentence
 from tierwise.report.palette import placement_names
 
-_NONE_MS = 0.5
+_NONE_MS = 0.3
 """Where rows without loss stand on the axis."""
 _BEYOND = 4.0
 """Rows that were damaged stand this factor right of the greatest loss."""
@@ -23,15 +23,17 @@ def frontier_chart(rows: Sequence[CutRow], baseline: str, look: Look) -> alt.Lay
     shown = [row for row in rows if row.rate is not None]
     most_ms = max([10.0, *(row.most_lost_ms for row in shown if row.most_lost_ms)])
     damaged_ms = most_ms * _BEYOND
+    any_damaged = any(row.damaged for row in shown)
+    last_ms = damaged_ms if any_damaged else most_ms
     data = [_point(row, damaged_ms) for row in shown]
     y_scale, y_ticks = log_scale([row.rate.estimate for row in shown if row.rate])
     decades = [10.0**power for power in range(7) if 10.0**power <= most_ms]
     x = alt.X(
         "age:Q",
-        scale=alt.Scale(type="log", domain=[_NONE_MS * 0.7, damaged_ms * 1.6], nice=False),
+        scale=alt.Scale(type="log", domain=[_NONE_MS * 0.7, last_ms * 1.6], nice=False),
         axis=axis(
             "age of the oldest lost commit",
-            values=[_NONE_MS, *decades, damaged_ms],
+            values=[_NONE_MS, *decades, *([damaged_ms] if any_damaged else [])],
             labelExpr=f"datum.value < 1 ? 'none lost' : datum.value > {most_ms} ? 'damaged' "
             ": datum.value < 1000 ? datum.value + ' ms' : datum.value / 1000 + ' s'",
         ),

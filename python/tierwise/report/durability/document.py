@@ -18,9 +18,10 @@ from tierwise.report.document import (
     estimate,
     figure,
     table,
+    texts,
 )
 from tierwise.report.durability.frontier import CutRow
-from tierwise.report.durability.words import headline, lost_age, sentence
+from tierwise.report.durability.words import lost_age, sentence
 from tierwise.report.palette import placement_names
 
 CAPTION = (
@@ -29,27 +30,14 @@ CAPTION = (
 )
 
 
-def frontier_blocks(rows: Sequence[CutRow], baseline: str, *, charts: bool = True) -> list[Block]:
-    """The headline, then for each engine its table, its chart and its sentences."""
-    blocks: list[Block] = [Text(headline(list(rows)), Tone.WARNING if _broken(rows) else Tone.HEADLINE)]
-    for engine in dict.fromkeys(row.engine for row in rows):
-        own = [row for row in rows if row.engine == engine]
-        drawn = [_chart(engine, own, baseline)] if charts else []
-        said = Bullets([sentence(row) for row in own])
-        damage = [
-            Text(f"{row.durability} on {row.placement}: {row.damage}", Tone.QUIET)
-            for row in own
-            if row.damage
-        ]
-        early = [
-            Text(problem, Tone.WARNING) for problem in dict.fromkeys(p for row in own for p in row.problems)
-        ]
-        blocks.append(
-            Section(
-                engine, [*drawn, frontier_table(own, baseline), said, *damage, *early], id=f"cuts-{engine}"
-            )
-        )
-    return blocks
+def frontier_blocks(rows: Sequence[CutRow], baseline: str) -> list[Block]:
+    """For each engine its chart, its table and its sentences."""
+    return [_engine(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
+
+
+def frontier_charts(rows: Sequence[CutRow], baseline: str) -> list[Chart]:
+    """The charts alone."""
+    return [_chart(name, [row for row in rows if row.engine == name], baseline) for name in _engines(rows)]
 
 
 def frontier_table(rows: Sequence[CutRow], baseline: str) -> Table:
@@ -77,8 +65,21 @@ def frontier_table(rows: Sequence[CutRow], baseline: str) -> Table:
     return found
 
 
-def _broken(rows: Sequence[CutRow]) -> bool:
-    return any(row.breaks_promise for row in rows)
+def _engines(rows: Sequence[CutRow]) -> list[str]:
+    return list(dict.fromkeys(row.engine for row in rows))
+
+
+def _engine(name: str, rows: Sequence[CutRow], baseline: str) -> Section:
+    damage = [f"{row.durability} on {row.placement}: {row.damage}" for row in rows if row.damage]
+    early = dict.fromkeys(problem for row in rows for problem in row.problems)
+    blocks = [
+        _chart(name, rows, baseline),
+        frontier_table(rows, baseline),
+        Bullets([sentence(row) for row in rows]),
+        *texts(damage, Tone.QUIET),
+        *texts(early, Tone.WARNING),
+    ]
+    return Section(name, blocks, id=f"cuts-{name}")
 
 
 def _chart(engine: str, rows: Sequence[CutRow], baseline: str) -> Chart:

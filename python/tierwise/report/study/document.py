@@ -22,7 +22,7 @@ def answer_document(answer: Answer) -> list[Block]:
     """The whole answer: for each comparison its table, then the headline and the caveats."""
     if answer.power_cuts:
         found = frontier_blocks(answer.power_cuts, answer.study.baseline)
-        return [*found, *texts(answer.notes, Tone.WARNING)]
+        return [*found, Text(answer.headline, Tone.HEADLINE), *texts(answer.notes, Tone.WARNING)]
     blocks = [block for one in answer.comparisons for block in _comparison(one, len(answer.comparisons) > 1)]
     blocks += [block for one in answer.sweeps for block in sweep_blocks(one, one.label)]
     return [*blocks, *texts(answer.notes, Tone.WARNING)]
