@@ -11,16 +11,18 @@ from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.billing import YEARS
+from tierwise.model.errors import TierwiseError
 from tierwise.model.money import parse_monthly
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
 from tierwise.predict.savings import Savings
 from tierwise.predict.usability import Usability, usability
-from tierwise.recording import TABLES, About, Recording
-from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.recording import TABLES, About, Observation, open_source
+from tierwise.recording.breakdown import Breakdown
 from tierwise.report.advice import Subject, advice_page, subject
 from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.observation import observation_document
 from tierwise.report.recording.prediction import prediction_document, ranking_document
 from tierwise.report.recording.profile import profile_document
 
@@ -57,23 +59,25 @@ class RecordedRun:
         Raises:
             TierwiseError: no recording, or a damaged or newer one.
         """
-        self._recording = Recording.open(path)
+        self._path, self._source = path, open_source(path)
         self._fresh = fresh
 
     @property
     def info(self) -> About:
         """Metadata of the recording."""
-        return self._recording.about
+        return self._source.about
 
     @property
     def warnings(self) -> list[str]:
         """Warnings that apply to every result from the recording."""
-        return self._recording.warnings
+        return self._source.warnings
 
     @cached_property
     def tables(self) -> Mapping[str, TableView]:
         """Each table by name (docs/reference/recordings.md). ``requests``: block requests."""
-        connection = self._recording.connect()
+        if isinstance(self._source, Observation):
+            raise TierwiseError(f"{self._path} is an observation, which has no tables", "use a recording")
+        connection = self._source.connect()
         found = {name: TableView(connection.table(name)) for name in TABLES}
         return {**found, "requests": found["blocks"]}
 
@@ -84,7 +88,9 @@ class RecordedRun:
 
     def breakdown(self) -> View[Breakdown]:
         """Where the time went, by class of threads and by role."""
-        found = break_down(self._recording.path)
+        found = self._source.break_down()
+        if isinstance(self._source, Observation):
+            return View(found, observation_document(self._source), "profile")
         document = profile_document(found, Savings(), self.warnings, self.info.devices)
         return View(found, document, "profile")
 
@@ -158,12 +164,12 @@ class RecordedRun:
         wanted = None if goal is None else Goal.parse(goal)
         advice = find_advice(self._predictor, list(devices), most, wanted, terms)
         return AdviceView(
-            advice, lambda: subject(self._predictor, advice, terms, self._recording.path, self._fresh)
+            advice, lambda: subject(self._predictor, advice, terms, self._path, self._fresh)
         )
 
     @cached_property
     def _predictor(self) -> Predictor:
-        return Predictor.open(self._recording.path, fresh=self._fresh)
+        return Predictor.open(self._path, fresh=self._fresh)
 
 
 def _scenario(place: Place, machine: Mapping[str, Any]) -> Scenario:

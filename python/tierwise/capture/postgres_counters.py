@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from tierwise.capture.counter_reading import DENIED, LOST, MALFORMED, REFUSED, Reading, UnreadableError
 
-_CONNECT_S = 5
+CONNECT_S = 5
 _DATABASES = """
     SELECT sum(xact_commit)::bigint, sum(xact_rollback)::bigint,
            sum(blks_hit)::bigint, sum(blks_read)::bigint,
@@ -31,24 +33,17 @@ def read(dsn: str) -> Reading:
     Raises:
         UnreadableError: with the reason.
     """
-    try:
-        conninfo_to_dict(dsn)
-    except psycopg.ProgrammingError:
-        raise UnreadableError(MALFORMED, MALFORMED) from None  # the driver would repeat parts of it
-    try:
-        with psycopg.connect(dsn, connect_timeout=_CONNECT_S, application_name="tierwise") as connection:
-            since_17 = connection.info.server_version >= 170_000
-            databases = connection.execute(_DATABASES).fetchone()
-            log = connection.execute(_LOG).fetchone()
-            checkpoints = connection.execute(
-                _CHECKPOINTS_SINCE_17 if since_17 else _CHECKPOINTS_BEFORE_17
-            ).fetchone()
-    except psycopg.errors.InsufficientPrivilege as error:
-        raise UnreadableError(DENIED, _line(error)) from None
-    except psycopg.OperationalError as error:
-        raise UnreadableError(LOST, _line(error)) from None
-    except psycopg.Error as error:
-        raise UnreadableError(REFUSED, _line(error)) from None
+    require_well_formed(dsn)
+    with unreadable(), psycopg.connect(dsn, connect_timeout=CONNECT_S, application_name="tierwise") as opened:
+        return read_from(opened)
+
+
+def read_from(connection: psycopg.Connection[Any]) -> Reading:
+    """The same over an open connection, in three statements."""
+    since_17 = connection.info.server_version >= 170_000
+    databases = connection.execute(_DATABASES).fetchone()
+    log = connection.execute(_LOG).fetchone()
+    checkpoints = connection.execute(_CHECKPOINTS_SINCE_17 if since_17 else _CHECKPOINTS_BEFORE_17).fetchone()
     if databases is None or log is None or checkpoints is None:
         raise UnreadableError(REFUSED, "an empty answer")
     commits, rollbacks, hits, reads, reset = databases
@@ -61,6 +56,31 @@ def read(dsn: str) -> Reading:
         "checkpoints": checkpoints[0],
     }
     return Reading({name: int(count or 0) for name, count in counts.items()}, str(reset))
+
+
+def require_well_formed(dsn: str) -> None:
+    """Refuse a malformed DSN.
+
+    Raises:
+        UnreadableError: without any part of it, which the driver would repeat.
+    """
+    try:
+        conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        raise UnreadableError(MALFORMED, MALFORMED) from None
+
+
+@contextmanager
+def unreadable() -> Iterator[None]:
+    """Turn the driver's errors into :class:`UnreadableError`."""
+    try:
+        yield
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise UnreadableError(DENIED, _line(error)) from None
+    except psycopg.OperationalError as error:
+        raise UnreadableError(LOST, _line(error)) from None
+    except psycopg.Error as error:
+        raise UnreadableError(REFUSED, _line(error)) from None
 
 
 def transactions(counts: Mapping[str, int]) -> int:

@@ -16,6 +16,7 @@ from typer.main import get_command
 _COMMANDS = {
     "demo": ("study:demo", "Answer here and now: does the log deserve the fast device?"),
     "record": ("record:record", "Record what a running database does."),
+    "observe": ("observe:observe", "Observe a database over SQL, without root."),
     "profile": ("profile:profile", "Show where the time of a recording went."),
     "predict": ("predict:predict", "Predict the recorded work on another machine."),
     "advise": ("advise:advise", "Advise which files to move first."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,15 +12,17 @@ from tierwise.cli.options import Png
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.profile_day import profile_day
 from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.predict import Predictor
 from tierwise.predict.savings import Savings, savings
 from tierwise.predict.usability import Usability, not_replayed, usability
-from tierwise.recording import Day, Recording
-from tierwise.recording.breakdown import Breakdown, break_down
+from tierwise.recording import Day, Observation, open_source
+from tierwise.recording.breakdown import Breakdown
 from tierwise.report.charts.profile import profile_chart
 from tierwise.report.charts.render import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.numbers import size
+from tierwise.report.recording.observation import observation_document
 from tierwise.report.recording.profile import profile_document, profile_page
 from tierwise.report.recording.usability import usability_texts
 from tierwise.report.render import to_html_page
@@ -44,8 +47,8 @@ def profile(
     if Day.is_at(recording):
         profile_day(recording, html, png, format)
         return
-    opened = Recording.open(recording)
-    found = break_down(recording)
+    opened = open_source(recording)
+    found = opened.break_down()
     gains, judged = _replayed(recording, found) if saved else (Savings(), None)
     data_bytes = opened.about.data_directory_bytes
     found_values = {
@@ -56,7 +59,11 @@ def profile(
         "data_directory_bytes": data_bytes,
         "usability": judged and judged.fields.model_dump(),
     }
-    document: list[Block] = profile_document(found, gains, opened.warnings, opened.about.devices)
+    document: list[Block] = (
+        observation_document(opened, gains)
+        if isinstance(opened, Observation)
+        else profile_document(found, gains, opened.warnings, opened.about.devices)
+    )
     document += [Text(f"Data directory: {size(data_bytes)}.")] if data_bytes is not None else []
     document += usability_texts(judged) if judged is not None else []
     show(document, found_values, "profile", format)
@@ -73,7 +80,13 @@ def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability]:
         predictor = Predictor.open(recording)
     except TierwiseError as error:
         return Savings(refused=str(error)), not_replayed(error)
-    asked = [
-        row.role for row in found.roles if row.role is not None and (row.reads or row.writes or row.flushes)
-    ]
-    return savings(predictor, asked), usability(predictor)
+    return savings(predictor, list(_asked_of_devices(predictor, found))), usability(predictor)
+
+
+def _asked_of_devices(predictor: Predictor, found: Breakdown) -> Iterator[Role]:
+    """Roles with requests; of an observation, which has none, those with a load by the server's counters."""
+    if predictor.run.from_waits:
+        yield from predictor.as_recorded.io
+    for row in found.roles:
+        if row.role is not None and (row.reads or row.writes or row.flushes):
+            yield row.role

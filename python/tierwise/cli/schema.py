@@ -105,6 +105,7 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "result": _of("results", "RunResult"),
     "study-info": _of("results", "StudyInfo"),
     "recording": _of("recording", "About"),
+    "observation": _of("recording", "Observation"),
     "prediction": _printed("prediction", predictions="predict:Prediction[]", **_REPLAYED),
     "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),

@@ -94,5 +94,9 @@ def simulate(profile: Profile, job: Job) -> Simulation:
     Raises:
         TierwiseError: an invalid option, or an unusable file, with its line and column.
     """
-    core = _core.parse_profile(profile.text, str(profile.file), profile.library)
+    return simulate_core(_core.parse_profile(profile.text, str(profile.file), profile.library), job)
+
+
+def simulate_core(core: _core.Profile, job: Job) -> Simulation:
+    """The same on a compiled profile."""
     return Simulation.model_validate_json(_core.simulate_device(core, json.dumps(asdict(job), default=str)))

@@ -70,16 +70,17 @@ class Answers:
         return done / outcome.elapsed_s if outcome.elapsed_s > 0 else 0.0
 
     def rates(self, scenario: Scenario, outcome: Outcome) -> list[float]:
-        """The same with the residue: in proportion, then under each other assumption."""
+        """The same with the residue: in proportion, then under every other assumption."""
         if scenario.rate_per_s and not _is_saturated(scenario, outcome):
             return [self.rate_of(outcome)] * len(self._scales(scenario, outcome))
         clients = scenario.clients or self._run.clients
         replayed_us = self._response_us(scenario, outcome)
         residue_us = self._residue.error * self._base_us
-        return [
+        found = [
             clients * 1e6 / carried_us(replayed_us, scale * residue_us) if replayed_us else 0.0
             for scale in self._scales(scenario, outcome)
         ]
+        return [*found, *(found[0] * times for times in outcome.alternatives)]
 
     def percentiles_us(self, scenario: Scenario, outcome: Outcome) -> list[list[float]]:
         """The median, 95th and 99th percentile of latencies, each with the same share as residue."""
@@ -120,11 +121,14 @@ class Answers:
             rate, times = estimates.below(rate, bound.rate_per_s), estimates.below(times, bound.speedup)
         p50_us, p95_us, p99_us = self._latencies(scenario, outcomes, uncertainty, speedup)
         simulated = sum(map(self.rate_of, outcomes)) / len(outcomes)
-        analysed = mean_value.rate_per_s(scenario, self._work, outcomes[0], simulated)
+        analysed = None
+        if not self._work.from_waits:  # whose rates are of this analysis themselves
+            analysed = mean_value.rate_per_s(scenario, self._work, outcomes[0], simulated)
         return Prediction(
             scenario=scenario,
             once=self._work.once,
             unit=self._run.unit,
+            from_waits=self._run.from_waits,
             rate_per_s=rate,
             seed_rates_per_s=series[0],
             elapsed_s=rate and estimates.inverse(rate, self._recorded_units),

@@ -53,7 +53,7 @@ def rate_per_s(
     queue_us, rate, waiting = cpu_us / cores, 0.0, 0.0
     for number in range(1, clients + 1):
         at_cores_us = queue_us * (1 + waiting)
-        log_us = commits * _commit_us(rate * commits * flush_us, flush_us)
+        log_us = log_wait_us(commits, rate, flush_us)
         rate = number / max(delay_us + cpu_us - queue_us + at_cores_us + log_us, 1e-3)
         waiting = rate * at_cores_us
     return rate * 1e6
@@ -88,7 +88,22 @@ def _flushes(outcome: Outcome, simulated_per_s: float) -> tuple[float, float]:
     return outcome.commits_per_flush * count / done, 1e6 * log.busy_s / count
 
 
+def flushing_share(offered: float) -> float:
+    """Share of time in which a flush is in progress, if flushes of one commit each would take ``offered``."""
+    return offered / (offered + math.exp(-offered)) if offered > 0 else 0.0
+
+
+def log_wait_us(commits: float, per_us: float, flush_us: float) -> float:
+    """Time that a transaction waits for the log.
+
+    Args:
+        commits: of a transaction that wait for a flush.
+        per_us: transactions a µs.
+        flush_us: time of a flush.
+    """
+    return commits * _commit_us(per_us * commits * flush_us, flush_us)
+
+
 def _commit_us(offered: float, flush_us: float) -> float:
     """Time of a commit where flushes of one commit each would take the share ``offered`` of time."""
-    under_way = offered / (offered + math.exp(-offered)) if offered > 0 else 0.0
-    return flush_us * (1 + under_way / 2)
+    return flush_us * (1 + flushing_share(offered) / 2)

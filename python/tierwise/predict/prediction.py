@@ -64,6 +64,8 @@ class Prediction(Record):
     """Whether the work was done once and timed, rather than repeated and counted."""
     unit: str = "transactions"
     """What rates count: ``transactions``, or ``requests`` where the recording shows no end of one."""
+    from_waits: bool = False
+    """Whether it is of the coarse model, from the sampled waits of an observation only."""
     rate_per_s: Estimate | None = None
     seed_rates_per_s: list[float] = []
     """The rate under each seed; the same seeds in every answer from one recording."""
@@ -134,3 +136,5 @@ class RecordedRun(Record):
     """Requests of a client for each transaction; ``None`` if no transaction was seen."""
     cpu_us: float | None = None
     """Processor time of a transaction (or request), of client and server with warm caches."""
+    from_waits: bool = False
+    """Whether it was observed over SQL rather than recorded."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tierwise.predict import counting, growth, memory
 from tierwise.predict.answer import Answers
+from tierwise.predict.coarse import Coarse
 from tierwise.predict.devices import RECORDED
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.prediction import Prediction, RecordedRun, Refusal
@@ -14,7 +15,7 @@ from tierwise.predict.replayed import Outcome
 from tierwise.predict.replayer import SPAN_S, Replayer, SimulationRequest
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import Uncertainty, refusal, uncertainty_of
-from tierwise.recording import About, Recording
+from tierwise.recording import About, Observation, open_source
 
 SEEDS = 5
 """Runs of the simulator behind an interval."""
@@ -91,6 +92,7 @@ class Predictor:
             if self.work.transactions
             else None,
             cpu_us=self.work.demands.warm_cpu_us or None,
+            from_waits=self.work.from_waits,
         )
         error = ModelError.read() if model_error is None else model_error
         self.answers = Answers(self.run, self.work, reproduced, error, self._warnings, replayer.fresh)
@@ -105,10 +107,10 @@ class Predictor:
         unit: counting.Unit | None = None,
         fresh: bool = False,
     ) -> Predictor:
-        """Open a recording and reproduce its run.
+        """Open a recording, or an observation, and reproduce its run.
 
         Args:
-            path: folder of the recording.
+            path: its folder.
             seeds: runs of the simulator for each scenario.
             model_error: the calibrated error; if not given, the one measured here or else the shipped one.
             fresh: whether new devices are in their factory state, rather than worn by long use.
@@ -116,11 +118,13 @@ class Predictor:
         Raises:
             TierwiseError: no recording, a damaged or newer one, or one without work in it.
         """
-        recording = Recording.open(path)
-        replayer = Replayer.open(path, fresh=fresh)
-        return cls(
-            recording.about, recording.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit
-        )
+        source = open_source(path)
+        if isinstance(source, Observation):
+            replayer = Replayer(Coarse(source), fresh=fresh)
+            model_error = ModelError()  # what was calibrated is the error of replays
+        else:
+            replayer = Replayer.open(path, fresh=fresh)
+        return cls(source.about, source.warnings, replayer, seeds=seeds, model_error=model_error, unit=unit)
 
     @property
     def as_recorded(self) -> Prediction:

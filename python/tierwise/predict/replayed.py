@@ -53,6 +53,8 @@ class Outcome(_Said):
     waiting: int = 0
     """Transactions that had arrived and waited for a session at the end."""
     warnings: list[str]
+    alternatives: list[float] = []
+    """Speed-ups over this one under other assumptions, which the intervals contain; of an observation."""
 
 
 class Observed(_Said):
@@ -157,6 +159,8 @@ class WorkSummary(_Said):
     page_cache: PageCache = PageCache()
     limits: list[str]
     """Limits of the recording, as sentences."""
+    from_waits: bool = False
+    """Whether it comes from sampled waits alone, without events of the kernel."""
 
 
 class Reproduced(_Said):

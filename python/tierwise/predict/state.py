@@ -33,12 +33,9 @@ def notes(
     """
     recorded, answer = outcomes
     run = run.model_copy(update={"clients": scenario.clients or run.clients})
-    said = [
-        growth.assumed(scenario, run, work),
-        _cache(run, work, answer),
-        _checkpoints(run, recorded, answer),
-        _size(run, work),
-    ]
+    said = [growth.assumed(scenario, run, work)]
+    if not work.from_waits:
+        said += [_cache(run, work, answer), _checkpoints(run, recorded, answer), _size(run, work)]
     if devices := _devices(scenario, work):
         state = "as new" if fresh or scenario.emulated else "after long use"
         said.append(f"devices {state}: {', '.join(devices)}")

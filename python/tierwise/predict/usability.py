@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -52,6 +53,7 @@ class Usability(Record):
     """Whether a recording is usable, with its problems."""
 
     remarks: list[Remark] = []  # noqa: RUF012  (pydantic copies defaults)
+    source: Literal["recording", "observation"] = "recording"
 
     @property
     def usable(self) -> bool:
@@ -76,7 +78,9 @@ class Usability(Record):
     @property
     def sentences(self) -> list[str]:
         """The verdict for a terminal, a line each."""
-        first = "This recording is usable." if self.usable else "This recording is not usable."
+        first = f"This {self.source} is {'' if self.usable else 'not '}usable."
+        if self.source == "observation" and self.usable:
+            first = "This observation is usable for answers from waits only: they have wide intervals."
         ordered = sorted(self.remarks, key=lambda remark: not remark.blocks)
         return [first, *(f"{_capital(remark.reason)}: {remark.fix}." for remark in ordered)]
 
@@ -103,7 +107,7 @@ def usability(predictor: Predictor) -> Usability:
         *_of_contents(predictor),
         *_of_replay(predictor),
     ]
-    return Usability(remarks=remarks)
+    return Usability(remarks=remarks, source="observation" if predictor.run.from_waits else "recording")
 
 
 def _of_size(predictor: Predictor) -> Iterator[Remark]:
@@ -114,7 +118,9 @@ def _of_size(predictor: Predictor) -> Iterator[Remark]:
     longer = math.ceil(FEWEST_UNITS / max(seen, 1))
     yield Remark(
         reason=f"{seen} {unit} were seen, {FEWEST_UNITS} are needed",
-        fix=f"record at least {longer} times as long, or with a greater --duty",
+        fix="observe longer"
+        if predictor.run.from_waits
+        else f"record at least {longer} times as long, or with a greater --duty",
         blocks=True,
     )
 
@@ -177,11 +183,12 @@ def _of_contents(predictor: Predictor) -> Iterator[Remark]:
 def _of_replay(predictor: Predictor) -> Iterator[Remark]:
     run = predictor.run
     if abs(run.error) > MOST_REPRODUCTION_ERROR:
+        model = "the coarse model of" if run.from_waits else "replaying"
         yield Remark(
-            reason=f"replaying the recorded run gives {run.reproduced_rate_per_s:,.4g} {run.unit} a second "
+            reason=f"{model} the recorded run gives {run.reproduced_rate_per_s:,.4g} {run.unit} a second "
             f"where {run.rate_per_s:,.4g} were recorded: {run.error:+.0%}",
             fix="record longer, while nothing else runs and the load is steady",
-            blocks=True,
+            blocks=not run.from_waits,
         )
 
 

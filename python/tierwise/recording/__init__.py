@@ -1,9 +1,10 @@
-"""Opens a recording, or a day of them: metadata, warnings, tables, breakdown.
+"""Opens a recording, a day of them or an observation: metadata, warnings, tables, breakdown.
 
 Not here: taking one, which needs root; see ``capture``.
 """
 
 from tierwise.recording.day import Day
+from tierwise.recording.observation import Observation, open_source, write_observation
 from tierwise.recording.recording import (
     ABOUT_FILE,
     TABLES,
@@ -26,9 +27,12 @@ __all__ = [
     "Cost",
     "Day",
     "Device",
+    "Observation",
     "Recording",
     "close_to_others",
     "make_folder",
+    "open_source",
     "redact",
     "remove_recording",
+    "write_observation",
 ]

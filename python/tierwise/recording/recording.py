@@ -13,6 +13,7 @@ from tierwise import _core
 from tierwise.model.device_chain import ChainLink
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.recording.breakdown import Breakdown, break_down
 
 if TYPE_CHECKING:
     import duckdb
@@ -158,6 +159,14 @@ class Recording:
     def size_bytes(self) -> int:
         """All its files."""
         return sum(file.stat().st_size for file in self.path.iterdir())
+
+    def break_down(self) -> Breakdown:
+        """Say where its time went.
+
+        Raises:
+            TierwiseError: as :func:`tierwise.recording.breakdown.break_down`.
+        """
+        return break_down(self.path)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in which each table of the recording is a view."""

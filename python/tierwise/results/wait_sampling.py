@@ -133,7 +133,12 @@ class WaitSampler:
         if self._thread.is_alive():
             self._thread.join()
         self._probe.close()
-        if self._failure is not None or self._elapsed_s == 0:
+        return None if self._failure is not None else self.sampled
+
+    @property
+    def sampled(self) -> WaitProfile | None:
+        """What was sampled until :meth:`stop`, or until the engine stopped answering; once stopped."""
+        if self._elapsed_s == 0 or self._ticks == 0:
             return None
         table = np.array(self._counts, dtype=np.int64).reshape(self._ticks, len(CLASSES))
         return profile_of(table, self._ticks / self._elapsed_s)

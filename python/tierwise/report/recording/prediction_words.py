@@ -37,7 +37,8 @@ def times(speedup: Estimate) -> str:
 
 def of_what(answer: Prediction) -> str:
     """The quantity that a speed-up multiplies."""
-    return "as fast" if answer.once else "the throughput"
+    what = "as fast" if answer.once else "the throughput"
+    return f"{what}, from waits only" if answer.from_waits else what
 
 
 def recorded_sentence(run: RecordedRun) -> str:
@@ -50,6 +51,8 @@ def recorded_sentence(run: RecordedRun) -> str:
     else:
         recorded = f"{took}: {numbers.significant(run.rate_per_s)} {run.unit} a second"
         replayed = numbers.significant(run.reproduced_rate_per_s)
+    if run.from_waits:
+        return f"{engine}, observed over SQL, {clients}, {recorded}; the coarse model gives {replayed}."
     rate = "rate " if run.once else ""
     return (
         f"{engine}, {clients}, {run.cores} cores, {recorded}; "
@@ -95,7 +98,8 @@ def answer_sentence(answer: Prediction) -> str:
     if not answer.scenario.changes:
         return f"{what}: {time_sentence(answer)}."
     if answer.bounds_only:
-        return f"{what}: {_gain(answer)}; the replay cannot tell more."
+        source = "waits" if answer.from_waits else "the replay"
+        return f"{what}: {_gain(answer)}; {source} cannot tell more."
     return f"{what}: {_gain(answer)}; then {time_sentence(answer)}."
 
 

@@ -1,0 +1,151 @@
+"""The work that an observation shows, in the form of a recording's: demands and waits of a transaction.
+
+Little's law: sessions in a state, over the rate of transactions, is the time that a transaction spends in it
+(Lazowska, Zahorjan, Graham and Sevcik, *Quantitative System Performance*, 1984, chapter 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import mean_value
+from tierwise.predict.replayed import Demands, Observed, RecordedDevice, Wait, WorkSummary
+from tierwise.predict.residue import DEVICES
+from tierwise.recording.observation import PARTS, Observation
+
+FROM_WAITS = (
+    "from waits only: sessions' states were sampled over SQL, and no event of the kernel was recorded. "
+    "A session that is ready to run after a wait, and has no core yet, still counts as waiting"
+)
+_LOG_PARTS = ("log_device", "log_queue")
+_BISECTIONS = 50
+_LEAST_CPU_US = 1e-3
+"""Where no session was seen running, the processor is no limit."""
+
+
+@dataclass(frozen=True)
+class LogDemand:
+    """What a transaction asks of the log.
+
+    Attributes:
+        commits: of a transaction that wait for a flush.
+        flush_us: time of a flush where the log lay.
+        flush_bytes: log written with a flush.
+        counted: whether the server counted its flushes.
+    """
+
+    commits: float
+    flush_us: float
+    flush_bytes: float
+    counted: bool
+
+
+def rate_per_s(seen: Observation) -> float:
+    """Transactions a second.
+
+    Raises:
+        TierwiseError: if they were not counted.
+    """
+    if not seen.transactions:
+        raise TierwiseError(
+            "the observation has no count of transactions, so that nothing can be predicted from it",
+            "observe again while the database works, and until the end",
+        )
+    return seen.transactions / seen.counted_s
+
+
+def work_of(seen: Observation) -> WorkSummary:
+    """The work of a transaction.
+
+    Raises:
+        TierwiseError: if transactions were not counted, or no session was seen.
+    """
+    rate = rate_per_s(seen)
+    clients = max(round(seen.sessions), 1)
+    per_us = clients / max(seen.sessions, 1e-9) * 1e6 / rate
+    parts = [(PARTS[wait.wait_class], wait.role, wait.sessions * per_us) for wait in seen.waits]
+    waits = [
+        Wait(category=part, role=role, time_us=time_us)
+        for part, role, time_us in parts
+        if part not in ("cpu", "client") and time_us > 0
+    ]
+    cpu_us = max(seen.running * per_us, _LEAST_CPU_US)
+    waited = {wait.role for wait in waits if wait.role is not None}
+    waited |= {Role.LOG} if seen.counts.get("log_bytes") else set()
+    roles = [role for role in Role if role in waited or role in seen.sizes]
+    return WorkSummary(
+        cores=seen.cores or clients,
+        memory_bytes=0,
+        sessions=clients,
+        turns=seen.transactions or 0,
+        transactions=seen.transactions or 0,
+        span_s=seen.counted_s,
+        once=False,
+        footprints={role: seen.sizes.get(role, 0) for role in roles},
+        devices=_devices(seen, roles),
+        observed=Observed(turns_per_s=rate, transactions_per_s=rate, shares=_shares(seen)),
+        demands=Demands(
+            think_us=seen.sessions_in("client") * per_us,
+            server_cpu_us=cpu_us,
+            warm_cpu_us=cpu_us,
+            waits=waits,
+        ),
+        locks=[],
+        can_change_memory=False,
+        memory_reason="waits do not tell which reads more memory would answer",
+        limits=[FROM_WAITS],
+        from_waits=True,
+    )
+
+
+def log_demand(seen: Observation, work: WorkSummary) -> LogDemand:
+    """What a transaction asks of the log, from the waits for it and the server's count of its flushes."""
+    per_us = work.observed.transactions_per_s / 1e6
+    waited_us = sum(wait.time_us for wait in work.demands.waits if wait.category in _LOG_PARTS)
+    flushes = seen.counts.get("log_flushes", 0)
+    written = seen.counts.get("log_bytes", 0)
+    if waited_us <= 0:
+        return LogDemand(0.0, 0.0, written / flushes if flushes else 0.0, flushes > 0)
+    if not flushes:
+        flush_us = _solved(lambda time_us: mean_value.log_wait_us(1.0, per_us, time_us), waited_us, waited_us)
+        return LogDemand(1.0, flush_us, written / (seen.transactions or 1), False)
+    each_us = seen.sessions_in("log_sync") * seen.counted_s * 1e6 / flushes
+    timed_us = seen.counts.get("log_flush_us")
+    flush_us = timed_us / flushes if timed_us else each_us
+    commits = _solved(lambda count: mean_value.log_wait_us(count, per_us, flush_us), waited_us, 1.0)
+    return LogDemand(commits, flush_us, written / flushes, True)
+
+
+def moved_parts(wait: Wait) -> bool:
+    """Whether a wait is for a device other than the log's."""
+    return wait.category in DEVICES and wait.category not in _LOG_PARTS
+
+
+def _solved(function: Callable[[float], float], wanted: float, most: float) -> float:
+    """Where an increasing function reaches ``wanted``; ``most`` if it does not up to there."""
+
+    low, high = 0.0, most
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < wanted else (low, middle)
+    return high
+
+
+def _devices(seen: Observation, roles: list[Role]) -> list[RecordedDevice]:
+    """Roles by the device that they share; those of unknown devices may all share one."""
+    names = [seen.devices.get(role) for role in roles]
+    return [
+        RecordedDevice(profile=None, roles=[role for role in roles if seen.devices.get(role) == name])
+        for name in dict.fromkeys(names)
+    ]
+
+
+def _shares(seen: Observation) -> dict[str, float]:
+    shares: dict[str, float] = {}
+    for wait in seen.waits:
+        part = PARTS[wait.wait_class]
+        shares[part] = shares.get(part, 0.0) + wait.sessions / max(seen.sessions, 1e-9)
+    return shares
