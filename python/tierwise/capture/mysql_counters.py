@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -41,17 +42,35 @@ def read(dsn: str) -> Reading:
     Raises:
         UnreadableError: with the reason.
     """
+    with unreadable(), connect(dsn) as connection:
+        return read_from(connection)
+
+
+def connect(dsn: str) -> pymysql.Connection[Any]:
+    """Connect; raises as :func:`read`."""
     try:
         options = _options(dsn)
     except ValueError:
         raise UnreadableError(MALFORMED, MALFORMED) from None  # the message would repeat parts of it
+    with unreadable():
+        return pymysql.connect(**options)
+
+
+@contextmanager
+def unreadable() -> Iterator[None]:
+    """Turn the driver's errors into :class:`UnreadableError`."""
     try:
-        with pymysql.connect(**options) as connection, connection.cursor() as cursor:
-            cursor.execute(_STATUS)
-            status = dict(cursor.fetchall())
-            innodb = _innodb_transactions(cursor)
+        yield
     except (pymysql.MySQLError, OSError) as error:
         raise _unreadable(error) from None
+
+
+def read_from(connection: pymysql.Connection[Any]) -> Reading:
+    """One reading over an open connection."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATUS)
+        status = dict(cursor.fetchall())
+        innodb = _innodb_transactions(cursor)
     requests = _count(status, "Innodb_buffer_pool_read_requests")
     reads = _count(status, "Innodb_buffer_pool_reads")
     counts = {

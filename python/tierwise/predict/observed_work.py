@@ -109,10 +109,10 @@ def log_demand(seen: Observation, work: WorkSummary) -> LogDemand:
     written = seen.counts.get("log_bytes", 0)
     if waited_us <= 0:
         return LogDemand(0.0, 0.0, written / flushes if flushes else 0.0, flushes > 0)
-    if not flushes:
+    each_us = seen.sessions_in("log_sync") * seen.counted_s * 1e6 / flushes if flushes else 0.0
+    if each_us <= 0:
         flush_us = _solved(lambda time_us: mean_value.log_wait_us(1.0, per_us, time_us), waited_us, waited_us)
         return LogDemand(1.0, flush_us, written / (seen.transactions or 1), False)
-    each_us = seen.sessions_in("log_sync") * seen.counted_s * 1e6 / flushes
     timed_us = seen.counts.get("log_flush_us")
     flush_us = timed_us / flushes if timed_us else each_us
     commits = _solved(lambda count: mean_value.log_wait_us(count, per_us, flush_us), waited_us, 1.0)

@@ -61,6 +61,8 @@ class Counting:
                 f"the counters are of the first {self.counted_s:,.0f} s only, then they could not be read: "
                 f"{error.reason}"
             )
+        if self.counts:
+            self.counts["transactions"] = self.server.transactions(self.counts)
         if self._resets:
             self.limits.append(
                 f"the server's statistics were reset meanwhile, {self._resets} times: the intervals between "

@@ -69,12 +69,16 @@ class PostgresServer:
             reading = postgres_counters.read_from(self._connection)
             self._own += 3
             rows = [self._rows(view)[0] for view in self._views]
-        counts = {name: reading.counts[name] for name in ("log_bytes", "page_reads")}
-        ended = postgres_counters.transactions(reading.counts)
+        counts = dict(reading.counts)
         for row in rows:
             counts |= {name: int(value) for name, value in row[1].items() if value is not None}
-        counts["transactions"] = ended - self._own - (self._sampled.ticks if self._sampled else 0)
+        counts["own"] = self._own + (self._sampled.ticks if self._sampled else 0)
         return Reading(counts, " ".join([reading.origin, *(row[0] for row in rows)]))
+
+    @staticmethod
+    def transactions(counts: dict[str, int]) -> int:
+        """Transactions that ended, without those of this observation."""
+        return max(postgres_counters.transactions(counts) - counts["own"], 0)
 
     def catalogue(self) -> Catalogue:
         """Files of the connected database by kind, those of other databases as data."""

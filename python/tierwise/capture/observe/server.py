@@ -68,6 +68,9 @@ class Server(Protocol):
     def read(self) -> Reading:
         """Counters, under the names of an observation."""
 
+    def transactions(self, counts: dict[str, int]) -> int:
+        """Transactions that others ended, by increases of the counters."""
+
     def catalogue(self) -> Catalogue:
         """Sizes of files."""
 

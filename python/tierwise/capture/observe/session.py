@@ -12,6 +12,7 @@ from pathlib import Path
 from tierwise.capture.counter_reading import UnreadableError
 from tierwise.capture.dsn import Dsn
 from tierwise.capture.observe.counting import Counting
+from tierwise.capture.observe.mysql import MysqlServer
 from tierwise.capture.observe.postgres import PostgresServer
 from tierwise.capture.observe.server import Server, State, Tally
 from tierwise.model.errors import TierwiseError
@@ -83,7 +84,7 @@ def observe(
 
 
 def _connected(dsn: Dsn) -> Server:
-    return PostgresServer(dsn.text)
+    return PostgresServer(dsn.text) if dsn.kind == "postgresql" else MysqlServer(dsn.text)
 
 
 def _observed(

@@ -25,7 +25,7 @@ _OWN_THREAD = "SELECT tid FROM information_schema.processlist WHERE id = connect
 _REFRESH_S = 0.5
 """The server makes a temporary table for each query of its threads: too costly for every tick."""
 
-_COMMITS = frozenset(
+COMMITS = frozenset(
     {
         "Closing tables",
         "Commit",
@@ -86,7 +86,7 @@ class MariadbWaitProbe(ThreadWaitProbe):
     def _behind_the_log(self, waiting: list[int]) -> dict[int, WaitClass]:
         """Find the waiting sessions that commit: they wait for another session's log flush."""
         states = {session: state for session, *_, state, _info, _progress in self._query("SHOW PROCESSLIST")}
-        return {session: "log_lock" for session in waiting if states.get(session) in _COMMITS}
+        return {session: "log_lock" for session in waiting if states.get(session) in COMMITS}
 
     def _query(self, sql: str) -> list[Any]:
         with self._connection.cursor() as cursor:

@@ -1,0 +1,276 @@
+"""How far answers from an observation are from those of a full recording, and what observing costs.
+
+``python benchmarks/observe.py [--seconds S] [--cost BLOCKS] [--write PAGE]``. Six workloads run on emulated disks. Each run is observed over SQL for S seconds and recorded from the kernel's tracepoints
+for as long, one after the other and in alternating order: the observer's sessions would be part of the
+recording. Both answer the same placements. With ``--cost``, a workload in memory alternates between slots
+with and without an observer. Exit status 1 if observing costs more than 1 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from observe_page import Compared, Cost, page
+
+from tierwise import engines
+from tierwise.capture import Schedule, Session
+from tierwise.capture import dsn as data_sources
+from tierwise.capture.observe import Told, observe
+from tierwise.capture.observe.postgres import APPLICATION
+from tierwise.engines.base import Clients, Limits
+from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.engines.postgres.server import CLIENT
+from tierwise.host import cpu, ledger
+from tierwise.host.memory_limit import MemoryLimit
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor, Scenario
+from tierwise.predict.estimates import estimate
+from tierwise.recording import Observation, write_observation
+from tierwise.studies import parse
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.recorded import RunRecording, recording_target
+from tierwise.studies.runner.storage import Storage, open_storage
+from tierwise.studies.spec import Study
+from tierwise.workloads import Workload
+
+BAR = 0.01
+DUTY = 0.2
+WARM_UP_S = 3.0
+_BESIDE_S = 1.5
+"""Time of an observer before and after a slot: it connects and reads the catalogue before."""
+MEMORY = Path("/dev/shm")
+PLACES = (
+    {"log": "ssd-nvme-dc"},
+    {"log": "volume-aws-gp3"},
+    {"log": "hdd-7k2"},
+    {"data": "ssd-nvme-dc", "index": "ssd-nvme-dc"},
+    {"all": "ssd-nvme-dc"},
+    {"all": "volume-aws-gp3"},
+    {"all": "hdd-7k2"},
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload on some devices: those of the log, and of everything else."""
+
+    name: str
+    workload: str
+    clients: int
+    log: str
+    rest: str
+    scale: float = 1.0
+    memory: str | None = None
+    settings: str = ""
+
+    def study(self) -> Study:
+        """The same as a study of one placement, whose devices the runner makes."""
+        devices = {self.log: "log", self.rest: "rest"}
+        named = "".join(f'[devices.{name}]\nprofile = "{device}"\n' for device, name in devices.items())
+        memory = f'memory = "{self.memory}"\n' if self.memory else ""
+        return parse(
+            f'name = "{self.name}"\nquestion = "?"\nengines = ["postgres"]\nworkload = "{self.workload}"\n'
+            f'repeats = 1\nbaseline = "one"\nclients = {self.clients}\nscale = {self.scale}\nseconds = 1\n'
+            f"{memory}[settings.postgres]\n{self.settings}\n{named}"
+            f'[placements.one]\nlog = "{devices[self.log]}"\ndefault = "{devices[self.rest]}"\n',
+            f"{self.name}.toml",
+        )
+
+
+CASES = (
+    Case("tpcb-hdd", "tpcb", 8, "hdd-7k2", "hdd-7k2"),
+    Case("tpcb-log-hdd", "tpcb", 8, "hdd-7k2", "ssd-nvme-dc"),
+    Case("tpcb-data-hdd", "tpcb", 8, "ssd-nvme-dc", "hdd-7k2", 8.0, "128M", 'shared_buffers = "32MB"'),
+    Case("order-entry-hdd", "order_entry", 8, "hdd-7k2", "hdd-7k2"),
+    Case("order-entry-gp3", "order_entry", 8, "volume-aws-gp3", "volume-aws-gp3"),
+    Case("single-commit-sata", "single_commit", 4, "ssd-sata-consumer", "ssd-sata-consumer"),
+)
+
+
+def main() -> int:
+    """Measure, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of an observation")
+    parser.add_argument("--cost", type=int, default=10, help="pairs of slots for the cost; 0 for none")
+    parser.add_argument("--slot", type=float, default=10.0, help="length of a slot, in seconds")
+    parser.add_argument("--only", help="name of the only workload to run")
+    parser.add_argument("--write", type=Path, help="page whose tables are written anew")
+    options = parser.parse_args()
+    cases = [one for one in CASES if options.only in (None, one.name)]
+    compared = [
+        row for number, case in enumerate(cases) for row in _compared(case, options.seconds, number % 2 == 0)
+    ]
+    cost = _cost(options.cost, options.slot) if options.cost else None
+    text = page(compared, cost, options.seconds, embedded().version)
+    print(text)
+    if options.write is not None:
+        options.write.write_text(text, encoding="utf-8")
+    return int(cost is not None and cost.high > BAR)
+
+
+def _compared(case: Case, seconds: float, first: bool) -> Iterator[Compared]:
+    """Observe and record one run; compare the answers for every placement."""
+    print(f"{case.name}:", file=sys.stderr)
+    with (
+        tempfile.TemporaryDirectory(prefix="observe-") as folder,
+        _running(case) as (engine, storage, clients),
+    ):
+        seen, recorded = Path(folder) / "seen", Path(folder) / "recorded"
+        takers: list[Callable[[], None]] = [
+            lambda: _observed(engine, clients, seen, seconds),
+            lambda: _recorded(engine, storage, clients, recorded, seconds),
+        ]
+        for take in takers if first else reversed(takers):
+            take()
+        named = Path(folder) / "named"
+        named.mkdir()
+        devices = {role: case.log if role is Role.LOG else case.rest for role in Role}
+        write_observation(named, Observation.open(seen).model_copy(update={"devices": devices}))
+        full, waits, on = (Predictor.open(path) for path in (recorded, seen, named))
+    for place in PLACES:
+        if set(place.values()) <= ({case.log} if "log" in place else {case.rest, case.log}):
+            continue
+        answers = [one.predict([Scenario(placement=place)])[0] for one in (full, waits, on)]
+        yield Compared(case.name, place, full.run.rate_per_s, waits.run.rate_per_s, *answers)
+
+
+def _observed(engine: PostgresEngine, clients: Clients, out: Path, seconds: float) -> None:
+    thread = threading.Thread(target=lambda: _look(engine, out, seconds))
+    thread.start()
+    clients.run(None, seconds + 1.0)
+    thread.join()
+
+
+def _look(engine: PostgresEngine, out: Path, seconds: float) -> None:
+    cores = len(os.sched_getaffinity(0))
+    observe(data_sources.parse(engine.dsn(), "the engine"), out, seconds, told=Told(cores, {}))
+
+
+def _recorded(engine: PostgresEngine, storage: Storage, clients: Clients, out: Path, seconds: float) -> None:
+    target = recording_target(engine, storage)
+    with Session(target, out, Schedule(None, DUTY, 0.5), lambda _: None) as session:
+        recording = RunRecording(session, whole=False)
+        recording.begin()
+        told = json.loads(clients.run(None, seconds))
+        recording.end(told["elapsed_s"])
+        recording.finish(None)
+
+
+@contextmanager
+def _running(case: Case) -> Iterator[tuple[PostgresEngine, Storage, Clients]]:
+    """The workload's database on its devices, warmed up, with its clients."""
+    study = case.study()
+    plan = plan_runs(study, 1)[0]
+    with ExitStack() as undo:
+        engine = engines.create("postgres", study.settings.get("postgres", {}))
+        assert isinstance(engine, PostgresEngine)
+        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        engine.limits = Limits(study.memory, study.parallelism, study.clients)
+        if study.memory is not None:
+            engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
+        storage = open_storage(study, plan, engine.roles, undo, by_role=True)
+        undo.enter_context(engine)
+        storage.set_timing(False)
+        undo.callback(storage.set_timing, False)
+        engine.init(storage.places)
+        engine.start()
+        _allow(engine)
+        engine.execute_schema(program.schema)
+        engine.load_tables(program.json, plan.seed)
+        engine.execute_schema(program.after_load)
+        engine.checkpoint()
+        storage.set_timing(True)
+        clients = engine.clients(program.json, study.clients, plan.seed)
+        undo.callback(clients.close)
+        clients.run(None, WARM_UP_S)
+        yield engine, storage, clients
+
+
+def _allow(engine: PostgresEngine) -> None:
+    """Give the clients' user the rights that an observation needs."""
+    engine._known_server().query(f"GRANT pg_monitor TO {CLIENT}")
+
+
+def _cost(pairs: int, slot_s: float) -> Cost:
+    """Rates in slots with and without an observer, in pairs of random order of the two."""
+    study = Case("cost", "tpcb", 8, "ssd-nvme-dc", "ssd-nvme-dc").study()
+    ratios, shares, rates = [], [], []
+    with ledger.directory("observe-cost", MEMORY) as place, engines.create("postgres", {}) as engine:
+        assert isinstance(engine, PostgresEngine)
+        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        engine.init({role: _made(place / role.value) for role in engine.roles})
+        engine.start()
+        _allow(engine)
+        engine.execute_schema(program.schema)
+        engine.load_tables(program.json, 1)
+        engine.execute_schema(program.after_load)
+        clients = engine.clients(program.json, study.clients, 1)
+        clients.run(None, WARM_UP_S)
+        for number in range(pairs):
+            slots: dict[bool, float] = {}
+            for watched in (False, True) if number % 2 else (True, False):
+                with _observer(engine, place / f"seen-{number}", watched, slot_s) as cpu_shares:
+                    told = json.loads(clients.run(None, slot_s))
+                slots[watched] = told["transactions"] / told["elapsed_s"]
+                shares += cpu_shares
+            ratios.append(slots[False] / slots[True])
+            rates.append(slots[False])
+        clients.close()
+    found = estimate(ratios)
+    assert found is not None
+    return Cost(
+        pairs,
+        found.value - 1,
+        found.low - 1,
+        found.high - 1,
+        statistics.fmean(shares),
+        statistics.median(rates),
+    )
+
+
+@contextmanager
+def _observer(engine: PostgresEngine, out: Path, watched: bool, slot_s: float) -> Iterator[list[float]]:
+    """An observer for as long as the context lasts; at its end, its sessions' share of one core."""
+    shares: list[float] = []
+    if not watched:
+        yield shares
+        return
+    thread = threading.Thread(target=lambda: _look(engine, out, slot_s + 2 * _BESIDE_S))
+    thread.start()
+    time.sleep(_BESIDE_S)
+    began_s, before_s = time.monotonic(), _sessions_cpu_s(engine)
+    yield shares
+    after_s, took_s = _sessions_cpu_s(engine), time.monotonic() - began_s
+    shares.append(sum(after_s[pid] - before_s[pid] for pid in before_s) / took_s)
+    thread.join()
+
+
+def _sessions_cpu_s(engine: PostgresEngine) -> dict[int, float]:
+    """Processor time of each of the observer's sessions on the server."""
+    with psycopg.connect(engine.dsn()) as connection:
+        rows = connection.execute(
+            "SELECT pid FROM pg_stat_activity WHERE application_name = %s", [APPLICATION]
+        ).fetchall()
+    return {pid: cpu.process_cpu_s(pid) or 0.0 for (pid,) in rows}
+
+
+def _made(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""The page of ``benchmarks/observe.py``: its tables and what they say."""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from tierwise.predict import Estimate, Prediction
+
+_HEAD = """\
+# Observations against recordings
+
+An observation samples sessions' waits over SQL; a recording has the kernel's events. This page says how far
+their answers are apart. `python benchmarks/observe.py --write docs/evidence/observe.md` writes it.
+"""
+_HOW = """\
+## Method
+
+Each workload runs on PostgreSQL {version} on emulated disks. One run is observed for {seconds:g} s and
+recorded for as long, one after the other, in alternating order: the observer's sessions would be part of the
+recording. Both then answer the same placements.
+
+- **recording**: the speed-up by `predict` on the recording, replayed.
+- **waits**: the speed-up by `predict` on the observation, which knows the cores only.
+- **waits, named**: the same, after `observe --on` named the devices that the roles lie on.
+- Intervals are in brackets. An answer *agrees* where its interval contains the recording's best guess.
+
+The two runs differ by chance too: the table of runs has both rates.
+"""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One placement, answered by a recording and by an observation of the same run."""
+
+    case: str
+    place: dict[str, str]
+    recorded_per_s: float
+    observed_per_s: float
+    full: Prediction
+    waits: Prediction
+    named: Prediction
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of an observer: the rate without it over the rate with it, less 1, with its 95 % interval."""
+
+    pairs: int
+    value: float
+    low: float
+    high: float
+    core_share: float
+    """Processor time of its sessions on the server, as a share of one core."""
+    rate_per_s: float
+
+
+def page(compared: Sequence[Compared], cost: Cost | None, seconds: float, version: str) -> str:
+    """The whole page, in Markdown."""
+    parts = [_HEAD, _finding(compared), _conditions(), _HOW.format(seconds=seconds, version=version)]
+    parts += [_runs(compared), _table(compared), _cost(cost)]
+    return "\n".join(part for part in parts if part)
+
+
+def _finding(compared: Sequence[Compared]) -> str:
+    lines = ["## Finding", ""]
+    for name, which in (("waits", "waits"), ("waits, with the devices named", "named")):
+        pairs = [
+            (one.full.speedup, answer.speedup)
+            for one in compared
+            if one.full.speedup and (answer := getattr(one, which)).speedup
+        ]
+        if not pairs:
+            continue
+        apart = sorted(_apart(full, answer) for full, answer in pairs)
+        held = sum(answer.low <= full.value <= answer.high for full, answer in pairs)
+        widths = statistics.median(answer.high / answer.low for _, answer in pairs)
+        lines.append(
+            f"- From {name}: best guesses are apart by {statistics.median(apart):.0%} in the median and "
+            f"{apart[-1]:.0%} at most; {held} of {len(pairs)} intervals contain the recording's best guess. "
+            f"The median interval spans a factor of {widths:.1f}."
+        )
+    return "\n".join([*lines, ""])
+
+
+def _conditions() -> str:
+    load = os.getloadavg()[0]
+    return (
+        "## Conditions\n\n"
+        f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Linux {platform.release()}, load average "
+        f"{load:.1f} at the end. A load far above the number of cores: other programs ran as well.\n"
+    )
+
+
+def _runs(compared: Sequence[Compared]) -> str:
+    rows = {
+        one.case: f"| {one.case} | {one.recorded_per_s:,.0f} | {one.observed_per_s:,.0f} |"
+        for one in compared
+    }
+    head = "## Runs\n\n| run | recorded, transactions/s | observed, transactions/s |\n| --- | ---: | ---: |"
+    return "\n".join([head, *rows.values(), ""])
+
+
+def _table(compared: Sequence[Compared]) -> str:
+    head = (
+        "## Answers\n\nTimes as fast as the run.\n\n"
+        "| run | placement | recording | waits | agrees | waits, named | agrees |\n"
+        "| --- | --- | ---: | ---: | :---: | ---: | :---: |"
+    )
+    return "\n".join([head, *map(_row, compared), ""])
+
+
+def _row(one: Compared) -> str:
+    place = ", ".join(f"{role} on {device}" for role, device in one.place.items())
+    cells = [one.case, place, _times(one.full)]
+    for answer in (one.waits, one.named):
+        cells += [_times(answer), _agrees(one.full.speedup, answer.speedup)]
+    return f"| {' | '.join(cells)} |"
+
+
+def _times(answer: Prediction) -> str:
+    if answer.speedup is None:
+        return "no answer"
+    return f"{answer.speedup.value:.2f} ({answer.speedup.low:.2f} to {answer.speedup.high:.2f})"
+
+
+def _agrees(full: Estimate | None, answer: Estimate | None) -> str:
+    if full is None or answer is None:
+        return ""
+    return "yes" if answer.low <= full.value <= answer.high else "no"
+
+
+def _apart(full: Estimate, answer: Estimate) -> float:
+    """Factor between two best guesses, less 1."""
+    return math.exp(abs(math.log(answer.value / full.value))) - 1
+
+
+def _cost(cost: Cost | None) -> str:
+    if cost is None:
+        return ""
+    return (
+        "## Cost\n\n"
+        f"TPC-B with 8 clients in memory, {cost.rate_per_s:,.0f} transactions a second, {cost.pairs} pairs "
+        "of slots with and without an observer, which ran on the same machine. "
+        f"It cost {cost.value:.1%} of the rate (95 %: {cost.low:.1%} to {cost.high:.1%}). "
+        f"Its sessions used {cost.core_share:.2%} of one core of the server.\n"
+    )
