@@ -84,6 +84,8 @@ def advise(
     """
     if budget_per_month is not None and budget_per_month < 0:
         raise TierwiseError(f"--budget: {budget_per_month:g} is below 0", "give an amount a month")
+    if goal is not None and goal.what != "tps" and predictor.run.from_waits:
+        raise TierwiseError(f"--goal {goal.what}: waits do not tell latencies", "give tps=NUMBER, or record")
     terms = terms or Terms()
     names = _candidates(predictor, devices, terms)
     costs = Costs.of(predictor, terms)

@@ -39,6 +39,7 @@ def request_us(core: _core.Profile, access: Access, size_bytes: int, depth: floa
 
     Between powers of two of ``depth`` it is interpolated.
     """
+    worn = worn and access.endswith("write")  # reads take as long, and wearing a model in takes a second
     below = 1 << int(math.log2(max(depth, 1.0)))
     pattern = f"{access}-{size_bytes // _KIB}k-qd"
     low_us = _simulated(core, f"{pattern}{below}", worn).mean_us

@@ -137,7 +137,8 @@ class MysqlServer:
     def probe(self, tally: Tally) -> MysqlProbe:
         """A sampler of all client sessions."""
         self._sampled = tally
-        return MysqlProbe(self._dsn, tally, self._connection.thread_id())
+        ((own,),) = self._rows("SELECT connection_id()")
+        return MysqlProbe(self._dsn, tally, own)
 
     def tick_s(self) -> float:
         """Least time of a look at the sessions, beyond that of an empty statement: others may be running."""

@@ -1,0 +1,240 @@
+"""Answers from waits only: figures that follow from Little's law, and files that are no observation."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tierwise.advise import Goal, advise
+from tierwise.capture.observe.mysql import state_of
+from tierwise.capture.observe.postgres_views import views_of
+from tierwise.cli import app
+from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.predict import Predictor, Scenario, mean_value
+from tierwise.predict.usability import usability
+from tierwise.recording import Observation, write_observation
+from tierwise.recording.observation import OBSERVATION_FILE, Wait
+from tierwise.results import WaitClass
+
+RATE = 100.0
+"""Transactions a second of the observed run."""
+
+
+def sessions(ms: float) -> float:
+    """How many sessions are in a state in which a transaction spends so much time."""
+    return RATE * ms / 1e3
+
+
+def wait(event: str, wait_class: WaitClass, ms: float, role: Role | None = None) -> Wait:
+    return Wait(event=event, wait_class=wait_class, sessions=sessions(ms), role=role)
+
+
+def observation(**changes: Any) -> Observation:
+    """Ten clients: a commit waits 50 ms for flushes of 36 ms, and 20 ms of each 100 ms are the client's."""
+    said: dict[str, Any] = {
+        "started_at": "2026-11-23T12:00:00+00:00",
+        "tierwise": "0.1.0",
+        "engine": "postgres",
+        "engine_version": "16.4",
+        "duration_s": 60.0,
+        "ticks": 1200,
+        "rate_hz": 20.0,
+        "waits": [
+            wait("IO:WalSync", "log_sync", 8, Role.LOG),
+            wait("LWLock:WALWrite", "log_lock", 42, Role.LOG),
+            wait("IO:DataFileRead", "data_read", 26, Role.DATA),
+            wait("Client:ClientRead", "client", 20),
+            wait("active", "cpu", 4),
+        ],
+        "cores": 4,
+        "running": sessions(4),
+        "counted_s": 60.0,
+        "counts": {
+            "transactions": 6000,
+            "log_flushes": 1330,
+            "log_bytes": 6_000_000,
+            "page_reads": 12_000,
+            "heap_reads": 12_000,
+            "index_reads": 0,
+            "page_writes": 3000,
+        },
+        "sizes": {Role.LOG: 1 << 26, Role.DATA: 1 << 30, Role.INDEX: 1 << 28},
+    }
+    return Observation.model_validate(said | changes)
+
+
+def opened(folder: Path, **changes: Any) -> Predictor:
+    folder.mkdir(exist_ok=True)
+    write_observation(folder, observation(**changes))
+    return Predictor.open(folder, seeds=2)
+
+
+def test_demands_follow_from_littles_law(tmp_path: Path) -> None:
+    work = opened(tmp_path).work
+    times = {(one.category, one.role): one.time_us for one in work.demands.waits}
+    assert (work.sessions, work.observed.transactions_per_s) == (10, RATE)
+    assert work.demands.think_us == pytest.approx(20_000)
+    assert work.demands.warm_cpu_us == pytest.approx(4_000)
+    assert times["log_device", Role.LOG] == pytest.approx(8_000)
+    assert times["read", Role.DATA] == pytest.approx(26_000)
+
+
+def test_the_observed_run_is_reproduced(tmp_path: Path) -> None:
+    assert abs(opened(tmp_path).run.error) < 0.05
+
+
+def test_a_log_that_takes_no_time_leaves_the_rest_of_the_cycle(tmp_path: Path) -> None:
+    """100 ms without 50 ms for the log: twice the rate, and at most without the reads beside it too."""
+    (answer,) = opened(tmp_path).predict([Scenario(placement={"log": "zero"})])
+    assert answer.speedup and answer.bound and answer.from_waits
+    assert answer.speedup.value == pytest.approx(2.0, rel=0.1)
+    assert answer.speedup.low < 1.8 and answer.speedup.high > 3
+    assert answer.speedup.high <= answer.bound.speedup == pytest.approx(100 / 24, rel=0.01)
+
+
+def test_named_devices_narrow_an_answer(tmp_path: Path) -> None:
+    scenario = Scenario(placement={"data": "ssd-nvme-dc"})
+    widths, predictors = (
+        [],
+        [opened(tmp_path / "a"), opened(tmp_path / "b", devices=dict.fromkeys(Role, "hdd-7k2"))],
+    )
+    for predictor in predictors:
+        (answer,) = predictor.predict([scenario])
+        assert answer.speedup
+        widths.append(answer.speedup.high / answer.speedup.low)
+        said = [one for one in answer.warnings if "device of data was not named" in one]
+        assert bool(said) == (predictor is predictors[0])
+    assert widths[1] < widths[0]
+
+
+def test_slower_devices_are_predicted_to_be_slower(tmp_path: Path) -> None:
+    predictor = opened(tmp_path, devices=dict.fromkeys(Role, "ssd-sata-dc"))
+    names = ("zero", "ssd-nvme-dc", "volume-aws-gp3", "hdd-7k2")
+    answers = predictor.predict([Scenario(placement={"all": name}) for name in names])
+    rates = [answer.rate_per_s.value for answer in answers if answer.rate_per_s]
+    assert len(rates) == 4 and rates == sorted(rates, reverse=True)
+    assert all(answer.p99_us is None for answer in answers)
+
+
+def test_uncounted_flushes_widen_the_answer_downwards_only(tmp_path: Path) -> None:
+    counts = observation().counts
+    without = {name: count for name, count in counts.items() if name != "log_flushes"}
+    scenario = Scenario(placement={"log": "hdd-7k2"})
+    ends = []
+    for name, told in (("counted", counts), ("uncounted", without)):
+        (answer,) = opened(tmp_path / name, counts=told).predict([scenario])
+        assert answer.speedup
+        ends.append(answer.speedup.high)
+        assert any("did not count its log's flushes" in one for one in answer.warnings) == (
+            name == "uncounted"
+        )
+    assert ends[1] > ends[0]
+
+
+def test_waits_for_the_log_invert_to_commits() -> None:
+    """A flush of 10 ms and one commit each 20 ms: half is waited on average for the flush in progress."""
+    waited = mean_value.log_wait_us(1.0, 1 / 20_000, 10_000)
+    assert waited == pytest.approx(10_000 * (1 + mean_value.flushing_share(0.5) / 2))
+    assert mean_value.log_wait_us(0.0, 1.0, 10.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("scenario", "reason"),
+    [
+        (Scenario(rate_per_s=10.0), "arrivals at a rate"),
+        (Scenario(memory_bytes=1 << 30), "memory"),
+        (Scenario(cores=8), "number of cores"),
+    ],
+)
+def test_what_waits_do_not_tell_is_refused(tmp_path: Path, scenario: Scenario, reason: str) -> None:
+    (answer,) = opened(tmp_path, cores=None).predict([scenario])
+    assert answer.refused and reason in answer.refused.message
+
+
+def test_a_goal_for_a_latency_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError, match="waits do not tell latencies"):
+        advise(opened(tmp_path), ["nvme-dc"], goal=Goal.parse("p99=5ms"))
+
+
+def test_every_command_says_that_it_knows_waits_only(tmp_path: Path) -> None:
+    predictor = opened(tmp_path)
+    for arguments in (
+        ["profile", str(tmp_path), "--no-savings"],
+        ["predict", str(tmp_path), "--place", "log=nvme-dc"],
+        ["advise", str(tmp_path), "--devices", "nvme-dc,gp3", "--seeds", "2"],
+    ):
+        told = CliRunner().invoke(app, arguments)
+        assert told.exit_code == 0, told.output
+        assert "from waits only" in told.output.lower()
+    assert (
+        usability(predictor).sentences[0].startswith("This observation is usable for answers from waits only")
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema_version": 2}, "reads up to 1"),
+        ({"devices": {"log": "../../etc/passwd.toml"}}, "devices"),
+        ({"ticks": 0}, "ticks"),
+        ({"running": "NaN"}, "running"),
+        ({"sizes": {"log": -1}}, "sizes"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_line(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    write_observation(tmp_path, observation())
+    file = tmp_path / OBSERVATION_FILE
+    file.write_text(json.dumps(json.loads(file.read_text()) | change))
+    with pytest.raises(TierwiseError, match=said) as raised:
+        Predictor.open(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_no_count_of_transactions_leaves_the_profile(tmp_path: Path) -> None:
+    write_observation(tmp_path, observation(counts={}, counted_s=0.0))
+    with pytest.raises(TierwiseError, match="no count of transactions"):
+        Predictor.open(tmp_path)
+    told = CliRunner().invoke(app, ["profile", str(tmp_path)])
+    assert told.exit_code == 0 and "no count of transactions" in told.output
+
+
+@pytest.mark.parametrize(
+    ("number", "missing"),
+    [(130_000, ["pg_stat_wal", "pg_stat_io"]), (150_000, ["pg_stat_io"]), (170_000, []), (180_000, [])],
+)
+def test_a_version_without_a_view_is_named(number: int, missing: list[str]) -> None:
+    views, limits = views_of(number, "X")
+    assert len(limits) == len(missing)
+    assert all(name in limit for name, limit in zip(missing, limits, strict=True))
+    assert not any(f"FROM {name}" in view for view in views for name in missing)
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected", "role"),
+    [
+        (("Sleep", "", None, None, 0), "client", None),
+        (("Query", "Updating", None, None, 1), "lock", None),
+        (("Query", "Waiting for table metadata lock", None, None, 0), "lock", None),
+        (("Query", "Commit", None, None, 0), "log_lock", Role.LOG),
+        (("Query", "waiting for handler commit", None, None, 0), "log_lock", Role.LOG),
+        (
+            ("Query", "Sending data", "wait/io/file/innodb/innodb_data_file", "read", 0),
+            "data_read",
+            Role.DATA,
+        ),
+        (("Query", "x", "wait/io/file/innodb/innodb_log_file", "sync", 0), "log_sync", Role.LOG),
+        (("Query", "x", "wait/io/file/sql/binlog", "sync", 0), "data_write", Role.ARCHIVE),
+        (("Query", "x", "wait/io/file/innodb/innodb_temp_file", "write", 0), "data_write", Role.TEMP),
+        (("Execute", "Sending data", None, None, 0), "cpu", None),
+    ],
+)
+def test_states_of_mariadb_and_mysql(
+    seen: tuple[str, str, str | None, str | None, int], expected: WaitClass, role: Role | None
+) -> None:
+    assert state_of(*seen)[1:] == (expected, role)
