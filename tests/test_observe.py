@@ -24,6 +24,8 @@ from tierwise.recording import Observation
 from tierwise.recording.observation import OBSERVATION_FILE
 
 TOLD = Told(2, {})
+OWN = 1
+"""Sessions of the engine itself, which are idle."""
 SECRET = "never-to-be-seen"
 
 
@@ -84,7 +86,7 @@ def test_a_load_is_seen_and_answers(engine: PostgresEngine, tmp_path: Path) -> N
         before = sum(done)
         found = seen(engine, tmp_path / "o", 4.0)
         most = sum(done) - before
-    assert found.sessions == pytest.approx(3, abs=0.2)
+    assert found.sessions == pytest.approx(3 + OWN, abs=0.2)
     assert found.sessions_in("log_sync", "log_lock", role=Role.LOG) > 0.1
     assert found.transactions is not None
     assert 0.5 * most < found.transactions < 1.1 * most, "its own statements are no transactions of the load"
@@ -111,9 +113,13 @@ def test_a_user_without_rights_is_told_the_grant(engine: PostgresEngine, tmp_pat
     assert SECRET not in str(raised.value) and not (tmp_path / "o").exists()
 
 
-def test_a_server_that_nobody_uses_has_no_waits(engine: PostgresEngine, tmp_path: Path) -> None:
-    with pytest.raises(TierwiseError, match="no client session"):
-        seen(engine, tmp_path / "o", 0.5)
+def test_a_server_that_does_nothing_has_a_profile_and_no_prediction(
+    engine: PostgresEngine, tmp_path: Path
+) -> None:
+    found = seen(engine, tmp_path / "o", 0.5)
+    assert found.sessions_in("client") == found.sessions and found.transactions == 0
+    with pytest.raises(TierwiseError, match="counts no transaction"):
+        Predictor.open(tmp_path / "o")
 
 
 def test_a_lost_connection_keeps_what_was_measured(engine: PostgresEngine, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def rate_per_s(seen: Observation) -> float:
     """
     if not seen.transactions:
         raise TierwiseError(
-            "the observation has no count of transactions, so that nothing can be predicted from it",
+            "the observation counts no transaction, so that nothing can be predicted from it",
             "observe again while the database works, and until the end",
         )
     return seen.transactions / seen.counted_s
