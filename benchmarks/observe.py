@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from observe_page import Compared, Cost, page
+from observe_page import Compared, Cost, Run, page
 
 from tierwise import engines
 from tierwise.capture import Schedule, Session
@@ -110,12 +110,13 @@ def main() -> int:
     parser.add_argument("--only", help="name of the only workload to run")
     parser.add_argument("--write", type=Path, help="page whose tables are written anew")
     options = parser.parse_args()
+    load_before = os.getloadavg()[0]
     cases = [one for one in CASES if options.only in (None, one.name)]
     compared = [
         row for number, case in enumerate(cases) for row in _compared(case, options.seconds, number % 2 == 0)
     ]
     cost = _cost(options.cost, options.slot) if options.cost else None
-    text = page(compared, cost, options.seconds, embedded().version)
+    text = page(compared, cost, Run(options.seconds, embedded().version, load_before, BAR))
     print(text)
     if options.write is not None:
         options.write.write_text(text, encoding="utf-8")

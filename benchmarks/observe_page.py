@@ -30,7 +30,8 @@ recording. Both then answer the same placements.
 - **waits, named**: the same, after `observe --on` named the devices that the roles lie on.
 - Intervals are in brackets. An answer *agrees* where its interval contains the recording's best guess.
 
-The two runs differ by chance too: the table of runs has both rates.
+These six workloads also chose the half width for the error of the coarse model (`predict/uncertainty.py`).
+How many of its intervals contain the answers of the recordings is therefore no independent test.
 """
 
 
@@ -60,10 +61,23 @@ class Cost:
     rate_per_s: float
 
 
-def page(compared: Sequence[Compared], cost: Cost | None, seconds: float, version: str) -> str:
+@dataclass(frozen=True)
+class Run:
+    """How the script was run."""
+
+    seconds: float
+    version: str
+    """Of the server."""
+    load_before: float
+    bar: float
+    """Most cost of an observer."""
+
+
+def page(compared: Sequence[Compared], cost: Cost | None, run: Run) -> str:
     """The whole page, in Markdown."""
-    parts = [_HEAD, _finding(compared), _conditions(), _HOW.format(seconds=seconds, version=version)]
-    parts += [_runs(compared), _table(compared), _cost(cost)]
+    how = _HOW.format(seconds=run.seconds, version=run.version)
+    parts = [_HEAD, _finding(compared), _conditions(compared, run.load_before), how]
+    parts += [_runs(compared), _table(compared), _cost(cost, run.bar)]
     return "\n".join(part for part in parts if part)
 
 
@@ -79,22 +93,29 @@ def _finding(compared: Sequence[Compared]) -> str:
             continue
         apart = sorted(_apart(full, answer) for full, answer in pairs)
         held = sum(answer.low <= full.value <= answer.high for full, answer in pairs)
-        widths = statistics.median(answer.high / answer.low for _, answer in pairs)
+        overlapping = sum(answer.low <= full.high and full.low <= answer.high for full, answer in pairs)
+        width = statistics.median(answer.high / answer.low for _, answer in pairs)
         lines.append(
-            f"- From {name}: best guesses are apart by {statistics.median(apart):.0%} in the median and "
-            f"{apart[-1]:.0%} at most; {held} of {len(pairs)} intervals contain the recording's best guess. "
-            f"The median interval spans a factor of {widths:.1f}."
+            f"- From {name}: best guesses are apart by {_percent(statistics.median(apart))} in the median, "
+            f"{_percent(apart[-1])} at most. Of {len(pairs)} intervals, {held} contain the recording's best "
+            f"guess, {overlapping} overlap its interval. The median interval spans a factor of {width:.1f}."
         )
     return "\n".join([*lines, ""])
 
 
-def _conditions() -> str:
-    load = os.getloadavg()[0]
+def _conditions(compared: Sequence[Compared], load_before: float) -> str:
+    rates = [math.exp(abs(math.log(one.observed_per_s / one.recorded_per_s))) - 1 for one in compared]
     return (
         "## Conditions\n\n"
         f"{datetime.now(UTC):%Y-%m-%d}, {os.cpu_count()} cores, Linux {platform.release()}, load average "
-        f"{load:.1f} at the end. A load far above the number of cores: other programs ran as well.\n"
+        f"{load_before:.1f} before and {os.getloadavg()[0]:.1f} at the end: a load above the number of cores "
+        "before the start is that of other programs. The observed and the recorded part of a run differ in "
+        f"their rates by up to {_percent(max(rates, default=0.0))}, and so do their answers.\n"
     )
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
 
 
 def _runs(compared: Sequence[Compared]) -> str:
@@ -140,13 +161,16 @@ def _apart(full: Estimate, answer: Estimate) -> float:
     return math.exp(abs(math.log(answer.value / full.value))) - 1
 
 
-def _cost(cost: Cost | None) -> str:
+def _cost(cost: Cost | None, bar: float) -> str:
     if cost is None:
         return ""
+    decided = "below" if cost.high < bar else "above" if cost.low > bar else "not decided by this run"
     return (
         "## Cost\n\n"
         f"TPC-B with 8 clients in memory, {cost.rate_per_s:,.0f} transactions a second, {cost.pairs} pairs "
         "of slots with and without an observer, which ran on the same machine. "
-        f"It cost {cost.value:.1%} of the rate (95 %: {cost.low:.1%} to {cost.high:.1%}). "
-        f"Its sessions used {cost.core_share:.2%} of one core of the server.\n"
+        f"It cost {_percent(cost.value, 1)} of the rate (95 %: {_percent(cost.low, 1)} to "
+        f"{_percent(cost.high, 1)}): against the bar of {_percent(bar)}, {decided}. Its sessions used "
+        f"{_percent(cost.core_share, 2)} of one core of the server, "
+        f"{_percent(cost.core_share / (os.cpu_count() or 1), 2)} of all.\n"
     )

@@ -23,6 +23,9 @@ _PER_DOUBLING_OF_CLIENTS = 0.30
 own disk, 2 cores, recorded twice each with 1, 4, 10 and 32 clients (docs/evidence/validation.md)."""
 _CPU_SPEED = 0.05
 """Half width for each doubling or halving of the processor's speed: memory does not scale with it."""
+_COARSE = 0.4
+"""Half width for the coarse model: most of its answers were closer to those of recordings of the same runs
+(benchmarks/observe.py on one machine, docs/evidence/observe.md)."""
 _MOST_STOLEN = 0.9
 """Stolen share above which the interval grows no wider."""
 _GB = 1e9
@@ -65,6 +68,12 @@ def uncertainty_of(scenario: Scenario, work: WorkSummary, stolen_cpu_share: floa
             f"the hypervisor gave {stolen_cpu_share:.0%} of the processors to other machines while recording",
         )
     _widen_for_clients(scenario, work, uncertainty)
+    if work.from_waits and scenario.changes:
+        uncertainty.widen(
+            _COARSE,
+            "the coarse model leaves out checkpoints, and sessions that are ready to run and wait for a core",
+            by="what six workloads on one machine showed",
+        )
     if scenario.cores is not None and scenario.cores > work.cores:
         uncertainty.widen(
             _PER_DOUBLING_OF_CORES * math.log2(scenario.cores / work.cores),

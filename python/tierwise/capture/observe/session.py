@@ -70,7 +70,8 @@ def observe(
         server = _connected(dsn)
     except UnreadableError as error:
         raise TierwiseError(
-            _NOTHING.format(f"{error.reason}: {error.detail}"), "check the DSN and the rights of its user"
+            _NOTHING.format(": ".join(dict.fromkeys([error.reason, error.detail]))),
+            "check the DSN and the rights of its user",
         ) from None
     try:
         make_folder(out)
