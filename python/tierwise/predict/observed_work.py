@@ -18,7 +18,8 @@ from tierwise.recording.observation import PARTS, Observation
 
 FROM_WAITS = (
     "from waits only: sessions' states were sampled over SQL, and no event of the kernel was recorded. "
-    "A session that is ready to run after a wait, and has no core yet, still counts as waiting"
+    "Time without a core counts as the last wait, as the client's or as processor time: answers and bounds "
+    "hold for cores as busy as observed"
 )
 _LOG_PARTS = ("log_device", "log_queue")
 _BISECTIONS = 50
