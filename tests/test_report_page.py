@@ -86,7 +86,8 @@ def test_colours_of_drawings_are_variables_of_both_grounds(text: str) -> None:
 def test_says_everything_it_must(text: str) -> None:
     seen = " ".join(Page(text).text.replace("\u2060", "").split())
     for phrase in (
-        "Move the log first.", "Moving the log to a DRAM SSD (ssd-dram-fc) makes order entry 7.8 times faster",
+        "Move the log first.",
+        "Moving the log to a DRAM SSD (ssd-dram-fc) makes order entry 7.8 times faster",
         "42.18 s", "Oracle 9i", "15 of 15 runs are valid", "Every emulated device kept its bound",
         "shared_buffers", "512MB", "hdd-10k-18g-fc", "Example CPU at 2.5 GHz", "Sampling error",
     ):  # fmt: skip
