@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from datetime import date
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from tierwise.report.advice.steps import FOLDER, guide
 from tierwise.report.document import Text
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
-FEW = ["nvme-dc", "gp3", "io2"]
+FEW = ("nvme-dc", "gp3", "io2")
 MANY = [
     *("hdd-10k-sas", "hdd-15k-sas", "hdd-7k2", "hdd-7k2-20t-nearline", "ssd-nvme-consumer", "ssd-nvme-dc"),
     *("ssd-nvme-dc-2020", "ssd-optane", "ssd-sata-consumer", "ssd-sata-dc", "volume-aws-gp3"),
@@ -30,7 +31,8 @@ MANY = [
 MOST_BYTES = 1_500_000
 
 
-def made(devices: list[str], budget: float | None = None, goal: str | None = None) -> Subject:
+@cache
+def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> Subject:
     toy = predictor()
     advice = advise(toy, devices, budget, Goal.parse(goal) if goal else None)
     return subject(toy, advice, devices, Path("shop"))
@@ -91,7 +93,7 @@ def test_the_decision_says_interval_budget_and_goal() -> None:
 
 
 def test_without_a_gain_nothing_moves() -> None:
-    still = made(["hdd-7k2"])
+    still = made(("hdd-7k2",))
     assert decision.headline(still).startswith("Leave the files where they are")
     assert 'id="steps"' not in advice_page(still)
 

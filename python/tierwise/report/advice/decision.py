@@ -14,6 +14,7 @@ from tierwise.report.document import Block, Bullets, Cell, Column, ColumnKind, F
 from tierwise.report.recording.advice_words import (
     cheaper_sentence,
     fastest_sentence,
+    first_sentence,
     left_out_sentences,
     stale_sentence,
 )
@@ -77,8 +78,11 @@ def sentences(subject: Subject) -> list[Block]:
     if subject.taken_along:
         along = moving(subject.taken_along)
         said.append(Text(f"Move {along} too, so that the rent of the recorded volume ends."))
-    others = [goal_sentence(advice), fastest_sentence(advice), cheaper_sentence(advice)]
-    others += [*left_out_sentences(advice), stale_sentence(advice)]
+    if subject.bends_to_goal:
+        compared = [f"Without the goal: {_first_lower(first_sentence(advice))}"]
+    else:
+        compared = [fastest_sentence(advice), cheaper_sentence(advice)]
+    others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice)]
     said += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
     return said
 
@@ -97,8 +101,13 @@ def before_and_after(subject: Subject) -> Table:
         _shorter(found, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
         _shorter(found, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
     paid, more = subject.now_per_month, subject.cost_per_month(subject.placement)
-    shown = (money(subject, paid), money(subject, paid + more)) if paid is not None else ("as today", "")
-    found.add("Cost a month", *map(Cell, shown), Cell(money(subject, more, sign=True), value=more))
+    signed = money(subject, more, sign=True)
+    shown = (
+        (money(subject, paid), money(subject, paid + more))
+        if paid is not None
+        else ("as today", f"today's {signed}")
+    )
+    found.add("Cost a month", *map(Cell, shown), Cell(signed, value=more))
     return found
 
 
@@ -212,6 +221,10 @@ def _estimate(figure: Estimate | None, shown: Callable[[float], str]) -> Cell:
         return Cell(numbers.NONE)
     ends = Text(f"likely {shown(figure.low)} to {shown(figure.high)}", Tone.QUIET)
     return Cell(shown(figure.value), below=(ends,), value=figure.value, low=figure.low, high=figure.high)
+
+
+def _first_lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
 
 
 def _first_upper(text: str) -> str:

@@ -54,6 +54,12 @@ class Subject:
         return self.advice.reaching or self.advice.best
 
     @property
+    def bends_to_goal(self) -> bool:
+        """Whether another placement would be advised without the goal."""
+        best, reaching = self.advice.best, self.advice.reaching
+        return bool(best and reaching and best.placement != reaching.placement)
+
+    @property
     def chosen(self) -> Prediction:
         """The prediction of the advised placement: what comes closest to the goal, else the best."""
         return self._option.prediction if self._option else self.advice.recorded

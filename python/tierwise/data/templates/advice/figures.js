@@ -60,7 +60,7 @@ tierwise.figures = (() => {
     }
     tiles.wear.value.textContent = found.wear_months === null ? NONE : months(found.wear_months);
     tiles.wear.small.textContent = found.wear_months === null ? 'no figure for new devices' : 'of this load without a pause';
-    tiles.cost.small.textContent = 'more than now';
+    tiles.cost.small.textContent = 'compared with now';
     const [words, which] = power(number);
     tiles.power.value.textContent = words;
     tiles.power.small.textContent = which;
