@@ -144,8 +144,7 @@ def test_the_first_answer_is_short_and_the_last_is_that_of_predict(server: LiveS
     first, *_, last = server.answers("b", clients=2, placement={"log": "recorded"})
     assert (first["stage"], first["seeds"]) == ("first", 1)
     assert (last["stage"], last["agreed"]) == ("final", True)
-    predictor = Predictor.open(RECORDING, seeds=last["seeds"])
-    (alone,) = predictor.predict([Scenario(clients=2)])
+    (alone,) = Predictor.open(RECORDING, seeds=last["seeds"]).predict([Scenario(clients=2)])
     assert alone.rate_per_s and alone.p99_us
     assert last["rate_per_s"]["value"] == pytest.approx(
         alone.rate_per_s.value, rel=2e-3
@@ -220,60 +219,6 @@ def test_a_defect_is_told_without_its_trace(
     monkeypatch.setattr(Refinement, "simulate_next", broken)
     (line,) = inside[0].answers("b", clients=2)
     assert "secret" not in str(line) and line["error"]["fix"]
-
-
-class Planned:
-    """A refinement whose simulations end when they are told to."""
-
-    def __init__(self, name: str, log: list[str], gate: threading.Semaphore, count: int = 3) -> None:
-        self.name, self.log, self.gate, self.left, self.count = name, log, gate, count, count
-
-    @property
-    def waits_for_first(self) -> bool:
-        return self.left == self.count
-
-    @property
-    def has_more(self) -> bool:
-        return self.left > 0
-
-    def simulate_next(self) -> Any:
-        self.left -= 1
-        self.gate.acquire()
-        self.log.append(self.name)
-        return SimpleNamespace(stage="refining" if self.left else "final")
-
-
-def test_first_answers_go_first_then_clients_take_turns_and_a_superseded_one_is_dropped() -> None:
-    log: list[str] = []
-    gate, done = threading.Semaphore(0), threading.Semaphore(0)
-    simulator = Simulator(threads=1)
-    told: list[Any] = []
-
-    def ask(client: str, name: str) -> None:
-        def tell(answer: Any) -> None:
-            told.append((name, answer and answer.stage))
-            done.release()
-
-        simulator.ask(client, Planned(name, log, gate), tell)  # type: ignore[arg-type]
-
-    for client in "abc":
-        ask(client, client)
-    for _ in range(4):  # three first answers, then one more of the first client
-        gate.release()
-        assert done.acquire(timeout=60)
-    ask("b", "b2")
-    assert done.acquire(timeout=60)
-    for _ in range(9):
-        gate.release()
-    while {name for name, stage in told if stage == "final"} != {"a", "b2", "c"}:
-        assert done.acquire(timeout=60)
-    assert simulator.waiting == 0
-    simulator.close()
-    assert log[:4] == ["a", "b", "c", "a"]
-    assert "b2" in log[4:6]
-    # what was under way when it was superseded ends unheard, and nothing else of it is started
-    assert log.count("b") <= 2
-    assert [one for one in told if one[0] == "b"] == [("b", "refining"), ("b", None)]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
