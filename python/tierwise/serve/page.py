@@ -73,7 +73,7 @@ def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders:
 def list_page(names: Sequence[str]) -> str:
     """The list of several recordings: names of their folders, each a link to its page."""
     dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {css_declarations(DARK)} }} }}"
-    style = f":root {{ {css_declarations(LIGHT)} }}\n{dark}\n{PAGE_STYLE}"
+    style = f":root {{ {css_declarations(LIGHT)} }}\n{dark}\n{PAGE_STYLE}\nmain {{ padding-top: 1.5rem; }}"
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     made = Environment(autoescape=True, undefined=StrictUndefined)
     return made.from_string(_LIST).render(names=names, style=Markup(style), style_hash=f"'sha256-{digest}'")

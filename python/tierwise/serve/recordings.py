@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import Future
@@ -114,11 +113,9 @@ class Shelf:
         path = self.paths[number - 1]
         recording = Recording.open(path)
         replayer = self._replayer(path)
-        started_s = time.perf_counter()
         predictor = Predictor(recording.about, recording.warnings, replayer, seeds=MOST_SEEDS)
         if number not in self._made:
-            each_s = (time.perf_counter() - started_s) / MOST_SEEDS
-            clients = most_clients(predictor.work, each_s)
+            clients = most_clients(predictor)
             self._made[number] = clients, self._page(path, predictor, clients)
         return Opened(predictor, *self._made[number])
 
