@@ -89,9 +89,9 @@ def fastest_sentence(advice: Advice) -> str:
         return ""
     gain, price = _gain(fastest), cost(fastest.cost_per_month, advice.currency)
     return (
-        f"The fastest of {_tried(advice)}, {moving(fastest.placement)}, has {numbers.ratio(step.value)} times "
-        f"that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this is no reason to "
-        "choose it."
+        f"The fastest of {_tried(advice)}, {moving(fastest.placement)}, has {numbers.ratio(step.value)} "
+        f"times that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this is no "
+        "reason to choose it."
     )
 
 
@@ -131,6 +131,7 @@ def _now_sentence(advice: Advice) -> str:
 
 
 def left_out_sentences(advice: Advice) -> list[str]:
+    """The candidates that are over the budget, and those that are too small."""
     dear = [
         f"{one.device} (at least {money(one.least_cost_per_month, advice.currency)})"
         for one in advice.left_out

@@ -8,7 +8,7 @@ from tierwise.results import RunResult
 
 
 def cost_per_month(run: RunResult) -> float | None:
-    """Price in US dollars of every device that holds files of a run; ``None`` if one has no price, as a real one.
+    """US dollars a month for all devices that hold files of a run; ``None`` if one has no price.
 
     Two devices of one profile are two purchases, so each is priced by itself. Sizes are those of the files
     that the run left or, of a log, of what it wrote. ``advise.costs`` has the model.
