@@ -31,7 +31,7 @@ recording. Both then answer the same placements.
 - Intervals are in brackets. An answer *agrees* where its interval contains the recording's best guess.
 
 On busy processors an observation counts time without a core as a wait, as the client's, or as processor time.
-Its best guess is then too high for a log that moves, or its upper bound is too low: see answers marked no.
+A best guess is then too high for a log that moves, or an upper bound too low: see the answers marked no.
 
 These six workloads also chose the half width for the error of the coarse model (`predict/uncertainty.py`).
 How many of its intervals contain the answers of the recordings is therefore no independent test.

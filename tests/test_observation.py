@@ -74,7 +74,7 @@ def observation(**changes: Any) -> Observation:
 def opened(folder: Path, **changes: Any) -> Predictor:
     folder.mkdir(exist_ok=True)
     write_observation(folder, observation(**changes))
-    return Predictor.open(folder, seeds=2)
+    return Predictor.open(folder, seeds=2, fresh=True)
 
 
 def test_demands_follow_from_littles_law(tmp_path: Path) -> None:
