@@ -22,7 +22,7 @@ from tierwise.report.charts.profile import profile_chart
 from tierwise.report.charts.render import to_png
 from tierwise.report.document import Block, Text
 from tierwise.report.numbers import size
-from tierwise.report.recording.observation import observation_document
+from tierwise.report.recording.observation import extent, observation_document
 from tierwise.report.recording.profile import profile_document, profile_page
 from tierwise.report.recording.usability import usability_texts
 from tierwise.report.render import to_html_page
@@ -68,7 +68,8 @@ def profile(
     document += usability_texts(judged) if judged is not None else []
     show(document, found_values, "profile", format)
     if html is not None:
-        page = profile_page(recording.resolve().name, found, gains, opened.warnings)
+        observed = extent(opened) if isinstance(opened, Observation) else None
+        page = profile_page(recording.resolve().name, found, gains, opened.warnings, observed)
         typer.echo(f"page: {write_file(html, to_html_page(page).encode())}", err=True)
     if png is not None:
         typer.echo(f"chart: {write_file(png, to_png(profile_chart(found)))}", err=True)

@@ -29,8 +29,10 @@ def profile_document(
     ]
 
 
-def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence[str]) -> Page:
-    """The profile with its chart, as a page for one file."""
+def profile_page(
+    name: str, found: Breakdown, saved: Savings, warnings: Sequence[str], extent: str | None = None
+) -> Page:
+    """The profile with its chart, as a page for one file; ``extent`` is that of an observation."""
     chart = Chart(
         "time",
         described_profile(found),
@@ -42,7 +44,7 @@ def profile_page(name: str, found: Breakdown, saved: Savings, warnings: Sequence
         header=[
             Text("Where the time went", Tone.HEADLINE),
             Text(finding(found, saved), Tone.HEADLINE),
-            Text(f"{name}: {recorded_text(found)}"),
+            Text(f"{name}: {extent or recorded_text(found)}"),
             *texts(_all_warnings(saved, warnings), Tone.WARNING),
         ],
         body=[
