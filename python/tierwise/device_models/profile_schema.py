@@ -16,6 +16,8 @@ MEANINGS_FILE = DATA / "profile_keys.toml"
 """What each key means, by kind of device; ``any`` holds the keys of every kind."""
 _LIKE = {"type": "string", "description": "Name of a profile whose keys hold where this file gives none."}
 
+_PRICE = '[price]\nusd = 1\n[source]\nprice = "an example for the schema"'
+"""A price, which a user's profile may have; those of the profiles that ship are in a file of their own."""
 _TABLES = {"table", "tables"}
 
 Keys = dict[str, dict[str, Any]]
@@ -27,7 +29,8 @@ def keys_by_kind() -> dict[str, Keys]:
     found: dict[str, list[Keys]] = defaultdict(list)
     texts = profiles.texts()
     for name, text in texts.items():
-        noted = {one.pop("path"): one for one in json.loads(_core.profile_keys(text, name, texts))}
+        priced = text.replace("[source]", _PRICE, 1)
+        noted = {one.pop("path"): one for one in json.loads(_core.profile_keys(priced, name, texts))}
         found[profiles.load(name).kind].append(noted)
     kinds = {kind: _merged(every) for kind, every in sorted(found.items())}
     for keys in kinds.values():
