@@ -21,7 +21,7 @@ from tierwise.report.document import (
     texts,
 )
 from tierwise.report.durability.frontier import CutRow
-from tierwise.report.durability.words import lost_age, sentence
+from tierwise.report.durability.words import lost_age, percent_at_most, sentence
 from tierwise.report.palette import placement_names
 
 CAPTION = (
@@ -57,7 +57,7 @@ def frontier_table(rows: Sequence[CutRow], baseline: str) -> Table:
             Cell(numbers.count(row.lost), tone, value=row.lost),
             Cell(lost_age(row).replace("at least", "≥") or numbers.NONE, value=row.most_lost_ms),
             Cell(numbers.count(row.damaged), tone, value=row.damaged),
-            figure(row.at_most, numbers.percent),
+            Cell(f"{percent_at_most(row)}\u00a0%", value=row.at_most),
             estimate(row.rate, numbers.significant),
             estimate(row.ratio, numbers.ratio),
             figure(row.recovery_s, numbers.seconds),

@@ -31,7 +31,12 @@ def headline(rows: list[CutRow]) -> str:
 
 def bound(row: CutRow) -> str:
     """The greatest share of harmed cuts, such as ``at most 6 in 100, with 95 % confidence``."""
-    return f"at most {math.ceil(100 * row.at_most - 1e-9)} in 100, with 95\u00a0% confidence"
+    return f"at most {percent_at_most(row)} in 100, with 95\u00a0% confidence"
+
+
+def percent_at_most(row: CutRow) -> int:
+    """That share in percent, rounded up as a bound must be."""
+    return math.ceil(100 * row.at_most - 1e-9)
 
 
 def lost_age(row: CutRow) -> str:

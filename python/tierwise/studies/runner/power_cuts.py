@@ -80,7 +80,7 @@ class CutBed:
         first, self._first = self._first, self._first + MOST_COMMITS
         clients = [_Client(self.engine, ledger, number, first) for number in range(self.clients)]
         try:
-            _await_first_commits(clients, ledger)
+            _await_first_commit(clients, ledger)
             time.sleep(dice.uniform(_EARLIEST, 1) * longest_s)
             _require_alive(clients)
             cut_ns = time.monotonic_ns()
@@ -131,11 +131,11 @@ class CutBed:
             disk.set_timing(on)
 
 
-def _await_first_commits(clients: Collection[_Client], ledger: CommitLedger) -> None:
-    """Wait until every client has begun, and the first commit is acknowledged."""
+def _await_first_commit(clients: Collection[_Client], ledger: CommitLedger) -> None:
+    """Wait for the first acknowledgement; a client may still wait for another's lock to open its session."""
     deadline_s = time.monotonic() + _CONNECT_TIMEOUT_S
     numbers = range(len(clients))
-    while not (all(map(ledger.begun, numbers)) and any(map(ledger.acknowledged_ns, numbers))):
+    while not any(map(ledger.acknowledged_ns, numbers)):
         _require_alive(clients)
         if time.monotonic() > deadline_s:
             raise TierwiseError(
