@@ -146,7 +146,7 @@ def pace_words(told: dict[str, Any]) -> str:
     short = f"This is a shortened run, at a load average of {told['load']:.0f} on {os.cpu_count()} cores: "
     note = f"{short}rates are too low and their ratios uncertain. " if cuts < FULL_CUTS else ""
     return (
-        f"{note}{cuts:,} cuts on honest devices took {seconds / 60:.0f} minutes, {seconds / cuts:.1f} s each. "
+        f"{note}{cuts:,} cuts on honest devices took {seconds / 60:.0f} min, {seconds / cuts:.1f} s each. "
         f"A planted defect (a flush skipped for one file in {EVERY}, {ENGINE}) was {found}."
     )
 
