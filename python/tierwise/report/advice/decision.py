@@ -90,7 +90,7 @@ def sentences(subject: Subject) -> list[Block]:
 def before_and_after(subject: Subject) -> Table:
     """Rate or time, latencies and cost: now, then, and the difference."""
     names = ("now", "then", "difference")
-    found = Table([Column("", ColumnKind.WORDS), *(Column(name, ColumnKind.FIGURE) for name in names)])
+    found = Table([Column("figure", ColumnKind.WORDS), *(Column(name, ColumnKind.FIGURE) for name in names)])
     now, then = subject.advice.recorded, subject.chosen
     if then.once:
         _shorter(found, "Time for the work", now.elapsed_s, then.elapsed_s, numbers.seconds)
