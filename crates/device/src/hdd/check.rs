@@ -1,6 +1,6 @@
 //! Checks of a disk's parameters.
 
-use super::params::bounds;
+use super::bounds;
 use super::params::{CacheParams, HddParams, OverheadParams, QueueParams};
 use super::seek::SeekCurve;
 use super::zones::{self, ZoneParams};

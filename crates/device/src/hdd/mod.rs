@@ -9,6 +9,7 @@
 //! Does not model: thermal recalibration, bad-sector reallocation beyond slips, sending a read out of order, vibration,
 //! spin-up, errors and retries, shingled recording, contention on the bus between media transfers.
 
+mod bounds;
 mod check;
 mod disk;
 mod fetched;

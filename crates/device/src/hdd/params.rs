@@ -2,39 +2,12 @@
 
 use std::sync::Arc;
 
+use super::bounds;
 use super::seek::SeekCurve;
 use super::zones::ZoneParams;
 use crate::Nanos;
 use crate::problem::SectionResult;
 use crate::section::Section;
-
-/// Every bound of a disk, for its profile's keys and for its constructor alike.
-pub(super) mod bounds {
-    use std::ops::RangeInclusive;
-
-    use crate::Nanos;
-
-    pub(crate) const RPM: RangeInclusive<f64> = 1000.0..=30_000.0;
-    pub(crate) const SURFACES: RangeInclusive<u32> = 1..=64;
-    pub(crate) const SETTLE_NS: RangeInclusive<Nanos> = 0..=50_000_000;
-    pub(crate) const WRITE_SETTLE_US: RangeInclusive<f64> = -5_000.0..=50_000.0;
-    pub(crate) const OVERHEAD_NS: RangeInclusive<Nanos> = 0..=100_000_000;
-    pub(crate) const BUS_SECTOR_US: RangeInclusive<f64> = 0.0..=10_000.0;
-    pub(crate) const SEGMENTS: RangeInclusive<u32> = 0..=256;
-    pub(crate) const SEGMENT_SECTORS: RangeInclusive<u32> = 1..=1 << 24;
-    pub(crate) const CACHE_SECTORS: RangeInclusive<u32> = 0..=1 << 24;
-    pub(crate) const WRITE_SEGMENTS: RangeInclusive<u32> = 1..=4096;
-    pub(crate) const QUEUE_DEPTH: RangeInclusive<u32> = 1..=1024;
-    /// From 1 µs to 1,000 s.
-    pub(crate) const AGE_LIMIT_NS: RangeInclusive<Nanos> = 1_000..=1_000_000_000_000;
-    pub(crate) const SEEK_US: RangeInclusive<f64> = 0.0..=1e6;
-    pub(crate) const SEEK_CYLINDERS: RangeInclusive<f64> = 1.0..=1e7;
-    pub(crate) const SECTORS_PER_TRACK: RangeInclusive<u32> = 8..=100_000;
-    pub(crate) const FIRST_CYLINDER: RangeInclusive<u32> = 0..=10_000_000;
-    pub(crate) const CYLINDERS: RangeInclusive<u32> = 1..=10_000_000;
-    /// Sectors or tracks of a zone that hold no data.
-    pub(crate) const UNUSED: RangeInclusive<u64> = 0..=1 << 40;
-}
 
 /// Parameters of [`super::Disk`].
 #[derive(Clone, Debug, PartialEq)]

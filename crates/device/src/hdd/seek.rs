@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::params::bounds;
+use super::bounds;
 use crate::Nanos;
 use crate::problem::SectionResult;
 use crate::section::Section;

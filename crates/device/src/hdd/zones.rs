@@ -1,6 +1,6 @@
 //! Zones: cylinders with equally long tracks, and the sectors in them that hold no data.
 
-use super::params::bounds;
+use super::bounds;
 use crate::problem::{Problem, SectionResult};
 use crate::section::Section;
 

@@ -2,10 +2,17 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::rc::Rc;
 
 use serde::Serialize;
+
+/// A whole number of a field.
+pub(crate) trait Whole: Copy + PartialOrd + Display + TryFrom<i64> + Into<u64> {}
+
+impl Whole for u32 {}
+impl Whole for u64 {}
 
 /// What the value of a key must be. Bounds are in the unit of the key and belong to the range.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -111,7 +118,7 @@ pub(super) fn number(range: &RangeInclusive<f64>) -> Form {
     }
 }
 
-pub(super) fn integer<T: super::Whole>(range: &RangeInclusive<T>) -> Form {
+pub(super) fn integer<T: Whole>(range: &RangeInclusive<T>) -> Form {
     let (least, most): (u64, u64) = ((*range.start()).into(), (*range.end()).into());
     Form::Integer {
         least: least as f64,

@@ -5,13 +5,13 @@ mod lists;
 mod quantities;
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
 use std::ops::RangeInclusive;
 
 use toml::{Table, Value};
 
 use crate::problem::{Problem, SectionResult, out_of_range, require};
 pub(crate) use keys::Keys;
+use keys::Whole;
 pub use keys::{Form, Key};
 pub(crate) use quantities::{in_micros, nanos};
 
@@ -22,12 +22,6 @@ pub(crate) struct Section<'a> {
     asked: BTreeSet<&'static str>,
     keys: Keys,
 }
-
-/// A whole number of a field.
-pub(crate) trait Whole: Copy + PartialOrd + Display + TryFrom<i64> + Into<u64> {}
-
-impl Whole for u32 {}
-impl Whole for u64 {}
 
 impl<'a> Section<'a> {
     /// A whole profile, whose keys are noted in `keys`.

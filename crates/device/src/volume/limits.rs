@@ -1,8 +1,12 @@
 //! Limits of a volume of a given size: some follow its size, some were provisioned.
 
+use std::ops::RangeInclusive;
+
 use crate::problem::{Problem, SectionResult};
 use crate::section::Section;
-use crate::volume::params::RATE;
+
+/// Limits that a volume may have, in I/Os or 10⁶ bytes per second.
+pub(super) const RATE: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Reads a limit for a volume of `size_gib` with `iops`: `base + per_gib · size + per_iops · I/Os`, not below
 /// `least`, not above `most`; `most` alone is a limit for every size. What is `provisioned` must be within it.

@@ -3,16 +3,13 @@
 use std::ops::RangeInclusive;
 
 use super::latency::LatencyParams;
-use super::limits;
+use super::limits::{self, RATE};
 use crate::bounds::{CAPACITY_BYTES, LINK_MB_PER_S, SECTOR_NS, TIME_NS, WAIT_NS, sector_ns};
 use crate::problem::{Problem, SectionResult, require};
 use crate::section::Section;
 use crate::{Nanos, SECTOR_BYTES};
 
 const GIB_BYTES: u64 = 1 << 30;
-
-/// Limits that a volume may have, in I/Os or 10⁶ bytes per second.
-pub(super) const RATE: RangeInclusive<f64> = 1e-6..=1e9;
 
 /// Times whose share of the limits an idle volume may save up, in nanoseconds: from 1 µs to 10 s.
 const WINDOW_NS: RangeInclusive<Nanos> = 1_000..=10_000_000_000;

@@ -4,7 +4,7 @@
 mod request;
 
 pub use request::request;
-use tierwise_device::{Op, Profile, Request};
+use tierwise_device::Profile;
 
 const TEXT: &str = "kind = \"hdd\"
 summary = \"made up for tests\"
