@@ -6,7 +6,7 @@ mod request;
 mod shipped;
 
 use request::request;
-use tierwise_device::{Driver, Op, Params, Request};
+use tierwise_device::{Driver, Op, Params};
 
 /// Disks, with the outer zone's rate in 10^6 bytes per second that the data sheet gives (or, for the first, that
 /// its zones give) and the average seek in milliseconds.

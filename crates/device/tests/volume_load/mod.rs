@@ -4,7 +4,7 @@
 mod request;
 
 pub use request::request;
-use tierwise_device::{Completion, Device, Nanos, Op, Request};
+use tierwise_device::{Completion, Device, Nanos, Op};
 
 pub const SECOND: Nanos = 1_000_000_000;
 pub const MIB_SECTORS: u32 = 2048;

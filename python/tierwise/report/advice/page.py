@@ -47,6 +47,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None) -> str:
         name=subject.recording.name,
         engine=" ".join(filter(None, [subject.advice.run.engine, subject.advice.run.engine_version])),
         policy=_policy([script, bundle], style, connects=live is not None),
+        live=live is not None,
         style=Markup(style),
         script=Markup(script),
         bundle=base64.b64encode(gzip.compress(bundle.encode(), mtime=0)).decode(),
