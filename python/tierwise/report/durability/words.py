@@ -12,7 +12,7 @@ def sentence(row: CutRow) -> str:
     """What the cuts of one row showed: loss with its bound, damage, and the rate gained."""
     parts = [part for part in (_damage(row), _loss(row)) if part]
     gain = f", at {_ratio(row)} the rate" if row.ratio is not None else ""
-    return f"{row.durability} on {row.placement}: {'; '.join(parts) or _nothing(row)}{gain}."
+    return f"{row.durability} on {row.placement}: {'; '.join(parts) or _nothing(row)}{gain}.{_warning(row)}"
 
 
 def headline(rows: list[CutRow]) -> str:
@@ -49,6 +49,11 @@ def lost_age(row: CutRow) -> str:
 
 def _nothing(row: CutRow) -> str:
     return f"0 of {row.cuts} cuts lost an acknowledged commit (so {bound(row)})"
+
+
+def _warning(row: CutRow) -> str:
+    """Cuts without harm do not make a setting safe that its makers call unsafe."""
+    return "" if row.durable or row.harmed else f" Its documentation warns: {row.promise}."
 
 
 def _loss(row: CutRow) -> str:
