@@ -126,7 +126,7 @@ def test_advice_in_words(
     assert [sentence.replace("\u00a0", " ") for sentence in said] == snapshot
 
 
-def test_a_step_within_the_error_of_predictions_is_named_for_its_money_and_not_recommended(
+def test_a_step_within_the_error_of_predictions_is_named_and_not_recommended(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setitem(REQUESTS, "index", 0.01)

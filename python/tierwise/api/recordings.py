@@ -163,9 +163,7 @@ class RecordedRun:
         most = None if budget is None else parse_monthly(budget, "budget", terms.prices.currency)
         wanted = None if goal is None else Goal.parse(goal)
         advice = find_advice(self._predictor, list(devices), most, wanted, terms)
-        return AdviceView(
-            advice, lambda: subject(self._predictor, advice, terms, self._path, self._fresh)
-        )
+        return AdviceView(advice, lambda: subject(self._predictor, advice, terms, self._path, self._fresh))
 
     @cached_property
     def _predictor(self) -> Predictor:

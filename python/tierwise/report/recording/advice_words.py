@@ -90,13 +90,13 @@ def fastest_sentence(advice: Advice) -> str:
     gain, price = _gain(fastest), cost(fastest.cost_per_month, advice.currency)
     return (
         f"The fastest of {_tried(advice)}, {moving(fastest.placement)}, has {numbers.ratio(step.value)} "
-        f"times that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this is no "
-        "reason to choose it."
+        f"times that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this is no reason to "
+        "choose it."
     )
 
 
 def cheaper_sentence(advice: Advice) -> str:
-    """The cheaper placement that is as good, and that the price of more moves is the reader's to weigh."""
+    """The cheaper placement that is as good; the reader weighs its cost against its moves."""
     cheaper, fastest = advice.cheaper, advice.fastest
     if cheaper is None:
         return ""
