@@ -90,8 +90,8 @@ def fastest_sentence(advice: Advice) -> str:
     gain, price = _gain(fastest), cost(fastest.cost_per_month, advice.currency)
     return (
         f"The fastest of {_tried(advice)}, {moving(fastest.placement)}, has {numbers.ratio(step.value)} "
-        f"times that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this is no reason to "
-        "choose it."
+        f"times that rate: {gain} {price}. Predictions err by {_margin()} in the median, so this "
+        "is no reason to choose it."
     )
 
 
