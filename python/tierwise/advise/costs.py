@@ -6,15 +6,22 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from tierwise.advise.endurance import wear
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.terms import Terms
 from tierwise.device_models.billing import cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED, Predictor, resolve
+from tierwise.predict import RECORDED, Prediction, Predictor, resolve
 from tierwise.predict.ranking import by_load
 
 _GIB = 1 << 30
+_MONTHS_PER_YEAR = 12
+
+
+def placement_of(prediction: Prediction) -> dict[Role, str]:
+    """The roles that its scenario moved."""
+    return {Role(role): device for role, device in prediction.scenario.placement.items()}
 
 
 @dataclass(frozen=True)
@@ -107,8 +114,22 @@ class Costs:
         """
         return self.bill(placement).cost_per_month
 
-    def bill(self, placement: Mapping[Role, str]) -> Bill:
+    def bill_of(self, prediction: Prediction) -> Bill:
+        """The cost of a predicted placement: a purchased device is bought again when its writes wear it out.
+
+        Raises:
+            TierwiseError: a device without a price.
+        """
+        devices = sorted({load.device for load in prediction.io.values()})
+        lifetimes = {one.device: one.months for one in wear(prediction, devices) if one.months}
+        return self.bill(placement_of(prediction), lifetimes)
+
+    def bill(self, placement: Mapping[Role, str], lifetimes: Mapping[str, float] | None = None) -> Bill:
         """The cost of a placement.
+
+        Args:
+            placement: device of each role.
+            lifetimes: months until the writes of the load wear a device out, where that is known.
 
         A recorded volume is given up once all its roles with I/O have moved, if that saves money: idle ones
         then move to the device with most of the files that left it.
@@ -117,7 +138,7 @@ class Costs:
             TierwiseError: a device without a price.
         """
         moved = {role: device for role, device in placement.items() if device != RECORDED}
-        bill = Bill(self._new(moved))
+        bill = Bill(self._new(moved, lifetimes))
         for volume in self.volumes:
             busy = volume.roles - self._idle
             if not busy or not busy <= moved.keys():
@@ -125,14 +146,25 @@ class Costs:
             sizes = self.size_bytes({role: moved[role] for role in busy})
             target = max(sorted(sizes), key=lambda device: sizes[device])
             along = dict.fromkeys(sorted(volume.roles - moved.keys()), target)
-            new = self._new({**moved, **along})
+            new = self._new({**moved, **along}, lifetimes)
             if self.fits({**moved, **along}) and new - volume.rent_per_month <= bill.new_per_month:
                 moved |= along
                 bill = Bill(new, bill.credit_per_month + volume.rent_per_month, {**bill.taken_along, **along})
         return bill
 
-    def _new(self, placement: Mapping[Role, str]) -> float:
-        return sum(self.of_device(device, size) for device, size in self.size_bytes(placement).items())
+    def _new(self, placement: Mapping[Role, str], lifetimes: Mapping[str, float] | None) -> float:
+        return sum(
+            self.of_device(device, size) * self._purchases(device, (lifetimes or {}).get(device))
+            for device, size in self.size_bytes(placement).items()
+        )
+
+    def _purchases(self, device: str, months: float | None) -> float:
+        """How often a device is bought within its service life; 1 for a rented one."""
+        profile = resolve(device).profile
+        price = self._terms.prices.of(profile.member or profile)
+        if months is None or price is None or price.rented:
+            return 1.0
+        return max(1.0, self._terms.years * _MONTHS_PER_YEAR / months)
 
     def of_device(self, device: str, size_bytes: int) -> float:
         """Cost a month of a device that holds recorded files of some size; 0 if it is owned.

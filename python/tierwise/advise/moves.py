@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import Costs, placement_of
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, Predictor, Scenario, estimates
 from tierwise.results.measurements import Record
@@ -43,11 +43,6 @@ class Move(Record):
     def worthwhile(self) -> bool:
         """Whether its gain exceeds chance and reaches ``_LEAST_STEP``."""
         return self.step.low > 1 and self.step.value >= _LEAST_STEP
-
-
-def placement_of(prediction: Prediction) -> dict[Role, str]:
-    """The roles that its scenario moved."""
-    return {Role(role): device for role, device in prediction.scenario.placement.items()}
 
 
 def single_moves(
@@ -116,7 +111,7 @@ def _move(what: tuple[Role, str, int], before: Prediction, after: Prediction, co
     if step is None or after.rate_per_s is None or before.rate_per_s is None:
         return None
     gain = after.rate_per_s.value - before.rate_per_s.value
-    cost = costs.cost_per_month(placement_of(after)) - costs.cost_per_month(placement_of(before))
+    cost = costs.bill_of(after).cost_per_month - costs.bill_of(before).cost_per_month
     return Move(
         role=role,
         device=device,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import Costs, placement_of
 from tierwise.advise.endurance import Wear, wear
-from tierwise.advise.moves import placement_of
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, estimates
 from tierwise.results.measurements import Record
@@ -25,7 +24,7 @@ class Option(Record):
     cost_per_month: float
     """More than is paid now, in the currency of the advice; below 0 if it saves money."""
     new_per_month: float
-    """Of the devices that it adds."""
+    """Of the devices that it adds; a purchased one is bought again when it is worn out."""
     credit_per_month: float
     """Rent of the recorded volumes that it gives up."""
     taken_along: dict[Role, str]
@@ -53,7 +52,7 @@ def option_of(prediction: Prediction, costs: Costs, devices: Sequence[str]) -> O
         devices: full names of all candidates.
     """
     placement = placement_of(prediction)
-    bill = costs.bill(placement)
+    bill = costs.bill_of(prediction)
     return Option(
         placement=placement,
         prediction=prediction,

@@ -106,7 +106,7 @@ def _figures(subject: Subject, reasons: Sequence[str]) -> dict[str, Column]:
     columns["wear_months"] = _each(predictions, lambda one: _wear_months(subject, one))
     columns["cost"] = _each(
         predictions,
-        lambda one: subject.cost_per_month({Role(role): at for role, at in one.scenario.placement.items()}),
+        subject.cost_per_month,
     )
     return columns
 

@@ -54,7 +54,7 @@ def headline(subject: Subject) -> str:
     chosen, moved = subject.chosen, subject.placement
     if not moved or chosen.speedup is None:
         return "Leave the files where they are: no move gains anything that can be told from chance."
-    cost = subject.cost_per_month(moved)
+    cost = subject.cost_per_month(chosen)
     price = f"for {money(subject, cost)} a month" if cost > 0 else "at no further cost"
     if cost < 0:
         price = f"and {money(subject, -cost)} a month less"
@@ -100,7 +100,7 @@ def before_and_after(subject: Subject) -> Table:
         )
         _shorter(found, "Latency, median", now.p50_us, then.p50_us, numbers.microseconds)
         _shorter(found, "Latency, 99th percentile", now.p99_us, then.p99_us, numbers.microseconds)
-    paid, more = subject.now_per_month, subject.cost_per_month(subject.placement)
+    paid, more = subject.now_per_month, subject.cost_per_month(subject.chosen)
     signed = money(subject, more, sign=True)
     shown = (
         (money(subject, paid), money(subject, paid + more))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.advise import Advice, Option, Terms, Wear
-from tierwise.advise.costs import Costs
+from tierwise.advise.costs import Costs, placement_of
 from tierwise.advise.endurance import wear
 from tierwise.advise.option import MARGIN
 from tierwise.model.money import SYMBOLS
@@ -40,9 +39,9 @@ class Subject:
         """Sign of the prices' currency, or its code where it has none."""
         return SYMBOLS.get(self.costs.currency, self.costs.currency)
 
-    def cost_per_month(self, placement: Mapping[Role, str]) -> float:
-        """What a placement costs a month more than is paid now; below 0 if it saves money."""
-        return self.costs.cost_per_month(placement)
+    def cost_per_month(self, prediction: Prediction) -> float:
+        """What a placement costs a month more than is paid now, with wear; below 0 if it saves money."""
+        return self.costs.bill_of(prediction).cost_per_month
 
     @property
     def now_per_month(self) -> float | None:
@@ -72,7 +71,7 @@ class Subject:
     @property
     def placement(self) -> dict[Role, str]:
         """The roles that the advice moves, to their new devices."""
-        return moved_by(self.chosen)
+        return placement_of(self.chosen)
 
     @property
     def moves(self) -> dict[Role, str]:
@@ -125,10 +124,3 @@ def subject(
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
     found.place([*moves, *(option.prediction for option in options if option)])
     return Subject(advice, found, recording, costs, fresh)
-
-
-def moved_by(prediction: Prediction) -> dict[Role, str]:
-    """The roles that a prediction moves, to their new devices."""
-    return {
-        Role(role): device for role, device in prediction.scenario.placement.items() if device != RECORDED
-    }
