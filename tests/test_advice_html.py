@@ -13,10 +13,11 @@ from fake_replay import predictor
 from typer.testing import CliRunner
 
 from tierwise import open_recording
-from tierwise.advise import Goal, advise
+from tierwise.advise import Goal, Terms, advise
 from tierwise.cli import app
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.predict import resolve
 from tierwise.report.advice import Subject, advice_page, decision, subject
 from tierwise.report.advice.steps import FOLDER, guide
 from tierwise.report.document import Text
@@ -35,7 +36,7 @@ MOST_BYTES = 1_500_000
 def made(devices: tuple[str, ...], budget: float | None = None, goal: str | None = None) -> Subject:
     toy = predictor()
     advice = advise(toy, devices, budget, Goal.parse(goal) if goal else None)
-    return subject(toy, advice, devices, Path("shop"))
+    return subject(toy, advice, Terms(), Path("shop"))
 
 
 def said(subject: Subject) -> str:
@@ -44,7 +45,8 @@ def said(subject: Subject) -> str:
 
 def test_4096_placements_fit_into_one_file() -> None:
     toy = predictor()
-    many = subject(toy, advise(toy, FEW), MANY, Path("shop"))
+    wide = advise(toy, FEW).model_copy(update={"devices": [resolve(name).name for name in MANY]})
+    many = subject(toy, wide, Terms(), Path("shop"))
     assert len(many.survey.predictions) == 4096
     assert len(advice_page(many).encode()) <= MOST_BYTES
 
@@ -101,7 +103,7 @@ def test_without_a_gain_nothing_moves() -> None:
 def test_the_risks_name_a_single_drive_a_date_and_what_is_not_known() -> None:
     rows = {row[0].text: [cell.text for cell in row[1:]] for row in decision.risks(made(FEW)).rows}
     holds, power, worn, death = rows["ssd-nvme-dc"]
-    assert holds == "log, data and index" and "not tested" in power and "one drive" in death
+    assert holds == "log, data and index" and "power cuts lost" in power and "one drive" in death
     year = re.search(r"\(\w+ (\d{4})\)", worn)
     assert year and int(year[1]) in (date.today().year, date.today().year + 1)
     assert rows["recorded devices"][2:] == ["no figure", "not known"]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from fake_replay import FakeReplay, about
 
-from tierwise.advise import advise
+from tierwise.advise import Terms, advise
 from tierwise.predict import RECORDED, Predictor
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
@@ -37,7 +37,7 @@ MOST_BYTES = 1_500_000
 def made(recording: str = "shop", **facts: Any) -> Subject:
     """An advice on the toy recording, whose files are on a slow disk."""
     toy = Predictor(about(**facts), [], Replayer(FakeReplay()), model_error=ModelError())
-    return subject(toy, advise(toy, DEVICES), DEVICES, Path(recording))
+    return subject(toy, advise(toy, DEVICES), Terms(), Path(recording))
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import pytest
@@ -14,7 +15,7 @@ from tierwise.advise.option import MARGIN
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.predict import RECORDED
+from tierwise.predict import RECORDED, Scenario
 
 DEVICES = ["nvme-dc", "sata-dc", "gp3"]
 FULL = ["ssd-nvme-dc", "ssd-sata-dc", "volume-aws-gp3"]
@@ -36,9 +37,23 @@ def everything() -> list[dict[Role, str]]:
     ]
 
 
+@functools.cache
+def costs() -> dict[frozenset[tuple[Role, str]], float]:
+    """Cost of every placement, with the wear of its devices."""
+    scenarios = [Scenario(placement={role.value: name for role, name in one.items()}) for one in everything()]
+    return {
+        frozenset(one.items()): COSTS.bill_of(answer).cost_per_month
+        for one, answer in zip(everything(), predictor().predict(scenarios), strict=True)
+    }
+
+
+def cost(placement: dict[Role, str]) -> float:
+    return costs()[frozenset(placement.items())]
+
+
 def as_good(budget: float | None) -> list[dict[Role, str]]:
     """Placements that the budget allows and that are within the margin of the fastest of them."""
-    allowed = [one for one in everything() if budget is None or COSTS.cost_per_month(one) <= budget]
+    allowed = [one for one in everything() if budget is None or cost(one) <= budget]
     top = max(map(rate, allowed))
     return [one for one in allowed if rate(one) >= top / MARGIN]
 
@@ -48,12 +63,12 @@ def test_the_best_under_a_budget_is_that_of_exhaustive_search(budget: float | No
     advice = advise(predictor(), DEVICES, budget)
     good = as_good(budget)
     fewest = min(map(len, good))
-    cheapest = min(COSTS.cost_per_month(one) for one in good if len(one) == fewest)
+    cheapest = min(cost(one) for one in good if len(one) == fewest)
     assert advice.exact and advice.best and advice.fastest
     assert rate(advice.fastest.placement) == pytest.approx(max(map(rate, good)), rel=0.01)
     assert len(advice.best.placement) == fewest
     assert advice.best.cost_per_month == pytest.approx(cheapest)
-    least = min(map(COSTS.cost_per_month, good))
+    least = min(map(cost, good))
     if advice.cheaper:
         assert advice.cheaper.cost_per_month == pytest.approx(least)
     else:
@@ -79,7 +94,8 @@ def test_the_cheapest_that_reaches_a_goal_is_that_of_exhaustive_search(goal: str
     assert wanted.verdict(option.prediction) == "reached"
     bound = wanted.bound if wanted.what == "tps" else 4e6 / wanted.bound
     surely = [one for one in everything() if rate(one) >= 1.25 * bound]
-    assert option.cost_per_month <= min(map(COSTS.cost_per_month, surely)) + 1e-9
+    least = min(map(cost, surely))
+    assert option.cost_per_month <= 1.01 * least, "wear orders candidates by the writes of a first look"
 
 
 @pytest.mark.parametrize(
@@ -105,10 +121,10 @@ def test_a_device_that_the_budget_leaves_out_is_named_with_its_price() -> None:
 
 def test_the_ladder_moves_what_gains_most_for_the_money_until_nothing_does() -> None:
     advice = advise(predictor(), ["nvme-dc"])
-    assert [move.role for move in advice.ladder] == ["log", "data", "index"]
     first, *rest = advice.ladder
-    assert first.cost_per_month == pytest.approx(600 / 60)
-    assert all(move.cost_per_month == 0 for move in rest), "a device that is bought holds the next files too"
+    assert first.role == "log" and first.cost_per_month >= 600 / 60
+    worn = cost({Role(move.role): "ssd-nvme-dc" for move in advice.ladder})
+    assert sum(move.cost_per_month for move in rest) == pytest.approx(worn - first.cost_per_month)
     assert first.gain_per_gb == pytest.approx(first.gain_per_s)
     rates = [move.prediction.rate_per_s.value for move in advice.ladder if move.prediction.rate_per_s]
     assert rates == sorted(rates)

@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from tierwise.advise.costs import Costs
+from tierwise.advise.durability import Durability, durability
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move, climb, single_moves
 from tierwise.advise.option import Option
@@ -51,6 +52,8 @@ class Advice(Record):
     reaching: Option | None
     """The cheapest that reaches the goal, or else the closest whose interval holds it (``Goal.verdict``);
     ``None`` without a goal or if every interval lies beyond it."""
+    durability: list[Durability]
+    """What a power cut does to the new devices of the recommended placement."""
     left_out: list[LeftOut]
     """Candidate devices that no placement uses, for their price or their size."""
     exact: bool
@@ -115,6 +118,7 @@ def advise(
         step_to_fastest=best.step_to(fastest) if best and fastest else None,
         cheaper=search.cheaper(),
         reaching=search.cheapest(goal) if goal else None,
+        durability=durability(best.placement, predictor.run.engine) if best else [],
         left_out=search.left_out(),
         exact=ranking.complete,
         tried=ranking.tried,

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from tierwise.advise.endurance import wear
+from tierwise.advise.endurance import lifetime_months
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.terms import Terms
 from tierwise.device_models.billing import cost_per_month
@@ -120,16 +120,17 @@ class Costs:
         Raises:
             TierwiseError: a device without a price.
         """
-        devices = sorted({load.device for load in prediction.io.values()})
-        lifetimes = {one.device: one.months for one in wear(prediction, devices) if one.months}
-        return self.bill(placement_of(prediction), lifetimes)
+        written: dict[str, float] = {}
+        for load in prediction.io.values():
+            written[load.device] = written.get(load.device, 0.0) + load.written_bytes_per_s
+        return self.bill(placement_of(prediction), written)
 
-    def bill(self, placement: Mapping[Role, str], lifetimes: Mapping[str, float] | None = None) -> Bill:
+    def bill(self, placement: Mapping[Role, str], written: Mapping[str, float] | None = None) -> Bill:
         """The cost of a placement.
 
         Args:
             placement: device of each role.
-            lifetimes: months until the writes of the load wear a device out, where that is known.
+            written: bytes that the load writes to each new device a second; without it nothing wears out.
 
         A recorded volume is given up once all its roles with I/O have moved, if that saves money: idle ones
         then move to the device with most of the files that left it.
@@ -138,7 +139,7 @@ class Costs:
             TierwiseError: a device without a price.
         """
         moved = {role: device for role, device in placement.items() if device != RECORDED}
-        bill = Bill(self._new(moved, lifetimes))
+        bill = Bill(self._new(moved, written or {}))
         for volume in self.volumes:
             busy = volume.roles - self._idle
             if not busy or not busy <= moved.keys():
@@ -146,21 +147,21 @@ class Costs:
             sizes = self.size_bytes({role: moved[role] for role in busy})
             target = max(sorted(sizes), key=lambda device: sizes[device])
             along = dict.fromkeys(sorted(volume.roles - moved.keys()), target)
-            new = self._new({**moved, **along}, lifetimes)
+            new = self._new({**moved, **along}, written or {})
             if self.fits({**moved, **along}) and new - volume.rent_per_month <= bill.new_per_month:
                 moved |= along
                 bill = Bill(new, bill.credit_per_month + volume.rent_per_month, {**bill.taken_along, **along})
         return bill
 
-    def _new(self, placement: Mapping[Role, str], lifetimes: Mapping[str, float] | None) -> float:
+    def _new(self, placement: Mapping[Role, str], written: Mapping[str, float]) -> float:
         return sum(
-            self.of_device(device, size) * self._purchases(device, (lifetimes or {}).get(device))
+            self.of_device(device, size) * self._purchases(device, written.get(device, 0.0))
             for device, size in self.size_bytes(placement).items()
         )
 
-    def _purchases(self, device: str, months: float | None) -> float:
+    def _purchases(self, device: str, written_bytes_per_s: float) -> float:
         """How often a device is bought within its service life; 1 for a rented one."""
-        profile = resolve(device).profile
+        profile, months = resolve(device).profile, lifetime_months(device, written_bytes_per_s)
         price = self._terms.prices.of(profile.member or profile)
         if months is None or price is None or price.rented:
             return 1.0

@@ -38,12 +38,17 @@ def wear(prediction: Prediction, devices: Sequence[str]) -> list[Wear]:
     ]
 
 
-def _wear(device: str, written_bytes_per_s: float) -> Wear:
-    per_month = written_bytes_per_s * SECONDS_PER_MONTH
+def lifetime_months(device: str, written_bytes_per_s: float) -> float | None:
+    """Months until the maker's endurance is written; ``None`` if there is no figure or nothing is written."""
     endurance = resolve(device).profile.endurance_tb_written
+    per_month = written_bytes_per_s * SECONDS_PER_MONTH
+    return endurance * _TB / per_month if endurance and per_month > 0 else None
+
+
+def _wear(device: str, written_bytes_per_s: float) -> Wear:
     return Wear(
         device=device,
-        written_bytes_per_month=per_month,
-        endurance_tb_written=endurance,
-        months=endurance * _TB / per_month if endurance and per_month > 0 else None,
+        written_bytes_per_month=written_bytes_per_s * SECONDS_PER_MONTH,
+        endurance_tb_written=resolve(device).profile.endurance_tb_written,
+        months=lifetime_months(device, written_bytes_per_s),
     )

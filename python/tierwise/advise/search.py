@@ -22,12 +22,10 @@ _TRIED = 24
 """Number of candidates that are predicted with intervals at most, in search of one."""
 _TRIED_FOR_GOAL = 40
 """The same for the cheapest placements whose first look comes near a goal."""
-
 _BATCH = 8
-"""Number of candidates that are predicted side by side."""
 
 Priced = tuple[float, Ranked]
-"""A cost a month, and the placement."""
+"""A cost a month, with the wear of its devices, and the placement."""
 
 
 class LeftOut(Record):
@@ -62,7 +60,12 @@ class Search:
         self._used: set[str] = set()
         self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {}
         self.ranking: Ranking = rank(predictor, [RECORDED, *devices], keep=self._keep, closer=0)
-        self._priced = [(costs.cost_per_month(one.placement), one) for one in self.ranking.ranked]
+        bills = [costs.bill(one.placement, one.written_bytes_per_s) for one in self.ranking.ranked]
+        self._priced = [
+            (bill.cost_per_month, one)
+            for bill, one in zip(bills, self.ranking.ranked, strict=True)
+            if budget_per_month is None or bill.cost_per_month <= budget_per_month
+        ]
 
     @cached_property
     def fastest(self) -> Option | None:
@@ -73,14 +76,14 @@ class Search:
     @cached_property
     def best(self) -> Option | None:
         """The simplest option as good as the fastest: that with the fewest moves, of these the cheapest."""
-        return self._as_good(_simplest_first, _simplest) or self.fastest
+        return self._as_good(_simplest_first) or self.fastest
 
     def cheaper(self) -> Option | None:
         """The cheapest option as good as the fastest; ``None`` if it costs no less than the best."""
         best = self.best
         if best is None:
             return None
-        found = self._as_good(_cheapest_first, _cheapest)
+        found = self._as_good(_cheapest_first)
         return found if found and found.cost_per_month < best.cost_per_month else None
 
     def cheapest(self, goal: Goal) -> Option | None:
@@ -91,13 +94,13 @@ class Search:
         near = sorted((one for one in self._priced if goal.near(one[1])), key=_cheapest_first)
         closest = sorted(self._priced, key=lambda priced: goal.distance(priced[1]))[:_AT_THE_TOP]
         found: dict[Verdict, list[Option]] = {verdict: [] for verdict in VERDICTS}
-        for options in self._in_batches([*near[:_TRIED_FOR_GOAL], *closest]):
-            for option in options:
-                found[goal.verdict(option.prediction)].append(option)
-            if found["reached"]:
-                break
-        if reaching := found["reached"] or found["likely reached"]:
-            return min(reaching, key=_cheapest)
+        for option in self._in_batches([*near[:_TRIED_FOR_GOAL], *closest]):
+            verdict = goal.verdict(option.prediction)
+            if verdict == "reached":
+                return option
+            found[verdict].append(option)
+        if found["likely reached"]:
+            return found["likely reached"][0]
         return min(found["likely missed"], key=lambda option: _miss(goal, option), default=None)
 
     def left_out(self) -> list[LeftOut]:
@@ -120,19 +123,19 @@ class Search:
         self._used |= devices
         return True
 
-    def _as_good(self, first: Callable[[Priced], Any], key: Callable[[Option], Any]) -> Option | None:
-        """The least option by a key of those as good as the fastest, among the candidates that come first."""
+    def _as_good(self, key: Callable[[Priced], Any]) -> Option | None:
+        """The first option in an order that is as good as the fastest."""
         if self.fastest is None:
             return None
-        top = self.ranking.ranked[0].rate_per_s
+        top = self._priced[0][1].rate_per_s
         close = [one for one in self._priced if one[1].rate_per_s * MARGIN * _CHANCE >= top]
-        options = self._options(sorted(close, key=first)[:_TRIED])
-        return min((option for option in options if option.as_good_as(self.fastest)), key=key, default=None)
+        options = self._in_batches(sorted(close, key=key)[:_TRIED])
+        return next((option for option in options if option.as_good_as(self.fastest)), None)
 
-    def _in_batches(self, priced: Sequence[Priced]) -> Iterator[list[Option]]:
+    def _in_batches(self, priced: Sequence[Priced]) -> Iterator[Option]:
         """Options with intervals, in the same order, predicted a few at a time as they are asked for."""
         for start in range(0, len(priced), _BATCH):
-            yield self._options(priced[start : start + _BATCH])
+            yield from self._options(priced[start : start + _BATCH])
 
     def _options(self, priced: Sequence[Priced]) -> list[Option]:
         """Options with intervals, in the same order, each predicted once; refused ones are left out."""
@@ -149,19 +152,7 @@ class Search:
             self._predicted[key] = (
                 option_of(answer, self._costs, self._devices) if answer.rate_per_s else None
             )
-        found = [option for key in keys if (option := self._predicted[key])]
-        most = self._budget_per_month
-        return [option for option in found if most is None or option.cost_per_month <= most]
-
-
-def _simplest(option: Option) -> tuple[int, float, float]:
-    """Sort key: the fewest moves, then the lowest cost with wear, then the highest rate."""
-    return len(option.placement), option.cost_per_month, -_rate(option.prediction)
-
-
-def _cheapest(option: Option) -> tuple[float, int, float]:
-    """Sort key: the lowest cost with wear, then the fewest moves, then the highest rate."""
-    return option.cost_per_month, len(option.placement), -_rate(option.prediction)
+        return [option for key in keys if (option := self._predicted[key])]
 
 
 def _rate(prediction: Prediction) -> float:

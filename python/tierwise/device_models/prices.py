@@ -38,7 +38,7 @@ Date = Annotated[str, BeforeValidator(_iso), Field(pattern=r"^\d{4}(-\d{2}(-\d{2
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Price(_Part):
@@ -59,9 +59,11 @@ class Price(_Part):
     per_iops_month_above: list[tuple[Amount, Amount]] = []
     """Steps of that rent: a number of I/Os per second, ascending, and the rent of each one above it."""
     included_iops: Amount = 0.0
+    """I/Os per second that the price of the size includes."""
     per_mib_per_s_month: Amount = 0.0
     """Rent of one provisioned MiB per second beyond those included."""
     included_mib_per_s: Amount = 0.0
+    """MiB per second that the price of the size includes."""
 
     @property
     def rented(self) -> bool:
@@ -86,7 +88,9 @@ class ListedPrice(Price):
     """An entry of a file of prices."""
 
     source: str = Field(min_length=12)
+    """Where the price comes from."""
     date: Date
+    """Day, month or year of the price."""
 
     @model_validator(mode="after")
     def _date_has_come(self) -> Self:

@@ -44,6 +44,8 @@ class Ranked(Record):
     p50_us: float
     p95_us: float
     p99_us: float
+    written_bytes_per_s: dict[str, float]
+    """Device -> bytes that the load writes to it a second."""
 
 
 @dataclass(frozen=True)
@@ -181,12 +183,17 @@ def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
     rate, *_ = predictor.answers.rates(look.scenario, look.outcome)
     bound = predictor.answers.bound(look.scenario)
     p50_us, p95_us, p99_us = (one[0] for one in predictor.answers.percentiles_us(look.scenario, look.outcome))
+    written: dict[str, float] = {}
+    for role in look.outcome.io:
+        device = look.placement.get(role.role, RECORDED)
+        written[device] = written.get(device, 0.0) + role.written_bytes / (look.outcome.elapsed_s or 1.0)
     return Ranked(
         placement=look.placement,
         rate_per_s=min(rate, bound.rate_per_s) if bound else rate,
         p50_us=p50_us,
         p95_us=p95_us,
         p99_us=p99_us,
+        written_bytes_per_s=written,
     )
 
 

@@ -52,7 +52,7 @@ def page_data(subject: Subject, live: Mapping[str, Any] | None = None) -> dict[s
 
 
 def _device(subject: Subject, device: str) -> dict[str, Any]:
-    about = risk(device)
+    about = risk(device, subject.advice.run.engine)
     least, most = subject.price(device)
     recorded = device == RECORDED
     return {

@@ -151,7 +151,7 @@ def risks(subject: Subject) -> Table:
     found = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
     worn = {one.device: one for one in subject.wear(subject.chosen)}
     for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
-        about, wear = risk(device), worn.get(device)
+        about, wear = risk(device, subject.advice.run.engine), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear.months, date.today())
         name = "recorded devices" if device == RECORDED else device
         found.add(name, join(roles), about.power_cut, when, about.death)

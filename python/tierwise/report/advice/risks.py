@@ -1,4 +1,4 @@
-"""What may go wrong with a device: a power cut, its death, wear. From its profile, which is not a test."""
+"""Risks of a device, power cut and death: from its profile and from studies of power cuts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from typing import Literal
 
+from tierwise.advise.durability import durability
+from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
 
 State = Literal["kept", "flush", "lost", "unknown"]
@@ -36,23 +38,16 @@ class Risk:
     alone: bool
 
 
-def risk(device: str) -> Risk:
-    """The risks of a device by its profile.
-
-    The one place to join what studies of power cuts have shown.
-    """
+def risk(device: str, engine: str = "") -> Risk:
+    """The risks of a device: by its profile, and by what studies of power cuts have shown for an engine."""
+    (found,) = durability({Role.LOG: device}, engine or None)
+    power_cut = f"{found.fact}; {found.shown}"
     if device == RECORDED:
-        unknown = "not known: the recording does not tell what the recorded devices keep; not tested"
-        return Risk("unknown", unknown, "not known", False)
+        return Risk("unknown", power_cut, "not known", False)
     profile = resolve(device).profile
     state: State = "lost" if profile.kind == "ram" else "flush" if profile.write_cache else "kept"
-    says = {
-        "kept": "completed writes survive: no cache that a power cut empties",
-        "flush": "flushed writes survive, if the device honours flushes; others in its cache are lost",
-        "lost": "everything on it is lost",
-    }[state]
     death, alone = _death(profile.kind, profile.text)
-    return Risk(state, f"{says} (its profile says so; not tested)", death, alone)
+    return Risk(state, power_cut, death, alone)
 
 
 def _death(kind: str, text: str) -> tuple[str, bool]:

@@ -8,7 +8,12 @@ from tierwise.advise import Advice, Move, Option
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
-from tierwise.report.recording.advice_words import first_sentence, further_sentences, stale_sentence
+from tierwise.report.recording.advice_words import (
+    durability_sentences,
+    first_sentence,
+    further_sentences,
+    stale_sentence,
+)
 from tierwise.report.recording.money_words import money, months
 from tierwise.report.recording.prediction import notes, warning_texts
 from tierwise.report.recording.prediction_words import recorded_sentence
@@ -32,6 +37,7 @@ def advice_document(advice: Advice) -> list[Block]:
     for name, option in (("The recommended placement", advice.best), ("The goal", advice.reaching)):
         if option and option.placement:
             blocks.append(_option(name, option, advice.currency))
+    blocks += [Text(sentence) for sentence in durability_sentences(advice)]
     blocks += _prices(advice)
     blocks += [Text(f"Note: {note}.", Tone.WARNING) for note in advice.notes]
     best = [advice.best.prediction] if advice.best else []

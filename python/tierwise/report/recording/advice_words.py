@@ -43,6 +43,14 @@ def further_sentences(advice: Advice) -> list[str]:
     return [sentence for sentence in [*said, *worn] if sentence]
 
 
+def durability_sentences(advice: Advice) -> list[str]:
+    """What a power cut does to each new device of the recommended placement, and whether it was tested."""
+    return [
+        f"Power cut, {one.device}: {one.fact} (profile: {one.source}). Studies: {one.shown}."
+        for one in advice.durability
+    ]
+
+
 def stale_sentence(advice: Advice) -> str:
     """The prices that may be older than a year; empty if none is."""
     stale = [f"{one.device} ({one.date})" for one in advice.prices if one.stale]
