@@ -6,12 +6,12 @@ import base64
 import csv
 import importlib.util
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import card, chromium, column, needs_browser, placement, show, tile, until, wait, webdriver
 from fake_replay import FakeReplay, about
 
 from tierwise.advise import Terms, advise
@@ -20,13 +20,8 @@ from tierwise.predict.model_error import ModelError
 from tierwise.predict.replayer import Replayer
 from tierwise.report.advice import Subject, advice_page, subject
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-wait = pytest.importorskip("selenium.webdriver.support.wait")
 ActionChains, Keys = webdriver.ActionChains, webdriver.Keys
-DRIVER, BROWSER = shutil.which("chromedriver"), shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    not (DRIVER and BROWSER), reason="needs Debian's packages chromium and chromium-driver"
-)
+pytestmark = needs_browser
 
 DEVICES = ["nvme-dc", "gp3", "io2"]
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -54,16 +49,10 @@ def downloads(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def driver(downloads: Path) -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    allow = {"behavior": "allow", "downloadPath": str(downloads)}
-    started.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
-    yield started
-    started.quit()
+    with chromium() as started:
+        allow = {"behavior": "allow", "downloadPath": str(downloads)}
+        started.execute_cdp_cmd("Browser.setDownloadBehavior", allow)
+        yield started
 
 
 @pytest.fixture
@@ -73,39 +62,6 @@ def browser(driver: Any) -> Iterator[Any]:
     yield driver
     assert driver.get_log("browser") == []
     assert driver.execute_script("return performance.getEntriesByType('resource').length") == 0
-
-
-def show(browser: Any, page: Path, width_px: int = 1280, dark: bool = False, fragment: str = "") -> None:
-    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-    metrics = {"width": width_px, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    browser.get("about:blank")
-    browser.get(page.as_uri() + fragment)
-    until(browser, "document.getElementById('chart').dataset.drawn")
-
-
-def until(browser: Any, condition: str) -> Any:
-    return wait.WebDriverWait(browser, 60).until(lambda one: one.execute_script(f"return {condition}"))
-
-
-def placement(browser: Any) -> dict[str, str]:
-    found: dict[str, str] = browser.execute_script("return tierwise.explorer.placement()")
-    return found
-
-
-def tile(browser: Any, name: str) -> str:
-    return str(browser.find_element("css selector", f"#tile-{name} .value").text)
-
-
-def card(browser: Any, role: str) -> Any:
-    return browser.find_element("css selector", f"[data-role={role}]")
-
-
-def column(browser: Any, device: int) -> Any:
-    found = browser.find_element("css selector", f"[data-device='{device}']")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
-    return found
 
 
 def centre(browser: Any, element: Any) -> dict[str, float]:

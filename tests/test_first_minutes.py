@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsers import BROWSER, DRIVER, card, chromium, column, placement, show, tile, webdriver
 from engine_contract import open_directory, places_in
 
 from tierwise.engines.postgres.binaries import embedded
@@ -62,6 +63,19 @@ def test_a_database_on_the_machines_own_disk_gets_an_answer(postgres: PostgresEn
     # at most that many flushes, each of at most four commits.
     assert 60 < slow["rate_per_s"]["value"] < 4 * 120
 
-    advised = tierwise("advise", tmp_path / "now", "--devices", "nvme-dc,hdd-7k2")
+    page = tmp_path / "advice.html"
+    advised = tierwise("advise", tmp_path / "now", "--devices", "nvme-dc,hdd-7k2", "-o", page)
     assert advised.returncode == 0, advised.stderr
     assert "log" in advised.stdout
+    if BROWSER and DRIVER:
+        read_the_price_of_a_dragged_log(page)
+
+
+def read_the_price_of_a_dragged_log(page: Path) -> None:
+    with chromium() as browser:
+        show(browser, page)
+        for device, name in ((2, "hdd-7k2"), (1, "ssd-nvme-dc")):
+            to = column(browser, device)
+            webdriver.ActionChains(browser).drag_and_drop(card(browser, "log"), to).perform()
+            assert placement(browser)["log"] == name
+            assert float(tile(browser, "cost").split()[0].replace("\u202f", "")) > 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import struct
 import zlib
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import chromium, needs_browser
 from lap_results import SWEEP_INFO, lap_runs
 from results_factory import INFO, PLACEMENTS, study_runs
 
@@ -19,12 +19,7 @@ from tierwise.report.study.answer import build_answer
 from tierwise.report.study.page import answer_page
 from tierwise.results import RunResult
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-DRIVER = shutil.which("chromedriver")
-BROWSER = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    not (DRIVER and BROWSER), reason="needs Debian's packages chromium and chromium-driver"
-)
+pytestmark = needs_browser
 
 WIDTHS = [390, 1280]
 FIGURES = ["elapsed", "speedup", "waits", "io", "bytes", "requests", "latency", "paper", "order"]
@@ -33,20 +28,8 @@ LONG_NAMES = {"log-ssd": "log-and-volumes-ssd", "all-ssd": "doublewrite-and-ever
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for argument in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-dev-shm-usage",
-        "--hide-scrollbars",
-    ):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    yield driver
-    driver.quit()
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")

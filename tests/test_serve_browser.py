@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from browsers import needs_browser, wait
 from live_server import RECORDING, LiveServer, live_server
-from test_report_browser import BROWSER, DRIVER, browser, overflow_px
+from test_report_browser import browser, overflow_px
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-pytestmark = pytest.mark.skipif(
-    not (DRIVER and BROWSER), reason="needs Debian's packages chromium and chromium-driver"
-)
+pytestmark = needs_browser
 
 __all__ = ["browser"]
 
@@ -39,9 +37,7 @@ def open_page(browser: Any, server: LiveServer, query: str = "", width_px: int =
 
 
 def until(browser: Any, true: Any) -> None:
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    WebDriverWait(browser, 60).until(lambda _: true())
+    wait.WebDriverWait(browser, 60).until(lambda _: true())
 
 
 def text(browser: Any, selector: str) -> str:
