@@ -12,6 +12,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
+SIDE_BY_SIDE := not privileged and not timed and not alone
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver
 
 .PHONY: help demo test check docs bench robust compat aarch64 audit report clean env
@@ -34,7 +35,8 @@ demo: env  ## does the log deserve the fast device? a real PostgreSQL answers, w
 test: env  ## all tests
 	@tools/debian-packages.sh $(NEEDED_BY_TESTS) || echo "the tests that need these will be skipped"
 	cargo test --quiet $(RUST_CRATES)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "$(SIDE_BY_SIDE)"
+	$(BIN)/python -m pytest -m "not ($(SIDE_BY_SIDE))"
 	$(MAKE) check
 
 check: env  ## formatting, lints, types, stubs, documentation
@@ -59,6 +61,9 @@ bench: env  ## the bars: simulator, replay, live disk, clients; the findings of 
 	$(BIN)/python benchmarks/probe_fio.py
 	$(BIN)/python benchmarks/record_cost.py
 	$(BIN)/python benchmarks/ranking.py
+	$(BIN)/python benchmarks/serve.py
+	$(BIN)/python benchmarks/power_cuts.py
+	$(BIN)/python benchmarks/observe.py --write docs/evidence/observe.md
 	$(BIN)/python benchmarks/papers.py
 	$(BIN)/python benchmarks/findings.py
 	$(BIN)/python benchmarks/dss_answers.py

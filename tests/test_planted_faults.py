@@ -81,8 +81,8 @@ FAULTS = [
     Fault(
         "an erase takes no time",
         "ssd/ftl/params.rs",
-        'erase_ns: table.micros("erase_us", 0.0..=1e6)?,',
-        'erase_ns: 0 * table.micros("erase_us", 0.0..=1e6)?,',
+        'erase_ns: table.micros("erase_us", TIME_NS)?,',
+        'erase_ns: 0 * table.micros("erase_us", TIME_NS)?,',
         "ssd_timing",
         "some_reads_meet_an_erase",
     ),

@@ -80,7 +80,7 @@ def _printed(name: str, base: str = "", **fields: str) -> Callable[[], dict[str,
 
     def made() -> dict[str, Any]:
         found: dict[str, Any] = {
-            "kind": (Literal[name], Field(alias="schema")),
+            "schema_of": (Literal[name], Field(alias="schema")),
             "schema_version": (Literal[SCHEMA_VERSION], ...),
         }
         found |= {field: (_model(path), ...) for field, path in fields.items()}
