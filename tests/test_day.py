@@ -93,12 +93,12 @@ def test_profile_shows_the_timeline(day: Path, snapshot: SnapshotAssertion, tmp_
 
 
 def test_advice_is_given_for_each_load_and_can_be_verified(day: Path, tmp_path: Path) -> None:
-    printed = (
-        CliRunner()
-        .invoke(app, ["advise", str(day), "--devices", "nvme-dc", "--seeds", "2", "--format", "json"])
-        .stdout
-    )
+    page = tmp_path / "advice.html"
+    asked = ["advise", str(day), "--devices", "nvme-dc", "--seeds", "2", "--format", "json", "-o", str(page)]
+    printed = CliRunner().invoke(app, asked).stdout
     found = json.loads(printed)
+    assert "advice for d " in page.read_text(), "the page is of the peak"
+    assert page.read_text().count("<svg") == 6, "the timeline of the day is on it"
     assert not problems("day-advice", found)
     answers = found["day_advice"]["answers"]
     assert [(one["load"], one["recording"]) for one in answers] == [

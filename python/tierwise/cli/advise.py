@@ -33,7 +33,9 @@ from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
 from tierwise.recording import Day
 from tierwise.report.advice import advice_page, subject
+from tierwise.report.document import Block
 from tierwise.report.recording.advice import advice_document
+from tierwise.report.recording.day_advice import day_advice_section
 
 
 def advise(
@@ -72,17 +74,22 @@ def advise(
     def opened(path: Path) -> Predictor:
         return Predictor.open(path, seeds=seeds, fresh=fresh)
 
-    if Day.is_at(recording):
-        show_day_advice(recording, lambda path: ask(opened(path)), format)
-        return
+    day: list[Block] = []
+    shown = Day.is_at(recording)
+    if shown:
+        of_day = show_day_advice(recording, lambda path: ask(opened(path)), format)
+        if output is None:
+            return
+        day, recording = day_advice_section(of_day), recording / of_day.day.chosen["peak"]
     predictor = opened(recording)
     if output is not None:
         predictor.replayer.remember()  # the page needs the placements that the advice ranks
     advice = ask(predictor)
-    found = {"recorded": predictor.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
-    show(advice_document(advice), found, "advice", format)
+    if not shown:
+        found = {"recorded": predictor.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
+        show(advice_document(advice), found, "advice", format)
     if output is not None:
         with simulations(predictor, progress_console(to_stderr=True)):
             found_subject = subject(predictor, advice, terms, recording, fresh)
-        page = write_file(output, advice_page(found_subject).encode())
+        page = write_file(output, advice_page(found_subject, day=day).encode())
         typer.echo(f"page: {page}", err=format is not Format.TEXT)

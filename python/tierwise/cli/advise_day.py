@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tierwise.advise import Advice, advise_day
+from tierwise.advise import Advice, DayAdvice, advise_day
 from tierwise.cli.output import Format, show
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day
 from tierwise.report.recording.day_advice import day_advice_document
 
 
-def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format) -> None:
+def show_day_advice(folder: Path, ask: Callable[[Path], Advice], format: Format) -> DayAdvice:
     """Print the advice for each load of a day.
 
     Args:
         folder: of the day.
         ask: gives the advice for one recording.
         format: of the output.
+
+    Returns:
+        The advice for each load.
     """
     found = advise_day(timeline_of(Day.open(folder)), lambda name: ask(folder / name))
     show(day_advice_document(found), {"day_advice": found.model_dump(mode="json")}, "day-advice", format)
+    return found

@@ -63,6 +63,7 @@ def _device(subject: Subject, device: str) -> dict[str, Any]:
         "most": _short(most),
         "state": about.state,
         "power_cut": about.power_cut,
+        "tested": about.tested,
         "death": about.death,
         "alone": about.alone,
     }

@@ -6,7 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from tierwise.report.advice import decision
 from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.steps import guide
+from tierwise.report.document import Block
 from tierwise.report.palette import DARK, LIGHT, css_declarations
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 
@@ -29,12 +30,13 @@ _BUNDLE_LICENCE = (
 )
 
 
-def advice_page(subject: Subject, live: Mapping[str, Any] | None = None) -> str:
+def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Sequence[Block] = ()) -> str:
     """The page as HTML.
 
     Args:
         subject: the advice and its placements.
         live: what a server tells ``live.js``, which is inlined then; ``None`` for a file.
+        day: of which the recording is a part: whether its loads agree, and its timeline.
     """
     data = page_data(subject, live)
     data["chart"] = _chart(subject)
@@ -54,6 +56,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None) -> str:
         data=Markup(_json(data)),
         headline=unbroken(decision.headline(subject)),
         sentences=to_html(decision.sentences(subject)),
+        day=to_html(day) if day else "",
         comparison=to_html([decision.before_and_after(subject)]),
         ladder=to_html(decision.ladder(subject)),
         risks=to_html([decision.risks(subject)]),

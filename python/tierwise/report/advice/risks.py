@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import Literal
 
-from tierwise.advise.durability import durability
+from tierwise.advise.durability import NOT_TESTED, durability
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
 
@@ -28,12 +28,14 @@ class Risk:
     Attributes:
         state: what a power cut leaves.
         power_cut: the same as a sentence, with its basis.
+        tested: what studies of power cuts have shown, in a few words.
         death: what the death of one drive takes with it.
         alone: whether one drive is a single point of failure.
     """
 
     state: State
     power_cut: str
+    tested: str
     death: str
     alone: bool
 
@@ -42,12 +44,14 @@ def risk(device: str, engine: str = "") -> Risk:
     """The risks of a device: by its profile, and by what studies of power cuts have shown for an engine."""
     (found,) = durability({Role.LOG: device}, engine or None)
     power_cut = f"{found.fact}; {found.shown}"
+    cuts, harmed = sum(one.cuts for one in found.cuts), sum(one.harmed for one in found.cuts)
+    tested = f"{harmed} of {cuts} cuts did harm" if cuts else NOT_TESTED
     if device == RECORDED:
-        return Risk("unknown", power_cut, "not known", False)
+        return Risk("unknown", power_cut, tested, "not known", False)
     profile = resolve(device).profile
     state: State = "lost" if profile.kind == "ram" else "flush" if profile.write_cache else "kept"
     death, alone = _death(profile.kind, profile.text)
-    return Risk(state, power_cut, death, alone)
+    return Risk(state, power_cut, tested, death, alone)
 
 
 def _death(kind: str, text: str) -> tuple[str, bool]:

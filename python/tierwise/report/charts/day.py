@@ -74,7 +74,8 @@ def _time_axis(points: Sequence[Mapping[str, object]]) -> alt.Axis:
     """Hours and minutes; with seconds if the whole day takes only minutes."""
     times = [datetime.fromisoformat(str(one["at"])) for one in points]
     is_short = not times or max(times) - min(times) < _SHORT
-    return axis("Time (UTC)", tickCount=6, grid=False, format="%H:%M:%S" if is_short else "%H:%M")
+    shape = "%H:%M:%S" if is_short else "%H:%M"
+    return axis("Time (UTC)", tickCount=6, grid=False, format=shape, labelExpr="datum.label")
 
 
 def described_rate(day: Timeline) -> str:

@@ -35,6 +35,16 @@ def day_advice_document(found: DayAdvice) -> list[Block]:
     ]
 
 
+def day_advice_section(found: DayAdvice) -> list[Block]:
+    """What the advice page of its peak shows of a day: whether its loads agree, and its timeline."""
+    return [
+        Text(agreement_sentence(found)),
+        _answers(found),
+        *timeline_blocks(found.day),
+        *day_warnings(found.day),
+    ]
+
+
 def agreement_sentence(found: DayAdvice) -> str:
     """Whether the peak, the mean and the worst hour ask for the same first move."""
     given = [one for one in found.answers if one.advice]

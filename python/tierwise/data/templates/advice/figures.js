@@ -48,7 +48,7 @@ tierwise.figures = (() => {
     if (state === null) return ['as today', ''];
     const digits = places.digits(number);
     const worst = devices.find((one, index) => digits.includes(index) && index > 0 && one.state === state);
-    return [states[state], worst ? `${worst.name}; by profile, not tested` : ''];
+    return [states[state], worst ? `${worst.name}, by profile; ${worst.tested}` : ''];
   }
 
   // Show figures; `found` has the keys of the data's columns.
