@@ -84,7 +84,9 @@ def build_frontier(results: Sequence[RunResult], info: StudyInfo) -> list[CutRow
         return engine, _position(info.placements, placement), _position(declared, setting)
 
     rows = [_row(groups[key], groups, info.seed) for key in sorted(groups, key=place)]
-    return [row.model_copy(update={"on_frontier": not _beaten(row, rows)}) for row in rows]
+    return [
+        row.model_copy(update={"on_frontier": not row.damaged and not _beaten(row, rows)}) for row in rows
+    ]
 
 
 def _position(declared: Sequence[str], name: str) -> int:
