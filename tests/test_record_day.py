@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -88,7 +89,7 @@ def test_whatever_ends_the_recorder_the_day_is_kept(
 ) -> None:
     out = tmp_path / "day"
     command = [*RECORD, "-o", str(out), "--rules", SQLITE, "--duration", "1h", "--every", "1s"]
-    command += ["--each", "500ms", "--duty", "1/2", "--burst", "50ms", "--pid"]
+    command += ["--each", "500ms", "--duty", "1/2", "--burst", "50ms", "--format", "json", "--pid"]
     environment = {**os.environ, "TIERWISE_RUN_DIR": str(run_dir)}
     with committing(tmp_path / "app.db-wal") as process:
         recorder = subprocess.Popen(
@@ -100,10 +101,11 @@ def test_whatever_ends_the_recorder_the_day_is_kept(
         )
         await_recordings(out, 2, recorder)
         recorder.send_signal(number)
-        told, _ = recorder.communicate(timeout=WAIT_S)
+        told, said = recorder.communicate(timeout=WAIT_S)
     if number == signal.SIGINT:
         assert recorder.returncode == 0
-        assert "interrupted: the day ends" in told
+        assert "interrupted: the day ends" in said
+        assert len(json.loads(told)["day"]["moments"]) >= 2
     clean.clean()
     assert len(Day.open(out).recordings) >= 2
     for folder in finished(out):

@@ -109,7 +109,8 @@ def record(
         pid = pid if pid is not None else recorder.pid_of_engine(engine or "")
         plan = _day(duration, every, each, duty, burst, two_speed)
         source = data_sources.find(dsn, dsn_file)
-        record_day(recorder.Server(pid, chosen), output, plan, lambda rules: _counters(source, rules))
+        server = recorder.Server(pid, chosen)
+        record_day(server, output, plan, lambda rules: _counters(source, rules), format)
         return
     schedule = _schedule(duration, duty, burst, two_speed, whole=command is not None)
     longest_s = None if until_usable is None else parse_duration_s(until_usable, "--until-usable")

@@ -11,21 +11,30 @@ from rich.console import Console
 
 from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Server, Taken
 from tierwise.capture.rules import Rules
+from tierwise.cli.output import Format, show
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
-from tierwise.recording import remove_recording
+from tierwise.predict.timeline import timeline_of
+from tierwise.recording import Day, remove_recording
+from tierwise.report.recording.day import day_document
 
 
 def record_day(
-    server: Server, out: Path, plan: DayPlan, counters: Callable[[Rules], EngineCounters | None]
+    server: Server,
+    out: Path,
+    plan: DayPlan,
+    counters: Callable[[Rules], EngineCounters | None],
+    format: Format,
 ) -> None:
     """Record by the plan, and print a line for each recording, gap and change of the schedule.
+
+    In another format than text, these lines go to stderr, and stdout gets the timeline of the day.
 
     Raises:
         TierwiseError: if the first recording cannot be taken.
         FailedCheckError: if there is no recording in the end.
     """
-    console = Console()
+    console = Console(stderr=format is not Format.TEXT)
     with progress_console(to_stderr=True).status("attaching", spinner="line") as status:
         day = DayRecorder(
             server,
@@ -44,7 +53,11 @@ def record_day(
         raise FailedCheckError("nothing was recorded", "let it run until the first recording has ended")
     for line in _summary(day.taken, day.elapsed_s):
         _print(console, line)
-    typer.echo(f"day: {out}")
+    if format is Format.TEXT:
+        typer.echo(f"day: {out}")
+        return
+    timeline = timeline_of(Day.open(out))
+    show(day_document(timeline), {"day": timeline.model_dump(mode="json")}, "day", format)
 
 
 def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
