@@ -84,9 +84,12 @@ def record(engine: Engine, out: Path, round_: Callable[[], None]) -> Seen:
 
 
 def assert_transactions(seen: Seen, each: int) -> None:
-    """So many in each round; the first and the last may be cut by the recording's edges."""
+    """So many in each round; the first and the last may be cut by the recording's edges.
+
+    The status of a call is unknown where its buffer was not in memory when the kernel's program read it.
+    """
     assert abs(seen.transactions - each * ROUNDS) <= 2, seen
-    assert None not in seen.statuses, seen
+    assert seen.statuses.get(None, 0) <= 2, seen
 
 
 @pytest.fixture(scope="module")
