@@ -23,8 +23,8 @@ from tierwise.predict import Predictor, Scenario
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytest.importorskip("starlette", reason="needs the extra `serve`")
 
+from tierwise.advise import AdviceOptions
 from tierwise.serve.guard import Guard
-from tierwise.serve.page import AdviceOptions
 from tierwise.serve.recordings import Shelf
 from tierwise.serve.refinement import Answer, Refinement
 from tierwise.serve.server import listen, serve

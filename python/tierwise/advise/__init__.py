@@ -10,12 +10,14 @@ from tierwise.advise.endurance import Wear
 from tierwise.advise.goal import Goal
 from tierwise.advise.moves import Move
 from tierwise.advise.option import Option
+from tierwise.advise.options import AdviceOptions
 from tierwise.advise.search import LeftOut
 from tierwise.advise.terms import Terms
 from tierwise.advise.verification import Verification, verify
 
 __all__ = [
     "Advice",
+    "AdviceOptions",
     "Costs",
     "DayAdvice",
     "Goal",

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.advise import Advice, Goal, Terms
-from tierwise.advise import advise as find_advice
+from tierwise.advise import Advice, AdviceOptions, Terms
 from tierwise.cli.advise_day import show_day_advice
 from tierwise.cli.options import (
     Budget,
@@ -27,8 +26,6 @@ from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import TierwiseError
-from tierwise.model.money import parse_monthly
-from tierwise.model.suggestions import names_in
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
 from tierwise.recording import Day
@@ -63,33 +60,32 @@ def advise(
     terms = Terms.parse(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )
-    most = parse_monthly(budget, "--budget", terms.prices.currency) if budget is not None else None
-    wanted = Goal.parse(goal) if goal is not None else None
-    names = names_in(devices)
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
+    opened: dict[Path, Predictor] = {}
 
-    def ask(predictor: Predictor) -> Advice:
+    def ask(path: Path) -> Advice:
+        predictor = Predictor.open(path, seeds=seeds, fresh=fresh)
+        if output is not None:
+            predictor.replayer.remember()  # the page needs the placements that the advice ranks
+            opened[path] = predictor
         with simulations(predictor, progress_console(to_stderr=True)):
-            return find_advice(predictor, names, most, wanted, terms)
-
-    def opened(path: Path) -> Predictor:
-        return Predictor.open(path, seeds=seeds, fresh=fresh)
+            return options.advise(predictor)
 
     day: list[Block] = []
-    shown = Day.is_at(recording)
-    if shown:
-        of_day = show_day_advice(recording, lambda path: ask(opened(path)), format)
+    if Day.is_at(recording):
+        of_day = show_day_advice(recording, ask, format)
         if output is None:
             return
-        day, recording = day_advice_section(of_day), recording / of_day.day.chosen["peak"]
-    predictor = opened(recording)
-    if output is not None:
-        predictor.replayer.remember()  # the page needs the placements that the advice ranks
-    advice = ask(predictor)
-    if not shown:
-        found = {"recorded": predictor.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
+        peak = next(one for one in of_day.answers if one.load == "peak")
+        day, recording = day_advice_section(of_day), recording / peak.recording
+        advice = peak.advice or ask(recording)  # which raises its reason again
+    else:
+        advice = ask(recording)
+        found = {"recorded": advice.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
         show(advice_document(advice), found, "advice", format)
     if output is not None:
+        predictor = opened[recording]
         with simulations(predictor, progress_console(to_stderr=True)):
-            found_subject = subject(predictor, advice, terms, recording, fresh)
-        page = write_file(output, advice_page(found_subject, day=day).encode())
+            surveyed = subject(predictor, advice, terms, recording, fresh)
+        page = write_file(output, advice_page(surveyed, day=day).encode())
         typer.echo(f"page: {page}", err=format is not Format.TEXT)

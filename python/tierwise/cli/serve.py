@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.advise import Goal, Terms
+from tierwise.advise import AdviceOptions, Terms
 from tierwise.cli.options import (
     Budget,
     Devices,
@@ -24,8 +24,6 @@ from tierwise.cli.options import (
 from tierwise.cli.output import warn
 from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import HostError
-from tierwise.model.money import parse_monthly
-from tierwise.model.suggestions import names_in
 
 _EXTRA = ("starlette", "uvicorn")
 
@@ -50,7 +48,6 @@ def serve(
     if any(find_spec(name) is None for name in _EXTRA):
         raise HostError("serve needs starlette and uvicorn", "type: pip install 'tierwise[serve]'")
     from tierwise.serve.guard import is_loopback  # the extra may be missing
-    from tierwise.serve.page import AdviceOptions
     from tierwise.serve.recordings import Shelf
     from tierwise.serve.server import listen, serve
     from tierwise.serve.simulator import Simulator
@@ -58,13 +55,7 @@ def serve(
     terms = Terms.parse(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )
-    options = AdviceOptions(
-        names_in(devices),
-        parse_monthly(budget, "--budget", terms.prices.currency) if budget is not None else None,
-        Goal.parse(goal) if goal is not None else None,
-        terms,
-        fresh,
-    )
+    options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
     with listen(host, port) as listening:
         if not is_loopback(host):
             warn(

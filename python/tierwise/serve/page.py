@@ -7,13 +7,12 @@ import hashlib
 import html
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tierwise.advise import Goal, Terms, advise
+from tierwise.advise import AdviceOptions
 from tierwise.predict import Predictor
 from tierwise.report.advice import advice_page, subject
 from tierwise.report.palette import DARK, LIGHT, css_declarations
@@ -36,25 +35,6 @@ _LIST = """<!doctype html>
 """
 
 
-@dataclass(frozen=True)
-class AdviceOptions:
-    """What the advice of every page is made for.
-
-    Attributes:
-        devices: names of the candidate devices.
-        budget_per_month: most that a placement may cost, in the currency of the prices.
-        goal: what to reach.
-        terms: of payment.
-        fresh: whether new devices are in their factory state.
-    """
-
-    devices: Sequence[str]
-    budget_per_month: float | None = None
-    goal: Goal | None = None
-    terms: Terms = field(default_factory=Terms)
-    fresh: bool = False
-
-
 def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders: Sequence[Slider]) -> str:
     """The page of a recording, as ``tierwise advise -o`` writes it, with sliders.
 
@@ -65,7 +45,7 @@ def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders:
         sliders: of the live part.
     """
     predictor.replayer.remember()  # the page needs the placements that the advice ranks
-    advice = advise(predictor, options.devices, options.budget_per_month, options.goal, options.terms)
+    advice = options.advise(predictor)
     live = {"ask": "ask", "most_seeds": MOST_SEEDS, "sliders": sliders}
     return advice_page(subject(predictor, advice, options.terms, path, options.fresh), live)
 

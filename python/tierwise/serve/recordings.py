@@ -10,11 +10,12 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
+from tierwise.advise import AdviceOptions
 from tierwise.predict import Predictor, resolve
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.replayer import Replayer
 from tierwise.recording import Recording
-from tierwise.serve.page import AdviceOptions, make_page
+from tierwise.serve.page import make_page
 from tierwise.serve.questions import most_clients
 from tierwise.serve.refinement import MOST_SEEDS, Answer
 from tierwise.serve.simulator import Simulator

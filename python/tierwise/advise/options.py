@@ -1,0 +1,54 @@
+"""What an advice is asked for, as the commands that give one share it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from tierwise.advise.advice import Advice, advise
+from tierwise.advise.goal import Goal
+from tierwise.advise.terms import Terms
+from tierwise.model.money import parse_monthly
+from tierwise.model.suggestions import names_in
+from tierwise.predict import Predictor
+
+
+@dataclass(frozen=True)
+class AdviceOptions:
+    """The options of an advice.
+
+    Attributes:
+        devices: names of the candidate devices.
+        budget_per_month: most that a placement may cost, in the currency of the prices.
+        goal: what to reach.
+        terms: of payment.
+        fresh: whether new devices are in their factory state.
+    """
+
+    devices: Sequence[str]
+    budget_per_month: float | None = None
+    goal: Goal | None = None
+    terms: Terms = field(default_factory=Terms)
+    fresh: bool = False
+
+    @classmethod
+    def parse(cls, devices: str, budget: str | None, goal: str | None, terms: Terms, *, fresh: bool) -> Self:
+        """Read the options of a command line: ``nvme-dc,gp3``, ``50/month`` and ``p99=5ms``.
+
+        Raises:
+            TierwiseError: naming the option.
+        """
+        return cls(
+            devices=names_in(devices),
+            budget_per_month=None
+            if budget is None
+            else parse_monthly(budget, "--budget", terms.prices.currency),
+            goal=None if goal is None else Goal.parse(goal),
+            terms=terms,
+            fresh=fresh,
+        )
+
+    def advise(self, predictor: Predictor) -> Advice:
+        """The advice for a recording; see :func:`tierwise.advise.advise`."""
+        return advise(predictor, self.devices, self.budget_per_month, self.goal, self.terms)
