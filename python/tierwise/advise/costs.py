@@ -6,22 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-from tierwise.advise.endurance import lifetime_months
+from tierwise.advise.endurance import lifetime_months, written_bytes_per_s
 from tierwise.advise.recorded_volumes import RecordedVolume, recorded_volumes
 from tierwise.advise.terms import Terms
 from tierwise.device_models.billing import cost_per_month
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, resolve
-from tierwise.predict.ranking import by_load
+from tierwise.predict.ranking import by_load, placement_of
 
 _GIB = 1 << 30
 _MONTHS_PER_YEAR = 12
-
-
-def placement_of(prediction: Prediction) -> dict[Role, str]:
-    """The roles that its scenario moved."""
-    return {Role(role): device for role, device in prediction.scenario.placement.items()}
 
 
 @dataclass(frozen=True)
@@ -120,10 +115,7 @@ class Costs:
         Raises:
             TierwiseError: a device without a price.
         """
-        written: dict[str, float] = {}
-        for load in prediction.io.values():
-            written[load.device] = written.get(load.device, 0.0) + load.written_bytes_per_s
-        return self.bill(placement_of(prediction), written)
+        return self.bill(placement_of(prediction), written_bytes_per_s(prediction))
 
     def bill(self, placement: Mapping[Role, str], written: Mapping[str, float] | None = None) -> Bill:
         """The cost of a placement.

@@ -29,13 +29,16 @@ def wear(prediction: Prediction, devices: Sequence[str]) -> list[Wear]:
         prediction: with what each role writes.
         devices: full names, in the order wanted.
     """
-    return [
-        _wear(
-            device, sum(load.written_bytes_per_s for load in prediction.io.values() if load.device == device)
-        )
-        for device in devices
-        if device != RECORDED and any(load.device == device for load in prediction.io.values())
-    ]
+    written = written_bytes_per_s(prediction)
+    return [_wear(device, written[device]) for device in devices if device != RECORDED and device in written]
+
+
+def written_bytes_per_s(prediction: Prediction) -> dict[str, float]:
+    """What the predicted load writes to each device."""
+    written: dict[str, float] = {}
+    for load in prediction.io.values():
+        written[load.device] = written.get(load.device, 0.0) + load.written_bytes_per_s
+    return written
 
 
 def lifetime_months(device: str, written_bytes_per_s: float) -> float | None:

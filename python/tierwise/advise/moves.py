@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tierwise.advise.costs import Costs, placement_of
+from tierwise.advise.costs import Costs
 from tierwise.model.roles import Role
-from tierwise.predict import Estimate, Prediction, Predictor, Scenario, estimates
+from tierwise.predict import Estimate, Prediction, Predictor, estimates
+from tierwise.predict.ranking import asking, placement_of
 from tierwise.results.measurements import Record
 
 _LEAST_STEP = 1.03
@@ -71,7 +72,7 @@ def single_moves(
         if held.get(role) != device
     ]
     tried = [one for one in tried if costs.allows(one[2], budget_per_month)]
-    answers = predictor.predict([_asking(before.scenario, placement) for *_, placement in tried])
+    answers = predictor.predict([asking(before.scenario, placement) for *_, placement in tried])
     sizes = predictor.work.footprints
     moves = [
         _move((role, device, sizes.get(role, 0)), before, answer, costs)
@@ -129,9 +130,3 @@ def _worth(move: Move) -> tuple[bool, float]:
     """Worthwhile moves before others, moves without further cost first, then by gain for the money."""
     per_cost = move.gain_per_cost
     return move.worthwhile, float("inf") if per_cost is None and move.gain_per_s > 0 else per_cost or 0.0
-
-
-def _asking(scenario: Scenario, placement: dict[Role, str]) -> Scenario:
-    return scenario.model_copy(
-        update={"placement": {role.value: device for role, device in placement.items()}}
-    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tierwise.advise.costs import Costs, placement_of
+from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import Wear, wear
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Prediction, estimates
+from tierwise.predict.ranking import placement_of
 from tierwise.results.measurements import Record
 
 MARGIN = 1.15

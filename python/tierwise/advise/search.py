@@ -11,7 +11,7 @@ from tierwise.advise.goal import VERDICTS, Goal, Verdict
 from tierwise.advise.option import MARGIN, Option, option_of
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor, Ranking, Scenario, rank
-from tierwise.predict.ranking import Ranked
+from tierwise.predict.ranking import Ranked, asking
 from tierwise.results.measurements import Record
 
 _CHANCE = 1.1
@@ -145,9 +145,7 @@ class Search:
         ]
         keys = [tuple(sorted(place.items())) for place in places]
         new = [key for key in keys if key not in self._predicted]
-        answers = self._predictor.predict(
-            [Scenario(placement={role.value: name for role, name in key}) for key in new]
-        )
+        answers = self._predictor.predict([asking(Scenario(), dict(key)) for key in new])
         for key, answer in zip(new, answers, strict=True):
             self._predicted[key] = (
                 option_of(answer, self._costs, self._devices) if answer.rate_per_s else None

@@ -160,6 +160,11 @@ def asking(base: Scenario, placement: dict[Role, str]) -> Scenario:
     return base.model_copy(update={"placement": {role.value: device for role, device in placement.items()}})
 
 
+def placement_of(prediction: Prediction) -> dict[Role, str]:
+    """The roles that its scenario moved."""
+    return {Role(role): device for role, device in prediction.scenario.placement.items()}
+
+
 def first_looks(
     predictor: Predictor, base: Scenario, placements: Iterable[dict[Role, str]]
 ) -> list[FirstLook]:

@@ -10,7 +10,15 @@ from tierwise.model.roles import Role
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Prediction
 from tierwise.predict.predictor import Predictor
-from tierwise.predict.ranking import Keep, by_load, first_looks, fitting, left_out, placements_of
+from tierwise.predict.ranking import (
+    Keep,
+    by_load,
+    first_looks,
+    fitting,
+    left_out,
+    placement_of,
+    placements_of,
+)
 from tierwise.predict.scenario import Scenario
 from tierwise.predict.uncertainty import uncertainty_of
 
@@ -52,8 +60,7 @@ class Survey:
     def place(self, closer: Iterable[Prediction]) -> None:
         """Replace predictions by others of the same placements that rest on more seeds."""
         for prediction in closer:
-            placement = {Role(role): device for role, device in prediction.scenario.placement.items()}
-            number = self.number(placement)
+            number = self.number(placement_of(prediction))
             if number is not None:
                 self.predictions[number] = prediction
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tierwise.advise import Advice, Option, Terms, Wear
-from tierwise.advise.costs import Costs, placement_of
+from tierwise.advise.costs import Costs
 from tierwise.advise.endurance import wear
 from tierwise.advise.option import MARGIN
 from tierwise.model.money import SYMBOLS
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, Prediction, Predictor
+from tierwise.predict.ranking import placement_of
 from tierwise.predict.survey import Survey, survey
 
 
