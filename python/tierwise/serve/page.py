@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import re
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from markupsafe import Markup
 from tierwise.advise import AdviceOptions
 from tierwise.predict import Predictor
 from tierwise.report.advice import advice_page, subject
-from tierwise.report.palette import DARK, LIGHT, css_declarations
+from tierwise.report.advice.page import source_hash
 from tierwise.report.render import PAGE_STYLE
 from tierwise.serve.guard import POLICY
 from tierwise.serve.refinement import MOST_SEEDS
@@ -52,11 +50,9 @@ def make_page(path: Path, predictor: Predictor, options: AdviceOptions, sliders:
 
 def list_page(names: Sequence[str]) -> str:
     """The list of several recordings: names of their folders, each a link to its page."""
-    dark = f"@media (prefers-color-scheme: dark) {{ :root {{ {css_declarations(DARK)} }} }}"
-    style = f":root {{ {css_declarations(LIGHT)} }}\n{dark}\n{PAGE_STYLE}\nmain {{ padding-top: 1.5rem; }}"
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    style = f"{PAGE_STYLE}\nmain {{ padding-top: 1.5rem; }}"
     made = Environment(autoescape=True, undefined=StrictUndefined)
-    return made.from_string(_LIST).render(names=names, style=Markup(style), style_hash=f"'sha256-{digest}'")
+    return made.from_string(_LIST).render(names=names, style=Markup(style), style_hash=source_hash(style))
 
 
 def policy_of(page: str) -> str:

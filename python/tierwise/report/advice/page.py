@@ -19,7 +19,6 @@ from tierwise.report.advice.data import page_data
 from tierwise.report.advice.join import Subject
 from tierwise.report.advice.steps import guide
 from tierwise.report.document import Block
-from tierwise.report.palette import DARK, LIGHT, css_declarations
 from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 
 FOLDER = DATA / "templates" / "advice"
@@ -41,7 +40,7 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
     data = page_data(subject, live)
     data["chart"] = _chart(subject)
     script = _script(SCRIPTS if live is None else (*SCRIPTS, "live"))
-    style = "\n".join([_colours(), PAGE_STYLE, (FOLDER / "advice.css").read_text("utf-8")])
+    style = "\n".join([PAGE_STYLE, (FOLDER / "advice.css").read_text("utf-8")])
     bundle = _bundle()
     made = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
     return made.get_template("page.html.j2").render(
@@ -75,8 +74,8 @@ def _policy(scripts: Iterable[str], style: str, connects: bool) -> str:
     """A content security policy that allows these texts by their hashes, and nothing from elsewhere."""
     parts = [
         "default-src 'none'",
-        f"script-src {' '.join(map(_hash, scripts))}",
-        f"style-src {_hash(style)}",
+        f"script-src {' '.join(map(source_hash, scripts))}",
+        f"style-src {source_hash(style)}",
         "base-uri 'none'",
         "form-action 'none'",
         *(["connect-src 'self'"] if connects else []),
@@ -84,20 +83,14 @@ def _policy(scripts: Iterable[str], style: str, connects: bool) -> str:
     return "; ".join(parts)
 
 
-def _hash(text: str) -> str:
+def source_hash(text: str) -> str:
+    """The hash by which a content security policy allows a script or a style."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _script(names: Iterable[str]) -> str:
     modules = [(FOLDER / f"{name}.js").read_text("utf-8") for name in names]
     return "\n".join(["'use strict';", "window.tierwise = {};", *modules])
-
-
-def _colours() -> str:
-    dark = (
-        f"@media (prefers-color-scheme: dark) {{ @media screen {{ :root {{ {css_declarations(DARK)} }} }} }}"
-    )
-    return f":root {{ {css_declarations(LIGHT)} }}\n{dark}"
 
 
 def _chart(subject: Subject) -> dict[str, Any]:

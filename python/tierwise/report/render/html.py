@@ -26,8 +26,14 @@ from tierwise.report.document import (
 from tierwise.report.palette import DARK, LIGHT, css_declarations
 
 _HERE = Path(__file__).parent
-PAGE_STYLE = (_HERE / "page.css").read_text("utf-8")
-"""The style of every page."""
+PAGE_STYLE = "\n".join(
+    [
+        f":root {{ {css_declarations(LIGHT)} }}",
+        f"@media (prefers-color-scheme: dark) {{ @media screen {{ :root {{ {css_declarations(DARK)} }} }} }}",
+        (_HERE / "page.css").read_text("utf-8"),
+    ]
+)
+"""The style of every page with its colours; on paper they are those of the light theme."""
 _COLUMNS_OF_CARDS = range(5, 10)
 """Tables shown as one card per row on a narrow screen; those with fewer columns fit, wider ones scroll."""
 _CLASSES = {
@@ -59,9 +65,7 @@ def to_html_page(page: Page) -> str:
         header=top + _blocks(header[1:] if first else header, "header", 2),
         body=_blocks(page.body, "page", 2),
         footer=page.footer,
-        light=css_declarations(LIGHT),
-        dark=css_declarations(DARK),
-        css=Markup(PAGE_STYLE),
+        style=Markup(PAGE_STYLE),
     )
 
 
