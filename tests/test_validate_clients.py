@@ -11,6 +11,7 @@ import pytest
 from test_validate import Watcher
 
 from tierwise import validation as validate
+from tierwise.host import cpu, ledger
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
 from tierwise.validation import clients
@@ -63,13 +64,14 @@ def unprobed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tierwise.validation.runner._own_profile", lambda *_: None)
 
 
-def _spec(directory: Path, client: str) -> validate.ValidationSpec:
+def _spec(directory: Path, client: str, *more: str) -> validate.ValidationSpec:
     server, options, placement = CASES[client]
     lines = [
         f'client = "{client}"',
         f"options = {{ {options} }}",
         f'recorded = ["{placement}"]',
         "duty = 0.6",
+        *more,
     ]
     lines += [f'server = "{server}"'] if server else []
     file = directory / "cases.toml"
@@ -104,10 +106,10 @@ def test_a_client_is_measured_and_recorded(client: str, open_path: Path, run_dir
     assert not list((folder / "own").iterdir()), "nothing is left behind"
 
 
-def test_a_server_is_private_and_its_log_is_where_the_placement_says(
+def test_a_server_is_private_and_limited_and_its_log_is_where_the_placement_says(
     open_path: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = _spec(open_path, "pgbench")
+    spec = _spec(open_path, "pgbench", 'memory = "256M"')
     cases, left_out = validate.cases_of(spec)
     if left_out:
         pytest.skip("; ".join(left_out.values()))
@@ -117,6 +119,8 @@ def test_a_server_is_private_and_its_log_is_where_the_placement_says(
     def looks(self: Server) -> None:
         if self.places and self._process is not None:
             log = (self.data / "pg_wal").resolve()
+            groups = {Path(f"/proc/{pid}/cgroup").read_text("ascii") for pid in cpu.tree(self.pid)}
+            seen["limited"] = all("memory-" in group for group in groups)
             seen["log"] = log.stat().st_dev != self.data.stat().st_dev
             seen["modes"] = {stat.S_IMODE(path.stat().st_mode) for path in (log, self.data, self.home)}
             seen["users"] = {path.stat().st_uid for path in (log, self.data)}
@@ -126,6 +130,8 @@ def test_a_server_is_private_and_its_log_is_where_the_placement_says(
     monkeypatch.setattr(Server, "stop", looks)
     validate.run(spec, cases, open_path / "round", Watcher(), seed=1)
     assert seen["log"]
+    assert seen["limited"]
+    assert not ledger.entries("limit")
     assert seen["modes"] == {0o700}
     assert os.getuid() not in seen["users"]
 
@@ -143,6 +149,11 @@ def test_a_server_is_private_and_its_log_is_where_the_placement_says(
 def test_an_option_cannot_become_a_statement_or_a_path(client: str, option: str, value: Any) -> None:
     with pytest.raises(TierwiseError, match=f"{client}: option '{option}' is "):
         clients.create(client, {option: value}, 1)
+
+
+def test_a_client_without_a_server_takes_no_memory_limit(open_path: Path) -> None:
+    with pytest.raises(TierwiseError, match="memory limits a server, and client sqlite-shell has none"):
+        _spec(open_path, "sqlite-shell", 'memory = "256M"')
 
 
 def test_percentiles_by_hand() -> None:

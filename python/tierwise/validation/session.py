@@ -7,18 +7,20 @@ import json
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from tierwise.host import machine, page_cache
+from tierwise.host.memory_limit import MemoryLimit
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.model.roles import Role
 from tierwise.studies.runner.storage import Storage, open_storage
 from tierwise.validation import control, servers
+from tierwise.validation.case import Case
 from tierwise.validation.clients import Client
 from tierwise.validation.log_waits import WaitSampler
 from tierwise.validation.order import Session
@@ -76,7 +78,9 @@ def run_session(
         # The database stops before its devices, and at memory speed.
         undo.callback(database.stop)
         undo.callback(storage.set_timing, False)
-        _start(database, client, template, storage, cold=case.spec.caches == "cold")
+        _start(case, database, client, template, storage)
+        if isinstance(database, servers.Server) and case.spec.memory is not None:
+            undo.enter_context(_limited(database, case.spec.memory))
         progress("warming up")
         client.warm_up(database, spec.warm_up_s)
         readings = [control.read(spec.control, storage.places[_control_role(storage)])]
@@ -97,16 +101,30 @@ def _settings(session: Session) -> dict[str, str]:
     return session.case.study.settings.get(session.case.study.engines[0], {})
 
 
-def _start(database: Database, client: Client[Any], template: Path, storage: Storage, *, cold: bool) -> None:
-    """Put the data in place at memory speed, and start the server."""
+def _start(case: Case, database: Database, client: Client[Any], template: Path, storage: Storage) -> None:
+    """Put the data in place at memory speed, and start the server.
+
+    Under a memory limit the page cache begins empty: what the copy left there is not the server's.
+    """
     storage.set_timing(False)
     database.place(template, storage.places)
     page_cache.write_out(storage.places.values())
-    if cold:
+    if case.spec.caches == "cold" or case.spec.memory is not None:
         page_cache.drop(storage.places.values())
     _listen(database, client)
     database.start()
     storage.set_timing(True)
+
+
+@contextmanager
+def _limited(server: servers.Server, size_bytes: int) -> Iterator[None]:
+    """A memory limit on a running server; the server has stopped when it is removed."""
+    with MemoryLimit.make(size_bytes) as limit:
+        limit.confine(server.pid)
+        try:
+            yield
+        finally:
+            server.stop()
 
 
 def _listen(database: Database, client: Client[Any]) -> None:

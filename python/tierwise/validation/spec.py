@@ -81,6 +81,7 @@ class CaseSpec(Record):
     warmup_transactions: int = 0
     caches: Caches = "warm"
     memory: Size | None = None
+    """Most memory of the server, its page cache included, which begins empty; warm up for long enough."""
     recorded: list[str] = Field(min_length=1)
     """Placements under which the case is recorded; they are measured too."""
     placements: list[str] = []
@@ -96,6 +97,8 @@ class CaseSpec(Record):
             raise ValueError("give either a client or a workload")
         if self.workload is not None and self.engine is None:
             raise ValueError(f"workload {self.workload} needs an engine")
+        if self.client is not None and self.server is None and self.memory is not None:
+            raise ValueError(f"memory limits a server, and client {self.client} has none")
         return self
 
 
