@@ -1,10 +1,11 @@
 """How far answers from an observation are from those of a full recording, and what observing costs.
 
-``python benchmarks/observe.py [--seconds S] [--cost PAIRS] [--write PAGE]``. Six workloads run on emulated
-disks. Each run is observed over SQL for S seconds and recorded from the kernel's tracepoints for as long, one
-after the other and in alternating order: the observer's sessions would be part of the recording. Both answer
-the same placements. With ``--cost``, a workload in memory alternates between slots with and without an
-observer. Exit status 1 if observing costs more than 1 % of the rate, with its whole interval above.
+``python benchmarks/observe.py [--seconds S] [--cost PAIRS] [--write PAGE]``. Twelve workloads run on emulated
+disks: six that the coarse model was built with, and six others. Each run is observed over SQL for S seconds
+and recorded from the kernel's tracepoints for as long, one after the other and in alternating order: the
+observer's sessions would be part of the recording. Both answer the same placements. With ``--cost``, a
+workload in memory runs in slots with and without an observer, in pairs. Exit status 1 if observing costs more
+than 1 % of the rate, with its whole interval above.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 
 import psycopg
 from observe_page import Compared, Cost, Run, page
@@ -91,14 +93,25 @@ class Case:
         )
 
 
-CASES = (
+SCRIPTS = str(Path(__file__).parents[1] / "examples" / "pgbench")
+SMALL_BUFFERS = 'shared_buffers = "32MB"'
+BUILDING = (
     Case("tpcb-hdd", "tpcb", 8, "hdd-7k2", "hdd-7k2"),
     Case("tpcb-log-hdd", "tpcb", 8, "hdd-7k2", "ssd-nvme-dc"),
-    Case("tpcb-data-hdd", "tpcb", 8, "ssd-nvme-dc", "hdd-7k2", 8.0, "128M", 'shared_buffers = "32MB"'),
+    Case("tpcb-data-hdd", "tpcb", 8, "ssd-nvme-dc", "hdd-7k2", 8.0, "128M", SMALL_BUFFERS),
     Case("order-entry-hdd", "order_entry", 8, "hdd-7k2", "hdd-7k2"),
     Case("order-entry-gp3", "order_entry", 8, "volume-aws-gp3", "volume-aws-gp3"),
     Case("single-commit-sata", "single_commit", 4, "ssd-sata-consumer", "ssd-sata-consumer"),
 )
+NEW = (
+    Case("scripts-10k", SCRIPTS, 16, "hdd-10k-sas", "hdd-10k-sas", 8.0, "192M", SMALL_BUFFERS),
+    Case("tpcb-pd-ssd", "tpcb", 32, "volume-gcp-pd-ssd", "volume-gcp-pd-ssd", 8.0, "128M", SMALL_BUFFERS),
+    Case("tpcb-premium-v2", "tpcb", 16, "volume-azure-premium-v2", "volume-azure-premium-v2"),
+    Case("order-entry-raid5", "order_entry", 16, "array-raid5-8x-hdd-10k-sas", "array-raid5-8x-hdd-10k-sas"),
+    Case("order-entry-log-10k", "order_entry", 12, "hdd-10k-sas", "ssd-sata-dc"),
+    Case("single-commit-sata-dc", "single_commit", 8, "ssd-sata-dc", "ssd-sata-dc"),
+)
+"""Devices, clients and scripts that the coarse model was not built with."""
 
 
 def main() -> int:
@@ -111,10 +124,14 @@ def main() -> int:
     parser.add_argument("--write", type=Path, help="page whose tables are written anew")
     options = parser.parse_args()
     load_before = os.getloadavg()[0]
-    cases = [one for one in CASES if options.only in (None, one.name)]
-    compared = [
-        row for number, case in enumerate(cases) for row in _compared(case, options.seconds, number % 2 == 0)
-    ]
+    compared: dict[str, list[Compared]] = {}
+    for name, cases in (("new", NEW), ("building", BUILDING)):
+        chosen = [one for one in cases if options.only in (None, one.name)]
+        compared[name] = [
+            row
+            for number, case in enumerate(chosen)
+            for row in _compared(case, options.seconds, number % 2 == 0)
+        ]
     cost = _cost(options.cost, options.slot) if options.cost else None
     text = page(compared, cost, Run(options.seconds, embedded().version, load_before, BAR))
     print(text)
@@ -209,7 +226,7 @@ def _allow(engine: PostgresEngine) -> None:
 def _cost(pairs: int, slot_s: float) -> Cost:
     """Rates in slots with and without an observer, in pairs of random order of the two."""
     study = Case("cost", "tpcb", 8, "ssd-nvme-dc", "ssd-nvme-dc").study()
-    ratios, shares, rates = [], [], []
+    ratios, shares, rates, dice = [], [], [], Random(1)
     with ledger.directory("observe-cost", MEMORY) as place, engines.create("postgres", {}) as engine:
         assert isinstance(engine, PostgresEngine)
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
@@ -223,7 +240,7 @@ def _cost(pairs: int, slot_s: float) -> Cost:
         clients.run(None, WARM_UP_S)
         for number in range(pairs):
             slots: dict[bool, float] = {}
-            for watched in (False, True) if number % 2 else (True, False):
+            for watched in dice.sample((False, True), 2):
                 with _observer(engine, place / f"seen-{number}", watched, slot_s) as cpu_shares:
                     told = json.loads(clients.run(None, slot_s))
                 slots[watched] = told["transactions"] / told["elapsed_s"]

@@ -6,7 +6,7 @@ import math
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -33,8 +33,8 @@ recording. Both then answer the same placements.
 On busy processors an observation counts time without a core as a wait, as the client's, or as processor time.
 A best guess is then too high for a log that moves, or an upper bound too low: see the answers marked no.
 
-These six workloads also chose the half width for the error of the coarse model (`predict/uncertainty.py`).
-How many of its intervals contain the answers of the recordings is therefore no independent test.
+The building workloads chose the half width for the error of the coarse model (`predict/uncertainty.py`). The
+new ones have other devices, numbers of clients and scripts; they ran for the first time after it was frozen.
 """
 
 
@@ -76,16 +76,18 @@ class Run:
     """Most cost of an observer."""
 
 
-def page(compared: Sequence[Compared], cost: Cost | None, run: Run) -> str:
-    """The whole page, in Markdown."""
+def page(compared: Mapping[str, Sequence[Compared]], cost: Cost | None, run: Run) -> str:
+    """The whole page, in Markdown; answers by kind of workload, ``new`` or ``building``."""
     how = _HOW.format(seconds=run.seconds, version=run.version)
-    parts = [_HEAD, _finding(compared), _conditions(compared, run.load_before), how]
-    parts += [_runs(compared), _table(compared), _cost(cost, run.bar)]
+    every = [one for answers in compared.values() for one in answers]
+    parts = [_HEAD, "## Finding\n", *(_finding(name, answers) for name, answers in compared.items())]
+    parts += [_conditions(every, run.load_before), how, _runs(every), _table(every), _cost(cost, run.bar)]
     return "\n".join(part for part in parts if part)
 
 
-def _finding(compared: Sequence[Compared]) -> str:
-    lines = ["## Finding", ""]
+def _finding(kind: str, compared: Sequence[Compared]) -> str:
+    runs = len({one.case for one in compared})
+    lines = [f"{runs} {kind} workloads:", ""] if runs else []
     for name, which in (("waits", "waits"), ("waits, with the devices named", "named")):
         pairs = [
             (one.full.speedup, answer.speedup)
