@@ -91,7 +91,7 @@ def measure(results: Path, cuts: int, repeats: int) -> None:
     began_s = time.monotonic()
     for engine in ENGINES:
         run_study(engine, results / "honest", HONEST, cuts, repeats, [])
-    honest_s = time.monotonic() - began_s
+    honest_s, load = time.monotonic() - began_s, os.getloadavg()[2]
     for engine in ENGINES:
         durable = engines.create(engine).durability()[0].name
         run_study(
@@ -101,7 +101,7 @@ def measure(results: Path, cuts: int, repeats: int) -> None:
         run for file in sorted(results.glob("honest/*/*/latest/results.jsonl")) for run in read_results(file)
     ]
     made = sum(len(run.power_cuts.cuts) for run in honest if run.power_cuts)
-    told = {"seconds": honest_s, "cuts": made, "load": os.getloadavg()[2], "planted": planted_cut()}
+    told = {"seconds": honest_s, "cuts": made, "load": load, "planted": planted_cut()}
     (results / "pace.json").write_text(json.dumps(told), "utf-8")
 
 
