@@ -21,7 +21,7 @@ from tierwise.results import DeviceInfo, PowerCut, PowerCuts, RunResult, StudyIn
 from tierwise.studies import runner
 from tierwise.studies.plan import plan_runs
 from tierwise.studies.runner.commit_books import Books, Load
-from tierwise.studies.runner.power_cut_run import share_of
+from tierwise.studies.runner.fault_run import share_of
 
 MS = 1_000_000
 

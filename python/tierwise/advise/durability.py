@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
@@ -16,6 +18,8 @@ from tierwise.model.roles import Role
 from tierwise.model.shipped import DATA
 from tierwise.predict import RECORDED, resolve
 from tierwise.results.measurements import Record
+
+ShownT = TypeVar("ShownT", bound=Record)
 
 SHOWN_FILE = DATA / "durability.json"
 NOT_TESTED = "not tested"
@@ -126,9 +130,18 @@ def shown_cuts() -> Shown:
     Raises:
         TierwiseError: if the file is not of this version.
     """
-    if not SHOWN_FILE.exists():
-        return Shown()
+    return read_shown(SHOWN_FILE, Shown)
+
+
+def read_shown(file: Path, kind: type[ShownT]) -> ShownT:
+    """Shipped findings of one kind; without the file, those of an empty one.
+
+    Raises:
+        TierwiseError: if the file is not of this version.
+    """
+    if not file.exists():
+        return kind()
     try:
-        return Shown.model_validate_json(read_text(SHOWN_FILE, "install tierwise again"))
+        return kind.model_validate_json(read_text(file, "install tierwise again"))
     except ValidationError as error:
-        raise TierwiseError(f"{SHOWN_FILE}: {error.errors()[0]['msg']}", "install tierwise again") from error
+        raise TierwiseError(f"{file}: {error.errors()[0]['msg']}", "install tierwise again") from error

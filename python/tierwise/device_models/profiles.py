@@ -91,6 +91,22 @@ def texts() -> dict[str, str]:
     return {file.stem: file.read_text(encoding="utf-8") for file in FOLDER.glob("*.toml")}
 
 
+def with_failed_member(profile: Profile) -> Profile:
+    """An array as it is after the death of one member.
+
+    Raises:
+        TierwiseError: if it is no array, or survives no failure.
+    """
+    text = f"""
+        like = "{profile.file.stem}"
+        failed_members = 1
+        summary = "{profile.summary}, one failed"
+        [source]
+        failed_members = "by definition: one member has died"
+    """
+    return parse(text, profile.file.with_name(f"{profile.file.stem}-one-failed.toml"))
+
+
 @lru_cache(maxsize=1024)
 def is_path(name_or_path: str) -> bool:
     """Whether it is the path of a profile's file, not the name of a profile that ships."""

@@ -17,6 +17,7 @@ from tierwise.results.power_cuts import IntegrityCheck
 if TYPE_CHECKING:
     from tierwise.engines.commits import CommitLedger, Found
     from tierwise.engines.durability import DurabilitySetting
+    from tierwise.engines.salvage import Salvage
     from tierwise.results.wait_sampling import WaitSampler
 
 
@@ -102,6 +103,10 @@ class Engine(ABC):
     @abstractmethod
     def start(self) -> None:
         """Start the server, recover after a crash, and wait until it accepts work."""
+
+    @abstractmethod
+    def start_salvaged(self, step: Salvage) -> None:
+        """Start as the engine's makers advise after the loss of a role's files: :mod:`tierwise.engines.salvage`."""
 
     @abstractmethod
     def stop(self) -> None:

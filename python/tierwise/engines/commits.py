@@ -34,6 +34,8 @@ SQL_SCHEMA = [
         "CREATE TABLE item (id integer NOT NULL PRIMARY KEY, number integer NOT NULL, body varchar(500))",
     ),
 ]
+SQL_INDEX = (Role.INDEX, "CREATE INDEX item_number ON item (number)")
+"""For engines that place indexes apart: the keys of the tables lie among the data."""
 SQL_TABLES = ("done", "item")
 
 

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from tierwise.engines import commits
 from tierwise.engines.base import Engine
 from tierwise.engines.directories import ServerDirectories
+from tierwise.engines.salvage import Salvage
 from tierwise.engines.server_process import ServerProcess
 from tierwise.host import page_cache, users
 from tierwise.model.errors import TierwiseError
@@ -66,9 +67,18 @@ class ServerEngine(Engine, Generic[ServerT]):
     def start(self) -> None:
         """Start the server and wait until it answers."""
         if not self.running:
-            server, settings = self._known_server(), self._all_settings()
-            server.crash_stop()  # a server that ended unexpectedly may have left children
-            server.start(self.directories[Role.SYSTEM], settings, self._timeout_s, began=self._confine)
+            self._start_with({})
+
+    def start_salvaged(self, step: Salvage) -> None:
+        """Start with the settings of a step, then run its statements as the superuser."""
+        self._start_with(step.settings)
+        for statement in step.statements:
+            self._known_server().query(statement)
+
+    def _start_with(self, changes: Mapping[str, str]) -> None:
+        server, settings = self._known_server(), {**self._all_settings(), **changes}
+        server.crash_stop()  # a server that ended unexpectedly may have left children
+        server.start(self.directories[Role.SYSTEM], settings, self._timeout_s, began=self._confine)
 
     def stop(self) -> None:
         """Stop cleanly: end sessions and write a checkpoint."""

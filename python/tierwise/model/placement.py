@@ -27,6 +27,9 @@ class DeviceSpec(BaseModel):
     lies_about_flush: bool = Field(
         default=False, description="an emulated device that acknowledges flushes and does not obey them"
     )
+    failed_member: bool = Field(
+        default=False, description="an emulated array one of whose members has failed"
+    )
 
     @property
     def emulated(self) -> bool:

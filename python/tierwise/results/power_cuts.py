@@ -48,6 +48,11 @@ class PowerCut(Record):
         """Damage counts before loss."""
         return "damaged" if self.damage else "lost" if self.lost else "whole"
 
+    @property
+    def needs_new_database(self) -> bool:
+        """Whether the next cut cannot use this database."""
+        return self.damage is not None
+
 
 class PowerCuts(Record):
     """The power cuts of one run, all with one durability setting."""

@@ -23,6 +23,7 @@ from tierwise.results.counters import (
     WaitProfile,
     WaitShare,
 )
+from tierwise.results.device_deaths import DeviceDeath, DeviceDeaths
 from tierwise.results.measurements import FlushCheck, FlushTimes, Latency, PatternResult, Record
 from tierwise.results.power_cuts import IntegrityCheck, PowerCut, PowerCuts
 
@@ -31,6 +32,8 @@ __all__ = [
     "Counters",
     "CpuUse",
     "DeadlineOverrun",
+    "DeviceDeath",
+    "DeviceDeaths",
     "DeviceInfo",
     "EngineInfo",
     "FlushCheck",
@@ -131,6 +134,8 @@ class RunResult(Record):
     flush: FlushCheck | None = None
     power_cuts: PowerCuts | None = None
     """Of a study of power cuts; ``elapsed_s`` and ``transactions`` are those under load, of all cuts."""
+    device_deaths: DeviceDeaths | None = None
+    """Of a study of device deaths, in the same way."""
     elapsed_without_log_wait_s: float | None = None
     """Morle's projection: no log wait and no shortage of CPU. See ``record.projection_s``."""
     laps: list[LapResult] = []

@@ -75,6 +75,8 @@ class Sweep(_Spec):
     constants: dict[str, list[float]] = {}
     variant: list[str] = []
     """Names of the study's variants."""
+    dying: list[Role] = []
+    """Roles whose device dies; a study of deaths fills it with all roles of its engine."""
     design: Literal["full", "one-at-a-time"] = "full"
 
     @field_validator("memory")
@@ -108,7 +110,9 @@ class Overrides(_Spec):
     parallelism: PositiveInt | None = None
     repeats: PositiveInt | None = None
     cuts: PositiveInt | None = None
+    deaths: PositiveInt | None = None
     durability: Names | None = None
+    dying: Names | None = None
     placements: list[str] | None = None
     """Placements of the study to run."""
     sweep: Sweep | None = None
@@ -125,7 +129,8 @@ class Study(_Spec):
     ``patterns`` names access patterns that are run on a file, one after the other in ``seconds`` together, in
     place of a database: a study of devices, whose engine is called ``file``.
     ``cuts`` makes it a study of power cuts: so many for each placement and durability setting, over all
-    repeats together, each at a random moment of at most ``seconds`` of commits.
+    repeats together, each at a random moment of at most ``seconds`` of commits. ``deaths`` makes it a study
+    of the deaths of devices in the same way: so many for each placement and role.
     With ``caches`` cold, the server is restarted and the page cache dropped before the warm-up; warm, both
     are as loading left them. Neither ``transactions`` nor ``seconds`` is given for a workload of laps.
     """
@@ -146,6 +151,9 @@ class Study(_Spec):
     cuts: PositiveInt | None = None
     durability: Names = []
     """Names of the engine's durability settings to cut under; all if empty."""
+    deaths: PositiveInt | None = None
+    dying: Names = []
+    """Roles whose device dies, one after the other; all of the engine if empty."""
     warmup_transactions: int = Field(default=0, ge=0)
     caches: Caches = "cold"
     waits: bool = True

@@ -115,8 +115,11 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
             f'engines and patterns: patterns run on the engine "{FILE_ENGINE}" and on no other',
             f'write engines = ["{FILE_ENGINE}"] with patterns, or another engine without',
         )
-    if study.cuts is not None and study.seconds is None:
-        yield "seconds: power is cut while clients commit", "give the longest time before a cut"
+    faulty = study.cuts is not None or study.deaths is not None
+    if faulty and study.seconds is None:
+        yield "seconds: devices fail while clients commit", "give the longest time before a fault"
+    if study.cuts is not None and study.deaths is not None:
+        yield "cuts and deaths", "give one of the two"
     if study.patterns and study.seconds is None:
         yield "seconds: patterns run for a time", "give seconds"
     runs = study.repeats * len(study.placements) * sweep.count(study.sweep)
@@ -127,5 +130,7 @@ def _contradictions(study: Study) -> Iterator[tuple[str, str]]:
             yield f"devices.{name}", "give either profile or path"
         if device.lies_about_flush and device.profile is None:
             yield f"devices.{name}: lies_about_flush", "give it to an emulated device only"
-        if study.cuts is not None and device.path is not None:
-            yield f"devices.{name}: the power of a real device cannot be cut", "give a profile"
+        if device.failed_member and device.profile is None:
+            yield f"devices.{name}: failed_member", "give it to an emulated array only"
+        if faulty and device.path is not None:
+            yield f"devices.{name}: a real device cannot be made to fail", "give a profile"

@@ -23,6 +23,7 @@ def values(sweep: Sweep) -> dict[str, list[str]]:
         "parallelism": [str(one) for one in sweep.parallelism],
         "clients": [str(one) for one in sweep.clients],
         "variant": sweep.variant,
+        "dying": [str(one) for one in sweep.dying],
     }
     factors |= {CONSTANT + name: [f"{one:.15g}" for one in many] for name, many in sweep.constants.items()}
     return {name: many for name, many in factors.items() if many}

@@ -19,6 +19,7 @@ from tierwise.engines.directories import ServerDirectories
 from tierwise.engines.embedded.clients import EmbeddedClients
 from tierwise.engines.embedded.link import WorkerLink
 from tierwise.engines.embedded.process import WorkerProcess
+from tierwise.engines.salvage import Salvage
 from tierwise.engines.thread_waits import ThreadWaitProbe
 from tierwise.host import page_cache, users
 from tierwise.host.cpu import process_cpu_s
@@ -88,8 +89,15 @@ class EmbeddedEngine(Engine):
 
     def start(self) -> None:
         """Start the worker and open the database in it."""
-        if self.running:
-            return
+        if not self.running:
+            self._open_with({})
+
+    def start_salvaged(self, step: Salvage) -> None:
+        """Open the database with the settings of a step, then run its statements."""
+        self._open_with(step.settings)
+        self.execute_schema((Role.SYSTEM, statement) for statement in step.statements)
+
+    def _open_with(self, changes: Mapping[str, str]) -> None:
         worker = self._known_worker()
         link = worker.start(self.directories.values(), self._timeout_s)
         self._confine()
@@ -98,7 +106,7 @@ class EmbeddedEngine(Engine):
                 "open",
                 directories={role: str(path) for role, path in self.directories.items()},
                 home=str(worker.home),
-                settings=self._settings,
+                settings={**self._settings, **changes},
                 limits=asdict(self.limits),
             )
         except BaseException as error:

@@ -17,6 +17,7 @@ from tierwise.engines.postgres.server import CLIENT, PostgresServer
 from tierwise.engines.postgres.settings import PostgresSettings, for_archive, for_limits
 from tierwise.engines.postgres.waits import PostgresWaitProbe
 from tierwise.engines.postgres.wal_receiver import MEMBER_SETTINGS, SynchronousWalReceiver
+from tierwise.engines.salvage import Salvage
 from tierwise.engines.server_engine import ServerEngine
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
@@ -74,6 +75,14 @@ class PostgresEngine(ServerEngine[PostgresServer]):
             super().start()
             if self._member is not None:
                 self._member.start(self._timeout_s)
+
+    def start_salvaged(self, step: Salvage) -> None:
+        """Run the step's program on the data directory, then start."""
+        server = self._known_server()
+        if step.program:
+            arguments = [*step.program[1:], "-D", self.directories[Role.SYSTEM]]
+            server.run(server.bin / step.program[0], arguments, self._timeout_s)
+        super().start_salvaged(step)
 
     def stop(self) -> None:
         """Fast shutdown: ends sessions and writes a checkpoint."""

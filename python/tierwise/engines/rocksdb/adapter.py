@@ -16,9 +16,9 @@ from tierwise.engines.objects.client import ObjectClient
 from tierwise.engines.objects.operations import Kind, parse_kind
 from tierwise.engines.objects.transaction import Locks, Pair
 from tierwise.engines.rocksdb.commits import RocksCommitSession, run_check
-from tierwise.engines.rocksdb.files import read_options
+from tierwise.engines.rocksdb.files import has_options, read_options
 from tierwise.engines.rocksdb.group_commit import GroupCommit
-from tierwise.engines.rocksdb.options import CACHE, SYNC, NamedOptions, wants_sync
+from tierwise.engines.rocksdb.options import CACHE, REPAIR, SYNC, NamedOptions, wants_sync
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.results.counters import Counters, SpaceUse
@@ -39,13 +39,15 @@ class RocksAdapter:
         self._unsynced = WriteOptions()
 
     def open(self, opening: Opening) -> None:
-        """Make the database with RocksDB's defaults, then open it with the settings."""
+        """Make the database with RocksDB's defaults, or repair it, then open it with the settings."""
         system = opening.directory(Role.SYSTEM)
         self._system = system
-        if not (system / "CURRENT").exists():
+        if opening.settings.get(REPAIR) == "on":
+            Rdict.repair(str(system), _placed(Options(raw_mode=True), opening))
+        if not (system / "CURRENT").exists() or not has_options(system):
             Rdict(str(system), _placed(Options(raw_mode=True), opening)).close()
         self._sync = wants_sync(opening.settings)
-        given = {name: value for name, value in opening.settings.items() if name != SYNC}
+        given = {name: value for name, value in opening.settings.items() if name not in (SYNC, REPAIR)}
         named = NamedOptions(system, {**_sizes(opening), **given})
         self._cache_bytes = named.cache_bytes
         loaded, families = named.load(opening.home / "options")

@@ -25,6 +25,7 @@ class RocksEngine(EmbeddedEngine):
             "error_if_exists",
             "manual_wal_flush",
             "options_file_version",
+            "repair",
             "rocksdb_version",
             "wal_dir",
         }

@@ -15,6 +15,7 @@ _ROLES = (
         Role.SYSTEM,
     ),
 )
+_OPTIONS = "OPTIONS-??????"
 _OPTION = re.compile(r"(?m)^  (\w+)=(.*)$")
 
 
@@ -25,7 +26,12 @@ def role_of(path: Path) -> Role | None:
 
 def newest_options(database: Path) -> Path:
     """The options file of the database's last opening."""
-    return max(database.glob("OPTIONS-??????"))
+    return max(database.glob(_OPTIONS))
+
+
+def has_options(database: Path) -> bool:
+    """Whether there is such a file; a repair makes none."""
+    return any(database.glob(_OPTIONS))
 
 
 def read_options(database: Path) -> dict[str, str]:

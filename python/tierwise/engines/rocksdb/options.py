@@ -19,6 +19,9 @@ CACHE = "block_cache"
 SYNC = "sync"
 """Whether a commit waits for the flush of the log: an option of each write, in no file."""
 
+REPAIR = "repair"
+"""Whether to repair the database before it is opened; only the engine sets it."""
+
 _CACHE_BYTES = 32 << 20
 
 

@@ -151,10 +151,10 @@ def risks(subject: Subject) -> Table:
     found = Table([Column("device"), *(Column(name, ColumnKind.WORDS) for name in names)])
     worn = {one.device: one for one in subject.wear(subject.chosen)}
     for device, roles in _held(subject.moves, subject.advice.run.footprints).items():
-        about, wear = risk(device, subject.advice.run.engine), worn.get(device)
+        about, wear = risk(device, subject.advice.run.engine, roles), worn.get(device)
         when = "no figure" if wear is None or wear.months is None else _wear_out(wear.months, date.today())
         name = "recorded devices" if device == RECORDED else device
-        found.add(name, join(roles), about.power_cut, when, about.death)
+        found.add(name, join([role.value for role in roles]), about.power_cut, when, about.death)
     return found
 
 
@@ -166,11 +166,11 @@ def _wear_out(after: float, today: date) -> str:
     return f"{months(after)} ({date(years, month + 1, 1):%B %Y})"
 
 
-def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[str]]:
+def _held(moved: dict[Role, str], roles: dict[Role, int]) -> dict[str, list[Role]]:
     """Device -> the roles on it, devices that take files first."""
-    held: dict[str, list[str]] = {}
+    held: dict[str, list[Role]] = {}
     for role in sorted(roles, key=lambda role: role not in moved):
-        held.setdefault(moved.get(role, RECORDED), []).append(role.value)
+        held.setdefault(moved.get(role, RECORDED), []).append(role)
     return held
 
 

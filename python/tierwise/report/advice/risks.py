@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from tierwise.advise.deaths import deaths_shown
 from tierwise.advise.durability import NOT_TESTED, durability
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
@@ -29,7 +31,7 @@ class Risk:
         state: what a power cut leaves.
         power_cut: the same as a sentence, with its basis.
         tested: what studies of power cuts have shown, in a few words.
-        death: what the death of one drive takes with it.
+        death: what the death of one drive takes with it, and what studies have shown of it.
         alone: whether one drive is a single point of failure.
     """
 
@@ -40,8 +42,14 @@ class Risk:
     alone: bool
 
 
-def risk(device: str, engine: str = "") -> Risk:
-    """The risks of a device: by its profile, and by what studies of power cuts have shown for an engine."""
+def risk(device: str, engine: str = "", roles: Collection[Role] = ()) -> Risk:
+    """The risks of a device: by its profile, and by what studies have shown for an engine.
+
+    Args:
+        device: its name.
+        engine: name of the engine; empty for all.
+        roles: whose files it holds, for the death of the device.
+    """
     (found,) = durability({Role.LOG: device}, engine or None)
     power_cut = f"{found.fact}; {found.shown}"
     cuts, harmed = sum(one.cuts for one in found.cuts), sum(one.harmed for one in found.cuts)
@@ -51,6 +59,9 @@ def risk(device: str, engine: str = "") -> Risk:
     profile = resolve(device).profile
     state: State = "lost" if profile.kind == "ram" else "flush" if profile.write_cache else "kept"
     death, alone = _death(profile.kind, profile.text)
+    if alone:
+        shown = deaths_shown(engine, roles)
+        death = ". ".join([death, *(f"{role.capitalize()}: {words}" for role, words in shown.items())])
     return Risk(state, power_cut, tested, death, alone)
 
 

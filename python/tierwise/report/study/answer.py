@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from tierwise.model.errors import TierwiseError
+from tierwise.report.durability.death_document import death_headline
+from tierwise.report.durability.deaths import DeathRow, build_deaths
 from tierwise.report.durability.frontier import CutRow, build_frontier
 from tierwise.report.durability.words import headline
 from tierwise.report.palette import placement_names
@@ -73,6 +75,8 @@ class Answer(Record):
     """Settings that the study sweeps, across comparisons."""
     power_cuts: list[CutRow] = []
     """Of a study of power cuts, which has no comparisons and no sweeps."""
+    device_deaths: list[DeathRow] = []
+    """Of a study of device deaths, in the same way."""
     conditions: Conditions
 
     @property
@@ -80,9 +84,16 @@ class Answer(Record):
         """The answer in a few sentences; if there are several comparisons, each is labelled."""
         if self.power_cuts:
             return headline(self.power_cuts)
+        if self.device_deaths:
+            return death_headline(self.device_deaths)
         if len(self.comparisons) == 1:
             return self.comparisons[0].words.headline
         return "\n".join(f"{one.label}: {one.words.headline}" for one in self.comparisons)
+
+    @property
+    def of_faults(self) -> bool:
+        """Whether it is of a study of power cuts or of deaths."""
+        return bool(self.power_cuts or self.device_deaths)
 
     @property
     def notes(self) -> list[str]:
@@ -113,10 +124,12 @@ def build_answer(results: Sequence[RunResult], info: StudyInfo) -> Answer:
         raise TierwiseError(
             f"study {info.name} has no finished run", f"run it: tierwise study run {info.name}"
         )
-    cuts = build_frontier(results, info)
-    if cuts:
+    cuts, deaths = build_frontier(results, info), build_deaths(results)
+    if cuts or deaths:
         conditions = conditions_of(results, info)
-        return Answer(study=info, comparisons=[], power_cuts=cuts, conditions=conditions)
+        return Answer(
+            study=info, comparisons=[], power_cuts=cuts, device_deaths=deaths, conditions=conditions
+        )
     groups: dict[GroupKey, list[RunResult]] = {}
     for result in sorted(results, key=lambda result: result.order):
         key = (result.engine.name, tuple(sorted(result.setting.items())))

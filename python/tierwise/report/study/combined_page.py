@@ -27,7 +27,7 @@ class Chapter:
         """Its entry in the table of contents: its findings, or why there are none."""
         if self.answer is None:
             return self.problem
-        if self.answer.power_cuts:
+        if self.answer.of_faults:
             return self.answer.headline
         said = [f"{one.words.finding} {one.words.others}".strip() for one in self.answer.comparisons]
         findings = list(dict.fromkeys(said))

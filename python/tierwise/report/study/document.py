@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
+from tierwise.report.durability.death_document import death_blocks
 from tierwise.report.durability.document import frontier_blocks
 from tierwise.report.study.answer import Answer, Comparison
 from tierwise.report.study.benchmark import Benchmark
@@ -20,12 +21,20 @@ _LAP_COLUMNS = ("lap", "placement", "elapsed", "times faster", "checksum", "repe
 
 def answer_document(answer: Answer) -> list[Block]:
     """The whole answer: for each comparison its table, then the headline and the caveats."""
-    if answer.power_cuts:
-        found = frontier_blocks(answer.power_cuts, answer.study.baseline)
-        return [*found, Text(answer.headline, Tone.HEADLINE), *texts(answer.notes, Tone.WARNING)]
+    if answer.of_faults:
+        return [
+            *fault_blocks(answer),
+            Text(answer.headline, Tone.HEADLINE),
+            *texts(answer.notes, Tone.WARNING),
+        ]
     blocks = [block for one in answer.comparisons for block in _comparison(one, len(answer.comparisons) > 1)]
     blocks += [block for one in answer.sweeps for block in sweep_blocks(one, one.label)]
     return [*blocks, *texts(answer.notes, Tone.WARNING)]
+
+
+def fault_blocks(answer: Answer) -> list[Block]:
+    """Of a study of power cuts or of deaths: charts, tables and sentences."""
+    return [*frontier_blocks(answer.power_cuts, answer.study.baseline), *death_blocks(answer.device_deaths)]
 
 
 def comparison_table(comparison: Comparison, priced: bool = False) -> Table:

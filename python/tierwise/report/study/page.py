@@ -9,10 +9,9 @@ from pathlib import Path
 from tierwise.report import numbers
 from tierwise.report.charts import figures_of, figures_of_sweep
 from tierwise.report.document import Block, Bullets, Facts, Page, Section, Text, Tone, texts
-from tierwise.report.durability.document import frontier_blocks
 from tierwise.report.study.answer import Answer, Comparison
 from tierwise.report.study.conditions import Conditions
-from tierwise.report.study.document import benchmark_table, comparison_table, reasons
+from tierwise.report.study.document import benchmark_table, comparison_table, fault_blocks, reasons
 from tierwise.report.study.evidence_tables import (
     LAP_COUNTERS,
     counter_table,
@@ -42,7 +41,7 @@ def answer_page(answer: Answer) -> Page:
     """The page of one study's results."""
     single = len(answer.comparisons) == 1
     header: list[Block] = [Text(answer.study.question, Tone.QUIET)]
-    if answer.power_cuts:
+    if answer.of_faults:
         header += [Text(answer.headline, Tone.HEADLINE)]
     elif single:
         words = answer.comparisons[0].words
@@ -72,13 +71,9 @@ def below_title(words: Words) -> list[Block]:
 
 def answer_sections(answer: Answer, prefix: str = "", brief: bool = False) -> list[Block]:
     """A section for each sweep, then for each comparison; ``brief`` limits them to the main figures."""
-    if answer.power_cuts:
-        notes = [Section("What was cut, and how", [Bullets(answer.study.notes)])]
-        return [
-            Section(
-                "", [*frontier_blocks(answer.power_cuts, answer.study.baseline), *notes], id=f"{prefix}cuts"
-            )
-        ]
+    if answer.of_faults:
+        notes = Section("What was done, and how", [Bullets(answer.study.notes)])
+        return [Section("", [*fault_blocks(answer), notes], id=f"{prefix}faults")]
     several = len(answer.comparisons) > 1
     sweeps = [
         _sweep(sweep, answer, f"{prefix}s{number}") for number, sweep in enumerate(answer.sweeps, start=1)

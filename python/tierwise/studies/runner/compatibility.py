@@ -43,6 +43,8 @@ def restrict_to_supported(study: Study) -> tuple[Study, dict[str, str]]:
     engine = engines.create(name, study.settings.get(name, {}))
     if study.cuts is not None:
         study = with_durability(study, engine)
+    if study.deaths is not None:
+        study = with_dying(study, engine)
     study, skipped_variants = _without_twins(study, name)
     skipped: dict[str, str] = {}
     alike: dict[tuple[tuple[Role, str], ...], str] = {}
@@ -83,6 +85,29 @@ def with_durability(study: Study, engine: Engine) -> Study:
     variants = {name: Overrides(settings={engine.name: dict(known[name].settings)}) for name in chosen}
     swept = study.sweep.model_copy(update={"variant": chosen})
     return study.model_copy(update={"variants": variants, "sweep": swept})
+
+
+def with_dying(study: Study, engine: Engine) -> Study:
+    """A study of deaths on the roles that the engine places, with the engine's durable setting.
+
+    Raises:
+        TierwiseError: if the study names a role that the engine does not place.
+    """
+    placements = {
+        name: one.model_copy(update={"roles": {r: d for r, d in one.roles.items() if r in engine.roles}})
+        for name, one in study.placements.items()
+    }
+    placed = [role for role in sorted(engine.roles) if is_placed(role, placements[study.baseline])]
+    for name in study.dying:
+        if name not in placed:
+            known = {str(role): role for role in placed}
+            raise TierwiseError(
+                f"study {study.name}: dying names {name!r}", f"engine {engine.name}: {one_of(name, known)}"
+            )
+    durable = Overrides(settings={engine.name: dict(engine.durability()[0].settings)})
+    dying = [role for role in placed if not study.dying or role in study.dying]
+    swept = study.sweep.model_copy(update={"dying": dying})
+    return study.with_overrides(durable).model_copy(update={"placements": placements, "sweep": swept})
 
 
 def _without_twins(study: Study, engine: str) -> tuple[Study, dict[str, str]]:

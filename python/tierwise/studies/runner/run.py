@@ -14,7 +14,7 @@ from tierwise.model.progress import ProgressCallback
 from tierwise.model.roles import Role
 from tierwise.results import EngineInfo, RunResult
 from tierwise.studies.plan import RunPlan
-from tierwise.studies.runner import mix_run, pattern_run, power_cut_run, proof, record
+from tierwise.studies.runner import device_death_run, mix_run, pattern_run, power_cut_run, proof, record
 from tierwise.studies.runner.lap_run import LapRunner, clients_of_laps, tables_of_laps, with_tables
 from tierwise.studies.runner.proof import PlacementVerifier
 from tierwise.studies.runner.recorded import Recordings, RunRecording, recording_of
@@ -70,6 +70,8 @@ def execute(
         return _execute_patterns(study, plan, study_seed, progress)
     if study.cuts is not None:
         return power_cut_run.execute(study, plan, study_seed, progress)
+    if study.deaths is not None:
+        return device_death_run.execute(study, plan, study_seed, progress)
     with ExitStack() as undo:
         engine = engines.create(plan.engine, study.settings.get(plan.engine, {}))
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)

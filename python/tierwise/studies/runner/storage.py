@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +56,20 @@ class Storage:
     """Emulated devices that do not obey flushes."""
     real: RealDevices = field(default_factory=lambda: RealDevices({}, {}))
     _opened_at: dict[Role, int | None] = field(default_factory=dict)
+    _makers: dict[str, Callable[[], EmulatedDisk]] = field(default_factory=dict)
+
+    def replace(self, device: str) -> None:
+        """Put a new, blank device in the place of an emulated one, whose data are gone.
+
+        Raises:
+            TierwiseError: if a process still uses the old one.
+        """
+        self.take_down(device)
+        self.emulated[device] = self._makers[device]()
+
+    def take_down(self, device: str) -> None:
+        """Take down what is now in the place of an emulated device."""
+        self.emulated[device].down()
 
     def set_timing(self, on: bool) -> None:
         """Make emulated devices take their modelled time (``True``) or complete requests at once."""
@@ -174,17 +188,23 @@ def open_storage(
 def _bring_up(storage: Storage, study: Study, name: str, seed: int, mounts: Path, undo: ExitStack) -> None:
     lies = study.devices[name].lies_about_flush
     profile = profiles.load(str(study.devices[name].profile))
+    if study.devices[name].failed_member:
+        profile = profiles.with_failed_member(profile)
     partitions = [Partition(str(role), study.size_bytes(role)) for role in storage.roles_on(name)]
     mount_dir = mounts / name
     mount_dir.mkdir()
     mount_dir.chmod(0o711)
-    disk = EmulatedDisk.up(
-        f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed, lies_about_flush=lies
-    )
-    undo.callback(disk.down)
+
+    def make() -> EmulatedDisk:
+        return EmulatedDisk.up(
+            f"{mounts.name}-{name}", profile, partitions, mount_dir, seed=seed, lies_about_flush=lies
+        )
+
+    disk = storage.emulated[name] = make()
+    undo.callback(storage.take_down, name)
     if lies:
         storage.lying.add(name)
-    storage.emulated[name] = disk
+    storage._makers[name] = make
     storage.profiles[name] = profile
     storage.places |= {Role(partition): path for partition, path in disk.mounts.items()}
 
