@@ -78,7 +78,7 @@ def died(start: str, lost: int = 0, damage: str | None = None) -> DeviceDeath:
 
 def death_run(role: Role, deaths: list[DeviceDeath]) -> RunResult:
     device = DeviceInfo(name="d", kind="ssd", profile="ssd-nvme-dc", roles=[role])
-    made = run(Make(placement="apart", setting={"dying": role}))
+    made = run(Make(placement="all-ssd", setting={"dying": role}))
     told = DeviceDeaths(role=role, clean_start_s=0.1, deaths=deaths)
     return made.model_copy(update={"device_deaths": told, "devices": [device], "machine": MACHINE})
 
@@ -91,7 +91,7 @@ RUNS = [
 
 
 def test_the_answer_says_how_each_role_starts_and_what_it_lost() -> None:
-    info = StudyInfo(name="s", question="q", baseline="apart", seed=1, fingerprint="f")
+    info = StudyInfo(name="s", question="q", baseline="all-ssd", seed=1, fingerprint="f")
     answer = build_answer(RUNS, info)
     rows = {row.role: row for row in answer.device_deaths}
     log = rows[Role.LOG]
@@ -103,7 +103,7 @@ def test_the_answer_says_how_each_role_starts_and_what_it_lost() -> None:
     assert "starts as it is; 0 of 3 deaths lost an acknowledged commit" in death_sentence(rows[Role.TEMP])
     assert "restore a backup" in death_sentence(rows[Role.DATA])
     assert "the death of temp takes no commit" in answer.headline
-    assert "the death of data or log takes the database" in answer.headline
+    assert "the death of data or log needs a backup" in answer.headline
     page = to_html_page(answer_page(answer))
     assert "starts only after mend" in page and "What was done, and how" in page
 

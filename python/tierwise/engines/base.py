@@ -106,7 +106,7 @@ class Engine(ABC):
 
     @abstractmethod
     def start_salvaged(self, step: Salvage) -> None:
-        """Start as the engine's makers advise after the loss of a role's files: :mod:`tierwise.engines.salvage`."""
+        """Start as the engine's makers advise after the loss of a role's files (:mod:`.salvage`)."""
 
     @abstractmethod
     def stop(self) -> None:

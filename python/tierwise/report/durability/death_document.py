@@ -20,7 +20,7 @@ def engines_of(rows: Sequence[DeathRow]) -> list[str]:
 
 
 def death_headline(rows: Sequence[DeathRow]) -> str:
-    """For each engine, the roles without which it lost nothing, and those without which it is gone."""
+    """For each engine: roles whose death took nothing, took commits, or needs a backup."""
     return " ".join(
         _engine_headline(name, [row for row in rows if row.engine == name]) for name in engines_of(rows)
     )
@@ -83,8 +83,8 @@ def _engine_headline(name: str, rows: Sequence[DeathRow]) -> str:
     parts = []
     for roles, what in (
         (safe, "takes no commit"),
-        (losing, "takes recent commits"),
-        (gone, "takes the database"),
+        (losing, "takes commits"),
+        (gone, "needs a backup"),
     ):
         if roles:
             parts.append(f"the death of {' or '.join(roles)} {what}")
