@@ -34,11 +34,12 @@ Written by `python benchmarks/device_deaths.py`. Each engine commits with every 
 its own. At a random moment the device of one role dies for good, and a blank one takes its place. The study
 is `tierwise study run device-death` ([studies](../how-to/studies.md)).
 
-*Starts as it is*: the engine starts with the blank device. *After a step*: it starts after the step that its
-documentation gives for lost files. *Never*: only a backup helps. *Damaged*: it starts, and its content is not
-what whole transactions leave, or its own check fails. *Load ran on*: clients still committed until the engine
-was stopped, half a second after the death. *Start* is the median time until the engine answers, with all
-steps, on devices that answer at once.
+*As it is*: the engine starts with the blank device. *After a step*: it starts after the step that its
+documentation gives for lost files. *Never*: only a backup helps. *Lost*: the engine starts, and commits that
+it had acknowledged are gone; *most lost* is their greatest share of all acknowledged commits. *Damaged*: it
+starts, and its content is not what whole transactions leave, or its own check fails. *Load ran on*: clients
+still committed until the engine was stopped, half a second after the death. *Start* is the median time until
+the engine answers, with all steps, on devices that answer at once.
 """
 
 

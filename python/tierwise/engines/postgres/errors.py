@@ -18,6 +18,7 @@ _HARMLESS = re.compile(
 )
 """Messages about sessions that connect too early or too late, or disconnect: they report no loss."""
 
+_ABORTED = re.compile(r"was terminated by signal 6\b")
 _UNKNOWN = re.compile(r'unrecognized configuration parameter "(?P<name>[^"]*)"')
 _BAD_VALUE = re.compile(r'(?:invalid value for parameter|parameter|invalid) "(?P<name>\w+)".*')
 
@@ -45,7 +46,9 @@ def explain(what: str, log: str, known_settings: Callable[[], Iterable[str]]) ->
         what: the failed action, such as ``engine postgres cannot start``.
         known_settings: gives names to suggest when a setting is unknown.
     """
-    last = (grave_lines(log) or log.strip().splitlines() or ["no message"])[-1]
+    told = grave_lines(log) or log.strip().splitlines() or ["no message"]
+    # After a PANIC the server also reports that the process has aborted.
+    last = told[-2] if len(told) > 1 and _ABORTED.search(told[-1]) else told[-1]
     if unknown := _UNKNOWN.search(last):
         return _unknown_setting(what, unknown["name"], known_settings())
     if bad := _BAD_VALUE.match(last):

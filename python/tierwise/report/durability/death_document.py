@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.report import numbers
-from tierwise.report.document import Block, Bullets, Cell, Section, Table, Text, Tone, figure, table, texts
+from tierwise.report.document import Block, Bullets, Cell, Section, Table, Tone, figure, table, texts
 from tierwise.report.durability.deaths import DeathRow
 
 
@@ -32,29 +32,27 @@ def death_sentence(row: DeathRow) -> str:
     load = {0: "", row.deaths: " Clients went on committing."}.get(
         row.ran_on, f" Clients went on committing in {row.ran_on} of {row.deaths}."
     )
-    return f"{row.role}{also} on {row.placement}: {row.words}.{load}"
+    most = (
+        f" At most {numbers.count(row.most_lost)} of {numbers.count(row.owed)} were gone." if row.lost else ""
+    )
+    return f"{row.role}{also} on {row.placement}: {row.words}.{most}{load}"
 
 
 def death_table(rows: Sequence[DeathRow]) -> Table:
     """One row for each role."""
-    counted = ["deaths", "starts\nas it is", "after a\nstep", "never\nstarts", "lost\ncommits", "damaged"]
-    found = table(["role"], [*counted, "most lost", "load\nran on", "start"])
+    counted = ["deaths", "as\nit is", "after\na step", "never", "lost", "most\nlost", "damaged"]
+    found = table(["role"], [*counted, "load\nran on", "start"])
     for row in rows:
-        gone = Tone.WORSE if row.never or row.damaged else Tone.PLAIN
-        most = f"{numbers.count(row.most_lost)} of {numbers.count(row.owed)}" if row.lost else numbers.NONE
+        worst = row.most_lost / row.owed if row.lost else None
         found.add(
-            Cell(row.role, gone, below=(Text(row.device, Tone.QUIET),)),
+            Cell(row.role, Tone.WORSE if row.never or row.damaged else Tone.PLAIN),
             figure(row.deaths, numbers.count),
             figure(row.as_is, numbers.count),
-            Cell(
-                numbers.count(row.salvaged),
-                below=tuple(Text(step, Tone.QUIET) for step in row.steps),
-                value=row.salvaged,
-            ),
+            figure(row.salvaged, numbers.count),
             figure(row.never, numbers.count),
             figure(row.lost, numbers.count),
+            figure(worst, numbers.percent),
             figure(row.damaged, numbers.count),
-            Cell(most, value=row.most_lost),
             figure(row.ran_on, numbers.count),
             figure(row.recovery_s, numbers.seconds),
         )
