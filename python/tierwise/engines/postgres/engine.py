@@ -80,7 +80,7 @@ class PostgresEngine(ServerEngine[PostgresServer]):
         """Run the step's program on the data directory, then start."""
         server = self._known_server()
         if step.program:
-            arguments = [*step.program[1:], "-D", self.directories[Role.SYSTEM]]
+            arguments: list[str | Path] = [*step.program[1:], "-D", self.directories[Role.SYSTEM]]
             server.run(server.bin / step.program[0], arguments, self._timeout_s)
         super().start_salvaged(step)
 
