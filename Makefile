@@ -26,7 +26,7 @@ $(VENV)/installed: pyproject.toml constraints.txt $(RUST_SOURCES)
 	@tools/debian-packages.sh $(NEEDED)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet maturin
-	$(BIN)/maturin develop --release --locked --extras dev --quiet
+	$(BIN)/maturin develop --release --locked --extras all,dev --quiet
 	@touch $@
 
 demo: env  ## does the log deserve the fast device? a real PostgreSQL answers, with a report

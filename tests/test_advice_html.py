@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import runpy
 import subprocess
 from datetime import date
 from functools import cache
 from pathlib import Path
 
+import altair as alt
 import pytest
 from fake_replay import predictor
 from typer.testing import CliRunner
@@ -19,10 +22,13 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import resolve
 from tierwise.report.advice import Subject, advice_page, decision, subject
+from tierwise.report.advice.page import page_chart
 from tierwise.report.advice.steps import FOLDER, guide
+from tierwise.report.charts.look import PAGE_WIDE, finish, plot
 from tierwise.report.document import Text
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
+TOOLS = Path(__file__).parents[1] / "tools"
 FEW = ("nvme-dc", "gp3", "io2")
 MANY = [
     *("hdd-10k-sas", "hdd-15k-sas", "hdd-7k2", "hdd-7k2-20t-nearline", "ssd-nvme-consumer", "ssd-nvme-dc"),
@@ -59,6 +65,24 @@ def test_nothing_comes_from_outside() -> None:
     assert policy
     assert "default-src &#39;none&#39;" in policy[1] and "unsafe" not in policy[1] and "http" not in policy[1]
     assert "innerHTML" not in "".join(file.read_text("utf-8") for file in _scripts())
+
+
+def test_the_chart_library_is_the_locked_one() -> None:
+    packed = (FOLDER.parent / "templates" / "advice" / "vega.js.gz").read_bytes()
+    made = runpy.run_path(str(TOOLS / "vega_bundle.py"))["bundle"]()
+    assert gzip.decompress(packed).decode() == made, "run tools/vega_bundle.py"
+
+
+def test_the_chart_is_valid_and_in_the_style_of_the_others() -> None:
+    chart = page_chart(made(FEW))
+    drawn = alt.LayerChart.from_dict(chart).to_dict()
+    assert drawn["layer"][1]["mark"]["interpolate"] == "step-after"
+    others = finish([plot([{"value": 1}]).mark_point()], PAGE_WIDE, 100, "").to_dict()["config"]
+    own = chart["config"]
+    assert {name: own[name] for name in ("aria", "background", "font")} == {
+        name: others[name] for name in ("aria", "background", "font")
+    }
+    assert own["axis"].items() <= others["axis"].items() and own["view"].items() <= others["view"].items()
 
 
 def _scripts() -> list[Path]:

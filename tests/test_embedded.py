@@ -131,12 +131,6 @@ def test_an_adapter_that_cannot_be_loaded_is_told(open_path: Path, monkeypatch: 
         ToyEngine("toy").init({Role.SYSTEM: open_path})
 
 
-def test_a_library_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ToyEngine, "package", "no-such-library")
-    with pytest.raises(TierwiseError, match="not installed: pip install no-such-library"):
-        ToyEngine("toy")
-
-
 def test_the_worker_exits_when_its_owner_is_killed(open_path: Path) -> None:
     script = f"""
 import os, pathlib

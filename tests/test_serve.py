@@ -16,8 +16,7 @@ from engine_contract import until
 from live_server import JSON, RECORDING, LiveServer, live_server
 from typer.testing import CliRunner
 
-from tierwise.cli import app, main
-from tierwise.cli import serve as serve_command
+from tierwise.cli import app
 from tierwise.predict import Predictor, Scenario
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
@@ -238,17 +237,6 @@ def test_several_recordings_have_a_list_with_names_as_text(tmp_path: Path) -> No
     assert reply.status == 200
     assert re.findall(r'href="([^"]*)"', reply.text) == ["1/", "2/"]
     assert "<script>alert" not in reply.text and "&lt;script&gt;alert" in reply.text
-
-
-def test_a_missing_extra_is_one_line_that_says_what_to_type(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(serve_command, "find_spec", lambda _: None)
-    with pytest.raises(SystemExit) as ended:
-        main(["serve", str(RECORDING), "--devices", "nvme-dc"])
-    assert ended.value.code == 3
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "pip install 'tierwise[serve]'" in said
 
 
 def test_an_address_that_is_not_here_is_refused() -> None:

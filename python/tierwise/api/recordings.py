@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tierwise.advise import Advice, Goal, Terms
 from tierwise.advise import advise as find_advice
 from tierwise.api.views import Rows, TableView, View
 from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import alt
 from tierwise.model.money import parse_monthly
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
@@ -25,9 +26,6 @@ from tierwise.report.recording.advice import advice_document
 from tierwise.report.recording.observation import observation_document
 from tierwise.report.recording.prediction import prediction_document, ranking_document
 from tierwise.report.recording.profile import profile_document
-
-if TYPE_CHECKING:
-    import altair
 
 Place = Mapping[str, str] | str
 """Role, or ``all``, to device; or text in the form ``log=nvme-dc``."""
@@ -113,7 +111,7 @@ class RecordedRun:
         base = self._predictor.as_recorded
         document = prediction_document(self._predictor.run, base, answers)
 
-        def chart() -> altair.LayerChart:
+        def chart() -> alt.LayerChart:
             from tierwise.report.charts.prediction import answers_chart  # slow to import
 
             return answers_chart(base, answers)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from tierwise.model.extras import alt, duckdb, pandas, polars
 from tierwise.report.document import Document, Page, Section, Text, Tone
 from tierwise.report.render import to_html, to_html_page, to_markdown
-
-if TYPE_CHECKING:
-    import altair
-    import duckdb
 
 T = TypeVar("T")
 
@@ -59,7 +56,7 @@ class Rows(View[Sequence[T]]):
         document: Document,
         title: str,
         rows: Sequence[Mapping[str, Any]],
-        chart: Callable[[], altair.LayerChart] | None = None,
+        chart: Callable[[], alt.LayerChart] | None = None,
     ) -> None:
         """A view with plain values for data frames and, if there is a chart, its drawing function."""
         super().__init__(data, document, title)
@@ -79,17 +76,13 @@ class Rows(View[Sequence[T]]):
 
     def to_pandas(self) -> Any:
         """A data frame of pandas, which must be installed."""
-        import pandas
-
         return pandas.DataFrame([dict(row) for row in self._rows])
 
     def to_polars(self) -> Any:
         """A data frame of polars, which must be installed."""
-        import polars
-
         return polars.DataFrame([dict(row) for row in self._rows])
 
-    def plot(self) -> altair.LayerChart | None:
+    def plot(self) -> alt.LayerChart | None:
         """A chart of the answers for a notebook; ``None`` if they have none."""
         return self._chart() if self._chart else None
 

@@ -7,14 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-import pymysql
-from pymysql.constants import ER
-
 from tierwise.capture.counter_reading import DENIED, LOST, MALFORMED, REFUSED, Reading, UnreadableError
+from tierwise.model.extras import pymysql
 
 _TIMEOUT_S = 5
 _PORT = 3306
-_DENIED = {ER.ACCESS_DENIED_ERROR, ER.DBACCESS_DENIED_ERROR, ER.SPECIFIC_ACCESS_DENIED_ERROR}
 _DATA_STATEMENTS = (
     "Com_select",
     "Com_insert",
@@ -137,7 +134,12 @@ def _count(status: Mapping[str, str], name: str) -> int:
 def _unreadable(error: Exception) -> UnreadableError:
     detail = str(error.args[-1]) if error.args else type(error).__name__
     code = error.args[0] if error.args else None
-    if code in _DENIED:
+    codes = pymysql.constants.ER
+    if code in (
+        codes.ACCESS_DENIED_ERROR,
+        codes.DBACCESS_DENIED_ERROR,
+        codes.SPECIFIC_ACCESS_DENIED_ERROR,
+    ):
         return UnreadableError(DENIED, detail)
     if isinstance(error, pymysql.err.ProgrammingError):
         return UnreadableError(REFUSED, detail)

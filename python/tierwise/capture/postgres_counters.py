@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import psycopg
-from psycopg.conninfo import conninfo_to_dict
-
 from tierwise.capture.counter_reading import DENIED, LOST, MALFORMED, REFUSED, Reading, UnreadableError
+from tierwise.model.extras import psycopg
 
 CONNECT_S = 5
 _DATABASES = """
@@ -65,7 +63,7 @@ def require_well_formed(dsn: str) -> None:
         UnreadableError: without any part of it, which the driver would repeat.
     """
     try:
-        conninfo_to_dict(dsn)
+        psycopg.conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError:
         raise UnreadableError(MALFORMED, MALFORMED) from None
 

@@ -26,6 +26,7 @@ from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 from tierwise.predict import Predictor
 from tierwise.predict.predictor import SEEDS
 from tierwise.recording import Day
@@ -57,6 +58,8 @@ def advise(
     """Advise which files to move first, the best placement for the money, and how long its devices last."""
     if output is not None and output.suffix != ".html":
         raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
+    if output is not None and Day.is_at(recording):
+        require("report", "--output of a day")  # its timeline is drawn
     terms = Terms.parse(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )

@@ -11,6 +11,7 @@ from tierwise.cli.options import OutputFile
 from tierwise.cli.output import as_json, print_document, write_file
 from tierwise.cli.report import LATEST_FILES
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 from tierwise.report.comparison.document import compare_document, compare_page, to_csv
 from tierwise.report.comparison.sets import SetComparison, compare_sets
 from tierwise.report.render import to_html_page, to_markdown
@@ -31,6 +32,7 @@ def compare(
     output: OutputFile = None,
 ) -> None:
     """Compare two sets of results: ratios with intervals, by run, lap and role, and what else differed."""
+    require("report", "compare", ["numpy"])
     chosen = format or _format_of(output)
     found = compare_sets(read_set(a), read_set(b), (a, b))
     if output is None and chosen == "text":

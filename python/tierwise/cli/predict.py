@@ -12,6 +12,7 @@ from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 from tierwise.model.placement import parse_place
 from tierwise.model.suggestions import names_in
 from tierwise.model.units import parse_size_bytes
@@ -70,6 +71,8 @@ def predict(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Predict the recorded work on another machine, with intervals and warnings."""
+    if png is not None:
+        require("report", "--png")
     machine = Scenario(
         memory_bytes=parse_size_bytes(memory, "--memory", LEAST_MEMORY_BYTES) if memory else None,
         cores=cores,

@@ -11,6 +11,7 @@ from tierwise.cli.options import FixedSeed, OutputFile, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.settings import progress_console
 from tierwise.host import clean
+from tierwise.model.extras import require
 from tierwise.model.units import parse_size_bytes
 from tierwise.probe import SWEEP, Options
 from tierwise.probe import probe as run_probe
@@ -49,6 +50,7 @@ def probe(
 
     A file is made in PATH and removed again; no other is touched. -o writes a profile of the device.
     """
+    require("lab", "device probe", ["numpy"])
     clean.clean_before(warn)
     options = Options(
         seconds=duration_s(duration, "--duration") or 0.0,

@@ -12,6 +12,7 @@ from tierwise.cli.options import Png
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.profile_day import profile_day
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 from tierwise.model.roles import Role
 from tierwise.predict import Predictor
 from tierwise.predict.savings import Savings, savings
@@ -44,6 +45,8 @@ def profile(
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Show where the time went, by thread class and role, and what removing each role would save at most."""
+    if html is not None or png is not None:
+        require("report", "--html" if html is not None else "--png")
     if Day.is_at(recording):
         profile_day(recording, html, png, format)
         return

@@ -10,6 +10,7 @@ import typer
 
 from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
 from tierwise.report.durability.document import frontier_charts
 from tierwise.report.render import to_html_page
@@ -42,6 +43,7 @@ def report(
 
     For a directory of many studies: one report with a section for each.
     """
+    require("report", "report")
     studies = studies_in(results_dir)
     if studies:
         page = write_combined_report(studies, output or results_dir / REPORT_FILE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -23,9 +22,7 @@ from tierwise.cli.options import (
 )
 from tierwise.cli.output import warn
 from tierwise.device_models.billing import YEARS
-from tierwise.model.errors import HostError
-
-_EXTRA = ("starlette", "uvicorn")
+from tierwise.model.extras import require
 
 
 def serve(
@@ -45,9 +42,8 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="port; a free one by default")] = 0,
 ) -> None:
     """Serve the page of advise with sliders for clients, cores, memory, growth and arrival rate."""
-    if any(find_spec(name) is None for name in _EXTRA):
-        raise HostError("serve needs starlette and uvicorn", "type: pip install 'tierwise[serve]'")
-    from tierwise.serve.guard import is_loopback  # the extra may be missing
+    require("serve", "serve")
+    from tierwise.serve.guard import is_loopback  # which import the extra
     from tierwise.serve.recordings import Shelf
     from tierwise.serve.server import listen, serve
     from tierwise.serve.simulator import Simulator

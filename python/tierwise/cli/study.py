@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from tierwise.cli.report import print_answer, write_combined_report, write_repor
 from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
-from tierwise.model.errors import FailedCheckError, TierwiseError
+from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 from tierwise.model.suggestions import names_in
 from tierwise.report import numbers
 from tierwise.report.document import Cell, Text, Tone, figure, table
@@ -198,7 +198,7 @@ def _run(
             chosen, output, progress, seed, fresh=fresh, resume=resume, recordings=recordings
         )
     print_answer(directory)
-    typer.echo(f"report: {write_report(directory)}")
+    _report(lambda: write_report(directory))
     if not any(result.status == "ok" for result in runner.results_in(directory)):
         raise FailedCheckError(
             f"study {chosen.name}: no run is valid", "see the problems above, then --resume"
@@ -219,11 +219,19 @@ def _run_all(options: StudyOptions, output: Path, seed: int | None, fresh: bool,
         except Exception as error:
             failures[name] = str(error) or type(error).__name__
             typer.echo(f"study {name}: {failures[name]}")
-    typer.echo(f"report of all: {write_combined_report(directories, output, failures)}")
+    _report(lambda: write_combined_report(directories, output, failures), "report of all")
     for name, reason in failures.items():
         typer.echo(f"not run: {name}: {reason}", err=True)
     if failures:
         raise FailedCheckError(f"{len(failures)} studies were not run", "see the reasons above")
+
+
+def _report(written: Callable[[], Path], name: str = "report") -> None:
+    """Print where the page is, or why there is none: its charts may lack a library, and the runs remain."""
+    try:
+        typer.echo(f"{name}: {written()}")
+    except HostError as error:
+        warn(f"no {name}: {error}")
 
 
 def _time(seconds: float | None) -> Cell:

@@ -16,6 +16,7 @@ from tierwise.cli.settings import progress_console
 from tierwise.cli.validate_progress import RoundProgress
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import ModelError
 from tierwise.predict.model_error import own_file
@@ -77,6 +78,7 @@ def run(
 
     An interrupted round is resumed. Exit status 1 if a target is missed.
     """
+    require("lab", "validate")
     console = Console()
     if not judge_only:
         spec = _spec(file, quick, repeats)

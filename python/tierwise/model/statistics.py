@@ -34,11 +34,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from tierwise.model.extras import np
 
-Statistic = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Statistic = Callable[[Sequence[NDArray[np.float64]]], NDArray[np.float64]]
 
 RESAMPLES = 10_000
 LEVEL = 0.95
@@ -211,7 +214,8 @@ def _require_positive(sample: Sequence[float]) -> NDArray[np.float64]:
 def mean_half_width(sample: Sequence[float]) -> float:
     """Half the width of the 95 % interval of a mean (Student), in the unit of the sample; 0 for one value.
 
-    For many cheap values, such as logarithms of ratios over bursts or seeds; use medians for runs.
+    For many cheap values, such as logarithms of ratios over bursts or seeds; use medians for runs. Every
+    prediction has one, so it needs no extra.
     """
     n = len(sample)
     if n < 2:
@@ -220,4 +224,6 @@ def mean_half_width(sample: Sequence[float]) -> float:
     freedom = n - 1
     beyond = 1.960 + 2.372 / freedom + 2.82 / freedom**2
     student = _STUDENT_95[freedom - 1] if freedom <= len(_STUDENT_95) else beyond
-    return student * float(np.std(sample, ddof=1)) / math.sqrt(n)
+    mean = math.fsum(sample) / n
+    variance = math.fsum((value - mean) ** 2 for value in sample) / freedom
+    return student * math.sqrt(variance / n)

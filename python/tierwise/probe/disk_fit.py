@@ -13,23 +13,25 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 from random import Random
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tierwise import _core
+from tierwise.model.extras import np
 from tierwise.model.statistics import Interval, median_interval
 from tierwise.probe.rotation import REVOLUTIONS_US, revolutions_us
 from tierwise.probe.samples import at_random, flush_ends_us, rewrites, settle, times_us
 from tierwise.probe.seek_fit import fit_seeks, random_reads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 ZONES = 6
 _BLOCK_BYTES = 4096
 _FEWEST_BLOCKS = 8
 _FIRST_WRITES = 12
 """Number of writes that fit in any cache."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

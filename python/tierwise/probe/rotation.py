@@ -10,9 +10,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from tierwise.model.extras import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 REVOLUTIONS_US = (3_900.0, 17_200.0)
 """Range for disks that turn 15,385 to 3,488 times a minute."""
@@ -22,8 +27,6 @@ _COHERENT = 0.6
 _NEAR = 0.03
 _MOST_SPREADS = 1.6
 _FRACTIONS = (3, 2, 3 / 2, 1, 2 / 3, 1 / 2, 1 / 3)
-
-Floats = NDArray[np.float64]
 
 
 def revolutions_us(ends_us: Sequence[Floats], spread_us: float) -> list[float]:

@@ -6,13 +6,15 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from random import Random
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tierwise import _core
+from tierwise.model.extras import np
 from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import FlushTimes, PatternResult
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Request = tuple[str, int, int]
 """Operation (R, W or F), first byte, size in bytes."""

@@ -14,19 +14,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from tierwise import _core
+from tierwise.model.extras import np
 from tierwise.probe.rotation import REVOLUTIONS_US
 from tierwise.probe.samples import BLOCK_BYTES, Request, times_us
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 _NEAR_BYTES = 32 << 20
 """Closer reads may lie on the same cylinder, where there is no seek."""
 _MOST_READS = 20_000
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

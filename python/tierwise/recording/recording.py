@@ -5,18 +5,15 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict
 
 from tierwise import _core
 from tierwise.model.device_chain import ChainLink
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import duckdb
 from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, break_down
-
-if TYPE_CHECKING:
-    import duckdb
 
 ABOUT_FILE = "about.json"
 """Metadata of a recording; a folder without it is no recording."""
@@ -170,8 +167,6 @@ class Recording:
 
     def connect(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection in which each table of the recording is a view."""
-        import duckdb  # slow to import, and only queries need it
-
         connection = duckdb.connect()
         for table in TABLES:
             file = str(self.path / f"{table}.parquet")

@@ -11,6 +11,7 @@ from typing import IO, Literal, TypeVar
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import duckdb
 from tierwise.model.input_files import read_text
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
@@ -110,8 +111,6 @@ def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
         TierwiseError: if it cannot be written; the records themselves are elsewhere.
     """
     import tempfile
-
-    import duckdb
 
     draft = path.with_suffix(".draft")
     try:

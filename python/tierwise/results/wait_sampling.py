@@ -10,12 +10,13 @@ import random
 import threading
 import time
 from array import array
-from typing import Protocol, get_args
+from typing import TYPE_CHECKING, Protocol, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tierwise.model.extras import np
 from tierwise.results import WaitClass, WaitProfile, WaitShare
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 CLASSES: tuple[WaitClass, ...] = get_args(WaitClass)
 """Every wait class, in the order of the columns of a table of counts."""

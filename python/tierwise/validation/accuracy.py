@@ -8,8 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
 
-import numpy as np
-
+from tierwise.model.extras import np
 from tierwise.model.statistics import Interval, median_interval
 from tierwise.predict import Estimate
 from tierwise.results.measurements import Record

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tierwise.model.extras import np
 from tierwise.predict import CalibratedError, ModelError
 from tierwise.predict.model_error import ANY, What
 from tierwise.validation.accuracy import Pair
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _LEVEL = 0.95
 _LEAST_SPREAD = 0.01

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import numpy as np
-
+from tierwise.model.extras import np
 from tierwise.results.measurements import Record
 from tierwise.validation.rows import Row
 

@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import pymysql
-
 from tierwise.capture import mysql_counters
 from tierwise.capture.counter_reading import Reading, UnreadableError
 from tierwise.capture.observe.server import Catalogue, State, Tally
 from tierwise.engines.mariadb.waits import COMMITS
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import pymysql
 from tierwise.model.roles import Role
 from tierwise.results import WaitClass
 

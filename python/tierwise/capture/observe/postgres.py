@@ -7,14 +7,13 @@ import time
 from collections import Counter
 from typing import Any
 
-import psycopg
-
 from tierwise.capture import postgres_counters
 from tierwise.capture.counter_reading import Reading, UnreadableError
 from tierwise.capture.observe.postgres_views import SIZES, views_of
 from tierwise.capture.observe.server import Catalogue, State, Tally
 from tierwise.engines.postgres.waits import classify
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import psycopg
 from tierwise.model.roles import Role
 from tierwise.results import WaitClass
 

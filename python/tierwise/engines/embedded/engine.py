@@ -246,12 +246,7 @@ class EmbeddedEngine(Engine):
         return sum(clients.sessions for clients in list(self._connected))
 
     def _find_version(self) -> str:
-        try:
-            return importlib.metadata.version(self.package)
-        except importlib.metadata.PackageNotFoundError:
-            raise TierwiseError(
-                f"engine {self.name} is not installed", f"pip install {self.package}"
-            ) from None
+        return importlib.metadata.version(self.package)
 
     def _known_worker(self) -> WorkerProcess:
         if self._worker is None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-import pymysql
-
 from tierwise.engines.commits import SQL_TABLES, CommitSession, SqlCommitSession
 from tierwise.engines.mariadb.files import DATABASE
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import pymysql
 from tierwise.results.power_cuts import IntegrityCheck
 
 ResultT = TypeVar("ResultT")

@@ -10,13 +10,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pymysql
-
 from tierwise.engines.mariadb.binaries import MariadbBinaries
 from tierwise.engines.mariadb.files import DATABASE
 from tierwise.engines.server_process import ServerProcess
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import pymysql
 
 CLIENT = "tierwise_client"
 """Account of the load's sessions, which identifies them."""

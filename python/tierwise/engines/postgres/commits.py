@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import psycopg
-
 from tierwise.engines.commits import CommitSession, SqlCommitSession
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import psycopg
 from tierwise.results.power_cuts import IntegrityCheck
 
 _LASTING = "relation.relpersistence = 'p'"

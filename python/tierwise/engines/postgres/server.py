@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from tierwise.engines.postgres.binaries import Binaries
 from tierwise.engines.postgres.errors import explain, fix_for, grave_lines
 from tierwise.engines.server_process import ServerProcess
 from tierwise.host import ledger
 from tierwise.host.users import ServerUser, give
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import psycopg
 
 SUPERUSER = "tierwise"
 CLIENT = "tierwise_client"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import psycopg
-
 from tierwise.host.cpu import process_cpu_s
+from tierwise.model.extras import psycopg
 from tierwise.results import WaitClass
 
 CLIENT_APPLICATION = "tierwise-client"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
+from tierwise.model.extras import np
 from tierwise.report.accuracy.how import HOW
 from tierwise.validation import Accuracy, Pair, Reproduction, Row, Summary, by, summary
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 COLUMNS = [
     "", "cases", "predictions", "median", "90 %", "worst", "bias", "interval", "covered", "score", "CRPS",

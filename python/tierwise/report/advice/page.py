@@ -7,7 +7,6 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -24,9 +23,6 @@ from tierwise.report.render import PAGE_STYLE, to_html, unbroken
 FOLDER = DATA / "templates" / "advice"
 SCRIPTS = ("numbers", "placements", "state", "figures", "board", "filters", "chart", "exports", "explorer")
 """Modules in the order in which they are inlined; ``live`` follows on a served page."""
-_BUNDLE_LICENCE = (
-    "/* Vega, Vega-Lite, Vega-Embed: University of Washington Interactive Data Lab, BSD 3-clause */\n"
-)
 
 
 def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Sequence[Block] = ()) -> str:
@@ -38,20 +34,20 @@ def advice_page(subject: Subject, live: Mapping[str, Any] | None = None, day: Se
         day: of which the recording is a part: whether its loads agree, and its timeline.
     """
     data = page_data(subject, live)
-    data["chart"] = _chart(subject)
+    data["chart"] = page_chart(subject)
     script = _script(SCRIPTS if live is None else (*SCRIPTS, "live"))
     style = "\n".join([PAGE_STYLE, (FOLDER / "advice.css").read_text("utf-8")])
-    bundle = _bundle()
+    bundle = (FOLDER / "vega.js.gz").read_bytes()
     made = Environment(loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined)
     return made.get_template("page.html.j2").render(
         title=f"advice for {subject.recording.name}",
         name=subject.recording.name,
         engine=" ".join(filter(None, [subject.advice.run.engine, subject.advice.run.engine_version])),
-        policy=_policy([script, bundle], style, connects=live is not None),
+        policy=_policy([script, gzip.decompress(bundle).decode()], style, connects=live is not None),
         live=live is not None,
         style=Markup(style),
         script=Markup(script),
-        bundle=base64.b64encode(gzip.compress(bundle.encode(), mtime=0)).decode(),
+        bundle=base64.b64encode(bundle).decode(),
         data=Markup(_json(data)),
         headline=unbroken(decision.headline(subject)),
         sentences=to_html(decision.sentences(subject)),
@@ -93,19 +89,13 @@ def _script(names: Iterable[str]) -> str:
     return "\n".join(["'use strict';", "window.tierwise = {};", *modules])
 
 
-def _chart(subject: Subject) -> dict[str, Any]:
-    # altair takes half a second to import.
-    from tierwise.report.charts.placements import placements_chart
-
+def page_chart(subject: Subject) -> dict[str, Any]:
+    """Rate against cost, in Vega-Lite; the page fills the data in."""
     run = subject.advice.run
-    rate = "Times as fast as recorded" if run.once else f"{run.unit.capitalize()} a second"
-    return placements_chart(rate, f"Cost a month ({subject.currency})").to_dict()
-
-
-@cache
-def _bundle() -> str:
-    """Vega as a script; made from what vl-convert carries, which takes seconds."""
-    import vl_convert
-
-    made = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return f"{_BUNDLE_LICENCE}(() => {{\n{made}\n}})();"
+    chart: dict[str, Any] = json.loads((FOLDER / "chart.json").read_text("utf-8"))
+    axes = chart["encoding"]
+    axes["x"]["axis"]["title"] = f"Cost a month ({subject.currency})"
+    axes["y"]["axis"]["title"] = (
+        "Times as fast as recorded" if run.once else f"{run.unit.capitalize()} a second"
+    )
+    return chart

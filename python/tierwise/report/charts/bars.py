@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.report.charts.figure import Mark, plotted
 from tierwise.report.charts.look import Look, finish, group_colour, plot, rows
 from tierwise.report.palette import text_on

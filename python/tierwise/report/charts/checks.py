@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.charts.figure import Figure, Mark, figure, plotted

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.report import numbers
 from tierwise.report.charts.bars import Slice, one_after_the_other, stacked_chart
 from tierwise.report.charts.dots import dot, dot_chart

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.predict.timeline import Moment, Timeline
 from tierwise.report import numbers
 from tierwise.report.charts.look import Look, axis, finish, legend, plot

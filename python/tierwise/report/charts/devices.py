@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.report import numbers
 from tierwise.report.charts.bars import Bar, bar_chart, one_after_the_other, stacked_chart
 from tierwise.report.charts.dots import dot, grouped_dot_chart

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.model.statistics import Bound, Interval
 from tierwise.report import numbers
 from tierwise.report.charts.figure import Mark, plotted

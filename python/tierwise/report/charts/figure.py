@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.report.charts.look import Look, plot
 from tierwise.report.document import Chart
 

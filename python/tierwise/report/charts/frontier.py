@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.report import numbers
 from tierwise.report.charts.look import Look, axis, colours, finish, legend, log_scale, plot
 from tierwise.report.durability.frontier import CutRow

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.report.charts.figure import Mark, plotted
 from tierwise.report.charts.look import Look, finish, group_colour
 

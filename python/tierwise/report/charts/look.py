@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.model.statistics import Interval
 from tierwise.report.palette import Colour, css_variable, light_value
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.model.statistics import Interval
 from tierwise.predict import Prediction
 from tierwise.report import numbers

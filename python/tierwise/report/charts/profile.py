@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.recording.breakdown import Breakdown, ClassTime, Part
 from tierwise.report import numbers
 from tierwise.report.charts.bars import Slice, stacked_chart

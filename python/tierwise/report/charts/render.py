@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from html import escape
 
-import altair as alt
-import vl_convert
+from tierwise.model.extras import alt, vl_convert
 
 _SCALE = 2.0
 

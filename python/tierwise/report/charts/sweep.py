@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import altair as alt
-
+from tierwise.model.extras import alt
 from tierwise.model.statistics import Bound
 from tierwise.report import numbers
 from tierwise.report.charts.dots import dot, grouped_dot_chart

@@ -8,11 +8,13 @@ import secrets
 import tempfile
 from collections.abc import Iterator
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
 from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import installed, require
 from tierwise.model.file_names import path_in
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
@@ -34,6 +36,7 @@ RESULTS_FILE = "results.jsonl"
 FAILED_FILE = "failed.jsonl"
 """File of failed runs that were run again."""
 PARQUET_FILE = "results.parquet"
+"""The same runs as a table, where DuckDB is installed."""
 STUDY_FILE = "study.json"
 LATEST = "latest"
 _LOCK_FILE = "lock"
@@ -84,9 +87,12 @@ def run_study(
             there are none, leave the results as they are.
 
     Raises:
-        TierwiseError: if a run cannot be prepared. Runs that finished are kept.
+        TierwiseError: if a run cannot be prepared, or its answer would lack a library. Runs that finished are
+            kept.
     """
     study, skipped = restrict_to_runnable(study)
+    require("lab", "a study", ["numpy"])
+    import_module("numpy")  # at its first use it would take processor time from a measured phase
     if recordings is not None:
         _require_writable(recordings.directory)
     directory = None if fresh else find_unfinished(study, out, seed)
@@ -118,7 +124,8 @@ def _run_rest(
         result = execute(sweep.at(study, plan.setting), plan, seed, observer.phase_started, recordings)
         append_result(directory / RESULTS_FILE, result)
         observer.run_finished(plan, result)
-    write_parquet(directory / PARQUET_FILE, results_in(directory))
+    if installed("duckdb"):
+        write_parquet(directory / PARQUET_FILE, results_in(directory))
 
 
 @contextlib.contextmanager
@@ -190,7 +197,8 @@ def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
         return None
     planned = {plan.run_id for plan in plan_runs(study, read_study_info(directory / STUDY_FILE).seed)}
     missing = planned - {result.run_id for result in results_in(directory)}
-    return directory if missing or not (directory / PARQUET_FILE).exists() else None
+    no_table = installed("duckdb") and not (directory / PARQUET_FILE).exists()
+    return directory if missing or no_table else None
 
 
 def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:

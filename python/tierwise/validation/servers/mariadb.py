@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pymysql
-
 from tierwise.capture import Target, of_pid
 from tierwise.engines.mariadb.binaries import installed
+from tierwise.model.extras import pymysql
 from tierwise.model.roles import Role
 from tierwise.validation.servers.base import DATABASE, START_TIMEOUT_S, Server, copy_files
 

