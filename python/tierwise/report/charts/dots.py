@@ -12,7 +12,7 @@ from tierwise.report.charts.figure import Mark, plotted
 from tierwise.report.charts.look import Look, finish, group_colour, line_at_one, rows
 
 _MANY_ROWS = 12
-_SHAPES = alt.Scale(domain=[one.value for one in Bound], range=["circle", "triangle-right", "triangle-left"])
+_SHAPES = {Bound.EXACT: "circle", Bound.AT_LEAST: "triangle-right", Bound.AT_MOST: "triangle-left"}
 """A triangle points to where the true value lies."""
 
 
@@ -96,7 +96,8 @@ def _dots(base: alt.Chart, x: alt.X, width_px: int, size_px2: int) -> list[alt.C
     known = base.transform_filter("datum.low != null")
     bars = known.mark_rule(strokeWidth=width_px, strokeCap="butt", opacity=0.4)
     points = base.mark_point(filled=True, size=size_px2, opacity=1)
+    shapes = alt.Scale(domain=[bound.value for bound in _SHAPES], range=list(_SHAPES.values()))
     return [
         bars.encode(x=alt.X("low:Q", scale=x["scale"], axis=x["axis"]), x2="high:Q"),
-        points.encode(x=x, shape=alt.Shape("bound:N", scale=_SHAPES, legend=None)),
+        points.encode(x=x, shape=alt.Shape("bound:N", scale=shapes, legend=None)),
     ]

@@ -9,7 +9,7 @@ from tierwise.model.extras import alt
 from tierwise.report.charts.look import Look, plot
 from tierwise.report.document import Chart
 
-Draw = Callable[[Look], alt.LayerChart]
+Draw = Callable[[Look], "alt.LayerChart"]
 
 
 @dataclass(frozen=True)
