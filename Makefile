@@ -15,7 +15,7 @@ NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 SIDE_BY_SIDE := not privileged and not timed and not alone
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver
 
-.PHONY: help demo test check docs bench robust compat aarch64 audit report clean env
+.PHONY: help demo test check docs bench robust compat wheels aarch64 audit report clean env
 
 help:  ## this list
 	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
@@ -83,6 +83,9 @@ audit: env  ## locked crates and packages against the public advisories (needs a
 	$(PYTHON) -m venv target/audit/python
 	PIP_CONSTRAINT= target/audit/python/bin/pip install --quiet pip-audit
 	target/audit/python/bin/pip-audit --requirement constraints.txt --no-deps
+
+wheels:  ## dist/: the source distribution, and wheels for x86-64 and aarch64
+	tools/wheels.sh
 
 aarch64:  ## tests of the Rust crates under emulation; needs Debian's cross packages
 	compat/aarch64.sh
