@@ -85,7 +85,7 @@ def make_image(guest: Guest, wheel: Path, checks: list[str]) -> Path:
 def _packages(guest: Guest) -> Path:
     """Root directory with only the guest's packages, from the mirror of this machine's apt."""
     root = guest.folder / "root"
-    mirror = _mirror()
+    mirror = debian_mirror()
     wanted = [guest.kernel, *guest.packages]
     key = hashlib.sha256(repr((guest.suite, wanted)).encode()).hexdigest()
     made = guest.folder / "packages"
@@ -106,7 +106,7 @@ def _packages(guest: Guest) -> Path:
     return root
 
 
-def _mirror() -> str:
+def debian_mirror() -> str:
     """Address of Debian's packages, as this machine's apt has it.
 
     Raises:

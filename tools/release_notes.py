@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Prints the release notes of a tag from CHANGELOG.md: ``python3 tools/release_notes.py v0.1.0``.
 
 Refuses a tag that is not the version in Cargo.toml, from which the wheels and ``tierwise --version`` have
