@@ -23,7 +23,7 @@ LARGEST_WHEEL_MB = 10
 def maturin(*arguments: str, out: Path) -> Path:
     """What maturin makes of the module that `make env` has compiled."""
     program = Path(sys.executable).with_name("maturin")
-    subprocess.run([program, *arguments, "--quiet", "--out", out], cwd=ROOT, check=True)
+    subprocess.run([program, *arguments, "--out", out], cwd=ROOT, capture_output=True, check=True)
     (made,) = out.iterdir()
     return made
 

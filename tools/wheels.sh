@@ -22,7 +22,7 @@ for part in "$@"; do
   case $part in
     sdist)
       rm -f dist/tierwise-*.tar.gz
-      maturin sdist --quiet --out dist
+      said=$(maturin sdist --out dist 2>&1) || { echo "$said" >&2 && exit 1; }
       ;;
     x86_64) wheel x86_64 ;;
     aarch64)
