@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Installs tierwise in a fresh Debian root: as a newcomer does, or by the steps of a container image.
 
-``compat/fresh_root.py install|predict|lab … [--suite SUITE] [--dist FOLDER]`` needs root, mmdebstrap and a
-wheel for this processor. The root lies in memory, in namespaces of its own: when the last process ends,
+``compat/fresh_root.py install|predict|lab … [--suite SUITE] [--dist FOLDER] [--limit SECONDS]`` needs root,
+mmdebstrap and a wheel for this processor. The root lies in memory, in namespaces of its own: when the last process ends,
 however it ends, the kernel removes all of it. See README.md.
 """
 
@@ -57,9 +57,10 @@ def main() -> int:
     parser.add_argument("steps", nargs="+", choices=STEPS, metavar="STEP", help=f"of {', '.join(STEPS)}")
     parser.add_argument("--suite", default="bookworm", help="Debian suite (default: %(default)s)")
     parser.add_argument("--dist", type=Path, default=PROJECT / "dist", help="folder of the wheel")
+    parser.add_argument("--limit", default="", help="most seconds of the step install (default: none)")
     asked = parser.parse_args()
     wheel = wheel_in(asked.dist)
-    return run(asked.suite, wheel, asked.steps)
+    return run(asked.suite, wheel, asked.steps, asked.limit)
 
 
 def wheel_in(dist: Path) -> Path:
@@ -74,14 +75,14 @@ def wheel_in(dist: Path) -> Path:
     return found[0].resolve()
 
 
-def run(suite: str, wheel: Path, steps: list[str]) -> int:
+def run(suite: str, wheel: Path, steps: list[str], limit_s: str) -> int:
     """Make a root and run these of :data:`STEPS` in it, as root; gives their exit status.
 
     Emulated disks outlive a namespace, so with the step ``lab`` the processes and the ledger are the
     machine's: after a kill, ``tierwise clean`` undoes it.
     """
     emulates = "lab" in steps
-    settings = {**_of_the_machine(), "PATH": _PATH, "HOME": "/root", "LC_ALL": "C.UTF-8"}
+    settings = {**_of_the_machine(), "PATH": _PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", "LIMIT_S": limit_s}
     copied = ["/etc/hosts", "/etc/resolv.conf", *settings.values()]
     facts = {
         "PACKAGES": PACKAGES,
