@@ -2,8 +2,8 @@
 """Installs tierwise in a fresh Debian root: as a newcomer does, or by the steps of a container image.
 
 ``compat/fresh_root.py install|predict|lab … [--suite SUITE] [--dist FOLDER] [--limit SECONDS]`` needs root,
-mmdebstrap and a wheel for this processor. The root lies in memory, in namespaces of its own: when the last process ends,
-however it ends, the kernel removes all of it. See README.md.
+mmdebstrap and a wheel for this processor. The root lies in memory, in namespaces of its own: when the last
+process ends, however it ends, the kernel removes all of it. See README.md.
 """
 
 from __future__ import annotations
