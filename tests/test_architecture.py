@@ -31,6 +31,7 @@ LAYERS = [
     {"capture"},
     {"studies"},
     {"validation"},
+    {"fleet"},
     {"report"},
     {"api"},
     {"serve"},

@@ -10,7 +10,7 @@ from tierwise.predict import Estimate, Prediction, Predictor, estimates
 from tierwise.predict.ranking import asking, placement_of
 from tierwise.results.measurements import Record
 
-_LEAST_STEP = 1.03
+LEAST_STEP = 1.03
 """Least speed-up of a worthwhile move, whatever its interval."""
 _GB = 1e9
 
@@ -42,8 +42,13 @@ class Move(Record):
 
     @property
     def worthwhile(self) -> bool:
-        """Whether its gain exceeds chance and reaches ``_LEAST_STEP``."""
-        return self.step.low > 1 and self.step.value >= _LEAST_STEP
+        """Whether its gain exceeds chance and reaches ``LEAST_STEP``."""
+        return is_worthwhile(self.step)
+
+
+def is_worthwhile(step: Estimate) -> bool:
+    """Whether a ratio of rates, seed by seed, exceeds chance and reaches ``LEAST_STEP``."""
+    return step.low > 1 and step.value >= LEAST_STEP
 
 
 def single_moves(

@@ -103,6 +103,18 @@ class Search:
             return found["likely reached"][0]
         return min(found["likely missed"], key=lambda option: _miss(goal, option), default=None)
 
+    def front(self, goal: Goal | None = None) -> list[Option]:
+        """The fastest placement for each amount of money, by the first look, predicted with intervals.
+
+        With a goal, also the fastest of those that come near it, and the cheapest that reaches it.
+        """
+        options = self._options(_rising(self._priced))
+        if goal is not None:
+            options += self._options(_rising([one for one in self._priced if goal.near(one[1])]))
+            reaching = self.cheapest(goal)
+            options += [reaching] if reaching else []
+        return list({id(option): option for option in options}.values())
+
     def left_out(self) -> list[LeftOut]:
         """Candidates that no placement uses, for their price or their size."""
         return [
@@ -151,6 +163,15 @@ class Search:
                 option_of(answer, self._costs, self._devices) if answer.rate_per_s else None
             )
         return [option for key in keys if (option := self._predicted[key])]
+
+
+def _rising(priced: Sequence[Priced]) -> list[Priced]:
+    """Placements that are faster than every cheaper one, the cheapest first."""
+    found: list[Priced] = []
+    for one in sorted(priced, key=_cheapest_first):
+        if not found or one[1].rate_per_s > found[-1][1].rate_per_s:
+            found.append(one)
+    return found
 
 
 def _rate(prediction: Prediction) -> float:

@@ -20,6 +20,7 @@ _COMMANDS = {
     "profile": ("profile:profile", "Show where the time of a recording went."),
     "predict": ("predict:predict", "Predict the recorded work on another machine."),
     "advise": ("advise:advise", "Advise which files to move first."),
+    "fleet": ("fleet:app", "Advise on many databases under one budget."),
     "verify": ("verify:verify", "Compare a forecast with what came of it."),
     "serve": ("serve:serve", "Serve the advice as a page with sliders, answered live."),
     "report": ("report:report", "Print the answer of a study and write its HTML report."),

@@ -4,7 +4,7 @@ Not here: taking one, which needs root; see ``capture``.
 """
 
 from tierwise.recording.day import Day
-from tierwise.recording.observation import Observation, open_source, write_observation
+from tierwise.recording.observation import OBSERVATION_FILE, Observation, open_source, write_observation
 from tierwise.recording.recording import (
     ABOUT_FILE,
     TABLES,
@@ -21,6 +21,7 @@ from tierwise.recording.recording import (
 
 __all__ = [
     "ABOUT_FILE",
+    "OBSERVATION_FILE",
     "TABLES",
     "About",
     "Check",

@@ -82,7 +82,7 @@ def sentences(subject: Subject) -> list[Block]:
         compared = [f"Without the goal: {_first_lower(first_sentence(advice))}"]
     else:
         compared = [fastest_sentence(advice), cheaper_sentence(advice)]
-    others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice)]
+    others = [goal_sentence(advice), *compared, *left_out_sentences(advice), stale_sentence(advice.prices)]
     said += [Text(sentence, Tone.QUIET) for sentence in others if sentence]
     return said
 

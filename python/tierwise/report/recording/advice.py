@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option
+from tierwise.advise.sources import UsedPrice
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Table, Text, Tone, estimate, figure, table
@@ -38,7 +39,7 @@ def advice_document(advice: Advice) -> list[Block]:
         if option and option.placement:
             blocks.append(_option(name, option, advice.currency))
     blocks += [Text(sentence) for sentence in durability_sentences(advice)]
-    blocks += _prices(advice)
+    blocks += price_texts(advice.prices)
     blocks += [Text(f"Note: {note}.", Tone.WARNING) for note in advice.notes]
     best = [advice.best.prediction] if advice.best else []
     return [*blocks, *notes(best), *warning_texts(advice.warnings)]
@@ -82,12 +83,12 @@ def _option(name: str, option: Option, currency: str) -> Table:
     return found
 
 
-def _prices(advice: Advice) -> list[Block]:
+def price_texts(prices: Sequence[UsedPrice]) -> list[Block]:
     """Where the prices come from, and which of them are old."""
-    stale = stale_sentence(advice)
+    stale = stale_sentence(prices)
     sources = [
         Text(f"Price of {one.device}{f' ({one.date})' if one.date else ''}: {one.source}.", Tone.QUIET)
-        for one in advice.prices
+        for one in prices
     ]
     return [*([Text(stale, Tone.WARNING)] if stale else []), *sources]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tierwise.advise import Advice, Move, Option, Wear
 from tierwise.advise.option import MARGIN
+from tierwise.advise.sources import UsedPrice
 from tierwise.report import numbers
 from tierwise.report.recording.goal_words import goal_sentence
 from tierwise.report.recording.money_words import cost, money, months
@@ -51,9 +52,9 @@ def durability_sentences(advice: Advice) -> list[str]:
     ]
 
 
-def stale_sentence(advice: Advice) -> str:
+def stale_sentence(prices: Sequence[UsedPrice]) -> str:
     """The prices that may be older than a year; empty if none is."""
-    stale = [f"{one.device} ({one.date})" for one in advice.prices if one.stale]
+    stale = [f"{one.device} ({one.date})" for one in prices if one.stale]
     if not stale:
         return ""
     return f"Prices that may be older than a year: {', '.join(stale)}. Give current ones with --prices."

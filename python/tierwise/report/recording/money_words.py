@@ -15,7 +15,12 @@ def money(amount: float, currency: str) -> str:
     unit = f"\u00a0{SYMBOLS.get(currency, currency)}/month"
     if 0 < amount < _CENT:
         return f"less than {_CENT}{unit}"
-    return f"{numbers.significant(amount, 2) if 0 < abs(amount) < 10 else numbers.count(amount)}{unit}"
+    return f"{figure(amount)}{unit}"
+
+
+def figure(amount: float) -> str:
+    """An amount without its currency; whole from 10 on."""
+    return numbers.significant(amount, 2) if 0 < abs(amount) < 10 else numbers.count(amount)
 
 
 def cost(amount: float, currency: str) -> str:

@@ -1,0 +1,88 @@
+"""``tierwise fleet``: many recordings under one budget."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tierwise.advise import AdviceOptions, Terms
+from tierwise.cli.options import (
+    Devices,
+    FixedSeed,
+    Fresh,
+    Growth,
+    Headroom,
+    PricesFile,
+    RecordedOn,
+    Years,
+)
+from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.progress import counted
+from tierwise.cli.settings import progress_console
+from tierwise.device_models.billing import YEARS
+from tierwise.fleet import Threads, Weights, advise_fleet, catalogue
+from tierwise.model.errors import TierwiseError
+from tierwise.predict.predictor import SEEDS
+from tierwise.report.fleet.document import fleet_document
+from tierwise.report.fleet.page import fleet_page
+from tierwise.report.render import to_html_page
+
+app = typer.Typer(no_args_is_help=True, help="Advise on many databases under one budget.")
+
+
+@app.callback()
+def _fleet() -> None:
+    """Advise on many databases under one budget."""
+
+
+@app.command()
+def advise(
+    recordings: Annotated[
+        list[str],
+        typer.Argument(help="folders that tierwise record wrote, globs such as 'recordings/*', or URIs"),
+    ],
+    *,
+    devices: Devices = "",
+    budget: Annotated[
+        str | None,
+        typer.Option("--budget", metavar="MONEY/month", help="most that all moves together may cost"),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option("--weights", help="TOML file: importance, p99 and frozen of each database"),
+    ] = None,
+    headroom: Headroom = "",
+    growth: Growth = "",
+    years: Years = YEARS,
+    prices: PricesFile = None,
+    recorded_on: RecordedOn = "",
+    fresh: Fresh = False,
+    seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
+    seed: FixedSeed = 0,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="write a page, fleet.html")] = None,
+    format: FormatOption = Format.TEXT,
+) -> None:
+    """Advise which files of which databases to move, for one budget of all of them."""
+    if output is not None and output.suffix != ".html":
+        raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
+    terms = Terms.parse(headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on)
+    options = AdviceOptions.parse(devices, budget, None, terms, fresh=fresh)
+    weighed = Weights.read(weights) if weights else Weights()
+    found, left_out = catalogue(recordings)
+    with counted("recordings", progress_console(to_stderr=True)) as progress:
+        advice = advise_fleet(
+            found,
+            options,
+            Threads(),
+            weighed,
+            left_out=left_out,
+            seeds=seeds,
+            seed=seed,
+            progress=progress,
+        )
+    show(fleet_document(advice), {"fleet": advice.model_dump(mode="json")}, "fleet-advice", format)
+    if output is not None:
+        page = write_file(output, to_html_page(fleet_page(advice)).encode())
+        typer.echo(f"page: {page}", err=format is not Format.TEXT)

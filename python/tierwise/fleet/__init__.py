@@ -1,0 +1,31 @@
+"""Many recordings under one budget: options of each, the best set of moves, and how sure each move is.
+
+Not here: predictions and prices, which ``advise`` makes; devices that several databases share.
+"""
+
+from tierwise.fleet.advice import advise_fleet, best_moves
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, catalogue
+from tierwise.fleet.executor import Executor, Threads
+from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask, options_of
+from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetMove
+from tierwise.fleet.weights import Weight, Weights, WeightsFile
+
+__all__ = [
+    "DatabaseOptions",
+    "Executor",
+    "FleetAdvice",
+    "FleetDatabase",
+    "FleetMove",
+    "FleetOption",
+    "LeftOutRecording",
+    "OptionsTask",
+    "RecordingAt",
+    "Threads",
+    "Weight",
+    "Weights",
+    "WeightsFile",
+    "advise_fleet",
+    "best_moves",
+    "catalogue",
+    "options_of",
+]

@@ -1,0 +1,168 @@
+"""The advice for a fleet: the options of each database, then the best set of them under one budget."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from tierwise.advise import AdviceOptions, Costs
+from tierwise.advise.sources import used_prices
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
+from tierwise.fleet.draws import DRAWS, drawn_speedups
+from tierwise.fleet.executor import Executor
+from tierwise.fleet.knapsack import Knapsack
+from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask, options_of
+from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
+from tierwise.fleet.sensitivity import curve, gain_share, next_money, sure_moves
+from tierwise.fleet.weights import Weights
+from tierwise.model.errors import TierwiseError
+from tierwise.predict import resolve
+from tierwise.predict.predictor import SEEDS
+
+
+def advise_fleet(
+    recordings: Sequence[RecordingAt],
+    options: AdviceOptions,
+    executor: Executor,
+    weights: Weights | None = None,
+    *,
+    left_out: Sequence[LeftOutRecording] = (),
+    seeds: int = SEEDS,
+    seed: int = 0,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> FleetAdvice:
+    """Advise on the moves of many databases under one budget.
+
+    Args:
+        recordings: one of each database.
+        options: candidate devices, budget of all databases together, terms of payment.
+        executor: does the work of each database.
+        weights: what the databases' owner says of them.
+        left_out: recordings that are left out already, for the answer.
+        seeds: runs of the simulator for each prediction.
+        seed: of the draws.
+        progress: called with the number of finished databases and the number of all.
+
+    Raises:
+        TierwiseError: no device, an unknown one or one without a price; a database in ``weights`` that is not
+            in the fleet; no recording that can be used; a budget that does not pay for the p99 that databases
+            must have.
+        HostError: a package of the extra is not installed.
+    """
+    weights = weights or Weights()
+    weights.require_known(one.name for one in [*recordings, *left_out])
+    devices = _candidates(options)
+    frozen = [one.name for one in recordings if weights.of(one.name).frozen]
+    tasks = [
+        OptionsTask(one, devices, options.terms, weights.of(one.name).goal, seeds, options.fresh)
+        for one in recordings
+        if one.name not in frozen
+    ]
+    found: list[DatabaseOptions | LeftOutRecording] = []
+    for rows in executor.map(options_of, tasks):
+        found.append(rows)
+        progress(len(found), len(tasks))
+    return best_moves(found, options, weights, left_out=left_out, frozen=frozen, seed=seed)
+
+
+def best_moves(
+    found: Iterable[DatabaseOptions | LeftOutRecording],
+    options: AdviceOptions,
+    weights: Weights,
+    *,
+    left_out: Sequence[LeftOutRecording] = (),
+    frozen: Sequence[str] = (),
+    seed: int = 0,
+) -> FleetAdvice:
+    """The advice from the rows of each database; arguments and errors as :func:`advise_fleet`."""
+    rows = [one for one in found if isinstance(one, DatabaseOptions)]
+    without = [*left_out, *(one for one in found if isinstance(one, LeftOutRecording))]
+    if not rows:
+        raise _nothing(without)
+    allowed = [may_have(one.options) for one in rows]
+    knapsack = Knapsack([[option.cost_per_month for option in each] for each in allowed])
+    importance = np.repeat([weights.of(one.name).importance for one in rows], [len(one) for one in allowed])
+    gains = importance * np.array([option.gain for each in allowed for option in each])
+    budget = options.budget_per_month
+    best, full = knapsack.best(gains, budget), knapsack.best(gains, None)
+    databases = [
+        _database(one, each, weights, number)
+        for one, each, number in zip(rows, allowed, best.options, strict=True)
+    ]
+    drawn = [importance * (1 - 1 / one) for one in drawn_speedups(allowed, seed)]
+    return FleetAdvice(
+        devices=list(_candidates(options)),
+        currency=options.terms.prices.currency,
+        budget_per_month=budget,
+        databases=databases,
+        frozen=list(frozen),
+        left_out=without,
+        gain=best.gain,
+        full_gain=full.gain,
+        gain_share=gain_share(knapsack, best, full, drawn),
+        cost_per_month=best.cost,
+        full_cost_per_month=full.cost,
+        gap=best.gap,
+        moves=sure_moves(databases, [knapsack.best(one, budget) for one in drawn]),
+        curve=curve(knapsack, gains, full, budget),
+        next=None if budget is None else next_money(knapsack, gains, full, best, budget, databases),
+        draws=DRAWS,
+        seed=seed,
+        prices=used_prices(_candidates(options), options.terms, datetime.date.today()),
+        notes=_remarks((one.name, one.notes) for one in rows),
+        warnings=_remarks((one.name, one.warnings) for one in rows),
+    )
+
+
+def may_have(options: Sequence[FleetOption]) -> list[FleetOption]:
+    """The options that surely reach the p99 of a goal, else those that likely do, else all."""
+    for verdict in ("reached", "likely reached"):
+        if found := [option for option in options if option.verdict == verdict]:
+            return found
+    return list(options)
+
+
+def _candidates(options: AdviceOptions) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(resolve(name).name for name in options.devices))
+    if not names:
+        raise TierwiseError("no device to move files to", "name one or more with --devices, as nvme-dc,gp3")
+    for name in names:
+        Costs({}, options.terms).of_device(name, 1)  # which raises without a price
+    return names
+
+
+def _nothing(left_out: Sequence[LeftOutRecording]) -> TierwiseError:
+    if not left_out:
+        return TierwiseError("no database may move", "name recordings that --weights does not freeze")
+    first, more = left_out[0], len(left_out) - 1
+    others = f" (and {more} more)" if more else ""
+    return TierwiseError(f"no recording can be used; {first.name}: {first.problem}{others}", first.fix)
+
+
+def _database(
+    rows: DatabaseOptions, allowed: Sequence[FleetOption], weights: Weights, chosen: int
+) -> FleetDatabase:
+    weight = weights.of(rows.name)
+    return FleetDatabase(
+        name=rows.name,
+        uri=rows.uri,
+        engine=rows.engine,
+        engine_version=rows.engine_version,
+        unit=rows.unit,
+        importance=weight.importance,
+        must_have_p99_us=weight.goal.bound if weight.goal else None,
+        p99_missed=bool(weight.goal) and not str(allowed[0].verdict).endswith("reached"),
+        options=list(allowed),
+        chosen=chosen,
+    )
+
+
+def _remarks(said: Iterable[tuple[str, Sequence[str]]]) -> list[FleetRemark]:
+    """Each sentence once, with the databases that it holds for."""
+    by_text: dict[str, list[str]] = {}
+    for name, sentences in said:
+        for sentence in dict.fromkeys(sentences):
+            by_text.setdefault(sentence, []).append(name)
+    return [FleetRemark(text=text, databases=names) for text, names in by_text.items()]

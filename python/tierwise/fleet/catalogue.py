@@ -1,0 +1,88 @@
+"""The recordings of a fleet: found by path, glob or URI, each with a name."""
+
+from __future__ import annotations
+
+import glob
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise.fleet import remote
+from tierwise.model.errors import TierwiseError
+from tierwise.results.measurements import Record
+
+
+class LeftOutRecording(Record):
+    """A recording, or a pattern of recordings, that the advice does without."""
+
+    name: str
+    """Name of the database, or the pattern."""
+    uri: str
+    """Path or URI."""
+    problem: str
+    """Why it was left out."""
+    fix: str
+    """What to do about it."""
+
+
+@dataclass(frozen=True)
+class RecordingAt:
+    """Where a recording is.
+
+    Attributes:
+        name: of its database: the name of its folder, or the whole path or URI if two folders share a name.
+        uri: path or URI of the folder.
+    """
+
+    name: str
+    uri: str
+
+
+def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutRecording]]:
+    """Find the recordings that patterns name, each once, in their order; those of a glob are sorted.
+
+    A glob takes folders only. A path without wildcards is taken as it is.
+
+    Args:
+        patterns: paths, globs or URIs, such as ``recordings/*`` or ``s3://bucket/recordings/*``.
+
+    Returns:
+        The recordings, and each pattern that gave none.
+
+    Raises:
+        HostError: a URI without the package that it needs.
+    """
+    found: dict[str, None] = {}
+    left_out: list[LeftOutRecording] = []
+    for pattern in patterns:
+        try:
+            matches = remote.folders(pattern) if remote.is_uri(pattern) else _local(pattern)
+            if not matches:
+                raise TierwiseError(f"{pattern}: no folder of that name", "name the folders of recordings")
+            found |= dict.fromkeys(matches)
+        except TierwiseError as error:
+            if error.exit_status != TierwiseError.exit_status:
+                raise
+            shown = printable(pattern)
+            left_out.append(
+                LeftOutRecording(name=shown, uri=shown, problem=printable(error.message), fix=error.fix)
+            )
+    tails = Counter(_tail(uri) for uri in found)
+    names = {uri: _tail(uri) if tails[_tail(uri)] == 1 else uri for uri in found}
+    return [RecordingAt(printable(name), uri) for uri, name in names.items()], left_out
+
+
+def printable(text: str) -> str:
+    """A name from a file system for a terminal: no control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _local(pattern: str) -> list[str]:
+    if Path(pattern).exists() or not glob.has_magic(pattern):
+        return [pattern]
+    return sorted(name for name in glob.glob(pattern) if Path(name).is_dir())  # noqa: PTH207  (any path)
+
+
+def _tail(uri: str) -> str:
+    return uri.rstrip("/").rpartition("/")[2] or uri

@@ -1,0 +1,177 @@
+"""The options of one database, placements with gain and price: a pure function from a task to its rows."""
+
+# ruff: noqa: RUF012  (every record is a pydantic model, which copies its defaults)
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tierwise.advise import Costs, Goal, Option, Terms
+from tierwise.advise.goal import Verdict
+from tierwise.advise.moves import is_worthwhile
+from tierwise.advise.option import option_of
+from tierwise.advise.search import Search
+from tierwise.advise.sources import billing_notes
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, printable
+from tierwise.fleet.remote import opened
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.roles import Role
+from tierwise.model.statistics import mean_half_width
+from tierwise.predict import Estimate, Predictor
+from tierwise.predict.predictor import SEEDS
+from tierwise.predict.usability import usability
+from tierwise.recording import Day
+from tierwise.results.measurements import Record
+
+
+@dataclass(frozen=True)
+class OptionsTask:
+    """The work for one database.
+
+    Attributes:
+        recording: where its recording is.
+        devices: full names of the candidate devices.
+        terms: of payment.
+        goal: a p99 that it must have, if any.
+        seeds: runs of the simulator for each prediction.
+        fresh: whether new devices are in their factory state.
+    """
+
+    recording: RecordingAt
+    devices: tuple[str, ...]
+    terms: Terms
+    goal: Goal | None = None
+    seeds: int = SEEDS
+    fresh: bool = False
+
+
+class FleetOption(Record):
+    """A placement of one database, in figures."""
+
+    placement: dict[Role, str]
+    """Of the roles that are not where they were recorded; empty for the recorded placement."""
+    taken_along: dict[Role, str] = {}
+    """Roles with almost no I/O that move too, so that a recorded volume can be given up."""
+    cost_per_month: float
+    """More than is paid now; below 0 if it saves money."""
+    speedup: Estimate
+    """Rate over that of the recorded run."""
+    seed_half_width: float = 0.0
+    """Half width of the part of that interval which is due to the simulator's seeds, on the logarithm."""
+    most_speedup: float | None = None
+    """Upper bound of the speed-up, from the recorded waits alone; null if there is none."""
+    rate_per_s: Estimate | None = None
+    """Transactions or requests each second."""
+    p99_us: Estimate | None = None
+    """99th percentile of the latency, in microseconds."""
+    verdict: Verdict | None = None
+    """Whether it reaches the p99 that the database must have; null without one."""
+
+    @property
+    def gain(self) -> float:
+        """Share of the time of a transaction that it saves: 1 - 1 / speed-up."""
+        return 1 - 1 / self.speedup.value
+
+
+class DatabaseOptions(Record):
+    """The rows of one database."""
+
+    name: str
+    """Name of the database."""
+    uri: str
+    """Path or URI of its recording."""
+    engine: str
+    engine_version: str | None
+    unit: str
+    """What rates count."""
+    options: list[FleetOption]
+    """The recorded placement, then the others, the cheapest first."""
+    warnings: list[str] = []
+    notes: list[str] = []
+
+
+def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
+    """The options of one database; a recording that cannot be used is left out, with the reason.
+
+    Raises:
+        HostError: this machine lacks a package.
+    """
+    where = task.recording
+    try:
+        with opened(where.uri) as folder:
+            if Day.is_at(folder):
+                raise TierwiseError(f"{folder} holds recordings of a day", "name one of them")
+            predictor = Predictor.open(folder, seeds=task.seeds, fresh=task.fresh)
+            return _options(task, predictor)
+    except HostError:
+        raise
+    except TierwiseError as error:
+        problem, fix = error.message, error.fix
+    except Exception as error:  # a defect met in one recording of many must not cost the other answers
+        problem, fix = (
+            f"defect of tierwise: {type(error).__name__}: {error}",
+            "run tierwise advise on it alone",
+        )
+    return LeftOutRecording(name=where.name, uri=printable(where.uri), problem=printable(problem), fix=fix)
+
+
+def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
+    costs = Costs.of(predictor, task.terms)
+    search = Search(predictor, task.devices, costs)
+    recorded = option_of(predictor.as_recorded, costs, task.devices)
+    others = [option for option in search.front(task.goal) if option.placement and option.prediction.speedup]
+    needed = [one for one in others if task.goal and task.goal.verdict(one.prediction).endswith("reached")]
+    rungs = worthwhile(recorded, others)
+    kept = [one for one in others if one in rungs or one in needed]
+    judged, run = usability(predictor), predictor.run
+    refused = [f"not usable: {remark.reason}" for remark in judged.remarks if remark.blocks]
+    answers = [one.prediction for one in (recorded, *kept)]
+    return DatabaseOptions(
+        name=task.recording.name,
+        uri=printable(task.recording.uri),
+        engine=run.engine,
+        engine_version=run.engine_version,
+        unit=run.unit,
+        options=[
+            _row(option, task.goal)
+            for option in (recorded, *sorted(kept, key=lambda option: option.cost_per_month))
+        ],
+        warnings=list(dict.fromkeys([*refused, *(one for answer in answers for one in answer.warnings)])),
+        notes=[*search.ranking.notes, *billing_notes(task.devices, task.terms, costs.volumes)],
+    )
+
+
+def worthwhile(recorded: Option, others: Sequence[Option]) -> list[Option]:
+    """The options that are worth their money, the cheapest first.
+
+    Each is faster than every cheaper one by more than chance and by ``LEAST_STEP``, as on the ladder of
+    ``advise``. One that saves money need only be no slower than the recorded placement.
+    """
+    kept: list[Option] = []
+    for option in sorted(others, key=lambda one: (one.cost_per_month, len(one.placement))):
+        cheaper = [*kept, *([recorded] if option.cost_per_month >= 0 else [])]
+        step = recorded.step_to(option)
+        steps = [one.step_to(option) for one in cheaper]
+        if not step or step.value < 1:
+            continue
+        if all(one and is_worthwhile(one) for one in steps):
+            kept.append(option)
+    return kept
+
+
+def _row(option: Option, goal: Goal | None) -> FleetOption:
+    answer = option.prediction
+    assert answer.speedup is not None, "options without a figure were left out"
+    return FleetOption(
+        placement=option.placement,
+        taken_along=option.taken_along,
+        cost_per_month=option.cost_per_month,
+        speedup=answer.speedup,
+        seed_half_width=mean_half_width([math.log(rate) for rate in answer.seed_rates_per_s if rate > 0]),
+        most_speedup=answer.bound.speedup if answer.bound else None,
+        rate_per_s=answer.rate_per_s,
+        p99_us=answer.p99_us,
+        verdict=goal.verdict(answer) if goal else None,
+    )

@@ -1,0 +1,99 @@
+"""Recordings by URI: listed and copied through fsspec, never written to."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tierwise.fleet.extras import require
+from tierwise.host import ledger
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE, TABLES
+
+MOST_BYTES = 1 << 30
+"""Largest file that is copied; a whole day of recordings has at most half of it."""
+_FILES = (*(f"{table}.parquet" for table in TABLES), OBSERVATION_FILE, ABOUT_FILE)
+_CHUNK_BYTES = 1 << 20
+_FIX = "check the address and your rights to read it"
+
+
+def is_uri(text: str) -> bool:
+    """Whether a text is a URI, such as ``s3://bucket/recordings``, and no path."""
+    return "://" in text
+
+
+def folders(uri: str) -> list[str]:
+    """The folders that a URI with wildcards matches, sorted; without wildcards, the URI itself.
+
+    Raises:
+        HostError: a package for this kind of URI is not installed.
+        TierwiseError: the store does not list them.
+    """
+    with _problems_of(uri):
+        store, path = _store(uri)
+        if not glob.has_magic(path):
+            return [uri]
+        matches = store.glob(path, detail=True)
+        names = [name for name, about in matches.items() if about["type"] == "directory"]
+        return sorted(str(store.unstrip_protocol(name)) for name in names)
+
+
+@contextmanager
+def opened(uri: str) -> Iterator[Path]:
+    """A local folder with a recording: the one at a path itself, or a private copy, deleted on exit.
+
+    Names of files from the store are never used: only a recording's own files are asked for.
+
+    Raises:
+        HostError: a package for this kind of URI is not installed.
+        TierwiseError: the store does not give the files, or one is too large.
+    """
+    if not is_uri(uri):
+        yield Path(uri)
+        return
+    with ledger.directory("tierwise-fleet", mode=0o700) as folder:
+        with _problems_of(uri):
+            store, path = _store(uri)
+            for name in _FILES:
+                _copy(store, f"{path.rstrip('/')}/{name}", folder / name)
+        yield folder
+
+
+def _store(uri: str) -> tuple[Any, str]:
+    """The file system of a URI, and the path in it."""
+    store, path = require("fsspec.core", f"the recording {uri}").url_to_fs(uri)
+    return store, str(path)
+
+
+def _copy(store: Any, path: str, to: Path) -> None:
+    """Copy a file if it exists; the reader of recordings names what is missing."""
+    try:
+        source = store.open(path, "rb")
+    except FileNotFoundError:
+        return
+    copied = 0
+    with source, to.open("xb") as file:
+        while chunk := source.read(_CHUNK_BYTES):
+            copied += len(chunk)
+            if copied > MOST_BYTES:
+                raise TierwiseError(f"{path}: above {MOST_BYTES:,} bytes", "record for a shorter time")
+            file.write(chunk)
+
+
+@contextmanager
+def _problems_of(uri: str) -> Iterator[None]:
+    """Turn what a store's client raises, which may be anything, into an error that names the URI."""
+    try:
+        yield
+    except TierwiseError:
+        raise
+    except ImportError as error:
+        package = getattr(error.__cause__, "name", None) or error.name
+        fix = f"type: pip install {package}" if package else str(error)
+        raise HostError(f"{uri} needs a further package", fix) from error
+    except Exception as error:
+        said = (str(error) or type(error).__name__).splitlines()[0]
+        raise TierwiseError(f"{uri}: {said}", _FIX) from error

@@ -1,0 +1,99 @@
+"""What surrounds the best set of moves: other budgets, more money, other speed-ups within their intervals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from tierwise.fleet.knapsack import Choice, Floats, Knapsack
+from tierwise.fleet.records import Curve, DatabaseMove, FleetDatabase, FleetMove, NextMoney
+from tierwise.model.roles import Role
+from tierwise.predict import Estimate
+
+NEXT_PER_MONTH = 1000.0
+"""The further money of which the answer says what it buys, in the currency of the prices."""
+_POINTS = 20
+"""Points of the curve; their distance grows, as the first moves gain most for their money."""
+
+Moved = tuple[str, Role, str]
+"""Database, role and device."""
+
+
+def gain_share(knapsack: Knapsack, best: Choice, full: Choice, drawn: Sequence[Floats]) -> Estimate | None:
+    """Gain of the best set over that of the best without a budget; the sets are the same in every draw."""
+    if full.gain <= 0:
+        return None
+    value = best.gain / full.gain
+    shares = [
+        knapsack.gain(best.options, gains) / all_of_it
+        for gains in drawn
+        if (all_of_it := knapsack.gain(full.options, gains)) > 0
+    ]
+    low, high = np.quantile(shares or [value], [0.025, 0.975])
+    return Estimate(value=value, low=min(float(low), value), high=max(float(high), value))
+
+
+def sure_moves(databases: Sequence[FleetDatabase], draws: Sequence[Choice]) -> list[FleetMove]:
+    """The moves of the best set, then others of the sets of draws, the surest first."""
+    chosen = {_key(move) for one in databases for move in one.moves(one.chosen)}
+    counts = Counter(
+        _key(move)
+        for draw in draws
+        for one, number in zip(databases, draw.options, strict=True)
+        for move in one.moves(number)
+    )
+    found = [
+        FleetMove(
+            database=database,
+            role=role,
+            device=device,
+            chosen=(database, role, device) in chosen,
+            draws_share=counts[database, role, device] / len(draws),
+        )
+        for database, role, device in dict.fromkeys([*chosen, *counts])
+    ]
+    return sorted(found, key=lambda one: (not one.chosen, -one.draws_share, _key(one)))
+
+
+def curve(knapsack: Knapsack, gains: Floats, full: Choice, budget: float | None) -> list[Curve]:
+    """The best sets from no money, or the least that must be spent, to the price of all that gains."""
+    least = max(knapsack.least_cost, 0.0)
+    steps = [least + (full.cost - least) * (number / _POINTS) ** 2 for number in range(_POINTS + 1)]
+    asked = [] if budget is None else [budget]
+    found = []
+    for one in sorted({*(steps if full.cost > least else [least]), *asked}):
+        best = knapsack.best(gains, one)
+        share = best.gain / full.gain if full.gain > 0 else 0.0
+        found.append(Curve(budget_per_month=one, cost_per_month=best.cost, gain_share=share))
+    return found
+
+
+def next_money(
+    knapsack: Knapsack,
+    gains: Floats,
+    full: Choice,
+    best: Choice,
+    budget: float,
+    databases: Sequence[FleetDatabase],
+) -> NextMoney:
+    """What ``NEXT_PER_MONTH`` more than the budget would buy."""
+    more = knapsack.best(gains, budget + NEXT_PER_MONTH)
+    before = {_key(move): move for one in databases for move in one.moves(one.chosen)}
+    after = {
+        _key(move): move
+        for one, number in zip(databases, more.options, strict=True)
+        for move in one.moves(number)
+    }
+    return NextMoney(
+        more_per_month=NEXT_PER_MONTH,
+        cost_per_month=more.cost - best.cost,
+        gain_share=(more.gain - best.gain) / full.gain if full.gain > 0 else 0.0,
+        begun=[move for key, move in after.items() if key not in before],
+        ended=[move for key, move in before.items() if key not in after],
+    )
+
+
+def _key(move: DatabaseMove) -> Moved:
+    return move.database, move.role, move.device

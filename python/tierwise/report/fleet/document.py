@@ -1,0 +1,129 @@
+"""The advice for a fleet as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.fleet import FleetAdvice, FleetDatabase
+from tierwise.fleet.records import FleetRemark
+from tierwise.model.money import SYMBOLS
+from tierwise.report import numbers
+from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
+from tierwise.report.fleet.words import database_sentences, headline, left_out_sentence, money_sentences
+from tierwise.report.recording.advice import price_texts
+from tierwise.report.recording.money_words import figure as amount
+from tierwise.report.recording.prediction_words import moving
+
+_LEAST_SHARE = 0.05
+"""Share of the draws from which a move outside the best set is listed."""
+_MOST_NAMED = 3
+
+
+def fleet_document(advice: FleetAdvice) -> list[Block]:
+    """The main sentence, then databases, moves, the curve, what is left out, prices and warnings."""
+    return [
+        Text(headline(advice), Tone.HEADLINE),
+        *texts(money_sentences(advice)),
+        *texts(database_sentences(advice), Tone.WARNING),
+        *texts([left_out_sentence(advice)], Tone.WARNING),
+        database_table(advice),
+        *move_blocks(advice),
+        curve_table(advice),
+        *left_out_blocks(advice),
+        *remark_blocks(advice),
+    ]
+
+
+def database_table(advice: FleetAdvice) -> Table:
+    """One row for each database, those that gain most first."""
+    figures = ["times\nfaster", "importance", "p99", _unit(advice)]
+    found = table(["moves"], figures, "Databases", ["database"])
+    for one in sorted(advice.databases, key=lambda one: -one.importance * one.option.gain):
+        option = one.option
+        tone = Tone.PLAIN if option.placement else Tone.QUIET
+        found.add(
+            one.name,
+            Cell(_moves(one), tone),
+            estimate(option.speedup if option.placement else None, numbers.ratio),
+            figure(one.importance, numbers.significant),
+            estimate(option.p99_us, numbers.microseconds),
+            figure(option.cost_per_month, amount),
+        )
+    return found
+
+
+def move_blocks(advice: FleetAdvice) -> list[Block]:
+    """How often each move is in the best set, those outside it last."""
+    if not advice.moves:
+        return []
+    found = table(
+        [], ["in the\nbest set"], "How sure each move is", ["database", "role", "device", "advised"]
+    )
+    shown = [move for move in advice.moves if move.chosen or move.draws_share >= _LEAST_SHARE]
+    for move in shown:
+        share = Cell(numbers.percent(move.draws_share), value=move.draws_share)
+        advised = "yes" if move.chosen else "no"
+        found.add(move.database, move.role, move.device, advised, share, tone=_tone(move.chosen))
+    text = (
+        f"Share of {advice.draws} draws of all speed-ups from their intervals (seed {advice.seed}) in which "
+        "the best set has the move."
+    )
+    return [found, Text(text, Tone.QUIET)]
+
+
+def curve_table(advice: FleetAdvice) -> Table:
+    """The best set for other budgets; that of the asked budget is marked."""
+    found = table([], [f"budget\n{_unit(advice)}", f"cost\n{_unit(advice)}", "gain"], "Gain against budget")
+    for one in advice.curve:
+        tone = Tone.HEADLINE if one.budget_per_month == advice.budget_per_month else Tone.PLAIN
+        found.add(
+            Cell(amount(one.budget_per_month), tone, value=one.budget_per_month),
+            Cell(amount(one.cost_per_month), tone, value=one.cost_per_month),
+            Cell(numbers.percent(one.gain_share), tone, value=one.gain_share),
+        )
+    return found
+
+
+def left_out_blocks(advice: FleetAdvice) -> list[Block]:
+    """Each recording that could not be used, with the reason and the fix."""
+    if not advice.left_out:
+        return []
+    found = table(["reason", "what to do"], [], "Left out", ["recording"])
+    for one in advice.left_out:
+        found.add(one.name, one.problem, one.fix)
+    return [found]
+
+
+def remark_blocks(advice: FleetAdvice) -> list[Block]:
+    """Prices, notes and warnings; each names its databases."""
+    return [
+        *price_texts(advice.prices),
+        *texts(_remarks("Note", advice.notes, advice)),
+        *texts(_remarks("Warning", advice.warnings, advice), Tone.WARNING),
+    ]
+
+
+def _remarks(kind: str, remarks: Sequence[FleetRemark], advice: FleetAdvice) -> list[str]:
+    return [f"{kind}, {_whose(one, advice)}: {one.text.rstrip('.')}." for one in remarks]
+
+
+def _whose(remark: FleetRemark, advice: FleetAdvice) -> str:
+    count = len(remark.databases)
+    if 1 < count == len(advice.databases):
+        return "all databases"
+    return ", ".join(remark.databases) if count <= _MOST_NAMED else f"{count} databases"
+
+
+def _moves(one: FleetDatabase) -> str:
+    if not one.option.placement:
+        return "as recorded"
+    along = f"; {moving(one.option.taken_along)} too" if one.option.taken_along else ""
+    return f"{moving(one.option.placement)}{along}"
+
+
+def _tone(chosen: bool) -> Tone:
+    return Tone.PLAIN if chosen else Tone.QUIET
+
+
+def _unit(advice: FleetAdvice) -> str:
+    return f"{SYMBOLS.get(advice.currency, advice.currency)}/month"

@@ -1,0 +1,136 @@
+"""The advice for a fleet in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tierwise.fleet import FleetAdvice
+from tierwise.fleet.records import DatabaseMove
+from tierwise.model.roles import Role
+from tierwise.report import numbers
+from tierwise.report.recording.money_words import cost, money
+from tierwise.report.study.moves import ROLE_NAMES, join
+
+_PLURALS = {
+    Role.LOG: "the logs",
+    Role.DOUBLEWRITE: "the doublewrite areas",
+    Role.SYSTEM: "the system files",
+    Role.ARCHIVE: "the archives",
+}
+"""Of roles whose name for one database is not that for many."""
+_MOST_NAMED = 8
+"""Moves that a sentence names at most."""
+
+
+def headline(advice: FleetAdvice) -> str:
+    """``Move the logs of 31 databases and the data of 4: 58 % of all that could be gained …``."""
+    moved = [move for one in advice.databases for move in one.moves(one.chosen)]
+    if not moved:
+        return f"Move nothing: no move{_limit(advice)} gains anything that can be told from chance."
+    what = f"Move {_counted(moved)}"
+    share = advice.gain_share
+    if share is None:
+        return f"{what}: nothing is gained, {cost(advice.cost_per_month, advice.currency)}."
+    if advice.gain >= advice.full_gain:
+        return f"{what}: all that could be gained, {cost(advice.cost_per_month, advice.currency)}."
+    if advice.cost_per_month <= 0 or advice.full_cost_per_month <= 0:
+        price = cost(advice.cost_per_month, advice.currency)
+    else:
+        price = f"for {numbers.percent(advice.cost_per_month / advice.full_cost_per_month)} of its price"
+    return f"{what}: {numbers.percent(share.value)} of all that could be gained, {price}."
+
+
+def money_sentences(advice: FleetAdvice) -> list[str]:
+    """Cost, interval of the gain, proof of the optimum, and what more money buys."""
+    said = []
+    if advice.gain_share and advice.gain < advice.full_gain:
+        low, high = (numbers.percent(end) for end in advice.gain_share.interval)
+        said.append(
+            f"These moves cost {money(advice.cost_per_month, advice.currency)}; all that gain anything cost "
+            f"{money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, the "
+            f"share is {numbers.span(low, high)} (95\u00a0% of {advice.draws} draws)."
+        )
+    said += [_gap_sentence(advice), _next_sentence(advice)]
+    return [sentence for sentence in said if sentence]
+
+
+def database_sentences(advice: FleetAdvice) -> list[str]:
+    """Databases that do not get the p99 that they must have, and those that stay as they are."""
+    missed = [
+        f"{one.name} ({numbers.microseconds(one.must_have_p99_us)})"
+        for one in advice.databases
+        if one.p99_missed
+    ]
+    unsure = [one.name for one in advice.databases if one.option.verdict == "likely reached"]
+    said = []
+    if missed:
+        said.append(
+            f"No placement reaches the p99 that these must have, so gain alone places them: {join(missed)}."
+        )
+    if unsure:
+        said.append(f"These likely reach their p99, but a part of its interval is above: {join(unsure)}.")
+    if advice.frozen:
+        said.append(f"Frozen by the weights: {_some(advice.frozen)}.")
+    return said
+
+
+def left_out_sentence(advice: FleetAdvice) -> str:
+    """How many recordings are left out; empty if none is."""
+    count = len(advice.left_out)
+    return f"{count} recording{'s are' if count > 1 else ' is'} left out." if count else ""
+
+
+def in_words(move: DatabaseMove) -> str:
+    """``the log of shop to ssd-nvme-dc``."""
+    return f"{ROLE_NAMES[move.role]} of {move.database} to {move.device}"
+
+
+def _counted(moves: Sequence[DatabaseMove]) -> str:
+    """``the logs of 31 databases and the data of 4``; a single database is named."""
+    by_role: dict[Role, list[str]] = {}
+    for move in moves:
+        by_role.setdefault(move.role, []).append(move.database)
+    parts: list[str] = []
+    counted = False
+    for role, names in sorted(by_role.items(), key=lambda one: (-len(one[1]), list(Role).index(one[0]))):
+        if len(names) == 1:
+            parts.append(f"{ROLE_NAMES[role]} of {names[0]}")
+            continue
+        parts.append(
+            f"{_PLURALS.get(role, ROLE_NAMES[role])} of {len(names)}{'' if counted else ' databases'}"
+        )
+        counted = True
+    return join(parts)
+
+
+def _gap_sentence(advice: FleetAdvice) -> str:
+    if advice.gap == 0:
+        return "No other set of these options gains more for the money: optimality gap 0\u00a0%."
+    return (
+        f"Optimality gap {numbers.percent(advice.gap)}: another set may gain that much more, as the search "
+        "ended at its time limit."
+    )
+
+
+def _next_sentence(advice: FleetAdvice) -> str:
+    after = advice.next
+    if after is None:
+        return ""
+    more = money(after.more_per_month, advice.currency)
+    if not after.begun and not after.ended:
+        return f"The next {more} buy nothing."
+    begun = f": {_some([in_words(move) for move in after.begun])}" if after.begun else ""
+    ended = f"; no longer {_some([in_words(move) for move in after.ended])}" if after.ended else ""
+    return f"The next {more} buy {numbers.percent(after.gain_share)} more{begun}{ended}."
+
+
+def _some(names: Sequence[str]) -> str:
+    """All names, or the first few and the number of the others."""
+    more = len(names) - _MOST_NAMED
+    return join(names) if more <= 0 else f"{', '.join(names[:_MOST_NAMED])} and {more} more"
+
+
+def _limit(advice: FleetAdvice) -> str:
+    if advice.budget_per_month is None:
+        return ""
+    return f" for {money(advice.budget_per_month, advice.currency)} or less"
