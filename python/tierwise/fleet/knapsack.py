@@ -1,7 +1,7 @@
 """The best set of options under one budget: one option of each database, exactly.
 
 The multiple-choice knapsack problem (Kellerer, Pferschy and Pisinger, *Knapsack Problems*, 2004, chapter 11)
-as a mixed-integer program, solved by HiGHS through ``scipy.optimize.milp``. Each option has a variable, 0 or 1.
+as a mixed-integer program, solved by HiGHS through ``scipy.optimize.milp``. An option is a variable, 0 or 1.
 One option of each database is chosen. The sum of costs is within the budget, the sum of gains is maximal.
 """
 

@@ -1,0 +1,282 @@
+"""A fleet: its catalogue, weights, words, page, and the command on the shipped recordings."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from fleet_factory import GP3, NVME, advised, chosen, database, option, recorded
+from syrupy.assertion import SnapshotAssertion
+from test_schema import problems
+from typer.testing import CliRunner
+
+from tierwise.advise import Terms
+from tierwise.cli import app
+from tierwise.fleet import (
+    DatabaseOptions,
+    LeftOutRecording,
+    OptionsTask,
+    RecordingAt,
+    Weight,
+    Weights,
+    catalogue,
+    options_of,
+    remote,
+)
+from tierwise.host import ledger
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.roles import Role
+from tierwise.report.fleet.document import fleet_document
+from tierwise.report.fleet.page import fleet_page
+from tierwise.report.fleet.words import headline
+from tierwise.report.render import to_html_page, to_markdown
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+LOG, DATA = Role.LOG, Role.DATA
+
+
+@pytest.fixture(autouse=True)
+def _needs_scipy(request: pytest.FixtureRequest) -> None:
+    if "without_scipy" not in request.fixturenames:
+        pytest.importorskip("scipy.optimize", reason="scipy of the extra cluster is not installed")
+
+
+@pytest.fixture
+def without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+
+
+@pytest.fixture
+def recordings(tmp_path: Path) -> Path:
+    """Two shipped recordings, a damaged one, a folder that is none, and a file."""
+    folder = tmp_path / "recordings"
+    for name in ("keyed-update", "order-entry"):
+        shutil.copytree(EXAMPLES / name, folder / name)
+    shutil.copytree(EXAMPLES / "order-entry", folder / "torn")
+    (folder / "torn" / "blocks.parquet").write_bytes(b"PAR1")
+    (folder / "photos").mkdir()
+    (folder / "README.md").write_text("not a recording")
+    return folder
+
+
+def weights(**of: Weight) -> Weights:
+    return Weights(of, Path("weights.toml"))
+
+
+def invoke(*arguments: str) -> str:
+    done = CliRunner().invoke(app, ["fleet", "advise", *arguments], env={"COLUMNS": "160"})
+    if done.exception:
+        raise done.exception
+    return done.stdout
+
+
+def test_a_fleet_of_shipped_recordings(recordings: Path, tmp_path: Path) -> None:
+    page = tmp_path / "fleet.html"
+    printed = invoke(
+        f"{recordings}/*", "--devices", "nvme-dc,gp3", "--budget", "12/month", "--seeds", "2",
+        "--format", "json", "-o", str(page),
+    )  # fmt: skip
+    found = json.loads(printed[: printed.rindex("}") + 1])
+    assert not problems("fleet-advice", found)
+    fleet = found["fleet"]
+    assert [one["name"] for one in fleet["databases"]] == ["keyed-update", "order-entry"]
+    assert [one["name"] for one in fleet["left_out"]] == ["photos", "torn"]
+    assert "blocks.parquet" in fleet["left_out"][1]["problem"]
+    assert 0 < fleet["cost_per_month"] <= 12 < fleet["full_cost_per_month"] and fleet["gap"] == 0
+    assert 0 < fleet["gain_share"]["low"] <= fleet["gain_share"]["value"] < 1
+    assert fleet["moves"][0]["chosen"] and fleet["moves"][0]["draws_share"] > 0.5
+    shown = page.read_text("utf-8")
+    assert shown.count("<svg") == 2 and "order-entry" in shown and "torn" in shown
+
+
+def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
+    shops = [
+        database(
+            f"shop-{n}", option(30, 2 + n / 10, spread=1.3), option(160, 3 + n / 10, [LOG, DATA], spread=1.3)
+        )
+        for n in range(3)
+    ]
+    slow = database(
+        "ledger", option(45, 1.1, device=GP3, spread=1.2, seed_half_width=0.05), warnings=["it was short"]
+    )
+    torn = LeftOutRecording(
+        name="torn", uri="recordings/torn", problem="blocks.parquet is cut", fix="record again"
+    )
+    shown = fleet_document(advised(*shops, slow, torn, budget="260/month", frozen=["archive"]))
+    assert to_markdown(shown).replace("\u00a0", " ") == snapshot
+
+
+def test_the_headline_counts_databases_by_role() -> None:
+    logs = [database(f"a{n}", option(10, 3.0)) for n in range(31)]
+    both = [database(f"b{n}", option(20, 4.0, [LOG, DATA])) for n in range(4)]
+    rest = [database(f"c{n}", option(900, 1.5, [DATA])) for n in range(4)]
+    said = headline(advised(*logs, *both, *rest, budget="400/month")).replace("\u00a0", " ")
+    assert said.startswith(
+        "Move the logs of 35 databases and the data of 4: 95 % of all that could be gained, for 9.8 %"
+    )
+    assert headline(advised(database("a", option(10, 3.0)), budget="5")).startswith(
+        "Move nothing: no move for 5.0"
+    )
+    saved = headline(advised(database("a", option(-10, 1.2, [DATA])))).replace("\u00a0", " ")
+    assert saved == "Move the data of a: all that could be gained, and 10 $/month less."
+
+
+def test_importance_decides_who_gets_the_money() -> None:
+    fleet = [database("a", option(100, 2.0)), database("b", option(100, 1.9))]
+    assert chosen(advised(*fleet, budget="100")) == {"a": [LOG]}
+    assert chosen(advised(*fleet, budget="100", weights=weights(b=Weight(importance=2)))) == {"b": [LOG]}
+
+
+def test_a_p99_that_must_be_had_goes_before_gain() -> None:
+    needy = database(
+        "a", recorded("missed"), option(80, 1.1, verdict="reached"), option(10, 1.05, verdict="missed")
+    )
+    rich = database("b", option(100, 9.0))
+    weighed = weights(a=Weight(p99="5ms"))
+    assert chosen(advised(needy, rich, budget="100")) == {"b": [LOG]}, "no p99 was asked for"
+    advice = advised(needy, rich, budget="100", weights=weighed)
+    assert chosen(advice) == {"a": [LOG]}
+    assert advice.databases[0].must_have_p99_us == 5000 and not advice.databases[0].p99_missed
+    with pytest.raises(TierwiseError, match=r"--budget.* 80\.00 a month"):
+        advised(needy, rich, budget="79", weights=weighed)
+
+
+def test_a_p99_that_no_placement_reaches_is_named() -> None:
+    poor = database("a", recorded("missed"), option(10, 2.0, verdict="likely missed"))
+    advice = advised(poor, budget="50", weights=weights(a=Weight(p99="1ms")))
+    assert advice.databases[0].p99_missed and chosen(advice) == {"a": [LOG]}
+    assert "No placement reaches the p99" in to_markdown(fleet_document(advice))
+    unsure = database("b", recorded("missed"), option(10, 2.0, verdict="likely reached"))
+    likely = advised(unsure, budget="50", weights=weights(b=Weight(p99="1ms")))
+    assert not likely.databases[0].p99_missed and "likely reach" in to_markdown(fleet_document(likely))
+
+
+def test_a_frozen_database_is_not_opened(recordings: Path, tmp_path: Path) -> None:
+    file = tmp_path / "weights.toml"
+    file.write_text(
+        '[databases.order-entry]\nfrozen = true\n[databases.keyed-update]\nimportance = 3\np99 = "9s"\n'
+    )
+    (recordings / "order-entry" / "about.json").write_text("{}")
+    asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", "2", "--weights", str(file)]
+    fleet = json.loads(invoke(*asked, "--format", "json"))["fleet"]
+    assert fleet["frozen"] == ["order-entry"] and fleet["left_out"] == []
+    (one,) = fleet["databases"]
+    assert (one["importance"], one["must_have_p99_us"], one["p99_missed"]) == (3, 9e6, False)
+    file.write_text("[databases.order_entry]\nfrozen = true\n")
+    with pytest.raises(TierwiseError, match=r"order_entry.*did you mean order-entry"):
+        invoke(*asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[databases.a]\nimportance = 0", "databases.a.importance"),
+        ("[databases.a]\nimportance = nan", "databases.a.importance"),
+        ('[databases.a]\np99 = "5 parsecs"', "databases.a.p99"),
+        ('[databases.a]\np99 = "5ms"\nfrozen = true', "one of frozen and p99"),
+        ("[databases.a]\nweight = 2", "databases.a.weight"),
+        ("databases = 3", "databases"),
+        ("[databases", "line 1"),
+    ],
+)
+def test_weights_that_are_wrong_are_named(text: str, named: str, tmp_path: Path) -> None:
+    file = tmp_path / "weights.toml"
+    file.write_text(text)
+    with pytest.raises(TierwiseError, match=f"(?s)weights.toml.*{named}"):
+        Weights.read(file)
+
+
+def test_names_are_those_of_folders_as_long_as_they_differ(tmp_path: Path) -> None:
+    for folder in ("a/shop", "b/shop", "b/\x1b[31mred"):
+        (tmp_path / folder).mkdir(parents=True)
+    found, left_out = catalogue([f"{tmp_path}/*/*", f"{tmp_path}/a/shop/", f"{tmp_path}/c*"])
+    assert [one.name for one in found] == [
+        f"{tmp_path}/a/shop",
+        "?[31mred",
+        f"{tmp_path}/b/shop",
+        f"{tmp_path}/a/shop/",
+    ]
+    assert [one.name for one in left_out] == [f"{tmp_path}/c*"]
+
+
+def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
+    recordings: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fsspec = pytest.importorskip("fsspec", reason="fsspec of the extra cluster is not installed")
+    store = fsspec.filesystem("memory")
+    store.put(f"{recordings}/", "/fleet/", recursive=True)
+    (found, _), before = catalogue(["memory://fleet/*"]), store.find("/fleet", detail=True)
+    assert [one.name for one in found] == ["keyed-update", "order-entry", "torn"], "no folder without a file"
+    tasks = [OptionsTask(one, (NVME,), Terms(), seeds=2) for one in found]
+    rows = [options_of(pickle.loads(pickle.dumps(task))) for task in tasks]
+    here = options_of(
+        OptionsTask(RecordingAt("keyed-update", f"{recordings}/keyed-update"), (NVME,), Terms(), seeds=2)
+    )
+    assert isinstance(rows[0], DatabaseOptions) and isinstance(here, DatabaseOptions)
+    assert rows[0].options == here.options and len(here.options) > 1
+    assert isinstance(rows[2], LeftOutRecording) and "blocks.parquet" in rows[2].problem
+    assert store.find("/fleet", detail=True) == before and not ledger.entries()
+    monkeypatch.setattr(remote, "MOST_BYTES", 1000)
+    large = options_of(tasks[0])
+    assert isinstance(large, LeftOutRecording) and "above 1,000 bytes" in large.problem
+    store.rm("/fleet", recursive=True)
+    gone = options_of(tasks[0])
+    assert isinstance(gone, LeftOutRecording) and "about.json" in gone.problem
+
+
+def test_a_store_that_does_not_answer_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = pytest.importorskip("fsspec.implementations.memory").MemoryFileSystem
+
+    def denied(*_: object, **__: object) -> None:
+        raise ConnectionError("no route\nto host")
+
+    monkeypatch.setattr(memory, "glob", denied)
+    found, (left_out,) = catalogue([str(EXAMPLES / "order-entry"), "memory://x/*"])
+    assert len(found) == 1 and left_out.problem == "memory://x/*: no route"
+
+
+@pytest.mark.parametrize(
+    ("uri", "line"), [("s3://b/x", "pip install s3fs"), ("gs://b/x", "pip install gcsfs")]
+)
+def test_a_missing_package_is_named_with_the_line_to_type(
+    uri: str, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fsspec", reason="fsspec of the extra cluster is not installed")
+    monkeypatch.setitem(sys.modules, line.rpartition(" ")[2], None)
+    with pytest.raises(HostError, match=line):
+        catalogue([uri])
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(HostError, match=r"fsspec: type: pip install 'tierwise\[cluster\]'"):
+        catalogue([uri])
+    assert catalogue([str(EXAMPLES / "*")])[0], "paths need no package"
+
+
+def test_without_scipy_the_line_to_type_is_named(without_scipy: None) -> None:
+    with pytest.raises(HostError, match=r"scipy: type: pip install 'tierwise\[cluster\]'"):
+        advised(database("a", option(10, 2.0)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["nothing-here/*", "--devices", "nvme-dc"], "no recording can be used.*nothing-here"),
+        ([str(EXAMPLES / "order-entry")], "no device"),
+        ([str(EXAMPLES / "order-entry"), "--devices", "zero"], "zero has no price"),
+        ([str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", "-o", "fleet.txt"], "--output"),
+        ([str(EXAMPLES), "--devices", "nvme-dc"], "holds recordings of a day"),
+    ],
+)
+def test_what_cannot_be_advised_is_refused(arguments: list[str], named: str) -> None:
+    with pytest.raises(TierwiseError, match=named):
+        invoke(*arguments)
+
+
+def test_names_from_strangers_are_text_on_the_page() -> None:
+    torn = LeftOutRecording(name=HOSTILE, uri=HOSTILE, problem=HOSTILE, fix=HOSTILE)
+    page = to_html_page(fleet_page(advised(database(HOSTILE, option(10, 2.0), warnings=[HOSTILE]), torn)))
+    assert "<img" not in page and "&lt;img" in page
