@@ -58,13 +58,15 @@ def sure_moves(databases: Sequence[FleetDatabase], draws: Sequence[Choice]) -> l
 
 
 def curve(knapsack: Knapsack, gains: Floats, full: Choice, budget: float | None) -> list[Curve]:
-    """The best sets from no money, or the least that must be spent, to the price of all that gains."""
+    """The best sets from no money, or the least that must be spent, to the price of all gains, each once."""
     least = max(knapsack.least_cost, 0.0)
     steps = [least + (full.cost - least) * (number / _POINTS) ** 2 for number in range(_POINTS + 1)]
     asked = [] if budget is None else [budget]
-    found = []
+    found: list[Curve] = []
     for one in sorted({*(steps if full.cost > least else [least]), *asked}):
         best = knapsack.best(gains, one)
+        if found and found[-1].cost_per_month == best.cost and one != budget:
+            continue
         share = best.gain / full.gain if full.gain > 0 else 0.0
         found.append(Curve(budget_per_month=one, cost_per_month=best.cost, gain_share=share))
     return found

@@ -45,7 +45,7 @@ def database_table(advice: FleetAdvice) -> Table:
             one.name,
             Cell(_moves(one), tone),
             estimate(option.speedup if option.placement else None, numbers.ratio),
-            figure(one.importance, numbers.significant),
+            figure(one.importance, numbers.printed),
             estimate(option.p99_us, numbers.microseconds),
             figure(option.cost_per_month, amount),
         )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tierwise.fleet import FleetAdvice
 from tierwise.fleet.records import DatabaseMove
 from tierwise.model.roles import Role
+from tierwise.model.statistics import Interval
 from tierwise.report import numbers
 from tierwise.report.recording.money_words import cost, money
 from tierwise.report.study.moves import ROLE_NAMES, join
@@ -44,11 +45,11 @@ def money_sentences(advice: FleetAdvice) -> list[str]:
     """Cost, interval of the gain, proof of the optimum, and what more money buys."""
     said = []
     if advice.gain_share and advice.gain < advice.full_gain:
-        low, high = (numbers.percent(end) for end in advice.gain_share.interval)
+        share = Interval(advice.gain_share.value, *advice.gain_share.interval, advice.draws)
         said.append(
-            f"These moves cost {money(advice.cost_per_month, advice.currency)}; all that gain anything cost "
-            f"{money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, the "
-            f"share is {numbers.span(low, high)} (95\u00a0% of {advice.draws} draws)."
+            f"These moves cost {money(advice.cost_per_month, advice.currency)}; those that gain all of it "
+            f"cost {money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, the "
+            f"share is {numbers.percent_span(share)} (95\u00a0% of {advice.draws} draws)."
         )
     said += [_gap_sentence(advice), _next_sentence(advice)]
     return [sentence for sentence in said if sentence]
@@ -121,7 +122,7 @@ def _next_sentence(advice: FleetAdvice) -> str:
         return f"The next {more} buy nothing."
     begun = f": {_some([in_words(move) for move in after.begun])}" if after.begun else ""
     ended = f"; no longer {_some([in_words(move) for move in after.ended])}" if after.ended else ""
-    return f"The next {more} buy {numbers.percent(after.gain_share)} more{begun}{ended}."
+    return f"The next {more} buy a further {numbers.percent(after.gain_share)}{begun}{ended}."
 
 
 def _some(names: Sequence[str]) -> str:
