@@ -60,7 +60,7 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
             matches = remote.folders(pattern) if remote.is_uri(pattern) else _local(pattern)
             if not matches:
                 raise TierwiseError(f"{pattern}: no folder of that name", "name the folders of recordings")
-            found |= dict.fromkeys(matches)
+            found |= dict.fromkeys(match.rstrip("/") or match for match in matches)
         except TierwiseError as error:
             if error.exit_status != TierwiseError.exit_status:
                 raise
@@ -85,4 +85,4 @@ def _local(pattern: str) -> list[str]:
 
 
 def _tail(uri: str) -> str:
-    return uri.rstrip("/").rpartition("/")[2] or uri
+    return uri.rpartition("/")[2] or uri

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,8 +17,7 @@ from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, printable
 from tierwise.fleet.remote import opened
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.roles import Role
-from tierwise.model.statistics import mean_half_width
-from tierwise.predict import Estimate, Predictor
+from tierwise.predict import Estimate, Predictor, estimates
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.usability import usability
 from tierwise.recording import Day
@@ -135,7 +133,7 @@ def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:
         engine_version=run.engine_version,
         unit=run.unit,
         options=[
-            _row(option, task.goal)
+            _row(recorded, option, task.goal)
             for option in (recorded, *sorted(kept, key=lambda option: option.cost_per_month))
         ],
         warnings=list(dict.fromkeys([*refused, *(one for answer in answers for one in answer.warnings)])),
@@ -161,15 +159,15 @@ def worthwhile(recorded: Option, others: Sequence[Option]) -> list[Option]:
     return kept
 
 
-def _row(option: Option, goal: Goal | None) -> FleetOption:
-    answer = option.prediction
+def _row(recorded: Option, option: Option, goal: Goal | None) -> FleetOption:
+    answer, step = option.prediction, recorded.step_to(option)
     assert answer.speedup is not None, "options without a figure were left out"
     return FleetOption(
         placement=option.placement,
         taken_along=option.taken_along,
         cost_per_month=option.cost_per_month,
         speedup=answer.speedup,
-        seed_half_width=mean_half_width([math.log(rate) for rate in answer.seed_rates_per_s if rate > 0]),
+        seed_half_width=estimates.half_width(step) if step else 0.0,
         most_speedup=answer.bound.speedup if answer.bound else None,
         rate_per_s=answer.rate_per_s,
         p99_us=answer.p99_us,

@@ -48,8 +48,8 @@ def money_sentences(advice: FleetAdvice) -> list[str]:
         share = Interval(advice.gain_share.value, *advice.gain_share.interval, advice.draws)
         said.append(
             f"These moves cost {money(advice.cost_per_month, advice.currency)}; those that gain all of it "
-            f"cost {money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, the "
-            f"share is {numbers.percent_span(share)} (95\u00a0% of {advice.draws} draws)."
+            f"cost {money(advice.full_cost_per_month, advice.currency)}. Within the predictions' intervals, "
+            f"the share is {numbers.percent_span(share)} (95\u00a0% of {advice.draws} draws)."
         )
     said += [_gap_sentence(advice), _next_sentence(advice)]
     return [sentence for sentence in said if sentence]
@@ -91,17 +91,16 @@ def _counted(moves: Sequence[DatabaseMove]) -> str:
     by_role: dict[Role, list[str]] = {}
     for move in moves:
         by_role.setdefault(move.role, []).append(move.database)
-    parts: list[str] = []
-    counted = False
-    for role, names in sorted(by_role.items(), key=lambda one: (-len(one[1]), list(Role).index(one[0]))):
-        if len(names) == 1:
-            parts.append(f"{ROLE_NAMES[role]} of {names[0]}")
-            continue
-        parts.append(
-            f"{_PLURALS.get(role, ROLE_NAMES[role])} of {len(names)}{'' if counted else ' databases'}"
-        )
-        counted = True
-    return join(parts)
+    ordered = sorted(by_role.items(), key=lambda one: (-len(one[1]), list(Role).index(one[0])))
+    counted = [
+        f"{_PLURALS.get(role, ROLE_NAMES[role])} of {len(names)}" for role, names in ordered if len(names) > 1
+    ]
+    named: dict[str, list[str]] = {}
+    for role, (name, *others) in ordered:
+        if not others:
+            named.setdefault(name, []).append(ROLE_NAMES[role])
+    first = [f"{one} databases" for one in counted[:1]]
+    return join([*first, *counted[1:], *(f"{join(files)} of {name}" for name, files in named.items())])
 
 
 def _gap_sentence(advice: FleetAdvice) -> str:
