@@ -59,11 +59,12 @@ def advised(
     budget: str | None = None,
     weights: Weights | None = None,
     frozen: Sequence[str] = (),
+    draws: int = 10,
 ) -> FleetAdvice:
-    """The advice for some databases."""
+    """The advice for some databases, from few draws."""
     limit = None if budget is None else parse_monthly(budget, "--budget", "USD")
     options = AdviceOptions(["nvme-dc", "gp3"], limit, terms=Terms())
-    return best_moves(found, options, weights or Weights(), frozen=frozen)
+    return best_moves(found, options, weights or Weights(), frozen=frozen, draws=draws)
 
 
 def chosen(advice: FleetAdvice) -> dict[str, list[str]]:

@@ -138,7 +138,8 @@ def test_a_p99_that_must_be_had_goes_before_gain() -> None:
     )
     rich = database("b", option(100, 9.0))
     weighed = weights(a=Weight(p99="5ms"))
-    assert chosen(advised(needy, rich, budget="100")) == {"b": [LOG]}, "no p99 was asked for"
+    easy = database("a", option(80, 1.1), option(10, 1.05))
+    assert chosen(advised(easy, rich, budget="100")) == {"b": [LOG]}
     advice = advised(needy, rich, budget="100", weights=weighed)
     assert chosen(advice) == {"a": [LOG]}
     assert advice.databases[0].must_have_p99_us == 5000 and not advice.databases[0].p99_missed

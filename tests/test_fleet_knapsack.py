@@ -86,7 +86,9 @@ def test_an_interval_holds_95_percent_of_its_draws_and_none_is_beyond_the_bound(
 def test_the_error_of_the_model_is_shared_by_the_options_of_a_database() -> None:
     """Alone it changes no order among them; the seeds do, as often as two normal variables change theirs."""
     moves = [option(10, 2.2, [Role.LOG], spread=2), option(10, 2.0, [Role.DATA], spread=2)]
-    shares = {move.role: move.draws_share for move in advised(database("a", *moves), budget="50").moves}
+    shares = {
+        move.role: move.draws_share for move in advised(database("a", *moves), budget="50", draws=DRAWS).moves
+    }
     assert shares[Role.LOG] > 0.8 and Role.DATA not in shares
     half = 0.2
     noisy = [
@@ -95,7 +97,9 @@ def test_the_error_of_the_model_is_shared_by_the_options_of_a_database() -> None
         )
         for one, value in zip(moves, (2.2, 2.0), strict=True)
     ]
-    found = {move.role: move.draws_share for move in advised(database("a", *noisy), budget="50").moves}
+    found = {
+        move.role: move.draws_share for move in advised(database("a", *noisy), budget="50", draws=DRAWS).moves
+    }
     expected = NormalDist().cdf(math.log(1.1) / (math.sqrt(2) * half / 1.96))
     four_errors = 4 * math.sqrt(expected * (1 - expected) / DRAWS)
     assert found[Role.LOG] == pytest.approx(expected, abs=four_errors)

@@ -75,8 +75,23 @@ def best_moves(
     left_out: Sequence[LeftOutRecording] = (),
     frozen: Sequence[str] = (),
     seed: int = 0,
+    draws: int = DRAWS,
 ) -> FleetAdvice:
-    """The advice from the rows of each database; arguments and errors as :func:`advise_fleet`."""
+    """The advice from the rows of each database.
+
+    Args:
+        found: the rows, or why there are none.
+        options: as :func:`advise_fleet`.
+        weights: of the databases.
+        left_out: recordings that are left out beside those in ``found``.
+        frozen: names of databases that stay as they are.
+        seed: of the draws.
+        draws: how often speed-ups are drawn.
+
+    Raises:
+        TierwiseError: as :func:`advise_fleet`.
+        HostError: scipy is not installed.
+    """
     rows = [one for one in found if isinstance(one, DatabaseOptions)]
     without = [*left_out, *(one for one in found if isinstance(one, LeftOutRecording))]
     if not rows:
@@ -91,7 +106,7 @@ def best_moves(
         _database(one, each, weights, number)
         for one, each, number in zip(rows, allowed, best.options, strict=True)
     ]
-    drawn = [importance * (1 - 1 / one) for one in drawn_speedups(allowed, seed)]
+    drawn = [importance * (1 - 1 / one) for one in drawn_speedups(allowed, seed, draws)]
     return FleetAdvice(
         devices=list(_candidates(options)),
         currency=options.terms.prices.currency,
@@ -108,7 +123,7 @@ def best_moves(
         moves=sure_moves(databases, [knapsack.best(one, budget) for one in drawn]),
         curve=curve(knapsack, gains, full, budget),
         next=None if budget is None else next_money(knapsack, gains, full, best, budget, databases),
-        draws=DRAWS,
+        draws=draws,
         seed=seed,
         prices=used_prices(_candidates(options), options.terms, datetime.date.today()),
         notes=_remarks((one.name, one.notes) for one in rows),

@@ -21,9 +21,7 @@ _DEVIATIONS = 1.959964
 """Half width of a 95 % interval, in standard deviations."""
 
 
-def drawn_speedups(
-    databases: Sequence[Sequence[FleetOption]], seed: int, draws: int = DRAWS
-) -> Iterator[Floats]:
+def drawn_speedups(databases: Sequence[Sequence[FleetOption]], seed: int, draws: int) -> Iterator[Floats]:
     """Speed-ups of every option, database after database, for each draw.
 
     Recorded placements have 1. No speed-up exceeds the bound from the recorded waits.
