@@ -182,7 +182,7 @@ def test_a_frozen_database_is_not_opened(recordings: Path, tmp_path: Path) -> No
         ('[databases.a]\np99 = "5ms"\nfrozen = true', "one of frozen and p99"),
         ("[databases.a]\nweight = 2", "databases.a.weight"),
         ("databases = 3", "databases"),
-        ("[databases", "line 1"),
+        ("[databases", r"Expected '\]'"),
     ],
 )
 def test_weights_that_are_wrong_are_named(text: str, named: str, tmp_path: Path) -> None:
