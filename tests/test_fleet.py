@@ -211,7 +211,7 @@ def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
     store = fsspec.filesystem("memory")
     store.put(f"{recordings}/", "/fleet/", recursive=True)
     (found, _), before = catalogue(["memory://fleet/*"]), store.find("/fleet", detail=True)
-    assert [one.name for one in found] == ["keyed-update", "order-entry", "torn"], "no folder without a file"
+    assert [one.name for one in found] == ["keyed-update", "order-entry", "photos", "torn"]
     tasks = [OptionsTask(one, (NVME,), Terms(), seeds=2) for one in found]
     rows = [options_of(pickle.loads(pickle.dumps(task))) for task in tasks]
     here = options_of(
@@ -219,7 +219,8 @@ def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
     )
     assert isinstance(rows[0], DatabaseOptions) and isinstance(here, DatabaseOptions)
     assert rows[0].options == here.options and len(here.options) > 1
-    assert isinstance(rows[2], LeftOutRecording) and "blocks.parquet" in rows[2].problem
+    assert isinstance(rows[2], LeftOutRecording) and "about.json" in rows[2].problem
+    assert isinstance(rows[3], LeftOutRecording) and "blocks.parquet" in rows[3].problem
     assert store.find("/fleet", detail=True) == before and not ledger.entries()
     monkeypatch.setattr(remote, "MOST_BYTES", 1000)
     large = options_of(tasks[0])

@@ -52,7 +52,7 @@ def advise_fleet(
         HostError: a package of the extra is not installed.
     """
     weights = weights or Weights()
-    weights.require_known(one.name for one in [*recordings, *left_out])
+    weights.require_known([*(one.name for one in recordings), *(one.name for one in left_out)])
     devices = _candidates(options)
     frozen = [one.name for one in recordings if weights.of(one.name).frozen]
     tasks = [

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from tierwise.fleet.knapsack import Floats
+from tierwise.fleet.core import Floats
 from tierwise.fleet.options import FleetOption
 
 DRAWS = 200

@@ -7,17 +7,19 @@ One option of each database is chosen. The sum of costs is within the budget, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tierwise.fleet.core import Floats, core
 from tierwise.fleet.extras import require
 from tierwise.model.errors import TierwiseError
-
-Floats = NDArray[np.float64]
 
 _MOST_S = 60.0
 """Time after which the best set so far is taken, with its gap."""
@@ -83,17 +85,19 @@ class Knapsack:
         worth = self._undominated(gains)
         if budget is None:
             return self._choice(np.where(worth, gains, -np.inf), gains, 0.0)
+        worth &= core(self._costs, gains, self._starts, budget)
         scale = _SCALE / max(float(np.abs(gains[worth]).max()), 1e-12)
-        found = self._optimize.milp(
-            -scale * gains,
-            integrality=np.ones(len(gains)),
-            bounds=self._optimize.Bounds(0, worth.astype(np.float64)),
-            constraints=[
-                self._optimize.LinearConstraint(self._one_each, 1, 1),
-                self._optimize.LinearConstraint(self._costs[np.newaxis, :], -np.inf, budget),
-            ],
-            options={"mip_rel_gap": 0.0, "time_limit": _MOST_S},
-        )
+        with _silent():
+            found = self._optimize.milp(
+                -scale * gains,
+                integrality=np.ones(len(gains)),
+                bounds=self._optimize.Bounds(0, worth.astype(np.float64)),
+                constraints=[
+                    self._optimize.LinearConstraint(self._one_each, 1, 1),
+                    self._optimize.LinearConstraint(self._costs[np.newaxis, :], -np.inf, budget),
+                ],
+                options={"mip_rel_gap": 0.0, "time_limit": _MOST_S},
+            )
         if found.x is None:
             raise TierwiseError(f"the best set of moves: {found.message}", "give fewer devices or recordings")
         return self._choice(found.x, gains, float(found.mip_gap or 0.0))
@@ -116,3 +120,22 @@ class Knapsack:
         options = tuple(int(np.argmax(one)) for one in np.split(preferred, self._ends[:-1]))
         cost = float(self._costs[self._starts + np.array(options)].sum())
         return Choice(options, self.gain(options, gains), cost, gap)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Keep standard output clean: HiGHS of scipy 1.17.1 prints lines there that no option stops."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # there is no standard output
+        yield
+        return
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 1)
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)  # its lines are in the buffer of C's standard output
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tierwise.fleet.knapsack import Choice, Floats, Knapsack
+from tierwise.fleet.core import Floats
+from tierwise.fleet.knapsack import Choice, Knapsack
 from tierwise.fleet.records import Curve, DatabaseMove, FleetDatabase, FleetMove, NextMoney
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate
