@@ -9,12 +9,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_replay import predictor
 from fleet_factory import GP3, NVME, advised, chosen, database, option, recorded
 from syrupy.assertion import SnapshotAssertion
+from test_advise import FULL, cost, everything, rate
 from test_schema import problems
 from typer.testing import CliRunner
 
-from tierwise.advise import Terms
+from tierwise.advise import Goal, Terms
+from tierwise.advise.moves import LEAST_STEP
 from tierwise.cli import app
 from tierwise.fleet import (
     DatabaseOptions,
@@ -30,6 +33,7 @@ from tierwise.fleet import (
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.roles import Role
+from tierwise.predict import Predictor
 from tierwise.report.fleet.document import fleet_document
 from tierwise.report.fleet.page import fleet_page
 from tierwise.report.fleet.words import headline
@@ -124,6 +128,27 @@ def test_the_headline_counts_databases_by_role() -> None:
     )
     saved = headline(advised(database("a", option(-10, 1.2, [DATA])))).replace("\u00a0", " ")
     assert saved == "Move the data of a: all that could be gained, and 10 $/month less."
+
+
+@pytest.mark.parametrize("goal", [None, "p99=2ms"])
+def test_the_options_of_a_database_are_those_of_exhaustive_search(
+    goal: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever a placement costs, an option that costs no more is as fast, but for a step of the ladder."""
+    monkeypatch.setattr(Predictor, "open", lambda *_, **__: predictor())
+    wanted = Goal.parse(goal) if goal else None
+    task = OptionsTask(RecordingAt("toy", "toy"), tuple(FULL), Terms(), wanted)
+    found = options_of(task)
+    assert isinstance(found, DatabaseOptions)
+    options, base = found.options, rate({})
+    assert options[0].placement == {} and options[0].gain == 0
+    assert [one.cost_per_month for one in options] == sorted(one.cost_per_month for one in options)
+    allowed = [one for one in options if one.verdict in (None, "reached")]
+    for placement in everything():
+        if wanted and 4e6 / rate(placement) > wanted.bound / 1.25:
+            continue
+        near = [one for one in allowed if one.cost_per_month <= 1.01 * cost(placement)]
+        assert max(one.speedup.value for one in near) * LEAST_STEP * 1.01 >= rate(placement) / base
 
 
 def test_importance_decides_who_gets_the_money() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import math
 from statistics import NormalDist
@@ -59,7 +60,7 @@ def test_the_best_set_is_that_of_brute_force(first: int) -> None:
 
 def test_300_databases_are_solved_exactly_and_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
     """The bound of the relaxed problem is no proof here: it lies above the best set by up to an option."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(4)  # for this fleet the solver of scipy 1.17.1 prints 19 lines
     costs = [[0.0, *np.sort(rng.lognormal(3.5, 1.2, 5))] for _ in range(300)]
     gains = np.concatenate([[0.0, *(1 - 1 / (1 + np.cumsum(rng.lognormal(-1, 1, 5))))] for _ in costs])
     knapsack = Knapsack(costs)
@@ -69,6 +70,7 @@ def test_300_databases_are_solved_exactly_and_in_silence(capfd: pytest.CaptureFi
     starts = np.arange(0, 1800, 6)
     assert kept.sum() < 600 and kept[starts + np.array(best.options)].all()
     assert best.gap == 0 and budget - 1 < best.cost <= budget + 1e-6
+    ctypes.CDLL(None).fflush(None)
     assert capfd.readouterr().out == ""
 
 
