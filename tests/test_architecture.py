@@ -52,6 +52,7 @@ CRATES = {
     "tpch": set[str](),
     "recording": set[str](),
     "record": {"recording"},
+    "capture": {"record", "recording"},
     "work": {"recording"},
     "replay": {"device", "latency", "recording", "work"},
     "bindings": {

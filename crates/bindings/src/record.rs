@@ -100,6 +100,7 @@ impl PyRecorder {
         let duration = Duration::try_from_secs_f64(seconds)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         py.detach(|| self.0.find_clients(duration))
+            .map(|trial| trial.clients)
             .map_err(|error| raised(py, &error))
     }
 

@@ -24,10 +24,14 @@ impl PyRules {
         &self.0.engine
     }
 
-    /// Versions that the rules were tried with; none if nobody has.
+    /// Sentences that every use of a recording by these rules repeats.
+    fn warnings(&self, names_alone: bool) -> Vec<String> {
+        self.0.warnings(names_alone)
+    }
+
     #[getter]
-    fn tested(&self) -> Option<&str> {
-        self.0.tested.as_deref()
+    fn works_in_data_directory(&self) -> bool {
+        self.0.works_in_data_directory
     }
 
     #[getter]

@@ -13,5 +13,5 @@ pub mod timeline;
 
 pub use calibration::measure_host;
 pub use event::{Event, EventKind, Opened, SwitchState};
-pub use recorder::{BurstSummary, Recorder, RecorderError};
+pub use recorder::{BurstSummary, Recorder, RecorderError, Trial};
 pub use request_counter::{OwnedRequests, RequestCounter, RequestCounts};

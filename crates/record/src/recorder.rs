@@ -46,6 +46,17 @@ pub struct BurstSummary {
     pub paths: Vec<String>,
 }
 
+/// A burst that is not kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trial {
+    /// Clients that were found, followed from now on.
+    pub clients: usize,
+    /// Events taken.
+    pub events: u64,
+    /// Bytes from the kernel.
+    pub bytes: u64,
+}
+
 /// Errors that keep a recording from being made.
 #[derive(Debug, thiserror::Error)]
 pub enum RecorderError {
@@ -111,19 +122,25 @@ impl Recorder {
         })
     }
 
-    /// Finds the clients by their wake-ups in a burst that is not kept; returns the number of clients.
+    /// Finds the clients by their wake-ups in a burst that is not kept.
     ///
     /// # Errors
     /// If the kernel refuses, or no process is left.
-    pub fn find_clients(&self, duration: Duration) -> Result<usize, RecorderError> {
+    pub fn find_clients(&self, duration: Duration) -> Result<Trial, RecorderError> {
         with(&self.capture, |capture| {
             capture.begin()?;
             thread::sleep(duration);
-            let burst = capture.end()?;
-            let clients = burst.map_or_else(Vec::new, |one| clients_in(&one, &self.decoder));
-            let count = clients.len();
+            let Some(burst) = capture.end()? else {
+                return Ok(Trial::default());
+            };
+            let clients = clients_in(&burst, &self.decoder);
+            let trial = Trial {
+                clients: clients.len(),
+                events: burst.events,
+                bytes: burst.bytes(),
+            };
             capture.set_clients(clients);
-            Ok(count)
+            Ok(trial)
         })
     }
 

@@ -25,6 +25,10 @@ pub struct Rules {
     pub tested: Option<String>,
     /// Names of processes by which the engine is known, as the kernel shows them.
     pub programs: Vec<String>,
+    /// Whether a server's working directory is its data directory.
+    pub works_in_data_directory: bool,
+    /// Roles that the names of files do not tell: such files count as data.
+    untold: Vec<Role>,
     files: Vec<FileRule>,
     threads: Vec<ThreadRule>,
 }
@@ -57,6 +61,8 @@ impl Rules {
             engine: told.engine,
             tested: told.tested,
             programs: told.programs,
+            works_in_data_directory: told.data_directory == Some(DataDirectory::WorkingDirectory),
+            untold: told.untold,
             files: (told.file.iter())
                 .map(|one| Ok((pattern(&one.path)?, one.role)))
                 .map(|made| made.map(|(path, role)| FileRule { path, role }))
@@ -72,6 +78,22 @@ impl Rules {
                 })
                 .collect::<Result<_, RulesError>>()?,
         })
+    }
+
+    /// Sentences that every use of a recording by these rules repeats; `names_alone` if the roles of its files come
+    /// from nothing else.
+    #[must_use]
+    pub fn warnings(&self, names_alone: bool) -> Vec<String> {
+        let engine = &self.engine;
+        let untested = self.tested.is_none().then(|| {
+            format!("the rules for {engine} follow documented file names and were not tried with a server")
+        });
+        let untold = self.untold.iter().filter(|_| names_alone);
+        let untold = untold.map(|role| {
+            let role = role.name();
+            format!("files of role {role} count as data: the names of {engine}'s files do not tell them apart")
+        });
+        untested.into_iter().chain(untold).collect()
     }
 
     /// Role of a file, by the first pattern that is found in its path; none if there is no such pattern.
@@ -126,9 +148,9 @@ struct Text {
     /// Names of settings that matter to prediction, for a caller that can ask the engine.
     #[serde(default, rename = "settings")]
     _settings: Vec<String>,
-    /// Where the data directory is found, for a caller that asks for its size.
-    #[serde(default, rename = "data_directory")]
-    _data_directory: Option<String>,
+    data_directory: Option<DataDirectory>,
+    #[serde(default)]
+    untold: Vec<Role>,
     /// Protocol by which its counters are read, for a caller with a DSN.
     #[serde(default, rename = "counters")]
     _counters: Option<String>,
@@ -136,6 +158,13 @@ struct Text {
     file: Vec<FileText>,
     #[serde(default)]
     thread: Vec<ThreadText>,
+}
+
+/// Where the data directory is found.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+enum DataDirectory {
+    #[serde(rename = "working directory")]
+    WorkingDirectory,
 }
 
 #[derive(Deserialize)]
@@ -215,6 +244,17 @@ mod tests {
             ThreadClass::Session
         );
         assert_eq!(rules.class_of("bash", "bash", "conn-7"), ThreadClass::Other);
+    }
+
+    #[test]
+    fn what_names_do_not_tell_is_a_warning_where_nothing_else_tells_it() {
+        let warnings = |text: &str, names_alone| {
+            let rules = Rules::parse(text, "toy.toml").unwrap();
+            rules.warnings(names_alone).len()
+        };
+        let tested = TEXT.replace("source", "tested = \"1\"\nuntold = [\"index\"]\nsource");
+        assert_eq!((warnings(TEXT, true), warnings(TEXT, false)), (1, 1));
+        assert_eq!((warnings(&tested, true), warnings(&tested, false)), (1, 0));
     }
 
     #[test]

@@ -44,7 +44,7 @@ def prepared(target: Target) -> dict[str, Any]:
         "transactions": None,
         "foreign_cpu_share": 0.0,
         "checks": [],
-        "warnings": [target.rules.warning] if target.rules.warning else [],
+        "warnings": target.rules.parsed.warnings(target.role_of == target.rules.role_of),
     }
 
 

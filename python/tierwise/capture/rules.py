@@ -16,7 +16,6 @@ from tierwise.model.suggestions import one_of
 
 _SHIPPED = DATA / "rules"
 _SUFFIX = ".toml"
-_WORKING_DIRECTORY = "working directory"
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,13 @@ class Rules:
     @property
     def works_in_data_directory(self) -> bool:
         """Whether a server's working directory is its data directory."""
-        return tomllib.loads(self.text).get("data_directory") == _WORKING_DIRECTORY
+        return self.parsed.works_in_data_directory
 
     @property
     def counters(self) -> str | None:
         """Kind of DSN for the engine's counters; ``None`` if tierwise reads no counters of this engine."""
         kind = tomllib.loads(self.text).get("counters")
         return None if kind is None else str(kind)
-
-    @property
-    def warning(self) -> str | None:
-        """The warning in a recording for untested rules; ``None`` if the rules were tested."""
-        if self.parsed.tested is not None:
-            return None
-        return f"the rules for {self.engine} follow documented file names and were not tried with a server"
 
     def role_of(self, path: str) -> Role | None:
         """Role of a file by its path; ``None`` for files outside the database."""

@@ -1,0 +1,143 @@
+//! Facts about a recorded file: its role, device, size, and block locations.
+
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tierwise_record::timeline::FileFacts;
+use tierwise_recording::{Role, Rules};
+
+use crate::devices::Devices;
+use crate::extents::KnownExtents;
+use crate::paths::within;
+
+const DELETED: &str = " (deleted)";
+
+/// Answers the recorder's questions about files, by their paths as the recorded processes see them.
+pub struct Files {
+    /// Each device found.
+    pub devices: Devices,
+    rules: Rules,
+    /// Root of the recorded processes' file system, `/proc/PID/root` for a container's.
+    root: PathBuf,
+    extents: KnownExtents,
+}
+
+impl Files {
+    /// By these rules.
+    pub fn new(devices: Devices, rules: Rules, root: PathBuf) -> Self {
+        Self {
+            devices,
+            rules,
+            root,
+            extents: KnownExtents::default(),
+        }
+    }
+
+    /// Earlier facts where known, else current ones.
+    pub fn resolve(
+        &mut self,
+        paths: Vec<String>,
+        earlier: &HashMap<String, FileFacts>,
+    ) -> Vec<FileFacts> {
+        let facts = |path: String| match earlier.get(&path) {
+            Some(known) => known.clone(),
+            None => self.of(&path),
+        };
+        paths.into_iter().map(facts).collect()
+    }
+
+    /// Current facts of these files: later they may be deleted, or other files may have their names.
+    pub fn snapshot(&mut self, paths: &[String]) -> HashMap<String, FileFacts> {
+        let named = |path: &String| {
+            let name = path.strip_suffix(DELETED).unwrap_or(path).to_owned();
+            (name, self.of(path))
+        };
+        paths.iter().map(named).collect()
+    }
+
+    /// Facts of one file; empty for a socket or any other file that is not regular.
+    pub fn of(&mut self, path: &str) -> FileFacts {
+        let seen = path.strip_suffix(DELETED).unwrap_or(path);
+        let place = within(&self.root, Path::new(seen));
+        let status = fs::metadata(&place).ok();
+        let other = status.as_ref().is_some_and(|status| !status.is_file());
+        if !seen.starts_with('/') || other {
+            return FileFacts::default();
+        }
+        let role = self.role_of(&place, seen);
+        let device = self.device(&place, status.as_ref(), role);
+        let tells = |device: u32| self.devices.known[device as usize].tells_places();
+        let extents = match (status.as_ref(), device) {
+            (Some(status), Some(device)) if role.is_some() && tells(device) => {
+                self.extents.of(&place, status, device)
+            }
+            _ => Vec::new(),
+        };
+        FileFacts {
+            role,
+            device,
+            size_bytes: status.map_or(0, |status| status.len()),
+            extents,
+        }
+    }
+
+    /// A link may lead from a directory without a role to one that was placed for a role.
+    fn role_of(&self, place: &Path, seen: &str) -> Option<Role> {
+        let real = place.strip_prefix(&self.root).unwrap_or(place);
+        let real = format!("/{}", real.to_string_lossy().trim_start_matches('/'));
+        self.rules
+            .role_of(&real)
+            .or_else(|| self.rules.role_of(seen))
+    }
+
+    /// Device of the file, or of its nearest existing parent directory if it is gone.
+    fn device(
+        &mut self,
+        place: &Path,
+        status: Option<&Metadata>,
+        role: Option<Role>,
+    ) -> Option<u32> {
+        let mut there = place;
+        let mut number = status.map(Metadata::dev);
+        while number.is_none() && there != self.root {
+            there = there.parent()?;
+            number = fs::metadata(there).ok().map(|found| found.dev());
+        }
+        self.devices.index_of(number?, there, role)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_files() {
+        let file = std::env::temp_dir().join(format!("tierwise-{}.log", std::process::id()));
+        fs::write(&file, [1; 1000]).unwrap();
+        let rules = r#"
+            engine = "toy"
+            source = "none"
+            programs = []
+            file = [{ path = '\.log$', role = "log" }]
+        "#;
+        let rules = Rules::parse(rules, "toy").unwrap();
+        let mut files = Files::new(Devices::mounted(None), rules, PathBuf::from("/"));
+        let shown = file.to_string_lossy().into_owned();
+        let here = files.of(&shown);
+        assert_eq!((here.role, here.size_bytes), (Some(Role::Log), 1000));
+        fs::remove_file(&file).unwrap();
+        let gone = files.of(&format!("{shown} (deleted)"));
+        assert_eq!(
+            (gone.role, gone.size_bytes, gone.device),
+            (Some(Role::Log), 0, here.device)
+        );
+        for path in ["socket:[1]", "/dev/null", "/tmp"] {
+            assert_eq!(files.of(path), FileFacts::default());
+        }
+        let earlier = HashMap::from([(shown.clone(), here.clone())]);
+        assert_eq!(files.resolve(vec![shown], &earlier), [here]);
+    }
+}

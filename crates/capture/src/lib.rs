@@ -1,0 +1,34 @@
+//! Records a running database without Python: finds its processes, tells the facts of its files and devices, takes
+//! bursts by a schedule, and writes the recording.
+//!
+//! The static program `tierwise-record` is a command line for this crate. It asks the database nothing.
+
+mod about;
+mod block_layer;
+mod cpu;
+mod decoder;
+mod devices;
+mod disk_space;
+mod error;
+mod event_cost;
+mod extents;
+mod files;
+mod ledger;
+mod machine;
+mod mounts;
+mod output;
+mod paths;
+mod processes;
+mod rates;
+mod rules;
+mod schedule;
+mod session;
+mod sysfs;
+mod target;
+mod tracing;
+
+pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
+pub use error::RecordError;
+pub use schedule::Schedule;
+pub use session::{Order, record};
+pub use target::{Target, Wanted};

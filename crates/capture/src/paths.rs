@@ -1,0 +1,127 @@
+//! Paths as a process with another root has them, and the size of directory trees.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+const MOST_LINKS: u32 = 40;
+
+/// Resolves a path as a process with that root would: the kernel resolves absolute links from ours.
+pub fn within(root: &Path, path: &Path) -> PathBuf {
+    let mut resolved = root.to_owned();
+    let mut rest = reversed(path);
+    let mut followed = 0;
+    while let Some(part) = rest.pop() {
+        if part == ".." {
+            if resolved != root {
+                resolved.pop();
+            }
+            continue;
+        }
+        let place = resolved.join(&part);
+        let Ok(link) = fs::read_link(&place) else {
+            resolved = place;
+            continue;
+        };
+        followed += 1;
+        if followed > MOST_LINKS {
+            return place;
+        }
+        if link.is_absolute() {
+            root.clone_into(&mut resolved);
+        }
+        rest.extend(reversed(&link));
+    }
+    resolved
+}
+
+/// Names in a path, the last one first.
+fn reversed(path: &Path) -> Vec<OsString> {
+    let named = |part: Component<'_>| match part {
+        Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),
+        _ => None,
+    };
+    path.components().rev().filter_map(named).collect()
+}
+
+/// Size of all files in the working directory of a server; none if it is gone.
+///
+/// The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
+pub fn working_directory_bytes(pid: i32, root: &Path) -> Option<u64> {
+    let directory = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    tree_bytes(&within(root, &directory), root)
+}
+
+/// Size of all files in a directory, links followed, each file once; none if it cannot be read.
+fn tree_bytes(directory: &Path, root: &Path) -> Option<u64> {
+    fs::read_dir(directory).ok()?;
+    let (mut waiting, mut seen, mut size_bytes) = (vec![directory.to_owned()], HashSet::new(), 0);
+    while let Some(place) = waiting.pop() {
+        let Ok(found) = fs::metadata(&place) else {
+            continue;
+        };
+        if !seen.insert((found.dev(), found.ino())) {
+            continue;
+        }
+        if found.is_dir() {
+            let entries = fs::read_dir(&place).into_iter().flatten().flatten();
+            waiting.extend(entries.map(|entry| followed(&entry, root)));
+        } else if found.is_file() {
+            size_bytes += found.len();
+        }
+    }
+    Some(size_bytes)
+}
+
+/// Target of an entry for a process with that root.
+fn followed(entry: &fs::DirEntry, root: &Path) -> PathBuf {
+    let path = entry.path();
+    let links = entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    match path.strip_prefix(root) {
+        Ok(seen) if links => within(root, seen),
+        _ => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("tierwise-{name}-{}", std::process::id()));
+        fs::create_dir_all(path.join("data/base")).unwrap();
+        path
+    }
+
+    #[test]
+    fn links_lead_where_they_lead_under_another_root() {
+        let root = folder("within");
+        symlink("/data", root.join("link")).unwrap();
+        symlink("../../../data/file", root.join("data/up")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        let found = |path: &str| within(&root, Path::new(path));
+        assert_eq!(found("/link/file"), root.join("data/file"));
+        assert_eq!(found("/link/up"), root.join("data/file"));
+        assert_eq!(found("/../../etc/passwd"), root.join("etc/passwd"));
+        assert!(found("/loop").starts_with(&root));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_tree_is_measured_with_what_its_links_lead_to_each_file_once() {
+        let root = folder("tree");
+        let data = root.join("data");
+        fs::create_dir(root.join("elsewhere")).unwrap();
+        fs::write(data.join("base/1"), [0; 1000]).unwrap();
+        fs::hard_link(data.join("base/1"), data.join("again")).unwrap();
+        fs::write(root.join("elsewhere/log"), [0; 500]).unwrap();
+        symlink("/elsewhere", data.join("pg_wal")).unwrap();
+        symlink("/data", data.join("loop")).unwrap();
+        assert_eq!(tree_bytes(&data, &root), Some(1500));
+        assert_eq!(tree_bytes(&root.join("none"), &root), None);
+        fs::remove_dir_all(root).unwrap();
+    }
+}

@@ -1,0 +1,85 @@
+//! Rules for the roles of files: the ones that tierwise ships, and a user's own.
+
+use std::fs;
+use std::path::Path;
+
+use tierwise_recording::Rules;
+
+use crate::RecordError;
+
+macro_rules! shipped {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../python/tierwise/data/rules/", $name, ".toml")))),*]
+    };
+}
+
+/// Text by engine: the files that `tierwise record` reads.
+const SHIPPED: [(&str, &str); 9] = shipped![
+    "ase",
+    "duckdb",
+    "mariadb",
+    "oracle",
+    "postgres",
+    "rocksdb",
+    "sqlite",
+    "sqlserver",
+    "versant",
+];
+
+/// Engines with shipped rules, separated by commas.
+pub fn names() -> String {
+    SHIPPED.map(|(name, _)| name).join(", ")
+}
+
+/// The rules of an engine by its name, or from a user's TOML file.
+pub fn load(name: &str) -> Result<Rules, RecordError> {
+    if name.ends_with(".toml") {
+        let text = fs::read_to_string(name).map_err(|error| {
+            RecordError::at(Path::new(name), error, "name a readable file of rules")
+        })?;
+        return Ok(Rules::parse(&text, name)?);
+    }
+    let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
+        return Err(RecordError::new(
+            format!("there are no rules for engine {name:?}"),
+            format!("use one of {}, or a TOML file", names()),
+        ));
+    };
+    Ok(Rules::parse(text, name)?)
+}
+
+/// The rules of all engines.
+pub fn all() -> impl Iterator<Item = Rules> {
+    SHIPPED
+        .iter()
+        .filter_map(|(name, text)| Rules::parse(text, name).ok())
+}
+
+/// The rules of the engine whose processes have that name, if any.
+pub fn of_program(program: &str) -> Option<Rules> {
+    all().find(|rules| rules.programs.iter().any(|known| known == program))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_file_is_in_the_program_and_can_be_read() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/data/rules");
+        let files = fs::read_dir(folder).unwrap().flatten();
+        let mut found: Vec<_> = files
+            .map(|file| file.path().file_stem().unwrap().to_owned())
+            .collect();
+        found.sort();
+        assert_eq!(found, SHIPPED.map(|(name, _)| name));
+        assert_eq!(all().count(), SHIPPED.len());
+    }
+
+    #[test]
+    fn an_engine_is_known_by_its_program() {
+        assert_eq!(of_program("postmaster").unwrap().engine, "postgres");
+        assert!(of_program("bash").is_none());
+        assert!(load("postgers").unwrap_err().fix.contains("postgres"));
+    }
+}

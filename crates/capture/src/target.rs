@@ -1,0 +1,173 @@
+//! The database that is recorded: its processes, its rules, the root of its files.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use tierwise_record::capture::Family;
+use tierwise_recording::Rules;
+
+use crate::RecordError;
+use crate::processes::{self, Identity};
+use crate::rules;
+
+/// Which database is wanted.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// The one whose first process has this pid.
+    Pid(i32),
+    /// The one that works in this data directory.
+    DataDirectory(PathBuf),
+    /// The only one of this engine on the machine.
+    Engine(String),
+}
+
+/// A running database.
+pub struct Target {
+    /// Its first process.
+    pub pid: i32,
+    /// Rules of its files and threads.
+    pub rules: Rules,
+    /// Root of its files, as seen by this process; a container has its own.
+    pub root: PathBuf,
+    identity: Identity,
+}
+
+impl Target {
+    /// Finds it; `chosen` are rules in place of those of its program.
+    ///
+    /// # Errors
+    /// If it does not run, several do, or there are no rules for it.
+    pub fn find(wanted: &Wanted, chosen: Option<&str>) -> Result<Self, RecordError> {
+        let chosen = chosen.map(rules::load).transpose()?;
+        let pid = match wanted {
+            Wanted::Pid(pid) => *pid,
+            Wanted::DataDirectory(directory) => pid_in(directory)?,
+            Wanted::Engine(name) => pid_of_engine(name)?,
+        };
+        Self::of_pid(pid, chosen)
+    }
+
+    fn of_pid(pid: i32, chosen: Option<Rules>) -> Result<Self, RecordError> {
+        let Some(identity) = Identity::of(pid) else {
+            return Err(RecordError::new(
+                format!("--pid: there is no process {pid}"),
+                "give the pid of the database's first process",
+            ));
+        };
+        let program = processes::program_of(pid);
+        let Some(rules) = chosen.or_else(|| rules::of_program(&program)) else {
+            return Err(RecordError::new(
+                format!("--pid: process {pid} ({program}) is of no engine that tierwise knows"),
+                format!(
+                    "give --rules with one of {}, or a TOML file",
+                    rules::names()
+                ),
+            ));
+        };
+        Ok(Self {
+            pid,
+            rules,
+            root: root_of(pid),
+            identity,
+        })
+    }
+
+    /// Its current processes, with everything they started.
+    pub fn processes(&self) -> Vec<i32> {
+        Family::now().with_descendants(&[self.pid])
+    }
+
+    /// Whether its first process still runs.
+    pub fn alive(&self) -> bool {
+        self.identity.alive()
+    }
+
+    /// Pid of the process whose mounts count; none for this process's mounts.
+    pub fn mounts_of(&self) -> Option<i32> {
+        (self.root != Path::new("/")).then_some(self.pid)
+    }
+}
+
+/// The only server that works in a directory, which the rules of its engine call its data directory.
+fn pid_in(directory: &Path) -> Result<i32, RecordError> {
+    let place = fs::metadata(directory).map_err(|error| {
+        RecordError::at(
+            directory,
+            error,
+            "name the data directory of a running database",
+        )
+    })?;
+    let here = |pid: &i32| {
+        let works = fs::metadata(format!("/proc/{pid}/cwd"));
+        works.is_ok_and(|works| (works.dev(), works.ino()) == (place.dev(), place.ino()))
+    };
+    let engines = rules::all().filter(|rules| rules.works_in_data_directory);
+    let pids = engines.flat_map(|rules| processes::first_processes(&rules.programs));
+    let shown = directory.display();
+    only(
+        pids.filter(here).collect(),
+        format!("--data-dir: no database works in {shown}"),
+        format!("--data-dir: several databases work in {shown}"),
+    )
+}
+
+fn pid_of_engine(name: &str) -> Result<i32, RecordError> {
+    let programs = rules::load(name)?.programs;
+    only(
+        processes::first_processes(&programs),
+        format!("--engine: no process named {} runs", programs.join(" or ")),
+        format!("--engine: several servers of {name} run"),
+    )
+}
+
+fn only(pids: Vec<i32>, none: String, several: String) -> Result<i32, RecordError> {
+    match pids[..] {
+        [pid] => Ok(pid),
+        [] => Err(RecordError::new(none, "start it, or give --pid")),
+        _ => {
+            let listed: Vec<_> = pids.iter().map(ToString::to_string).collect();
+            let message = format!("{several}: {}", listed.join(", "));
+            Err(RecordError::new(message, "choose one with --pid"))
+        }
+    }
+}
+
+/// Root of a process's files as seen by this process.
+fn root_of(pid: i32) -> PathBuf {
+    let theirs = PathBuf::from(format!("/proc/{pid}/root"));
+    let place = |path: &Path| {
+        fs::metadata(path)
+            .map(|found| (found.dev(), found.ino()))
+            .ok()
+    };
+    let mounts = |who: &str| fs::read_link(format!("/proc/{who}/ns/mnt")).ok();
+    let Some(root) = place(&theirs) else {
+        return PathBuf::from("/");
+    };
+    let same = Some(root) == place(Path::new("/")) && mounts(&pid.to_string()) == mounts("self");
+    if same { PathBuf::from("/") } else { theirs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_database_is_told_with_the_option() {
+        let told = |wanted| Target::find(&wanted, None).err().unwrap().message;
+        assert!(told(Wanted::Pid(1 << 30)).contains("--pid: there is no process"));
+        assert!(told(Wanted::Engine("versant".into())).contains("--engine: no process named"));
+        let here = std::env::temp_dir();
+        assert!(told(Wanted::DataDirectory(here)).contains("--data-dir: no database works in"));
+        let own = Wanted::Pid(std::process::id().cast_signed());
+        assert!(told(own).contains("is of no engine"));
+    }
+
+    #[test]
+    fn several_servers_are_listed_and_none_is_guessed() {
+        let several = only(vec![7, 9], "none".into(), "two run".into()).unwrap_err();
+        assert_eq!(several.message, "two run: 7, 9");
+        assert_eq!(only(vec![7], "none".into(), "two".into()), Ok(7));
+    }
+}
