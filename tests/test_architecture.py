@@ -56,6 +56,7 @@ CRATES = {
     "work": {"recording"},
     "replay": {"device", "latency", "recording", "work"},
     "bindings": {
+        "capture",
         "confine",
         "device",
         "disk",

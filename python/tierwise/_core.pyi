@@ -1,5 +1,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Self, final
 
 __version__: str
@@ -7,6 +8,7 @@ __all__ = [
     "Clients",
     "ProbeTarget",
     "Profile",
+    "RateMeter",
     "Recorder",
     "Replay",
     "RequestCounter",
@@ -14,11 +16,16 @@ __all__ = [
     "SqliteDatabase",
     "__version__",
     "confine",
+    "file_extents",
     "import_drive",
     "load_tables",
+    "measure_event_cpu_ns",
     "measure_host",
+    "memory_limit_bytes",
     "parse_profile",
+    "path_within",
     "probe_engine",
+    "processes_bytes",
     "profile_keys",
     "profile_recording",
     "read_recording",
@@ -33,6 +40,7 @@ __all__ = [
     "tpch_columns",
     "tpch_refresh_keys",
     "tpch_rows",
+    "tree_bytes",
     "write_tpch",
 ]
 
@@ -108,6 +116,20 @@ class Rules:
     def role_of(self, path: str) -> str | None: ...
 
 def measure_host() -> str | None: ...
+def measure_event_cpu_ns(tracefs: str | PathLike[str], instance: str) -> float: ...
+def file_extents(path: str | PathLike[str]) -> list[tuple[int, int, int]]: ...
+def path_within(root: str | PathLike[str], path: str | PathLike[str]) -> Path: ...
+def processes_bytes(pids: Sequence[int]) -> int: ...
+def memory_limit_bytes(pid: int) -> int | None: ...
+def tree_bytes(directory: str | PathLike[str], root: str | PathLike[str]) -> int | None: ...
+
+@final
+class RateMeter:
+    def __new__(cls, pids: Sequence[int]) -> Self: ...
+    def restart(self, pids: Sequence[int]) -> None: ...
+    def end(self, pids: Sequence[int], recorded: bool) -> None: ...
+    def cost(self, event_cpu_ns: float) -> str: ...
+
 def import_drive(geometry: str, seek: str) -> str: ...
 def parse_profile(text: str, file: str, library: Mapping[str, str]) -> Profile: ...
 

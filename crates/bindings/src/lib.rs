@@ -1,6 +1,7 @@
 //! `tierwise._core`: glue between the Rust crates and Python, one file per type and no logic.
 
 mod breakdown;
+mod capture;
 mod confine;
 mod defect;
 mod disk;
@@ -29,6 +30,12 @@ mod _core {
 
     #[pymodule_export]
     use super::breakdown::profile_recording;
+
+    #[pymodule_export]
+    use super::capture::{
+        PyRateMeter, file_extents, measure_event_cpu_ns, memory_limit_bytes, path_within,
+        processes_bytes, tree_bytes,
+    };
 
     #[pymodule_export]
     use super::confine::confine;

@@ -111,10 +111,10 @@ impl BlockLayer {
         let all = fs::read_dir(self.sys.join("fs/btrfs"))
             .into_iter()
             .flatten();
-        let all = all
+        let mut all = all
             .flatten()
             .map(|one| links_in(&one.path().join("devices")));
-        let with = all.into_iter().find(|members| members.contains(&folder));
+        let with = all.find(|members| members.contains(&folder));
         with.unwrap_or_else(|| vec![folder])
     }
 

@@ -14,7 +14,7 @@ const LOOPS: u32 = 3;
 ///
 /// Rounds with and without tracing alternate. The fastest of each counts, as other load only adds time. No thread
 /// reads the events.
-pub fn measure(tracefs: &Path, instance: &str) -> f64 {
+pub fn measure_event_cpu_ns(tracefs: &Path, instance: &str) -> f64 {
     let folder = tracefs.join("instances").join(format!("{instance}-cost"));
     let measured = fs::create_dir(&folder).and_then(|()| in_instance(&folder));
     // What cannot be removed now is removed by the next start, by its name.

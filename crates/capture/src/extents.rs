@@ -78,7 +78,8 @@ impl KnownExtents {
 /// Extents of a file in order of their offsets; empty where the file system reports none.
 ///
 /// Dirty pages without a location are left out; they are not flushed for this.
-fn extents_of(path: &Path, device: u32) -> Vec<Extent> {
+#[must_use]
+pub fn extents_of(path: &Path, device: u32) -> Vec<Extent> {
     let mut options = OpenOptions::new();
     let flags = libc::O_NONBLOCK | libc::O_NOATIME;
     let opened = options.read(true).custom_flags(flags).open(path);

@@ -1,7 +1,8 @@
 //! Records a running database without Python: finds its processes, tells the facts of its files and devices, takes
 //! bursts by a schedule, and writes the recording.
 //!
-//! The static program `tierwise-record` is a command line for this crate. It asks the database nothing.
+//! The static program `tierwise-record` is a command line for this crate. It asks the database nothing. The recorder in
+//! Python uses the functions that are exported one by one.
 
 mod about;
 mod block_layer;
@@ -29,6 +30,12 @@ mod tracing;
 
 pub use disk_space::{DEFAULT_LIMIT_BYTES, megabytes};
 pub use error::RecordError;
+pub use event_cost::measure_event_cpu_ns;
+pub use extents::extents_of;
+pub use machine::memory_limit_bytes;
+pub use paths::{tree_bytes, within};
+pub use processes::memory_bytes;
+pub use rates::RateMeter;
 pub use schedule::Schedule;
 pub use session::{Order, record};
 pub use target::{Target, Wanted};

@@ -54,7 +54,8 @@ fn processor() -> String {
 }
 
 /// Lowest memory limit of the control groups that a process is in; none if there is none.
-fn memory_limit_bytes(pid: i32) -> Option<u64> {
+#[must_use]
+pub fn memory_limit_bytes(pid: i32) -> Option<u64> {
     let groups = text(Path::new(&format!("/proc/{pid}/cgroup")));
     let limits = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);

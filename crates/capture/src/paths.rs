@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 const MOST_LINKS: u32 = 40;
 
 /// Resolves a path as a process with that root would: the kernel resolves absolute links from ours.
+#[must_use]
 pub fn within(root: &Path, path: &Path) -> PathBuf {
     let mut resolved = root.to_owned();
     let mut rest = reversed(path);
@@ -55,7 +56,8 @@ pub fn working_directory_bytes(pid: i32, root: &Path) -> Option<u64> {
 }
 
 /// Size of all files in a directory, links followed, each file once; none if it cannot be read.
-fn tree_bytes(directory: &Path, root: &Path) -> Option<u64> {
+#[must_use]
+pub fn tree_bytes(directory: &Path, root: &Path) -> Option<u64> {
     fs::read_dir(directory).ok()?;
     let (mut waiting, mut seen, mut size_bytes) = (vec![directory.to_owned()], HashSet::new(), 0);
     while let Some(place) = waiting.pop() {

@@ -55,13 +55,14 @@ pub fn program_of(pid: i32) -> String {
 /// Processes with one of these names whose parents have none of them, in order.
 pub fn first_processes(programs: &[String]) -> Vec<i32> {
     let named = |pid: i32| programs.contains(&program_of(pid));
-    let parent = |pid: i32| stat(pid)?.get(1)?.parse().ok();
+    let parent = |pid: i32| -> Option<i32> { stat(pid)?.get(1)?.parse().ok() };
     let pids = numbers_in(Path::new("/proc")).into_iter();
     pids.filter(|&pid| named(pid) && parent(pid).is_some_and(|parent| !named(parent)))
         .collect()
 }
 
 /// Memory that processes hold: the private memory of each, plus the largest shared part of one.
+#[must_use]
 pub fn memory_bytes(pids: &[i32]) -> u64 {
     let (mut private, mut shared) = (0, 0);
     for pid in pids {

@@ -31,12 +31,18 @@ pub struct RateMeter {
 
 impl RateMeter {
     /// Begins the first span.
+    #[must_use]
     pub fn start(pids: &[i32]) -> Self {
         Self {
             spans: Vec::new(),
             since: processes::waits(pids),
             at: Instant::now(),
         }
+    }
+
+    /// Begins the current span again; the time since the last span's end is of none.
+    pub fn restart(&mut self, pids: &[i32]) {
+        (self.since, self.at) = (processes::waits(pids), Instant::now());
     }
 
     /// Ends the current span, and begins the next.
@@ -52,6 +58,7 @@ impl RateMeter {
     }
 
     /// Cost of recording; without a comparison, only the cost of one event.
+    #[must_use]
     pub fn cost(&self, event_cpu_ns: f64) -> Cost {
         cost_of(&self.spans, event_cpu_ns).unwrap_or(Cost {
             rate_ratio: 1.0,

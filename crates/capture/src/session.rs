@@ -64,9 +64,10 @@ pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Ab
         host: measure_host(),
         ..about::prepared(&target)
     };
-    let event_cpu_ns = event_cost::measure(&tracing.path(), &tracing.name);
+    let event_cpu_ns = event_cost::measure_event_cpu_ns(&tracing.path(), &tracing.name);
     let files = files_of(&target);
     let recorder = Arc::new(attach(&target, &tracing, &files, &output)?);
+    let _attached = Attached(&recorder);
     let trial = recorder.find_clients(TRIAL)?;
     let space = DiskSpace::expected(&trial, TRIAL, &order.schedule);
     say(&space.sentence(order.limit_bytes));
@@ -123,6 +124,15 @@ fn attach(
     )?)
 }
 
+/// Detaches when it is dropped, also while the decoder still holds the recorder.
+struct Attached<'a>(&'a Recorder);
+
+impl Drop for Attached<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 struct Session<'a> {
     order: &'a Order,
     stop: &'a AtomicBool,
@@ -139,7 +149,8 @@ struct Session<'a> {
 
 impl Session<'_> {
     fn take_bursts(&mut self) -> Result<(), RecordError> {
-        for gap in self.order.schedule.gaps() {
+        let schedule = self.order.schedule;
+        for gap in schedule.gaps() {
             if self.over_after(gap) || self.full() {
                 break;
             }
@@ -150,7 +161,7 @@ impl Session<'_> {
                 }
                 break;
             }
-            self.over_after(self.order.schedule.burst);
+            self.over_after(schedule.burst);
             self.end_burst()?;
         }
         if self.target.alive() {

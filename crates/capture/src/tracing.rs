@@ -122,7 +122,7 @@ fn detached_tracefs() -> io::Result<OwnedFd> {
     })
 }
 
-fn descriptor(result: i64) -> io::Result<OwnedFd> {
+fn descriptor(result: libc::c_long) -> io::Result<OwnedFd> {
     match i32::try_from(result) {
         // SAFETY: the kernel has just made it, for this process alone.
         Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),

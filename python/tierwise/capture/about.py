@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from tierwise import _core
 from tierwise.capture.devices import Devices
 from tierwise.capture.target import Target
 from tierwise.host import machine
 from tierwise.model.roles import Role
 
-_CGROUP_ROOT = Path("/sys/fs/cgroup")
-_RESIDENT = re.compile(r"^(RssAnon|RssShmem):\s+(\d+) kB$", re.MULTILINE)
-
 
 def prepared(target: Target) -> dict[str, Any]:
     """The sections that are known when a recording begins."""
     here = machine.describe()
-    limits = [limit for pid in target.processes()[:1] if (limit := memory_limit_bytes(pid)) is not None]
+    limits = [limit for pid in target.processes()[:1] if (limit := _core.memory_limit_bytes(pid)) is not None]
     return {
         "format": "tierwise recording",
         "version": 1,
@@ -82,45 +78,17 @@ def _listed(roles: set[Role]) -> str:
     return ", ".join(str(role) for role in Role if role in roles)
 
 
-def memory_limit_bytes(pid: int) -> int | None:
-    """Lowest memory limit of the control groups that a process is in; ``None`` if there is none."""
+def data_directory_bytes(pid: int, root: Path) -> int | None:
+    """Size of all files in the working directory of a server; ``None`` if it is gone.
+
+    The rules say whether that is the data directory. Links in it lead to tablespaces or a log elsewhere.
+
+    Args:
+        pid: first process of the server.
+        root: root of its files, as seen by this process.
+    """
     try:
-        lines = Path(f"/proc/{pid}/cgroup").read_text("utf-8").splitlines()
+        directory = Path(f"/proc/{pid}/cwd").readlink()
     except OSError:
         return None
-    limits = []
-    for line in lines:
-        _, controllers, group = line.split(":", 2)
-        if controllers == "memory":
-            limits += _limits(_CGROUP_ROOT / "memory", group, "memory.limit_in_bytes")
-        elif controllers == "":
-            limits += _limits(_CGROUP_ROOT, group, "memory.max")
-            limits += _limits(_CGROUP_ROOT / "unified", group, "memory.max")
-    return min(limits, default=None)
-
-
-def processes_bytes(pids: Iterable[int]) -> int:
-    """Memory that processes hold: the private memory of each, plus the largest shared part of one."""
-    private = shared = 0
-    for pid in pids:
-        try:
-            status = Path(f"/proc/{pid}/status").read_text("utf-8")
-        except OSError:
-            continue
-        sizes = {name: int(size) << 10 for name, size in _RESIDENT.findall(status)}
-        private += sizes.get("RssAnon", 0)
-        shared = max(shared, sizes.get("RssShmem", 0))
-    return private + shared
-
-
-def _limits(hierarchy: Path, group: str, name: str) -> list[int]:
-    """Limits of a group and of its ancestors."""
-    found = []
-    folder = hierarchy / group.lstrip("/")
-    while folder.is_relative_to(hierarchy):
-        file = folder / name
-        text = file.read_text("ascii").strip() if file.exists() else ""
-        if re.fullmatch(r"\d+", text) and int(text) < 1 << 60:
-            found.append(int(text))
-        folder = folder.parent
-    return found
+    return _core.tree_bytes(_core.path_within(root, directory), root)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tierwise import _core
 from tierwise.capture.devices import Devices
 from tierwise.capture.extents import KnownExtents
 from tierwise.model.roles import Role
@@ -18,7 +19,6 @@ Facts = dict[str, Any]
 """``role, device, size_bytes, extents`` of a file."""
 
 _DELETED = " (deleted)"
-_MOST_LINKS = 40
 
 
 class FileFacts:
@@ -49,7 +49,7 @@ class FileFacts:
         if not path.startswith("/"):
             return nothing
         seen = path.removesuffix(_DELETED)
-        place = within(self._root, seen)
+        place = _core.path_within(self._root, seen)
         status = _status(place)
         if status is not None and not stat.S_ISREG(status.st_mode):
             return nothing
@@ -72,28 +72,6 @@ class FileFacts:
             there = there.parent
             found = _status(there)
         return None if found is None else self._devices.index_of(found.st_dev, there, role)
-
-
-def within(root: Path, path: str) -> Path:
-    """Resolve a path as a process with that root would: the kernel resolves absolute links from ours."""
-    resolved, rest, followed = root, list(reversed(Path(path).parts[1:])), 0
-    while rest:
-        part = rest.pop()
-        if part == "..":
-            resolved = resolved if resolved == root else resolved.parent
-            continue
-        try:
-            link = (resolved / part).readlink()
-        except OSError:
-            resolved /= part
-            continue
-        followed += 1
-        if followed > _MOST_LINKS:
-            return resolved / part
-        if link.is_absolute():
-            resolved, link = root, link.relative_to("/")
-        rest.extend(reversed(link.parts))
-    return resolved
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from tierwise import _core
-from tierwise.capture import about, rates
-from tierwise.capture.data_directory import data_directory_bytes
+from tierwise.capture import about
 from tierwise.capture.decoder import Burst, Decoder
 from tierwise.capture.devices import Devices
 from tierwise.capture.engine_counters import EngineCounters, described
-from tierwise.capture.event_cost import measure_event_cpu_ns
 from tierwise.capture.facts import FileFacts
 from tierwise.capture.schedule import Schedule
 from tierwise.capture.target import Target
@@ -36,8 +34,6 @@ _LONGEST_S = 7 * 86_400.0
 _CLIENTS_SHOW_WITHIN_S = 0.1
 _LOOKS_EACH_S = 0.2
 """Interval of the checks whether the target still runs."""
-
-_NO_COMPARISON = {"rate_ratio": 1.0, "rate_ratio_low": 0.0, "rate_ratio_high": 2.0}
 
 
 class Session:
@@ -78,7 +74,7 @@ class Session:
             make_folder(out)
             undo.callback(self._discard_unfinished)
             host = _core.measure_host()
-            self._event_cpu_ns = measure_event_cpu_ns(tracing)
+            self._event_cpu_ns = _core.measure_event_cpu_ns(tracing.mount, tracing.instance)
             self._devices = Devices(target.mounts_of)
             self._devices.meet_all()
             self._facts = FileFacts(self._devices, target.role_of, target.root)
@@ -94,7 +90,7 @@ class Session:
             undo.callback(self._recorder.close)  # tracing ends first
             self._slow_log = SlowLog.of(self._devices) if schedule.two_speed else None
             self._pids = target.processes()
-            self._meter = rates.RateMeter(lambda: rates.waits_of(self._pids))
+            self._meter = _core.RateMeter(self._pids)
             self._undo = undo.pop_all()
 
     def run(self, begun: Callable[[], None] = lambda: None, seconds: float | None = None) -> None:
@@ -111,13 +107,13 @@ class Session:
         began_s = time.monotonic()
         length_s = self._schedule.seconds if seconds is None else seconds
         self._ends_s = began_s + (_LONGEST_S if length_s is None else length_s)
-        self._meter.restart()
+        self._meter.restart(self._pids)
         try:
             self._take_bursts(begun)
         finally:
             self._elapsed_s += time.monotonic() - began_s
             if self.alive:
-                self._meter.end(recorded=False)
+                self._meter.end(self._pids, recorded=False)
             if self._counters is not None:
                 self._counters.end()
 
@@ -164,16 +160,16 @@ class Session:
         self._delay_us = 0.0
         if self._slow_log is not None and slow_s is not None:
             self._delay_us = self._slow_log.begin(slow_s)
-        self._meter.end(recorded=False)
+        self._meter.end(self._pids, recorded=False)
         self._recorder.begin()
 
     def end_burst(self) -> None:
         """Record no more events until the next burst."""
         told = json.loads(self._recorder.end(self._delay_us))
         self._pids = self._target.processes()
-        held = about.processes_bytes(self._pids)
+        held = _core.processes_bytes(self._pids)
         self._processes_bytes = max(self._processes_bytes, held)
-        self._meter.end(recorded=True)
+        self._meter.end(self._pids, recorded=True)
         if self._slow_log is not None:
             self._slow_log.end()
         self._decoder.burst_ended(Burst(told["bytes"], told["paths"]))
@@ -226,7 +222,7 @@ class Session:
         pids = self._target.processes()
         if not pids or not self._target.rules.works_in_data_directory:
             return None
-        return data_directory_bytes(pids[0], self._target.root)
+        return about.data_directory_bytes(pids[0], self._target.root)
 
     def __enter__(self) -> Self:
         """Give the session."""
@@ -258,9 +254,9 @@ class Session:
 
         With a duty of 1 there is no unrecorded time in which the same work ran.
         """
-        spans = self._meter.spans if self._schedule.duty < 1 else []
-        known = rates.cost_of(spans, self._event_cpu_ns)
-        return known or {**_NO_COMPARISON, "event_cpu_ns": self._event_cpu_ns}
+        meter = self._meter if self._schedule.duty < 1 else _core.RateMeter([])
+        cost: dict[str, Any] = json.loads(meter.cost(self._event_cpu_ns))
+        return cost
 
     def _abandon_decoding(self) -> None:
         """Abandon the current decoder: a snapshot has replaced the first one."""
