@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn each_burst_is_compared_with_its_neighbours() {
-        let load = |number| 1000 * (1 + number); // Grows all the time, and is no cost.
+        let load = |number: u64| 1000 * (1 + number); // Grows all the time, and is no cost.
         let spans: Vec<Span> = (0..6)
             .flat_map(|number| {
                 [
