@@ -82,7 +82,11 @@ def test_it_is_one_small_file_that_runs_without_any_other(program: Path, tmp_pat
         pytest.skip("only root may change the root directory")
     shutil.copy(program, tmp_path / "tierwise-record")
     told = subprocess.run(
-        ["chroot", tmp_path, "/tierwise-record", "--help"], env={}, capture_output=True, text=True, check=True
+        [shutil.which("chroot") or "chroot", tmp_path, "/tierwise-record", "--help"],
+        env={},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "--data-dir" in told.stdout
 
