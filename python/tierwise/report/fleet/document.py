@@ -8,7 +8,7 @@ from tierwise.fleet import FleetAdvice, FleetDatabase
 from tierwise.fleet.records import FleetRemark
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
-from tierwise.report.document import Block, Cell, Table, Text, Tone, estimate, figure, table, texts
+from tierwise.report.document import Block, Cell, Section, Table, Text, Tone, estimate, figure, table, texts
 from tierwise.report.fleet.words import database_sentences, headline, left_out_sentence, money_sentences
 from tierwise.report.recording.advice import price_texts
 from tierwise.report.recording.money_words import figure as amount
@@ -20,24 +20,34 @@ _MOST_NAMED = 3
 
 
 def fleet_document(advice: FleetAdvice) -> list[Block]:
-    """The main sentence, then databases, moves, the curve, what is left out, prices and warnings."""
+    """The answer in sentences, then databases, moves, the curve, what is left out, prices and warnings."""
+    budget = Section("Gain against budget", [curve_table(advice)])
+    return [*answer_texts(advice), *sections(advice), budget, *remark_blocks(advice)]
+
+
+def answer_texts(advice: FleetAdvice) -> list[Block]:
+    """The main sentence, then money, and databases with something to say of."""
     return [
         Text(headline(advice), Tone.HEADLINE),
         *texts(money_sentences(advice)),
-        *texts(database_sentences(advice), Tone.WARNING),
-        *texts([left_out_sentence(advice)], Tone.WARNING),
-        database_table(advice),
-        *move_blocks(advice),
-        curve_table(advice),
-        *left_out_blocks(advice),
-        *remark_blocks(advice),
+        *texts([*database_sentences(advice), left_out_sentence(advice)], Tone.WARNING),
     ]
+
+
+def sections(advice: FleetAdvice) -> list[Block]:
+    """Databases, moves, and what is left out."""
+    found = (
+        ("Databases", "databases", [database_table(advice)]),
+        ("How sure each move is", "moves", move_blocks(advice)),
+        ("Left out", "left-out", left_out_blocks(advice)),
+    )
+    return [Section(title, blocks, id=name) for title, name, blocks in found if blocks]
 
 
 def database_table(advice: FleetAdvice) -> Table:
     """One row for each database, those that gain most first."""
     figures = ["times\nfaster", "importance", "p99", _unit(advice)]
-    found = table(["moves"], figures, "Databases", ["database"])
+    found = table(["moves"], figures, names=["database"])
     for one in sorted(advice.databases, key=lambda one: -one.importance * one.option.gain):
         option = one.option
         tone = Tone.PLAIN if option.placement else Tone.QUIET
@@ -73,7 +83,7 @@ def move_blocks(advice: FleetAdvice) -> list[Block]:
 
 def curve_table(advice: FleetAdvice) -> Table:
     """The best set for other budgets; that of the asked budget is marked."""
-    found = table([], [f"budget\n{_unit(advice)}", f"cost\n{_unit(advice)}", "gain"], "Gain against budget")
+    found = table([], [f"budget\n{_unit(advice)}", f"cost\n{_unit(advice)}", "gain"])
     for one in advice.curve:
         tone = Tone.HEADLINE if one.budget_per_month == advice.budget_per_month else Tone.PLAIN
         found.add(
@@ -88,7 +98,7 @@ def left_out_blocks(advice: FleetAdvice) -> list[Block]:
     """Each recording that could not be used, with the reason and the fix."""
     if not advice.left_out:
         return []
-    found = table(["reason", "what to do"], [], "Left out", ["recording"])
+    found = table(["reason", "what to do"], [], names=["recording"])
     for one in advice.left_out:
         found.add(one.name, one.problem, one.fix)
     return [found]
