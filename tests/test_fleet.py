@@ -111,7 +111,8 @@ def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
     torn = LeftOutRecording(
         name="torn", uri="recordings/torn", problem="blocks.parquet is cut", fix="record again"
     )
-    shown = fleet_document(advised(*shops, slow, torn, budget="260/month", frozen=["archive"]))
+    advice = advised(*shops, slow, torn, budget="260/month", frozen=["archive"])
+    shown = fleet_document(advice.model_copy(update={"prices": []}))  # those that ship change
     assert to_markdown(shown).replace("\u00a0", " ") == snapshot
 
 

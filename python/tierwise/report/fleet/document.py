@@ -63,12 +63,10 @@ def database_table(advice: FleetAdvice) -> Table:
 
 
 def move_blocks(advice: FleetAdvice) -> list[Block]:
-    """How often each move is in the best set, those outside it last."""
+    """How often each move is in the best set, those outside it last; nothing without a move."""
     if not advice.moves:
         return []
-    found = table(
-        [], ["in the\nbest set"], "How sure each move is", ["database", "role", "device", "advised"]
-    )
+    found = table([], ["in the\nbest set"], names=["database", "role", "device", "advised"])
     shown = [move for move in advice.moves if move.chosen or move.draws_share >= _LEAST_SHARE]
     for move in shown:
         share = Cell(numbers.percent(move.draws_share), value=move.draws_share)
