@@ -6,6 +6,7 @@ import json
 import pickle
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -42,17 +43,9 @@ from tierwise.report.render import to_html_page, to_markdown
 EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 LOG, DATA = Role.LOG, Role.DATA
-
-
-@pytest.fixture(autouse=True)
-def _needs_scipy(request: pytest.FixtureRequest) -> None:
-    if "without_scipy" not in request.fixturenames:
-        pytest.importorskip("scipy.optimize", reason="scipy of the extra cluster is not installed")
-
-
-@pytest.fixture
-def without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+needs_scipy = pytest.mark.skipif(
+    find_spec("scipy") is None, reason="scipy of the extra cluster is not installed"
+)
 
 
 @pytest.fixture
@@ -79,6 +72,7 @@ def invoke(*arguments: str) -> str:
     return done.stdout
 
 
+@needs_scipy
 def test_a_fleet_of_shipped_recordings(recordings: Path, tmp_path: Path) -> None:
     page = tmp_path / "fleet.html"
     printed = invoke(
@@ -98,6 +92,7 @@ def test_a_fleet_of_shipped_recordings(recordings: Path, tmp_path: Path) -> None
     assert shown.count("<svg") == 2 and "order-entry" in shown and "torn" in shown
 
 
+@needs_scipy
 def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
     shops = [
         database(
@@ -116,6 +111,7 @@ def test_the_best_set_in_words(snapshot: SnapshotAssertion) -> None:
     assert to_markdown(shown).replace("\u00a0", " ") == snapshot
 
 
+@needs_scipy
 def test_the_headline_counts_databases_by_role() -> None:
     logs = [database(f"a{n}", option(10, 3.0)) for n in range(31)]
     both = [database(f"b{n}", option(20, 4.0, [LOG, DATA])) for n in range(4)]
@@ -152,12 +148,14 @@ def test_the_options_of_a_database_are_those_of_exhaustive_search(
         assert max(one.speedup.value for one in near) * LEAST_STEP * 1.01 >= rate(placement) / base
 
 
+@needs_scipy
 def test_importance_decides_who_gets_the_money() -> None:
     fleet = [database("a", option(100, 2.0)), database("b", option(100, 1.9))]
     assert chosen(advised(*fleet, budget="100")) == {"a": [LOG]}
     assert chosen(advised(*fleet, budget="100", weights=weights(b=Weight(importance=2)))) == {"b": [LOG]}
 
 
+@needs_scipy
 def test_a_p99_that_must_be_had_goes_before_gain() -> None:
     needy = database(
         "a", recorded("missed"), option(80, 1.1, verdict="reached"), option(10, 1.05, verdict="missed")
@@ -173,6 +171,7 @@ def test_a_p99_that_must_be_had_goes_before_gain() -> None:
         advised(needy, rich, budget="79", weights=weighed)
 
 
+@needs_scipy
 def test_a_p99_that_no_placement_reaches_is_named() -> None:
     poor = database("a", recorded("missed"), option(10, 2.0, verdict="likely missed"))
     advice = advised(poor, budget="50", weights=weights(a=Weight(p99="1ms")))
@@ -183,6 +182,7 @@ def test_a_p99_that_no_placement_reaches_is_named() -> None:
     assert not likely.databases[0].p99_missed and "likely reach" in to_markdown(fleet_document(likely))
 
 
+@needs_scipy
 def test_a_frozen_database_is_not_opened(recordings: Path, tmp_path: Path) -> None:
     file = tmp_path / "weights.toml"
     file.write_text(
@@ -283,11 +283,13 @@ def test_a_missing_package_is_named_with_the_line_to_type(
     assert catalogue([str(EXAMPLES / "*")])[0], "paths need no package"
 
 
-def test_without_scipy_the_line_to_type_is_named(without_scipy: None) -> None:
+def test_without_scipy_the_line_to_type_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     with pytest.raises(HostError, match=r"scipy: type: pip install 'tierwise\[cluster\]'"):
-        advised(database("a", option(10, 2.0)))
+        invoke("nothing-here", "--devices", "nvme-dc")
 
 
+@needs_scipy
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -303,6 +305,7 @@ def test_what_cannot_be_advised_is_refused(arguments: list[str], named: str) -> 
         invoke(*arguments)
 
 
+@needs_scipy
 def test_names_from_strangers_are_text_on_the_page() -> None:
     torn = LeftOutRecording(name=HOSTILE, uri=HOSTILE, problem=HOSTILE, fix=HOSTILE)
     page = to_html_page(fleet_page(advised(database(HOSTILE, option(10, 2.0), warnings=[HOSTILE]), torn)))

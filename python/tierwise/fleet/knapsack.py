@@ -21,6 +21,10 @@ from tierwise.fleet.core import Floats, core
 from tierwise.fleet.extras import require
 from tierwise.model.errors import TierwiseError
 
+SOLVER = "scipy.optimize"
+"""Module of the solver, of the extra."""
+PURPOSE = "the best set of moves"
+"""What it is for, in errors."""
 _MOST_S = 60.0
 """Time after which the best set so far is taken, with its gap."""
 _SCALE = 1e4
@@ -53,8 +57,8 @@ class Knapsack:
 
     def __init__(self, costs: Sequence[Sequence[float]]) -> None:
         """Build the parts of the program that no budget and no gain changes."""
-        self._optimize: Any = require("scipy.optimize", "the best set of moves")
-        sparse: Any = require("scipy.sparse", "the best set of moves")
+        self._optimize: Any = require(SOLVER, PURPOSE)
+        sparse: Any = require("scipy.sparse", PURPOSE)
         self._ends = np.cumsum([len(one) for one in costs])
         self._starts = self._ends - [len(one) for one in costs]
         self._costs = np.array([cost for one in costs for cost in one], dtype=np.float64)
@@ -99,7 +103,7 @@ class Knapsack:
                 options={"mip_rel_gap": 0.0, "time_limit": _MOST_S},
             )
         if found.x is None:
-            raise TierwiseError(f"the best set of moves: {found.message}", "give fewer devices or recordings")
+            raise TierwiseError(f"{PURPOSE}: {found.message}", "give fewer devices or recordings")
         return self._choice(found.x, gains, float(found.mip_gap or 0.0))
 
     def gain(self, options: Sequence[int], gains: Floats) -> float:
