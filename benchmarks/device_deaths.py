@@ -8,6 +8,7 @@ calls left in ``--results``.
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import time
@@ -28,6 +29,8 @@ from tierwise.results.files import read_results, read_study_info
 
 PAGE = ROOT / "docs" / "evidence" / "device-death.md"
 STUDY, MIRROR = "device-death", "mirror-member"
+_FOLDERS = re.compile(r"/run/\S*/")
+"""Where the emulated devices were mounted."""
 HEAD = """# What survives the death of a device?
 
 Written by `python benchmarks/device_deaths.py`. Each engine commits with every role on an emulated device of
@@ -81,11 +84,14 @@ def run_study(name: str, out: Path, more: list[str]) -> None:
 
 def mirror_words(results: Path) -> str:
     """The section on the mirror: both states, pattern by pattern."""
-    (file,) = sorted((results / "mirror").glob("*/latest/results.jsonl"))
+    found = list((results / "mirror").glob("*/latest/results.jsonl"))
+    if not found:
+        return f"Not measured here: `tierwise study run {MIRROR}`."
+    (file,) = found
     answer = build_answer(read_results(file), read_study_info(file.with_name("study.json")))
-    (found,) = answer.comparisons
-    assert found.benchmark is not None, "a study of patterns"
-    return to_markdown([benchmark_table(found.benchmark, found.colours)])
+    (states,) = answer.comparisons
+    assert states.benchmark is not None, "a study of patterns"
+    return to_markdown([benchmark_table(states.benchmark, states.colours)])
 
 
 def page(rows: list[DeathRow], runs: list[RunResult], mirror: str) -> str:
@@ -94,7 +100,11 @@ def page(rows: list[DeathRow], runs: list[RunResult], mirror: str) -> str:
     for engine in dict.fromkeys(row.engine for row in rows):
         own = [row for row in rows if row.engine == engine]
         said = "\n".join(f"- {death_sentence(row)}" for row in own)
-        told = [f"- {row.role}: `{message}`" for row in own if (message := row.refused or row.damage)]
+        told = [
+            f"- {row.role}: `{_FOLDERS.sub('', message)}`"
+            for row in own
+            if (message := row.refused or row.damage)
+        ]
         why = "What the engine or the check said:\n\n" + "\n".join(told) + "\n" if told else ""
         parts.append(f"## {TITLES[engine]}\n\n{said}\n\n{to_markdown([death_table(own)])}\n\n{why}")
     mirrored = "\n".join(f"- {note}" for note in studies.load(MIRROR).notes)
