@@ -16,10 +16,9 @@ SMALL: Mapping[str, list[str]] = {
     "advise": ["advise", "{recording}", "--devices", "nvme-dc", "-o", "{tmp}/advice.html"],
     "profile": ["profile", "{recording}"],
     "open": ["recording", "show", "{recording}"],
-    "devices": ["device", "list"],
-    "manual": ["manual"],
+    "devices": ["device", "show", "nvme-dc"],
     "studies": ["study", "list"],
-    "workloads": ["workload", "list"],
+    "help": ["--help"],
 }
 """Commands that need no extra."""
 PROMISES: Mapping[str, list[str]] = {
