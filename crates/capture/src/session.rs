@@ -69,7 +69,7 @@ pub fn record(order: &Order, stop: &AtomicBool, say: &dyn Fn(&str)) -> Result<Ab
     let recorder = Arc::new(attach(&target, &tracing, &files, &output)?);
     let _attached = Attached(&recorder);
     let trial = recorder.find_clients(TRIAL)?;
-    let space = DiskSpace::expected(&trial, TRIAL, &order.schedule);
+    let space = DiskSpace::expected(&trial, &order.schedule);
     say(&space.sentence(order.limit_bytes));
     space.require(machine::free_bytes(output.path()).unwrap_or(u64::MAX))?;
     let mut session = Session {

@@ -55,6 +55,8 @@ pub struct Trial {
     pub events: u64,
     /// Bytes from the kernel.
     pub bytes: u64,
+    /// How long it was: on a busy machine longer than asked for.
+    pub length: Duration,
 }
 
 /// Errors that keep a recording from being made.
@@ -138,6 +140,7 @@ impl Recorder {
                 clients: clients.len(),
                 events: burst.events,
                 bytes: burst.bytes(),
+                length: Duration::from_nanos(burst.end_ns.saturating_sub(burst.start_ns)),
             };
             capture.set_clients(clients);
             Ok(trial)
