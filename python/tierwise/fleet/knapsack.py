@@ -27,6 +27,8 @@ PURPOSE = "the best set of moves"
 """What it is for, in errors."""
 _MOST_S = 60.0
 """Time after which the best set so far is taken, with its gap."""
+_ROUNDING = 1e-9
+"""Gap up to which a set is proved to be the best: the solver's bound is a sum, which is rounded."""
 _SCALE = 1e4
 """Greatest gain as the solver sees it: its absolute tolerance of 1e-6 is then 1e-10 of it."""
 
@@ -104,7 +106,8 @@ class Knapsack:
             )
         if found.x is None:
             raise TierwiseError(f"{PURPOSE}: {found.message}", "give fewer devices or recordings")
-        return self._choice(found.x, gains, float(found.mip_gap or 0.0))
+        gap = float(found.mip_gap or 0.0)
+        return self._choice(found.x, gains, gap if gap > _ROUNDING else 0.0)
 
     def gain(self, options: Sequence[int], gains: Floats) -> float:
         """Gain of a set, by the gains of every option."""
