@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
+from pathlib import Path
 
 from tierwise.advise import AdviceOptions, Terms
 from tierwise.advise.goal import Verdict
@@ -11,6 +13,7 @@ from tierwise.model.money import parse_monthly
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate
 
+EXAMPLES = Path(__file__).parents[1] / "examples" / "recordings"
 NVME, GP3 = "ssd-nvme-dc", "volume-aws-gp3"
 ONE = Estimate(value=1, low=1, high=1)
 
@@ -70,3 +73,14 @@ def advised(
 def chosen(advice: FleetAdvice) -> dict[str, list[str]]:
     """Database -> the roles that its option moves, of those that move any."""
     return {one.name: list(one.option.placement) for one in advice.databases if one.option.placement}
+
+
+def write_recordings(folder: Path) -> Path:
+    """Two shipped recordings, a damaged one, a folder that is none, and a file."""
+    for name in ("keyed-update", "order-entry"):
+        shutil.copytree(EXAMPLES / name, folder / name)
+    shutil.copytree(EXAMPLES / "order-entry", folder / "torn")
+    (folder / "torn" / "blocks.parquet").write_bytes(b"PAR1")
+    (folder / "photos").mkdir()
+    (folder / "README.md").write_text("not a recording")
+    return folder
