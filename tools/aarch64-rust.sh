@@ -13,6 +13,8 @@ aarch64_compiler() {
 # Debian's compiler and the standard library of both processors, of one version; nothing is installed.
 debians_compiler() {
   local place=$PWD/target/debian-rust apt std llvm package
+  export RUSTC=$place/rustc
+  [ -x "$RUSTC" ] && return  # written last
   mkdir -p "$place/lists/partial" "$place/packages" || return
   apt=(-qq -o "Dir::State::lists=$place/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
     -o APT::Architectures::=amd64 -o APT::Architectures::=arm64 -o APT::Sandbox::User=root)
@@ -25,7 +27,6 @@ debians_compiler() {
   for package in "$place"/packages/*.deb; do dpkg -x "$package" "$place/root" || return; done
   rm -r "$place/packages"
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' \
-    "$place/root/usr/lib/x86_64-linux-gnu" "$place/root/usr/bin/rustc" >"$place/rustc"
-  chmod +x "$place/rustc"
-  export RUSTC=$place/rustc
+    "$place/root/usr/lib/x86_64-linux-gnu" "$place/root/usr/bin/rustc" >"$RUSTC"
+  chmod +x "$RUSTC"
 }

@@ -26,8 +26,8 @@ for part in "$@"; do
       ;;
     x86_64) wheel x86_64 ;;
     aarch64)
-      if aarch64_compiler; then
-        wheel aarch64
+      if compiler=$(aarch64_compiler >&2 && echo "${RUSTC:-rustc}"); then
+        RUSTC=$compiler wheel aarch64
       else
         echo "no wheel for aarch64: no standard library of that processor can be had here; .github/workflows/wheels.yml builds it" >&2
       fi
