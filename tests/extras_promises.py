@@ -24,6 +24,7 @@ SMALL: Mapping[str, list[str]] = {
 PROMISES: Mapping[str, list[str]] = {
     "report": ["predict", "{recording}", "--place", "log=nvme-dc", "--png", "{tmp}/chart.png"],
     "lab": ["validate", "--quick", "--estimate"],
+    "cluster": ["fleet", "advise", "{recording}", "--devices", "nvme-dc", "--budget", "40/month"],
     "serve": ["serve", "{recording}", "--devices", "nvme-dc"],
     **{
         engine: ["study", "run", f"{{tmp}}/{engine}.toml", "-o", "{tmp}/results"]

@@ -66,7 +66,7 @@ def test_the_lists_agree() -> None:
         assert all(modules_of([name]) & set(modules) for name in names), extra
     together = {line for extra in extras.EXTRAS for line in OPTIONAL[extra]}
     assert set(OPTIONAL["all"]) == together
-    assert set(OPTIONAL["lab"]) == together - set(OPTIONAL["serve"])
+    assert set(OPTIONAL["lab"]) == together - set(OPTIONAL["serve"]) - set(OPTIONAL["cluster"])
     assert set(PROMISES) == set(extras.EXTRAS)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from tierwise.advise import AdviceOptions, Costs
 from tierwise.advise.sources import used_prices
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
@@ -19,6 +17,7 @@ from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
 from tierwise.fleet.sensitivity import curve, gain_share, next_money, sure_moves
 from tierwise.fleet.weights import Weights
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import np
 from tierwise.predict import resolve
 from tierwise.predict.predictor import SEEDS
 

@@ -8,11 +8,14 @@ given option. If a known set gains more, no best set has the option (Kellerer, P
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from tierwise.model.extras import np
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 _STEPS = 60
 """Halvings of the multiplier's range."""
 _TOLERANCE = 1e-9

@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from tierwise.fleet.core import Floats
 from tierwise.fleet.options import FleetOption
+from tierwise.model.extras import np
 
 DRAWS = 200
 """Number of draws: a share of one half is then known to ±0.07 (95 %)."""

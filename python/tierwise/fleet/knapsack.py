@@ -12,14 +12,17 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tierwise.fleet.core import Floats, core
+from tierwise.fleet.core import core
 from tierwise.fleet.extras import require
 from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from tierwise.fleet.core import Floats
 
 SOLVER = "scipy.optimize"
 """Module of the solver, of the extra."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
 from tierwise.fleet.core import Floats
 from tierwise.fleet.knapsack import Choice, Knapsack
 from tierwise.fleet.records import Curve, DatabaseMove, FleetDatabase, FleetMove, NextMoney
+from tierwise.model.extras import np
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import altair as alt
-
 from tierwise.fleet import FleetAdvice
 from tierwise.fleet.records import Curve
+from tierwise.model.extras import alt
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.charts.figure import Figure
