@@ -16,7 +16,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 pytest.importorskip("scipy.optimize", reason="scipy of the extra cluster is not installed")
-from tierwise.fleet.core import Floats, core
+from tierwise.fleet.core import core
 from tierwise.fleet.knapsack import Knapsack
 
 FLEETS = 200
@@ -48,7 +48,7 @@ def brute_force(costs: list[list[float]], gains: list[list[float]], budget: floa
 def test_the_best_set_is_that_of_brute_force(first: int) -> None:
     for seed in range(first, first + 20):
         costs, gains, budget = fleet(seed)
-        flat: Floats = np.array([gain for each in gains for gain in each])
+        flat = np.array([gain for each in gains for gain in each])
         best = Knapsack(costs).best(flat, budget)
         gain, cost = brute_force(costs, gains, budget)
         assert best.gain == pytest.approx(gain, abs=1e-9), seed

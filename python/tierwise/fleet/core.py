@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+
 _STEPS = 60
 """Halvings of the multiplier's range."""
 _TOLERANCE = 1e-9

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from tierwise.fleet.core import Floats
 from tierwise.fleet.options import FleetOption
 from tierwise.model.extras import np
+
+if TYPE_CHECKING:
+    from tierwise.fleet.core import Floats
 
 DRAWS = 200
 """Number of draws: a share of one half is then known to ±0.07 (95 %)."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tierwise.fleet.core import Floats
 from tierwise.fleet.knapsack import Choice, Knapsack
 from tierwise.fleet.records import Curve, DatabaseMove, FleetDatabase, FleetMove, NextMoney
 from tierwise.model.extras import np
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate
+
+if TYPE_CHECKING:
+    from tierwise.fleet.core import Floats
 
 NEXT_PER_MONTH = 1000.0
 """The further money of which the answer says what it buys, in the currency of the prices."""
