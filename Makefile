@@ -13,7 +13,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 SIDE_BY_SIDE := not privileged and not timed and not alone
-NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver
+NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap strace:strace
 
 .PHONY: help demo test check docs bench robust compat wheels aarch64 audit report clean env
 
@@ -63,6 +63,7 @@ bench: env  ## the bars: simulator, replay, live disk, clients; the findings of 
 	$(BIN)/python benchmarks/ranking.py
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/power_cuts.py
+	$(BIN)/python benchmarks/device_deaths.py
 	$(BIN)/python benchmarks/observe.py --write docs/evidence/observe.md
 	$(BIN)/python benchmarks/papers.py
 	$(BIN)/python benchmarks/findings.py
