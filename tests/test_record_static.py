@@ -105,7 +105,7 @@ def test_it_is_one_small_file_that_runs_without_any_other(program: Path, tmp_pat
 def test_what_cannot_be_recorded_is_refused_in_two_lines(
     arguments: str, says: str, program: Path, possible: None, tmp_path: Path
 ) -> None:
-    command = [program, "-o", tmp_path / "out", *arguments.split()]
+    command: list[str | Path] = [program, "-o", tmp_path / "out", *arguments.split()]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.returncode in (1, 2)
     assert says in told.stderr.splitlines()[0]
@@ -128,7 +128,16 @@ def test_ctrl_c_keeps_the_recording_of_whoever_called_sudo_without_a_temporary_d
     with tempfile.TemporaryDirectory(prefix="tierwise-", dir="/var/tmp") as home:
         (Path(home) / "run").mkdir(mode=0o755)
         out = Path(home) / "out"
-        command = [*WITHOUT_TMP, program, "-o", out, "--pid", str(busy.pid), "--rules", "sqlite"]
+        command: list[str | Path] = [
+            *WITHOUT_TMP,
+            program,
+            "-o",
+            out,
+            "--pid",
+            str(busy.pid),
+            "--rules",
+            "sqlite",
+        ]
         environment = {"TIERWISE_RUN_DIR": f"{home}/run", "SUDO_UID": "65534", "SUDO_GID": "65533"}
         recorder = subprocess.Popen(
             [*command, "--duty=1/2", "--burst=0.3"], env={**os.environ, **environment}, stderr=subprocess.PIPE
@@ -157,7 +166,17 @@ def test_ctrl_c_keeps_the_recording_of_whoever_called_sudo_without_a_temporary_d
 def test_the_next_start_removes_what_a_killed_one_left_and_nothing_else(
     program: Path, busy: subprocess.Popen[bytes], possible: None, tmp_path: Path
 ) -> None:
-    command = [program, "--pid", str(busy.pid), "--rules", "sqlite", "--duty", "1/2", "--burst", "0.2"]
+    command: list[str | Path] = [
+        program,
+        "--pid",
+        str(busy.pid),
+        "--rules",
+        "sqlite",
+        "--duty",
+        "1/2",
+        "--burst",
+        "0.2",
+    ]
     foreign = tmp_path / f"{PREFIX}mine"
     foreign.mkdir()
     with tracing.Tracing.open() as looking, looking.made(f"{looking.instance}-foreign") as other:
@@ -187,9 +206,9 @@ def pair(program: Path, possible: None) -> Iterator[tuple[Path, Path]]:
         engine.start()
         first = min(engine.processes())
         directory = Path(f"/proc/{first}/cwd").readlink()
-        pgbench = [embedded().bin / "pgbench", "-n"]
+        pgbench: list[str | Path] = [embedded().bin / "pgbench", "-n"]
         subprocess.run([*pgbench, "-i", "-s", "5", engine.dsn()], check=True, capture_output=True)
-        load = [*pgbench, "-c", "4", "-T", str(int(LOAD_S)), "-M", "prepared", engine.dsn()]
+        load: list[str | Path] = [*pgbench, "-c", "4", "-T", str(int(LOAD_S)), "-M", "prepared", engine.dsn()]
         schedule = Schedule(LOAD_S - 4, 0.25, 0.3)
         ours = threading.Thread(
             target=record_running, args=(of_pid(first), home / "python", schedule, lambda _: None)
@@ -198,7 +217,7 @@ def pair(program: Path, possible: None) -> Iterator[tuple[Path, Path]]:
             time.sleep(1)
             ours.start()
             options = ["--seconds", str(schedule.seconds), "--duty", "1/4", "--burst", "0.3"]
-            command = [program, "-o", home / "static", "--data-dir", directory, *options]
+            command: list[str | Path] = [program, "-o", home / "static", "--data-dir", directory, *options]
             subprocess.run(command, check=True, capture_output=True)
             ours.join()
         yield home / "static", home / "python"
