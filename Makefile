@@ -15,10 +15,10 @@ NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 SIDE_BY_SIDE := not privileged and not timed and not alone
 NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap strace:strace
 
-.PHONY: help demo test check docs bench robust compat wheels aarch64 audit report clean env
+.PHONY: help demo test check docs bench robust compat wheels record-static aarch64 audit report clean env
 
 help:  ## this list
-	@grep -hE '^[a-z0-9]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 15
 
 env: $(VENV)/installed
 
@@ -77,6 +77,9 @@ robust: env  ## 10,000 malformed inputs, 1,000 kills and 200 interrupts at rando
 compat: env  ## tierwise inside guests with stock kernels and control groups of version 2 (root; 45 minutes)
 	@tools/debian-packages.sh mmdebstrap:mmdebstrap qemu-system-x86_64:qemu-system-x86
 	$(BIN)/python compat/run.py
+
+record-static:  ## tierwise-record, the recorder as one static program for hosts without Python
+	@tools/static-recorder.sh
 
 audit: env  ## locked crates and packages against the public advisories (needs a network)
 	cargo install --quiet --locked --root target/audit cargo-audit
