@@ -110,14 +110,14 @@ def test_a_missing_package_is_named_with_the_line_to_type(
     monkeypatch.setitem(sys.modules, line.rpartition(" ")[2], None)
     with pytest.raises(HostError, match=line):
         catalogue([uri])
-    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(HostError, match=r"fsspec: type: pip install 'tierwise\[cluster\]'"):
         catalogue([uri])
     assert catalogue([str(EXAMPLES / "*")])[0], "paths need no package"
 
 
 def test_without_scipy_the_line_to_type_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    monkeypatch.setitem(sys.modules, "scipy", None)
     with pytest.raises(HostError, match=r"scipy: type: pip install 'tierwise\[cluster\]'"):
         advise_fleet([], AdviceOptions(["nvme-dc"]), Threads())
 

@@ -10,8 +10,7 @@ from tierwise.advise.sources import used_prices
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.fleet.draws import DRAWS, drawn_speedups
 from tierwise.fleet.executor import Executor
-from tierwise.fleet.extras import require
-from tierwise.fleet.knapsack import PURPOSE, SOLVER, Knapsack
+from tierwise.fleet.knapsack import Knapsack, require_solver
 from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask, options_of
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
 from tierwise.fleet.sensitivity import curve, gain_share, next_money, sure_moves
@@ -51,7 +50,7 @@ def advise_fleet(
             must have.
         HostError: a package of the extra is not installed.
     """
-    require(SOLVER, PURPOSE)  # before hours of simulation, not after
+    require_solver()  # before hours of simulation, not after
     weights = weights or Weights()
     weights.require_known([*(one.name for one in recordings), *(one.name for one in left_out)])
     devices = _candidates(options)

@@ -12,22 +12,18 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tierwise.fleet.core import core
-from tierwise.fleet.extras import require
 from tierwise.model.errors import TierwiseError
-from tierwise.model.extras import np
+from tierwise.model.extras import np, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tierwise.fleet.core import Floats
 
-SOLVER = "scipy.optimize"
-"""Module of the solver, of the extra."""
-PURPOSE = "the best set of moves"
-"""What it is for, in errors."""
 _MOST_S = 60.0
 """Time after which the best set so far is taken, with its gap."""
 _ROUNDING = 1e-9
@@ -53,6 +49,15 @@ class Choice:
     gap: float
 
 
+def require_solver() -> None:
+    """Check that the solver is installed.
+
+    Raises:
+        HostError: it is not; the fix is the line to type.
+    """
+    require("cluster", "the best set of moves", ["scipy"])
+
+
 class Knapsack:
     """Options of many databases, each with a cost.
 
@@ -62,8 +67,9 @@ class Knapsack:
 
     def __init__(self, costs: Sequence[Sequence[float]]) -> None:
         """Build the parts of the program that no budget and no gain changes."""
-        self._optimize: Any = require(SOLVER, PURPOSE)
-        sparse: Any = require("scipy.sparse", PURPOSE)
+        require_solver()
+        self._optimize: Any = import_module("scipy.optimize")
+        sparse: Any = import_module("scipy.sparse")
         self._ends = np.cumsum([len(one) for one in costs])
         self._starts = self._ends - [len(one) for one in costs]
         self._costs = np.array([cost for one in costs for cost in one], dtype=np.float64)
@@ -108,7 +114,7 @@ class Knapsack:
                 options={"mip_rel_gap": 0.0, "time_limit": _MOST_S},
             )
         if found.x is None:
-            raise TierwiseError(f"{PURPOSE}: {found.message}", "give fewer devices or recordings")
+            raise TierwiseError(f"the best set of moves: {found.message}", "give fewer devices or recordings")
         gap = float(found.mip_gap or 0.0)
         return self._choice(found.x, gains, gap if gap > _ROUNDING else 0.0)
 

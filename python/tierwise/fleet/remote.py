@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tierwise.fleet.extras import require
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.extras import require
 from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE, TABLES
 
 MOST_BYTES = 1 << 30
@@ -64,7 +65,8 @@ def opened(uri: str) -> Iterator[Path]:
 
 def _store(uri: str) -> tuple[Any, str]:
     """The file system of a URI, and the path in it."""
-    store, path = require("fsspec.core", f"the recording {uri}").url_to_fs(uri)
+    require("cluster", f"the recording {uri}", ["fsspec"])
+    store, path = import_module("fsspec.core").url_to_fs(uri)
     return store, str(path)
 
 
