@@ -98,14 +98,14 @@ def test_it_is_one_small_file_that_runs_without_any_other(program: Path, tmp_pat
         ("--pid 4194305", "there is no process 4194305"),
         ("--engine versant", "no process named"),
         ("--data-dir /", "no database works in /"),
-        (f"--pid {os.getpid()}", "is of no engine that tierwise knows"),
+        ("--pid {own}", "is of no engine that tierwise knows"),
         ("", "record what?"),
     ],
 )
 def test_what_cannot_be_recorded_is_refused_in_two_lines(
     arguments: str, says: str, program: Path, possible: None, tmp_path: Path
 ) -> None:
-    command: list[str | Path] = [program, "-o", tmp_path / "out", *arguments.split()]
+    command: list[str | Path] = [program, "-o", tmp_path / "out", *arguments.format(own=os.getpid()).split()]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.returncode in (1, 2)
     assert says in told.stderr.splitlines()[0]
