@@ -220,7 +220,7 @@ class EmbeddedEngine(Engine):
 
     def failure(self) -> str | None:
         """The library's last output, if it ended unexpectedly."""
-        if self._worker is None or self._worker.link is None or self._worker.link.open:
+        if self._worker is None or self._worker.link is None or (self._worker.link.open and self.running):
             return None
         return self._worker.last_words() or f"engine {self.name} has ended"
 
