@@ -96,7 +96,8 @@ fn rfc3339(seconds: u64) -> String {
     let (mut days, second) = (seconds / 86_400, seconds % 86_400);
     let mut year = 1970;
     let length = |year: u64| {
-        let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+        let leap =
+            year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
         (365 + u64::from(leap), 28 + u64::from(leap))
     };
     while days >= length(year).0 {
