@@ -109,13 +109,8 @@ class DeathBed(FaultBed):
             else:
                 self.engine.start_salvaged(step)
             found |= {"started": True, "spent_s": time.monotonic() - began_s}
-            loss, damage = books.settle(load, self.engine.found_commits())
-            check = self.engine.check()
-            found |= {
-                "lost": loss.commits,
-                "check": check,
-                "damage": damage or next(iter(check.problems), None),
-            }
+            loss, check, damage = self.compare(books, load)
+            found |= {"lost": loss.commits, "check": check, "damage": damage}
             if use is not None:
                 self.engine.execute_schema([(Role.SYSTEM, use)])
         except (TierwiseError, OSError) as error:

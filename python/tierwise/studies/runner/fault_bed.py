@@ -12,7 +12,8 @@ from tierwise.engines.base import Engine
 from tierwise.engines.commits import MOST_COMMITS, CommitLedger
 from tierwise.host.disk.disk import EmulatedDisk
 from tierwise.model.errors import TierwiseError
-from tierwise.studies.runner.commit_books import Books, Load
+from tierwise.results import IntegrityCheck
+from tierwise.studies.runner.commit_books import Books, Load, Loss
 
 _EARLIEST = 0.2
 """A fault comes after this share of the longest load at the earliest."""
@@ -92,6 +93,16 @@ class FaultBed:
         return Load(
             first, [ledger.begun(n) for n in numbers], [ledger.acknowledged_ns(n) for n in numbers], end_ns
         )
+
+    def compare(self, books: Books, load: Load) -> tuple[Loss, IntegrityCheck, str | None]:
+        """What is gone of the acknowledged commits, the engine's own check, and the damage that either found.
+
+        Raises:
+            TierwiseError: if the database cannot be read.
+        """
+        loss, damage = books.settle(load, self.engine.found_commits())
+        check = self.engine.check()
+        return loss, check, damage or next(iter(check.problems), None)
 
 
 def _await_first_commit(clients: Collection[_Client], ledger: CommitLedger) -> None:

@@ -63,10 +63,9 @@ class CutBed(FaultBed):
                 disk.remount()
             self.engine.start()
             found["recovery_s"] = time.monotonic() - started_s
-            loss, damage = self.books.settle(load, self.engine.found_commits())
-            check = self.engine.check()
+            loss, check, damage = self.compare(self.books, load)
             found |= {"lost": loss.commits, "oldest_lost_ms": loss.oldest_ms, "whole_load": loss.whole_load}
-            found |= {"check": check, "damage": damage or next(iter(check.problems), None)}
+            found |= {"check": check, "damage": damage}
         except (TierwiseError, OSError) as error:
             found["damage"] = error.message if isinstance(error, TierwiseError) else str(error)
         self.set_timing(True)
