@@ -67,9 +67,15 @@ class Durability(Record):
         """What the studies found, or ``not tested``."""
         if not self.cuts:
             return NOT_TESTED
-        harmed, cuts = sum(one.harmed for one in self.cuts), sum(one.cuts for one in self.cuts)
         names = ", ".join(dict.fromkeys(f"{one.engine} {one.durability}" for one in self.cuts))
-        return f"{harmed} of {cuts} power cuts lost an acknowledged commit or damaged the database ({names})"
+        return (
+            f"{self.harmed_of_made} power cuts lost an acknowledged commit or damaged the database ({names})"
+        )
+
+    @property
+    def harmed_of_made(self) -> str:
+        """``0 of 50``: the power cuts that did harm, of all."""
+        return f"{sum(one.harmed for one in self.cuts)} of {sum(one.cuts for one in self.cuts)}"
 
 
 def durability(placement: Mapping[Role, str], engine: str | None = None) -> list[Durability]:

@@ -52,8 +52,7 @@ def risk(device: str, engine: str = "", roles: Collection[Role] = ()) -> Risk:
     """
     (found,) = durability({Role.LOG: device}, engine or None)
     power_cut = f"{found.fact}; {found.shown}"
-    cuts, harmed = sum(one.cuts for one in found.cuts), sum(one.harmed for one in found.cuts)
-    tested = f"{harmed} of {cuts} cuts did harm" if cuts else NOT_TESTED
+    tested = f"{found.harmed_of_made} cuts did harm" if found.cuts else NOT_TESTED
     if device == RECORDED:
         return Risk("unknown", power_cut, tested, "not known", False)
     profile = resolve(device).profile
