@@ -92,6 +92,7 @@ def best_moves(
         TierwiseError: as :func:`advise_fleet`.
         HostError: scipy is not installed.
     """
+    devices = _candidates(options)
     rows = [one for one in found if isinstance(one, DatabaseOptions)]
     without = [*left_out, *(one for one in found if isinstance(one, LeftOutRecording))]
     if not rows:
@@ -108,7 +109,7 @@ def best_moves(
     ]
     drawn = [importance * (1 - 1 / one) for one in drawn_speedups(allowed, seed, draws)]
     return FleetAdvice(
-        devices=list(_candidates(options)),
+        devices=list(devices),
         currency=options.terms.prices.currency,
         budget_per_month=budget,
         databases=databases,
@@ -125,7 +126,7 @@ def best_moves(
         next=None if budget is None else next_money(knapsack, gains, full, best, budget, databases),
         draws=draws,
         seed=seed,
-        prices=used_prices(_candidates(options), options.terms, datetime.date.today()),
+        prices=used_prices(devices, options.terms, datetime.date.today()),
         notes=_remarks((one.name, one.notes) for one in rows),
         warnings=_remarks((one.name, one.warnings) for one in rows),
     )
