@@ -19,39 +19,29 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
 import psycopg
 from observe_page import Compared, Cost, Run, page
+from running import WARM_UP_S, Case, allow_observer, recorded, running
 
 from tierwise import engines
-from tierwise.capture import Schedule, Session
 from tierwise.capture import dsn as data_sources
 from tierwise.capture.observe import Told, observe
 from tierwise.capture.observe.postgres import APPLICATION
-from tierwise.engines.base import Clients, Limits
+from tierwise.engines.base import Clients
 from tierwise.engines.postgres.binaries import embedded
 from tierwise.engines.postgres.engine import PostgresEngine
-from tierwise.engines.postgres.server import CLIENT
 from tierwise.host import cpu, ledger
-from tierwise.host.memory_limit import MemoryLimit
 from tierwise.model.roles import Role
 from tierwise.predict import Predictor, Scenario
 from tierwise.predict.estimates import estimate
 from tierwise.recording import Observation, write_observation
-from tierwise.studies import parse
-from tierwise.studies.plan import plan_runs
-from tierwise.studies.runner.recorded import RunRecording, recording_target
-from tierwise.studies.runner.storage import Storage, open_storage
-from tierwise.studies.spec import Study
 from tierwise.workloads import Workload
 
 BAR = 0.01
-DUTY = 0.2
-WARM_UP_S = 3.0
 _BESIDE_S = 1.5
 """Time of an observer before and after a slot: it connects and reads the catalogue before."""
 MEMORY = Path("/dev/shm")
@@ -64,33 +54,6 @@ PLACES = (
     {"all": "volume-aws-gp3"},
     {"all": "hdd-7k2"},
 )
-
-
-@dataclass(frozen=True)
-class Case:
-    """A workload on some devices: those of the log, and of everything else."""
-
-    name: str
-    workload: str
-    clients: int
-    log: str
-    rest: str
-    scale: float = 1.0
-    memory: str | None = None
-    settings: str = ""
-
-    def study(self) -> Study:
-        """The same as a study of one placement, whose devices the runner makes."""
-        devices = {self.log: "log", self.rest: "rest"}
-        named = "".join(f'[devices.{name}]\nprofile = "{device}"\n' for device, name in devices.items())
-        memory = f'memory = "{self.memory}"\n' if self.memory else ""
-        return parse(
-            f'name = "{self.name}"\nquestion = "?"\nengines = ["postgres"]\nworkload = "{self.workload}"\n'
-            f'repeats = 1\nbaseline = "one"\nclients = {self.clients}\nscale = {self.scale}\nseconds = 1\n'
-            f"{memory}[settings.postgres]\n{self.settings}\n{named}"
-            f'[placements.one]\nlog = "{devices[self.log]}"\ndefault = "{devices[self.rest]}"\n',
-            f"{self.name}.toml",
-        )
 
 
 SCRIPTS = str(Path(__file__).parents[1] / "examples" / "pgbench")
@@ -145,12 +108,12 @@ def _compared(case: Case, seconds: float, first: bool) -> Iterator[Compared]:
     print(f"{case.name}:", file=sys.stderr)
     with (
         tempfile.TemporaryDirectory(prefix="observe-") as folder,
-        _running(case) as (engine, storage, clients),
+        running(case) as (engine, storage, clients),
     ):
-        seen, recorded = Path(folder) / "seen", Path(folder) / "recorded"
+        seen, full_path = Path(folder) / "seen", Path(folder) / "recorded"
         takers: list[Callable[[], None]] = [
             lambda: _observed(engine, clients, seen, seconds),
-            lambda: _recorded(engine, storage, clients, recorded, seconds),
+            lambda: recorded(engine, storage, clients, full_path, seconds),
         ]
         for take in takers if first else reversed(takers):
             take()
@@ -158,7 +121,7 @@ def _compared(case: Case, seconds: float, first: bool) -> Iterator[Compared]:
         named.mkdir()
         devices = {role: case.log if role is Role.LOG else case.rest for role in Role}
         write_observation(named, Observation.open(seen).model_copy(update={"devices": devices}))
-        full, waits, on = (Predictor.open(path) for path in (recorded, seen, named))
+        full, waits, on = (Predictor.open(path) for path in (full_path, seen, named))
     for place in PLACES:
         if set(place.values()) <= ({case.log} if "log" in place else {case.rest, case.log}):
             continue
@@ -178,51 +141,6 @@ def _look(engine: PostgresEngine, out: Path, seconds: float) -> None:
     observe(data_sources.parse(engine.dsn(), "the engine"), out, seconds, told=Told(cores, {}))
 
 
-def _recorded(engine: PostgresEngine, storage: Storage, clients: Clients, out: Path, seconds: float) -> None:
-    target = recording_target(engine, storage)
-    with Session(target, out, Schedule(None, DUTY, 0.5), lambda _: None) as session:
-        recording = RunRecording(session, whole=False)
-        recording.begin()
-        told = json.loads(clients.run(None, seconds))
-        recording.end(told["elapsed_s"])
-        recording.finish(None)
-
-
-@contextmanager
-def _running(case: Case) -> Iterator[tuple[PostgresEngine, Storage, Clients]]:
-    """The workload's database on its devices, warmed up, with its clients."""
-    study = case.study()
-    plan = plan_runs(study, 1)[0]
-    with ExitStack() as undo:
-        engine = engines.create("postgres", study.settings.get("postgres", {}))
-        assert isinstance(engine, PostgresEngine)
-        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
-        engine.limits = Limits(study.memory, study.parallelism, study.clients)
-        if study.memory is not None:
-            engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
-        storage = open_storage(study, plan, engine.roles, undo, by_role=True)
-        undo.enter_context(engine)
-        storage.set_timing(False)
-        undo.callback(storage.set_timing, False)
-        engine.init(storage.places)
-        engine.start()
-        _allow(engine)
-        engine.execute_schema(program.schema)
-        engine.load_tables(program.json, plan.seed)
-        engine.execute_schema(program.after_load)
-        engine.checkpoint()
-        storage.set_timing(True)
-        clients = engine.clients(program.json, study.clients, plan.seed)
-        undo.callback(clients.close)
-        clients.run(None, WARM_UP_S)
-        yield engine, storage, clients
-
-
-def _allow(engine: PostgresEngine) -> None:
-    """Give the clients' user the rights that an observation needs."""
-    engine._known_server().query(f"GRANT pg_monitor TO {CLIENT}")
-
-
 def _cost(pairs: int, slot_s: float) -> Cost:
     """Rates in slots with and without an observer, in pairs of random order of the two."""
     study = Case("cost", "tpcb", 8, "ssd-nvme-dc", "ssd-nvme-dc").study()
@@ -232,7 +150,7 @@ def _cost(pairs: int, slot_s: float) -> Cost:
         program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
         engine.init({role: _made(place / role.value) for role in engine.roles})
         engine.start()
-        _allow(engine)
+        allow_observer(engine)
         engine.execute_schema(program.schema)
         engine.load_tables(program.json, 1)
         engine.execute_schema(program.after_load)

@@ -16,7 +16,7 @@ from tierwise.cli import app
 from tierwise.device_models.profiles import load
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.predict import Predictor, Scenario, mean_value
+from tierwise.predict import Predictor, Scenario, device_times, mean_value
 from tierwise.predict.coarse_waits import Placed
 from tierwise.predict.observed_work import log_demand, work_of
 from tierwise.predict.usability import usability
@@ -113,6 +113,16 @@ def test_named_devices_narrow_an_answer(tmp_path: Path) -> None:
         said = [one for one in answer.warnings if "device of data was not named" in one]
         assert bool(said) == (predictor is predictors[0])
     assert widths[1] < widths[0]
+
+
+def test_a_request_on_a_named_device_is_simulated_once(tmp_path: Path) -> None:
+    """Each simulated device is kept, and a worn one holds its whole map: many of them once took 24 GB."""
+    predictor = opened(tmp_path, devices=dict.fromkeys(Role, "ssd-sata-dc"))
+    scenario = Scenario(placement={"data": "ssd-nvme-dc"})
+    predictor.predict([scenario])
+    before = device_times._simulated.cache_info().misses
+    predictor.predict([scenario])
+    assert device_times._simulated.cache_info().misses == before
 
 
 def test_slower_devices_are_predicted_to_be_slower(tmp_path: Path) -> None:

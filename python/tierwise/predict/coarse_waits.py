@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tierwise import _core
-from tierwise.device_models import profiles
 from tierwise.model.roles import Role
 from tierwise.predict import device_times
 from tierwise.predict.device_times import Access
+from tierwise.predict.devices import resolve
 from tierwise.predict.observed_work import LogDemand, moved_parts
 from tierwise.predict.replayed import SimulatedRoleIo, Wait, WorkSummary
 from tierwise.recording.observation import Observation
@@ -186,7 +186,7 @@ def before_us(seen: Observation, work: WorkSummary, wait: Wait) -> tuple[float, 
     name = seen.devices.get(wait.role) if wait.role is not None else None
     if name is not None:
         depth = max(rate * wait.time_us / 1e6, 1.0)
-        core = profiles.load(name).core
+        core = resolve(name).profile.core  # one object for each device: times are cached by it
         each_us = max(device_times.request_us(core, access, size_bytes, depth, worn=True), 1e-3)
         return each_us, each_us
     low_us, high_us = device_times.extremes_us(access, size_bytes)

@@ -1,0 +1,100 @@
+"""A PostgreSQL with a workload on emulated disks, for benchmarks that record, observe or measure it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tierwise import engines
+from tierwise.capture import Schedule, Session
+from tierwise.engines.base import Clients, Limits
+from tierwise.engines.postgres.engine import PostgresEngine
+from tierwise.engines.postgres.server import CLIENT
+from tierwise.host.memory_limit import MemoryLimit
+from tierwise.model.roles import Role
+from tierwise.studies import parse
+from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.recorded import RunRecording, recording_target
+from tierwise.studies.runner.storage import Storage, open_storage
+from tierwise.studies.spec import Study
+from tierwise.workloads import Workload
+
+DUTY = 0.2
+WARM_UP_S = 3.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A workload on some devices: those of the log, and of everything else."""
+
+    name: str
+    workload: str
+    clients: int
+    log: str
+    rest: str
+    scale: float = 1.0
+    memory: str | None = None
+    settings: str = ""
+
+    def study(self) -> Study:
+        """The same as a study of one placement, whose devices the runner makes."""
+        devices = {self.log: "log", self.rest: "rest"}
+        named = "".join(f'[devices.{name}]\nprofile = "{device}"\n' for device, name in devices.items())
+        memory = f'memory = "{self.memory}"\n' if self.memory else ""
+        return parse(
+            f'name = "{self.name}"\nquestion = "?"\nengines = ["postgres"]\nworkload = "{self.workload}"\n'
+            f'repeats = 1\nbaseline = "one"\nclients = {self.clients}\nscale = {self.scale}\nseconds = 1\n'
+            f"{memory}[settings.postgres]\n{self.settings}\n{named}"
+            f'[placements.one]\nlog = "{devices[self.log]}"\ndefault = "{devices[self.rest]}"\n',
+            f"{self.name}.toml",
+        )
+
+
+def recorded(engine: PostgresEngine, storage: Storage, clients: Clients, out: Path, seconds: float) -> None:
+    """Record the clients' work for so many seconds."""
+    target = recording_target(engine, storage)
+    with Session(target, out, Schedule(None, DUTY, 0.5), lambda _: None) as session:
+        recording = RunRecording(session, whole=False)
+        recording.begin()
+        told = json.loads(clients.run(None, seconds))
+        recording.end(told["elapsed_s"])
+        recording.finish(None)
+
+
+@contextmanager
+def running(case: Case, log_at: Path | None = None) -> Iterator[tuple[PostgresEngine, Storage, Clients]]:
+    """The workload's database on its devices, warmed up, with its clients; ``log_at``: its log lies there."""
+    study = case.study()
+    plan = plan_runs(study, 1)[0]
+    with ExitStack() as undo:
+        engine = engines.create("postgres", study.settings.get("postgres", {}))
+        assert isinstance(engine, PostgresEngine)
+        program = Workload.load(study.workload).resolve(study.scale, study.constants, engine.dialect)
+        engine.limits = Limits(study.memory, study.parallelism, study.clients)
+        if study.memory is not None:
+            engine.confinement = undo.enter_context(MemoryLimit.make(study.memory))
+        storage = open_storage(study, plan, engine.roles, undo, by_role=True)
+        undo.enter_context(engine)
+        storage.set_timing(False)
+        undo.callback(storage.set_timing, False)
+        log = {} if log_at is None else {Role.LOG: log_at}
+        engine.init(storage.places | log)
+        engine.start()
+        allow_observer(engine)
+        engine.execute_schema(program.schema)
+        engine.load_tables(program.json, plan.seed)
+        engine.execute_schema(program.after_load)
+        engine.checkpoint()
+        storage.set_timing(True)
+        clients = engine.clients(program.json, study.clients, plan.seed)
+        undo.callback(clients.close)
+        clients.run(None, WARM_UP_S)
+        yield engine, storage, clients
+
+
+def allow_observer(engine: PostgresEngine) -> None:
+    """Give the clients' user the rights that an observation needs."""
+    engine._known_server().query(f"GRANT pg_monitor TO {CLIENT}")
