@@ -173,12 +173,17 @@ def users_of(point: Path) -> dict[int, str]:
 
 
 def users_of_device(device: tuple[int, int]) -> dict[int, str]:
-    """Pid and name of each process with an open file on a device's file system, even an unmounted one."""
+    """Pid and name of each process that keeps a device's file system: by an open file or its own mount.
+
+    A process with a mount namespace of its own has copies of the mounts of the time when it was made. They
+    stay when this process unmounts.
+    """
     found = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
             links = [process / "cwd", *(process / "fd").iterdir()]
-            if any(_is_on(link, device) for link in links):
+            mounted = any(mount.device == device for mount in mounts(int(process.name)))
+            if mounted or any(_is_on(link, device) for link in links):
                 found[int(process.name)] = (process / "comm").read_text().strip()
         except OSError:
             continue
