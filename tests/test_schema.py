@@ -22,6 +22,8 @@ from tierwise.results.files import append_result, write_study_info
 
 ROOT = Path(__file__).parents[1]
 RECORDING = str(ROOT / "examples" / "recordings" / "keyed-update")
+OTHER = str(ROOT / "examples" / "recordings" / "order-entry")
+LARGE = str(ROOT / "examples" / "recordings" / "pgbench-10gb")
 STUDIES = sorted((DATA / "studies").glob("*.toml"))
 WORKLOADS = sorted((DATA / "workloads").glob("*/workload.toml"))
 
@@ -69,6 +71,10 @@ def test_results_and_recordings_are_valid() -> None:
 
 PRINTED = {
     "prediction": ["predict", RECORDING, "--place", "log=nvme-dc"],
+    "joint-prediction": [
+        *("predict", OTHER, LARGE, "--seeds", "2"),
+        *("--place", "order-entry.log=gp3#1,pgbench-10gb.log=gp3#1"),
+    ],
     "ranking": ["predict", RECORDING, "--devices", "nvme-dc"],
     "advice": ["advise", RECORDING, "--devices", "nvme-dc"],
     "cleanup": ["clean", "--dry-run"],

@@ -91,6 +91,10 @@ class Replay:
     def reproduce(self, options: str, threads: int) -> str: ...
     def predict(self, requests: str, profiles: Sequence[Profile], threads: int) -> str: ...
 
+def predict_together(
+    recordings: Sequence[Replay], requests: str, profiles: Sequence[Profile], threads: int
+) -> str: ...
+
 @final
 class RequestCounter:
     def __new__(

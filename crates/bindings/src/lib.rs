@@ -62,7 +62,7 @@ mod _core {
     use super::recording::{read_recording, redact_recording};
 
     #[pymodule_export]
-    use super::replay::PyReplay;
+    use super::replay::{PyReplay, predict_together};
 
     #[pymodule_export]
     use super::request_counter::PyRequestCounter;

@@ -9,7 +9,9 @@ use pyo3::prelude::*;
 use serde::Serialize;
 use tierwise_device::{Library, Profile};
 use tierwise_recording::Recording;
-use tierwise_replay::{Answer, Program, ReproductionRequest, SimulationRequest};
+use tierwise_replay::{
+    Answer, JointAnswer, JointRequest, Program, ReproductionRequest, SimulationRequest,
+};
 use tierwise_work::{Disabled, Mechanism, Work, WorkError};
 
 use crate::defect::told;
@@ -73,16 +75,40 @@ impl PyReplay {
         threads: usize,
     ) -> PyResult<String> {
         let requests: Vec<SimulationRequest> = parsed(requests)?;
-        let profiles: Vec<Profile> = profiles
-            .iter()
-            .map(|profile| profile.get().profile().clone())
-            .collect();
+        let profiles = plain(&profiles);
         told(py, || {
             json(&stoppable(py, |stop| {
                 Answer::all(&self.program, &requests, &profiles, threads, stop)
             })?)
         })
     }
+}
+
+/// Answers to requests about several recordings at once, in their order, as JSON; each request has one scenario for
+/// each recording. Placements on `{"shared": INDEX}` share that device.
+#[pyfunction]
+pub fn predict_together(
+    py: Python<'_>,
+    recordings: Vec<Py<PyReplay>>,
+    requests: &str,
+    profiles: Vec<Py<PyProfile>>,
+    threads: usize,
+) -> PyResult<String> {
+    let requests: Vec<JointRequest> = parsed(requests)?;
+    let profiles = plain(&profiles);
+    let programs: Vec<&Program> = recordings.iter().map(|one| &one.get().program).collect();
+    told(py, || {
+        json(&stoppable(py, |stop| {
+            JointAnswer::all(&programs, &requests, &profiles, threads, stop)
+        })?)
+    })
+}
+
+fn plain(profiles: &[Py<PyProfile>]) -> Vec<Profile> {
+    let profiles = profiles.iter();
+    profiles
+        .map(|profile| profile.get().profile().clone())
+        .collect()
 }
 
 impl PyReplay {

@@ -14,6 +14,7 @@ mod scheduler;
 
 pub use api::demands::{Demands, WaitSummary};
 pub use api::error::ReplayError;
+pub use api::joint_request::{JointAnswer, JointRequest};
 pub use api::outcome::{Latency, Outcome, RoleIo};
 pub use api::parallel::{Answer, replay, replay_all};
 pub use api::reproduction::{Reproduction, ReproductionRequest, recorded_mode};
@@ -22,4 +23,5 @@ pub use api::simulation_request::{
     EmulationOptions, PlacementTarget, RunLength, SimulationRequest,
 };
 pub use api::summary::{DeviceSummary, LockSummary, ObservedSummary, Summary};
+pub use kernel::joint::run_together;
 pub use program::prepared::Program;

@@ -9,6 +9,7 @@ import typer
 
 from tierwise.cli.options import Png
 from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.predict_joint import predict_joint
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
@@ -27,13 +28,19 @@ from tierwise.report.recording.usability import usability_texts
 
 
 def predict(
-    recording: Annotated[Path, typer.Argument(help="folder that tierwise record wrote")],
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORDING…", help="folder that tierwise record wrote; several share the numbered devices"
+        ),
+    ],
     *,
     place: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ROLE=DEVICE,…",
-            help="move roles, such as log=nvme-dc,data=hdd-7k2; all=DEVICE moves the rest. A scenario each",
+            help="move roles, such as log=nvme-dc,data=hdd-7k2; all=DEVICE moves the rest. A scenario each. "
+            "Of several recordings: shop.log=nvme-dc#1,bank.log=nvme-dc#1",
         ),
     ] = None,
     devices: Annotated[
@@ -70,7 +77,11 @@ def predict(
     png: Png = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
-    """Predict the recorded work on another machine, with intervals and warnings."""
+    """Predict the recorded work on another machine, with intervals and warnings.
+
+    Several recordings are answered together: each database has its own machine, and those that name one
+    numbered device, such as nvme-dc#1, share it.
+    """
     if png is not None:
         require("report", "--png")
     machine = Scenario(
@@ -87,8 +98,16 @@ def predict(
         raise TierwiseError(
             f"{option}: placements are ranked by the highest rate", f"leave out --devices or {option}"
         )
+    if len(recordings) > 1:
+        options = {"--devices": devices, "--unit": unit, "--png": png}
+        refused = [name for name, value in options.items() if value is not None]
+        refused += [f"--{name.replace('_', '-')}" for name in machine.changes]
+        predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
+        return
     placements = [parse_place(one) for one in place or []]
-    predictor = Predictor.open(recording, seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None)
+    predictor = Predictor.open(
+        recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None
+    )
     if devices is not None:
         with simulations(predictor, progress_console(to_stderr=True)):
             ranking = rank(predictor, names_in(devices), machine)

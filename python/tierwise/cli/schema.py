@@ -108,6 +108,7 @@ _MADE: dict[str, Callable[[], dict[str, Any]]] = {
     "recording": _of("recording", "About"),
     "observation": _of("recording", "Observation"),
     "prediction": _printed("prediction", predictions="predict:Prediction[]", **_REPLAYED),
+    "joint-prediction": _printed("joint-prediction", predictions="predict:JointPrediction[]"),
     "ranking": _printed("ranking", ranking="predict:Ranking", **_REPLAYED),
     "advice": _printed("advice", recorded="predict:RecordedRun", advice="advise:Advice"),
     "fleet-advice": _printed("fleet-advice", fleet="fleet:FleetAdvice"),

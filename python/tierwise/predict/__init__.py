@@ -4,6 +4,7 @@ Not here: running a database, text and charts.
 """
 
 from tierwise.predict.devices import RECORDED, NamedDevice, resolve
+from tierwise.predict.joint import JointPrediction, predict_together
 from tierwise.predict.model_error import CalibratedError, ModelError
 from tierwise.predict.prediction import Bound, Estimate, Prediction, RecordedRun, Refusal, RoleLoad
 from tierwise.predict.predictor import Predictor, predict
@@ -15,6 +16,7 @@ __all__ = [
     "Bound",
     "CalibratedError",
     "Estimate",
+    "JointPrediction",
     "ModelError",
     "NamedDevice",
     "Prediction",
@@ -25,6 +27,7 @@ __all__ = [
     "RoleLoad",
     "Scenario",
     "predict",
+    "predict_together",
     "rank",
     "resolve",
 ]

@@ -50,6 +50,11 @@ def resolve(name: str) -> NamedDevice:
     return NamedDevice(found + further, profile)
 
 
+def is_numbered(name: str) -> bool:
+    """Whether a name has a number, as ``nvme-dc#1``: several databases may share such a device."""
+    return _COPY in name
+
+
 @lru_cache
 def _load(name: str) -> Profile:
     """A profile by name or absolute path; each is loaded once."""

@@ -19,6 +19,11 @@ class Remembered:
         self._core = core
         self._answers: dict[tuple[str, ...], str] = {}
 
+    @property
+    def core(self) -> Core:
+        """The core itself."""
+        return self._core
+
     def work(self) -> str:
         """As the core's."""
         return self._core.work()

@@ -106,11 +106,51 @@ class Replayer:
             self.progress(len(answers), len(scenarios))
         return answers
 
-    def _scenario(self, asked: SimulationRequest, shelf: dict[str, tuple[int, Profile]]) -> dict[str, Any]:
+    @staticmethod
+    def ask_together(
+        replayers: Sequence[Replayer], asked: Sequence[Sequence[SimulationRequest]]
+    ) -> list[list[Outcome] | tuple[int, Refusal]]:
+        """Replay several recordings at once; devices with a number are shared.
+
+        Args:
+            replayers: of the recordings.
+            asked: joint requests, each with one request for each recording.
+
+        Returns:
+            For each joint request, in order, the outcome of each recording; or which is refused, and why.
+
+        Raises:
+            TierwiseError: one is an observation, which has no requests that could be replayed.
+        """
+        shelf: dict[str, tuple[int, Profile]] = {}
+        requests = [
+            [one._scenario(each, shelf, together=True) for one, each in zip(replayers, joint, strict=True)]
+            for joint in asked
+        ]
+        profiles = [profile.core for _, profile in shelf.values()]
+        cores = [one._replay for one in replayers]
+        threads = replayers[0]._threads
+        said = _said(lambda: _core.predict_together(cores, json.dumps(requests), profiles, threads))
+        return [_joint_answer(answer) for answer in said]
+
+    @property
+    def _replay(self) -> _core.Replay:
+        core = self._core.core if isinstance(self._core, Remembered) else self._core
+        if not isinstance(core, _core.Replay):
+            raise TierwiseError(
+                "an observation has waits only: nothing can be replayed beside other databases",
+                "record the database with tierwise record",
+            )
+        return core
+
+    def _scenario(
+        self, asked: SimulationRequest, shelf: dict[str, tuple[int, Profile]], *, together: bool = False
+    ) -> dict[str, Any]:
         scenario = asked.scenario
+        shared = scenario.numbered(self.work.footprints) if together else set()
         return {
             "placement": {
-                role.value: {"profile": self._shelved(device, shelf)}
+                role.value: {"shared" if role in shared else "profile": self._shelved(device, shelf)}
                 for role, device in scenario.devices_of(self.work.footprints).items()
                 if device != RECORDED
             },
@@ -138,6 +178,12 @@ def _answer(answer: dict[str, Any]) -> Outcome | Refusal:
     if "refused" in answer:
         return Refusal.model_validate(answer["refused"])
     return Outcome.model_validate(_listed(answer)["outcome"])
+
+
+def _joint_answer(answer: dict[str, Any]) -> list[Outcome] | tuple[int, Refusal]:
+    if "refused" in answer:
+        return answer["refused"].pop("database"), Refusal.model_validate(answer["refused"])
+    return [Outcome.model_validate(one) for one in _listed(answer)["outcomes"]]
 
 
 def _listed(said: Any) -> Any:

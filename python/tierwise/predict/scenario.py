@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tierwise.model.placement import EVERYTHING, require_role
 from tierwise.model.roles import Role
-from tierwise.predict.devices import RECORDED, resolve
+from tierwise.predict.devices import RECORDED, is_numbered, resolve
 from tierwise.results.measurements import Record
 
 LEAST_MEMORY_BYTES = 1 << 20
@@ -63,6 +63,13 @@ class Scenario(Record):
 
     def devices_of(self, roles: Iterable[Role]) -> dict[Role, str]:
         """Full name of the device, or ``recorded``, of each of these roles."""
-        rest = self.placement.get(EVERYTHING, RECORDED)
-        names = {role: self.placement.get(role.value, rest) for role in roles}
+        names = self._names_of(roles)
         return {role: name if name == RECORDED else resolve(name).name for role, name in names.items()}
+
+    def numbered(self, roles: Iterable[Role]) -> set[Role]:
+        """Those of these roles whose device has a number: other databases may share it."""
+        return {role for role, name in self._names_of(roles).items() if is_numbered(name)}
+
+    def _names_of(self, roles: Iterable[Role]) -> dict[Role, str]:
+        rest = self.placement.get(EVERYTHING, RECORDED)
+        return {role: self.placement.get(role.value, rest) for role in roles}

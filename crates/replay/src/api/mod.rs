@@ -2,6 +2,7 @@
 
 pub(crate) mod demands;
 pub(crate) mod error;
+pub(crate) mod joint_request;
 pub(crate) mod outcome;
 pub(crate) mod parallel;
 pub(crate) mod reproduction;

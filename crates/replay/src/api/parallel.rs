@@ -80,7 +80,7 @@ pub fn replay_all(
 }
 
 /// Applies `each` to `all` on threads. Results come in order, without items not yet started at the stop.
-fn on_threads<A: Sync, B: Send>(
+pub(crate) fn on_threads<A: Sync, B: Send>(
     all: &[A],
     threads: usize,
     stop: &AtomicBool,

@@ -1,5 +1,7 @@
 //! A scenario: devices, placement, cores, memory, clients and length of one replay.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use tierwise_device::Profile;
 use tierwise_recording::Role;
@@ -61,6 +63,8 @@ pub enum MissAssumption {
 pub struct Scenario {
     /// Devices; none at an index stands for the recorded device with that index.
     pub devices: Vec<Option<Profile>>,
+    /// Devices that other databases of a joint replay use too: by device index, their key.
+    pub shared: BTreeMap<usize, usize>,
     /// Device index of each role; an unlisted role stays where it was recorded.
     pub placement: Vec<(Role, usize)>,
     /// Number of cores.
@@ -101,6 +105,7 @@ impl Scenario {
     pub fn recorded(devices: usize, cores: u32, mode: Mode, seed: u64) -> Self {
         Self {
             devices: vec![None; devices],
+            shared: BTreeMap::new(),
             placement: Vec::new(),
             cores,
             cpu_speed: 1.0,

@@ -18,6 +18,8 @@ pub enum PlacementTarget {
     /// A device built from the profile with this index in the list that goes with the requests; roles with the same
     /// index share one device.
     Profile(usize),
+    /// The same, shared with all databases of a joint request that name it so.
+    Shared(usize),
     /// The recorded device with this index.
     Recorded(usize),
 }
@@ -94,16 +96,24 @@ impl SimulationRequest {
     ) -> Result<Scenario, ReplayError> {
         let recorded = program.devices.len();
         let mut devices = vec![None; recorded];
-        let mut used: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut used: BTreeMap<(bool, usize), usize> = BTreeMap::new();
+        let mut shared = BTreeMap::new();
         let mut placement = Vec::with_capacity(self.placement.len());
         for (role, place) in &self.placement {
             let device = match *place {
                 PlacementTarget::Recorded(index) if index < recorded => index,
-                PlacementTarget::Profile(index) if index < profiles.len() => {
-                    *used.entry(index).or_insert_with(|| {
+                PlacementTarget::Profile(index) | PlacementTarget::Shared(index)
+                    if index < profiles.len() =>
+                {
+                    let is_shared = matches!(place, PlacementTarget::Shared(_));
+                    let device = *used.entry((is_shared, index)).or_insert_with(|| {
                         devices.push(Some(profiles[index].clone()));
                         devices.len() - 1
-                    })
+                    });
+                    if is_shared {
+                        shared.insert(device, index);
+                    }
+                    device
                 }
                 _ => return Err(unknown_device(*role)),
             };
@@ -111,6 +121,7 @@ impl SimulationRequest {
         }
         Ok(Scenario {
             devices,
+            shared,
             placement,
             cores: self.cores.unwrap_or(program.work.cores.max(1)),
             cpu_speed: self.cpu_speed,

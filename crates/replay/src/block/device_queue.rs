@@ -10,6 +10,7 @@ use tierwise_device::{Completion, Device, Nanos, Request};
 
 use crate::block::empirical_device::EmpiricalDevice;
 use crate::block::io_cpu_cost::IoCpuCost;
+use crate::block::shared_device::SharedDevice;
 
 /// The model that serves a device's requests.
 pub(crate) enum DeviceModel {
@@ -17,6 +18,8 @@ pub(crate) enum DeviceModel {
     Profile(Box<dyn Device>),
     /// Recorded times.
     Empirical(Box<EmpiricalDevice>),
+    /// A model that other databases use too.
+    Shared(SharedDevice),
 }
 
 impl DeviceModel {
@@ -24,6 +27,7 @@ impl DeviceModel {
         match self {
             Self::Profile(device) => device.submit(now, u64::from(id), request),
             Self::Empirical(device) => device.submit(now, u64::from(id), request, log),
+            Self::Shared(device) => device.submit(now, id, request),
         }
     }
 
@@ -31,6 +35,7 @@ impl DeviceModel {
         match self {
             Self::Profile(device) => device.next_event(),
             Self::Empirical(device) => device.next_event(),
+            Self::Shared(device) => device.next_event(),
         }
     }
 
@@ -38,6 +43,7 @@ impl DeviceModel {
         match self {
             Self::Profile(device) => device.advance(now, completions),
             Self::Empirical(device) => device.advance(now, completions),
+            Self::Shared(device) => device.advance(now, completions),
         }
     }
 }
@@ -85,7 +91,13 @@ impl DeviceQueue {
         self.look();
     }
 
-    fn look(&mut self) {
+    /// Whether other databases use the device too.
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.device, DeviceModel::Shared(_))
+    }
+
+    /// Updates the time of the device's next event.
+    pub(crate) fn look(&mut self) {
         let event = self.device.next_event();
         self.next = event.map_or(Nanos::MAX, |at| {
             at.saturating_sub(self.cpu_cost.path_credit_ns)

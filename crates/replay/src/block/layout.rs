@@ -28,6 +28,8 @@ struct Area {
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     areas: [Area; Role::ALL.len()],
+    /// Of each device: the first sector behind its roles.
+    ends: Vec<u64>,
 }
 
 /// Space of a role on a new device if its footprint is unknown: 128 MiB.
@@ -40,11 +42,17 @@ pub(crate) const MAX_SECTORS: u64 = 1 << 50;
 impl Layout {
     /// Lays out roles. A role that stays keeps its place. A role that moves lies behind those already there, in the
     /// order of partitions; with its whole partition if it had one of its own and the device has room.
-    pub(crate) fn new(program: &Program, scenario: &Scenario) -> Result<Self, ReplayError> {
+    /// `starts`: of each device, the first sector that no other database uses.
+    pub(crate) fn new(
+        program: &Program,
+        scenario: &Scenario,
+        starts: Vec<u64>,
+    ) -> Result<Self, ReplayError> {
         let mut layout = Self {
             areas: Default::default(),
+            ends: Vec::new(),
         };
-        let mut ends = vec![0; scenario.devices.len()];
+        let mut ends = starts;
         let recorded = |role| recorded_area(program, role);
         let stays = |role| match target(scenario, role) {
             None => true,
@@ -83,12 +91,13 @@ impl Layout {
             };
             ends[device] += room;
         }
-        layout.check(scenario, &ends)?;
+        layout.ends = ends;
+        layout.check(scenario)?;
         Ok(layout)
     }
 
-    fn check(&self, scenario: &Scenario, ends: &[u64]) -> Result<(), ReplayError> {
-        for (profile, end) in scenario.devices.iter().zip(ends) {
+    fn check(&self, scenario: &Scenario) -> Result<(), ReplayError> {
+        for (profile, end) in scenario.devices.iter().zip(&self.ends) {
             let Some(profile) = profile else { continue };
             if profile.capacity_bytes() / 512 < *end {
                 return Err(ReplayError::new(
@@ -103,6 +112,11 @@ impl Layout {
             }
         }
         Ok(())
+    }
+
+    /// First sector of a device behind its roles.
+    pub(crate) fn end(&self, device: usize) -> u64 {
+        self.ends[device]
     }
 
     pub(crate) fn device(&self, role: Role) -> usize {

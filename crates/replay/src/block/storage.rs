@@ -63,6 +63,16 @@ impl Storage {
         self.due
     }
 
+    /// Time of the next event, where other databases may have changed it.
+    pub(crate) fn next_of_shared(&mut self) -> Nanos {
+        let queues = self.queues.iter_mut();
+        queues
+            .filter(|queue| queue.is_shared())
+            .for_each(DeviceQueue::look);
+        self.update_due();
+        self.due
+    }
+
     /// Updates that time: it is read at every event, and changes only when a device does something.
     fn update_due(&mut self) {
         let due = self.queues.iter().map(DeviceQueue::next).min();

@@ -4,6 +4,7 @@
 pub(crate) mod arrivals;
 pub(crate) mod events;
 pub(crate) mod interpreter;
+pub(crate) mod joint;
 pub(crate) mod metrics;
 pub(crate) mod paced_sessions;
 pub(crate) mod progress;

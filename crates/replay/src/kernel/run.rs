@@ -14,6 +14,7 @@ use crate::block::empirical_device::EmpiricalDevice;
 use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::jobs::Jobs;
 use crate::block::layout::Layout;
+use crate::block::shared_device::SharedDevices;
 use crate::block::storage::Storage;
 use crate::block::writeback_throttle::WritebackThrottle;
 use crate::durability::log::Log;
@@ -48,15 +49,35 @@ const MAX_SHARE: f64 = 0.97;
 ///
 /// An impossible scenario: no cores, an unknown device, a device that is too small; a run without progress.
 pub fn run(program: &Program, scenario: &Scenario) -> Result<Outcome, ReplayError> {
-    scenario.check(program)?;
-    let layout = Layout::new(program, scenario)?;
-    let mut simulation = build(program, scenario, layout);
-    start(&mut simulation, scenario);
+    let mut simulation = prepare(program, scenario, &mut SharedDevices::default())?;
     simulation.run()?;
     Ok(outcome(simulation))
 }
 
-fn devices(program: &Program, scenario: &Scenario) -> Vec<(DeviceModel, IoCpuCost)> {
+/// A run at its beginning; its shared devices are among `shared`, or added there.
+pub(crate) fn prepare<'a>(
+    program: &'a Program,
+    scenario: &Scenario,
+    shared: &mut SharedDevices,
+) -> Result<Simulation<'a>, ReplayError> {
+    scenario.check(program)?;
+    let start_of = |device| scenario.shared.get(&device).map_or(0, |key| shared.end(*key));
+    let starts = (0..scenario.devices.len()).map(start_of).collect();
+    let layout = Layout::new(program, scenario, starts)?;
+    let devices = devices(program, scenario, shared);
+    for (device, key) in &scenario.shared {
+        shared.set_end(*key, layout.end(*device));
+    }
+    let mut simulation = build(program, scenario, layout, devices);
+    start(&mut simulation, scenario);
+    Ok(simulation)
+}
+
+fn devices(
+    program: &Program,
+    scenario: &Scenario,
+    shared: &mut SharedDevices,
+) -> Vec<(DeviceModel, IoCpuCost)> {
     let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
     let device = |(index, profile): (usize, &Option<Profile>)| {
         let seed = seeds.draw();
@@ -64,8 +85,14 @@ fn devices(program: &Program, scenario: &Scenario) -> Vec<(DeviceModel, IoCpuCos
         let recorded = program.profiles.get(index).and_then(Option::as_ref);
         let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
         match (profile, recorded) {
-            (Some(profile), _) if scenario.worn => DeviceModel::Profile(worn(profile, seed)),
-            (Some(profile), _) | (None, Some(profile)) => DeviceModel::Profile(profile.build(seed)),
+            (Some(profile), _) => {
+                let build = || new_device(profile, scenario.worn, seed);
+                match scenario.shared.get(&index) {
+                    Some(key) => DeviceModel::Shared(shared.join(*key, build)),
+                    None => DeviceModel::Profile(build()),
+                }
+            }
+            (None, Some(profile)) => DeviceModel::Profile(profile.build(seed)),
             (None, None) => {
                 let device = program.devices.get(index);
                 let device = device.unwrap_or(&program.unknown_device_times);
@@ -78,10 +105,12 @@ fn devices(program: &Program, scenario: &Scenario) -> Vec<(DeviceModel, IoCpuCos
     devices.zip(cpu_costs).collect()
 }
 
-/// A device in the state of long use.
-fn worn(profile: &Profile, seed: u64) -> Box<dyn Device> {
+/// A device that was not recorded; `worn`: in the state of long use.
+fn new_device(profile: &Profile, worn: bool, seed: u64) -> Box<dyn Device> {
     let mut device = profile.build(seed);
-    device.precondition(Precondition::Random { active_share: 1.0 });
+    if worn {
+        device.precondition(Precondition::Random { active_share: 1.0 });
+    }
     device
 }
 
@@ -90,7 +119,12 @@ fn is_known(device: &tierwise_work::RecordedDevice) -> bool {
     device.reads.len() + device.writes.len() >= MIN_OBSERVED_TIMES
 }
 
-fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simulation<'a> {
+fn build<'a>(
+    program: &'a Program,
+    scenario: &Scenario,
+    layout: Layout,
+    devices: Vec<(DeviceModel, IoCpuCost)>,
+) -> Simulation<'a> {
     let work = &program.work;
     let mut sessions = sessions(program, scenario.clients);
     let clients = client_threads::threads(program, &mut sessions);
@@ -114,11 +148,7 @@ fn build<'a>(program: &'a Program, scenario: &Scenario, layout: Layout) -> Simul
         cores: Cores::new(scenario.cores),
         dirty_pages: DirtyPages::new(memory, most_dirty_bytes(work, memory), sectors),
         cache_hits: CacheHits::new(program, scenario),
-        storage: Storage::new(
-            devices(program, scenario),
-            layout,
-            &WritebackThrottle::new(program),
-        ),
+        storage: Storage::new(devices, layout, &WritebackThrottle::new(program)),
         jobs: Jobs::default(),
         unfinished: sessions.iter().filter(|session| session.counts).count() as u32,
         locks: HotLocks::new(&work.locks, sessions.len()),
@@ -270,7 +300,7 @@ fn warnings(simulation: &Simulation<'_>) -> Vec<String> {
     }
 }
 
-fn outcome(mut simulation: Simulation<'_>) -> Outcome {
+pub(crate) fn outcome(mut simulation: Simulation<'_>) -> Outcome {
     for index in 0..simulation.sessions.len() as u32 {
         if !simulation.sessions[index as usize].finished {
             let activity = simulation.sessions[index as usize].activity;

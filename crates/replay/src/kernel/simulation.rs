@@ -81,18 +81,32 @@ impl Simulation<'_> {
     /// The run makes no progress.
     pub(crate) fn run(&mut self) -> Result<(), ReplayError> {
         while !self.over {
-            let (event_at, device_at) = (self.events.next(), self.storage.next());
-            if device_at <= event_at && device_at != Nanos::MAX {
-                self.now = self.now.max(device_at);
-                self.advance_devices();
-            } else if let Some(event) = self.events.pop() {
-                self.now = self.now.max(event_at);
-                self.handle(event);
-            }
-            self.run_io_threads();
-            self.progress.check_progress(self.now, &self.sessions)?;
+            self.advance()?;
         }
         Ok(())
+    }
+
+    /// Handles the next event.
+    ///
+    /// # Errors
+    ///
+    /// The run makes no progress.
+    pub(crate) fn advance(&mut self) -> Result<(), ReplayError> {
+        let (event_at, device_at) = (self.events.next(), self.storage.next());
+        if device_at <= event_at && device_at != Nanos::MAX {
+            self.now = self.now.max(device_at);
+            self.advance_devices();
+        } else if let Some(event) = self.events.pop() {
+            self.now = self.now.max(event_at);
+            self.handle(event);
+        }
+        self.run_io_threads();
+        self.progress.check_progress(self.now, &self.sessions)
+    }
+
+    /// Time of the next event, where other databases may have changed a shared device.
+    pub(crate) fn next_event_at(&mut self) -> Nanos {
+        self.events.next().min(self.storage.next_of_shared())
     }
 
     fn handle(&mut self, event: Event) {

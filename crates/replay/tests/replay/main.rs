@@ -5,6 +5,7 @@ mod background;
 mod changes;
 mod clients;
 mod core_selection;
+mod joint;
 mod journal;
 mod kernel_io_threads;
 mod length;
