@@ -7,6 +7,7 @@ pub(crate) mod in_flight;
 pub(crate) mod io_cpu_cost;
 pub(crate) mod jobs;
 pub(crate) mod layout;
+pub(crate) mod scenario_devices;
 pub(crate) mod shared_device;
 pub(crate) mod storage;
 pub(crate) mod traffic;

@@ -2,7 +2,6 @@
 
 use tierwise_device::Nanos;
 use tierwise_device::random::SplitMix;
-use tierwise_device::{Device, Precondition, Profile};
 use tierwise_recording::Role;
 use tierwise_work::{Pace, TimeCategory, Work};
 
@@ -10,10 +9,10 @@ use crate::api::error::ReplayError;
 use crate::api::outcome::Outcome;
 use crate::api::scenario::{Mode, Scenario};
 use crate::block::device_queue::DeviceModel;
-use crate::block::empirical_device::EmpiricalDevice;
 use crate::block::io_cpu_cost::IoCpuCost;
 use crate::block::jobs::Jobs;
 use crate::block::layout::Layout;
+use crate::block::scenario_devices::scenario_devices;
 use crate::block::shared_device::SharedDevices;
 use crate::block::storage::Storage;
 use crate::block::writeback_throttle::WritebackThrottle;
@@ -37,8 +36,6 @@ use crate::scheduler::cores::Cores;
 
 /// Warm-up, as a share of the measured span.
 const WARM_UP: f64 = 0.2;
-/// Least number of observed times to model a device by them.
-const MIN_OBSERVED_TIMES: usize = 30;
 /// Background load of a core below the least share is left out; above the most it is capped.
 const MIN_SHARE: f64 = 0.002;
 const MAX_SHARE: f64 = 0.97;
@@ -61,62 +58,21 @@ pub(crate) fn prepare<'a>(
     shared: &mut SharedDevices,
 ) -> Result<Simulation<'a>, ReplayError> {
     scenario.check(program)?;
-    let start_of = |device| scenario.shared.get(&device).map_or(0, |key| shared.end(*key));
+    let start_of = |device| {
+        scenario
+            .shared
+            .get(&device)
+            .map_or(0, |key| shared.end(*key))
+    };
     let starts = (0..scenario.devices.len()).map(start_of).collect();
     let layout = Layout::new(program, scenario, starts)?;
-    let devices = devices(program, scenario, shared);
+    let devices = scenario_devices(program, scenario, shared);
     for (device, key) in &scenario.shared {
         shared.set_end(*key, layout.end(*device));
     }
     let mut simulation = build(program, scenario, layout, devices);
     start(&mut simulation, scenario);
     Ok(simulation)
-}
-
-fn devices(
-    program: &Program,
-    scenario: &Scenario,
-    shared: &mut SharedDevices,
-) -> Vec<(DeviceModel, IoCpuCost)> {
-    let mut seeds = SplitMix::new(scenario.seed ^ 0x0de5_1ce5);
-    let device = |(index, profile): (usize, &Option<Profile>)| {
-        let seed = seeds.draw();
-        let known = program.devices.get(index).is_some_and(is_known);
-        let recorded = program.profiles.get(index).and_then(Option::as_ref);
-        let recorded = recorded.filter(|_| !(scenario.empirical_devices && known));
-        match (profile, recorded) {
-            (Some(profile), _) => {
-                let build = || new_device(profile, scenario.worn, seed);
-                match scenario.shared.get(&index) {
-                    Some(key) => DeviceModel::Shared(shared.join(*key, build)),
-                    None => DeviceModel::Profile(build()),
-                }
-            }
-            (None, Some(profile)) => DeviceModel::Profile(profile.build(seed)),
-            (None, None) => {
-                let device = program.devices.get(index);
-                let device = device.unwrap_or(&program.unknown_device_times);
-                DeviceModel::Empirical(Box::new(EmpiricalDevice::new(device, seed)))
-            }
-        }
-    };
-    let devices = scenario.devices.iter().enumerate().map(device);
-    let cpu_costs = (0..).map(|index| IoCpuCost::new(program, scenario, index));
-    devices.zip(cpu_costs).collect()
-}
-
-/// A device that was not recorded; `worn`: in the state of long use.
-fn new_device(profile: &Profile, worn: bool, seed: u64) -> Box<dyn Device> {
-    let mut device = profile.build(seed);
-    if worn {
-        device.precondition(Precondition::Random { active_share: 1.0 });
-    }
-    device
-}
-
-/// Whether enough times of a device were observed to model it by them.
-fn is_known(device: &tierwise_work::RecordedDevice) -> bool {
-    device.reads.len() + device.writes.len() >= MIN_OBSERVED_TIMES
 }
 
 fn build<'a>(

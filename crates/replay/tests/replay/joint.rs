@@ -78,7 +78,10 @@ fn databases_that_wait_for_one_device_get_like_shares_of_it() {
 
 #[test]
 fn a_device_that_is_never_busy_is_as_good_as_two() {
-    let program = program(1, &[cpu(2_000), Step::Append { size_bytes: 600 }, Step::Commit]);
+    let program = program(
+        1,
+        &[cpu(2_000), Step::Append { size_bytes: 600 }, Step::Commit],
+    );
     let scenario = || shared_on(memory(20.0), 1);
     let alone = rates(&together(&[(&program, scenario())]).expect("it runs"))[0];
     let both = together(&[(&program, scenario()), (&program, scenario())]).expect("they run");
@@ -94,7 +97,10 @@ fn work_that_is_done_once_and_a_device_that_is_full_are_refused_by_database() {
         mode: Mode::Once,
         ..shared_on(shipped("hdd-7k2"), 1)
     };
-    let refused = together(&[(&program, shared_on(shipped("hdd-7k2"), 1)), (&program, once)]);
+    let refused = together(&[
+        (&program, shared_on(shipped("hdd-7k2"), 1)),
+        (&program, once),
+    ]);
     assert_eq!(refused.expect_err("it ends").0, 1);
 
     let gigabytes = shipped("hdd-7k2").capacity_bytes() / (1 << 30);
