@@ -41,7 +41,7 @@ def executor(scheduler: str | None, workers: int | None) -> Iterator[Executor]:
     """The executor that a user asked for, closed on exit with all that it started.
 
     Args:
-        scheduler: address of a Dask scheduler, ``local`` for a cluster of processes here, or none for threads.
+        scheduler: address of a Dask scheduler, ``local`` for processes of this host, none for threads.
         workers: number of processes of a local cluster; by default that of the usable processors.
 
     Raises:
@@ -199,7 +199,10 @@ def _local(workers: int) -> Iterator[Any]:
     need a certificate that is made for this run and kept in memory. The dashboard is off.
     """
     dask, distributed = import_module("dask"), import_module("distributed")
-    settings = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": []}
+    settings: dict[str, list[str]] = {
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
     with ledger.directory("tierwise-dask", mode=0o700) as folder, dask.config.set(settings):
         cluster = distributed.LocalCluster(
             n_workers=workers,

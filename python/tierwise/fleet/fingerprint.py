@@ -27,10 +27,7 @@ def fingerprint(uri: str) -> str:
         HostError: a package for this kind of URI is not installed.
         TierwiseError: the files cannot be listed or read.
     """
-    if remote.is_uri(uri):
-        said = remote.versions(uri)
-    else:
-        said = dict(_contents(Path(uri)))
+    said: object = remote.versions(uri) if remote.is_uri(uri) else dict(_contents(Path(uri)))
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

@@ -26,6 +26,7 @@ MOST_ROWS = 64
 _FLUSHED_AFTER_S = 2.0
 """A result that comes so long after the last file was written is written at once."""
 _PART = re.compile(r"part-(\d{6,9})\.parquet")
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 _UNFINISHED = ".part.tmp"
 _MAPS = ("placement", "taken_along")
 
@@ -111,7 +112,7 @@ class Results:
         unfinished = self._folder / _UNFINISHED
         with _problems(self._root):
             try:
-                with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
+                with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as file:
                     pq.write_table(table, file)
                     file.flush()
                     os.fsync(file.fileno())
