@@ -69,13 +69,13 @@ def refuse(_: int) -> int:
 def test_a_cluster_gives_the_rows_of_threads(cluster: Executor, tmp_path: Path) -> None:
     found, _ = catalogue([f"{write_recordings(tmp_path / 'recordings')}/*"])
     own = tmp_path / "own.toml"
-    own.write_text(f'like = "{NVME}"\n[price]\npurchase = 100\nsource = "a list of prices"\ndate = "2026"\n')
+    own.write_text(f'like = "{NVME}"\n[price]\nusd = 100\n[source]\nprice = "a list of prices"\n')
     asked = AdviceOptions([str(own), GP3])
     tally: list[tuple[int, int]] = []
-    here, there = (
-        advise_fleet(found, asked, one, seeds=SEEDS, progress=lambda done, of: tally.append((done, of)))
-        for one in (Threads(), cluster)
-    )
+    options = {"seeds": SEEDS, "progress": lambda done, of: tally.append((done, of))}
+    here = advise_fleet(found, asked, Threads(), **options)
+    own.unlink()  # this process has read it; the workers get its text
+    there = advise_fleet(found, asked, cluster, **options)
     assert here == there and len(here.databases) == 2 and len(here.left_out) == 2
     assert tally == [(done, 4) for done in range(5)] * 2
 
@@ -92,7 +92,7 @@ def test_only_this_program_can_reach_a_local_cluster(cluster: Executor) -> None:
     address = cluster._client.scheduler.address
     assert address.startswith("tls://")
     stranger = f"from distributed import Client; Client({address!r}, timeout=3)"
-    done = subprocess.run([sys.executable, "-c", stranger], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", stranger], capture_output=True, text=True, check=False)
     assert done.returncode != 0 and "TLS" in done.stderr
 
 
@@ -167,7 +167,7 @@ def test_rows_on_disk_are_those_that_were_kept(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_killed_is_resumed(tmp_path: Path) -> None:
-    """kill -9 of a worker, then of the client: no process is left, nothing is done twice, nothing is missing."""
+    """kill -9 of a worker, then of the client: no process is left, no row is missing or there twice."""
     recordings, kept = tmp_path / "recordings", tmp_path / "kept"
     for number in range(8):
         shutil.copytree(EXAMPLES / "keyed-update", recordings / f"shop-{number}")

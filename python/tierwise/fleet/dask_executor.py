@@ -32,6 +32,7 @@ _WORKER_TIMEOUT_S = 30
 _LEAST_AHEAD = 1000
 _AHEAD_OF_EACH_THREAD = 4
 _ADDRESS = re.compile(r"(tcp|tls)://\S+:\d+")
+_DASK_LOG = re.compile(r"distributed(\.|$)")
 _LOOPBACK = "127.0.0.1"
 _DIES = "each worker that began it died"
 
@@ -83,17 +84,32 @@ class Dask:
         self._client = client
 
     def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:
-        """As :class:`Executor`. The scheduler has a limited number of tasks at a time, for its memory."""
+        """As :class:`Executor`. The scheduler has a limited number of tasks at a time, for its memory.
+
+        A death counts against every task that its worker had been assigned. So a task that Dask gives up is
+        done once more at the end, with no other at the same time, before it counts as lost.
+        """
+        ahead = max(_LEAST_AHEAD, _AHEAD_OF_EACH_THREAD * sum(self._client.nthreads().values()))
+        suspects: list[int] = []
+        for number, result in self._done(work, tasks, range(len(tasks)), ahead):
+            if isinstance(result, Lost):
+                suspects.append(number)
+            else:
+                yield number, result
+        yield from self._done(work, tasks, suspects, 1)
+
+    def _done(
+        self, work: Callable[[T], R], tasks: Sequence[T], chosen: Sequence[int], ahead: int
+    ) -> Iterator[tuple[int, R | Lost]]:
+        """Number and result of the chosen tasks, of which the scheduler has ``ahead`` at a time."""
         distributed = import_module("distributed")
         run, version = secrets.token_hex(4), metadata.version("tierwise")
-        ahead = max(_LEAST_AHEAD, _AHEAD_OF_EACH_THREAD * sum(self._client.nthreads().values()))
         numbers: dict[Any, int] = {}
 
         def submitted() -> Iterator[Any]:
-            for number, task in enumerate(tasks):
-                future = self._client.submit(
-                    _on_worker, _Call(work, task, version), key=f"tierwise-{run}-{number}", pure=False
-                )
+            for number in chosen:
+                call = _Call(work, tasks[number], version)
+                future = self._client.submit(_on_worker, call, key=f"tierwise-{run}-{number}", pure=False)
                 numbers[future] = number
                 yield future
 
@@ -101,8 +117,7 @@ class Dask:
         try:
             done = distributed.as_completed(list(islice(waiting, ahead)), loop=self._client.loop)
             for future in done:
-                result = _result(future)
-                number = numbers.pop(future)
+                result, number = _result(future), numbers.pop(future)
                 if (further := next(waiting, None)) is not None:
                     done.add(further)
                 yield number, result
@@ -225,13 +240,15 @@ def _local(workers: int) -> Iterator[Any]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep Dask's own messages from the terminal: what matters is reported as an error or as left out."""
-    import_module("distributed")  # which sets up its log at import
-    log = logging.getLogger("distributed")
-    level = log.level
-    log.setLevel(logging.CRITICAL)
+    import_module("distributed")  # which sets up its logs at import
+    logs = [logging.getLogger(name) for name in logging.root.manager.loggerDict if _DASK_LOG.match(name)]
+    levels = [log.level for log in logs]
     try:
+        for log in logs:
+            log.setLevel(logging.CRITICAL)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
