@@ -217,3 +217,34 @@ def test_processors_are_those_of_affinity_and_quota(tmp_path: Path, monkeypatch:
     assert processors.usable() == 1
     with processors.granted(3):
         assert processors.usable() == 3
+
+
+def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> None:
+    recordings = write_recordings(tmp_path / "recordings")
+    file, quiet = tmp_path / "scheduler.json", ["--no-dashboard", "--host", "127.0.0.1"]
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: str) -> None:
+        command = [sys.executable, "-m", *arguments]
+        started.append(subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL))
+
+    try:
+        start("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file), *quiet)
+        start("distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny", *quiet)
+        deadline = time.monotonic() + 30
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        address = json.loads(file.read_text())["address"]
+        asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", str(SEEDS), "--format", "json"]
+        assert json.loads(invoke(*asked, "--scheduler", address)) == json.loads(invoke(*asked))
+        with executor(address, None) as there:
+            with pytest.raises(HostError, match="on scheduler and workers"):
+                list(there.run(share, [0]))  # a function of this file, which they cannot import
+            with pytest.raises(TierwiseError, match="the scheduler ended"):
+                for number, _ in there.run(time.sleep, [0.05] * 2000):
+                    if number == 2:
+                        started[0].kill()
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()

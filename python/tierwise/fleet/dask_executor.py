@@ -162,6 +162,10 @@ def _result(future: Any) -> Any:
         raise
     except ModuleNotFoundError as error:
         raise HostError(f"the workers of --scheduler lack {error.name}", _same_version()) from error
+    except RuntimeError as error:
+        if not str(error).startswith("Error during deserialization"):
+            raise
+        raise HostError("the scheduler of --scheduler cannot read the tasks", _same_version()) from error
     except (OSError, distributed.CancelledError) as error:
         raise _scheduler_is_gone() from error
 
@@ -173,7 +177,7 @@ def _scheduler_is_gone() -> TierwiseError:
 
 
 def _same_version() -> str:
-    return f"install tierwise[cluster]=={metadata.version('tierwise')} on them"
+    return f"install tierwise[cluster]=={metadata.version('tierwise')} on scheduler and workers"
 
 
 @contextmanager
