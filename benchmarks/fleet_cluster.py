@@ -1,8 +1,8 @@
 """Bars of a fleet on a cluster: the same rows as threads, efficiency, memory, and the limits of a scheduler.
 
-``python benchmarks/fleet_cluster.py [--recordings 1000]`` perturbs the recordings that ship. It works out their
-options with one worker, with two and on threads, and compares rows, time and memory. Exit status 1 if a bar is
-missed.
+``python benchmarks/fleet_cluster.py [--recordings 1000]`` perturbs the recordings that ship. It works out
+their options with one worker, with two and on threads, and compares rows, time and memory. Exit status 1 if a
+bar is missed.
 
 ``--simulated 64,512 [--task-s 2.5]`` instead runs that number of workers, many in a process, on a real
 scheduler in a process of its own. Each task sleeps as long as a chunk of databases takes. Printed are the CPU
