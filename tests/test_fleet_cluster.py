@@ -20,10 +20,21 @@ from fleet_factory import EXAMPLES, GP3, NVME, database, option, write_recording
 from test_fleet import invoke
 
 from tierwise.advise import AdviceOptions, Goal, Terms
-from tierwise.fleet import Executor, Lost, OptionsTask, RecordingAt, Results, Threads, advise_fleet, catalogue
+from tierwise.fleet import (
+    Executor,
+    Lost,
+    OptionsTask,
+    RecordingAt,
+    Results,
+    Threads,
+    advise_fleet,
+    catalogue,
+    dask_executor,
+)
 from tierwise.fleet.dask_executor import Dask, executor
 from tierwise.fleet.fingerprint import with_checksums
 from tierwise.host import ledger
+from tierwise.host.clean import clean
 from tierwise.model import processors
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
 from tierwise.predict import resolve
@@ -133,11 +144,14 @@ def test_a_profile_needs_no_file_elsewhere(tmp_path: Path) -> None:
         (["--results", "/proc/none"], "--results: /proc/none"),
     ],
 )
-def test_options_of_a_cluster_that_are_wrong(arguments: list[str], named: str) -> None:
+def test_options_of_a_cluster_that_are_wrong(
+    arguments: list[str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_executor, "CONNECT_TIMEOUT_S", 2)
     begin_s = time.monotonic()
     with pytest.raises(TierwiseError, match=named):
         invoke(str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", *arguments)
-    assert time.monotonic() - begin_s < 30
+    assert time.monotonic() - begin_s < 15
 
 
 def test_rows_on_disk_are_those_that_were_kept(tmp_path: Path) -> None:
@@ -166,7 +180,7 @@ def test_rows_on_disk_are_those_that_were_kept(tmp_path: Path) -> None:
         results.known([first])
 
 
-def test_a_run_that_was_killed_is_resumed(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_is_resumed(tmp_path: Path, run_dir: Path) -> None:
     """kill -9 of a worker, then of the client: no process is left, no row is missing or there twice."""
     recordings, kept = tmp_path / "recordings", tmp_path / "kept"
     for number in range(8):
@@ -195,9 +209,7 @@ def test_a_run_that_was_killed_is_resumed(tmp_path: Path) -> None:
     names = dataset.dataset(kept, partitioning="hive").to_table(["name"])["name"].to_pylist()
     assert sorted(names) == [f"shop-{number}" for number in range(8)]
     assert json.loads(resumed) == json.loads(invoke(*asked))
-    for entry in ledger.entries():
-        if not entry.owner.alive and entry.name.startswith("tierwise-dask"):
-            entry.remove()
+    assert clean() and not ledger.entries(), "the directory of the workers"
 
 
 def test_processors_are_those_of_affinity_and_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
