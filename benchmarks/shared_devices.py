@@ -204,8 +204,8 @@ its rate that a database keeps is predicted within {kept:.2f} in the median, {wo
 
 Load average before the start: {load:.1f}. All databases and their clients share {cores} cores in the
 measurement; in the prediction each database has its own. A rate is the median of {repeats} measurements
-of {seconds:g} s, in random order with those of each database alone. A recording took {recorded:g} s, with the log
-on {fast}.
+of {seconds:g} s, in random order with those of each database alone. A recording took {recorded:g} s,
+with the log on {fast}.
 
 ## Sets
 

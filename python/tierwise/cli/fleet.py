@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +23,8 @@ from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.progress import counted
 from tierwise.cli.settings import progress_console
 from tierwise.device_models.billing import YEARS
-from tierwise.fleet import Threads, Weights, advise_fleet, catalogue
+from tierwise.fleet import Results, Weights, advise_fleet, catalogue
+from tierwise.fleet.dask_executor import executor
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
 from tierwise.report.fleet.document import fleet_document
@@ -61,6 +63,16 @@ def advise(
     fresh: Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     seed: FixedSeed = 0,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Dask scheduler, tcp://HOST:PORT, or local: processes of this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="processes of a local cluster; one for each processor")
+    ] = None,
+    results: Annotated[
+        Path | None, typer.Option("--results", metavar="DIR", help="keep finished databases here, and resume")
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write a page, fleet.html")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -71,15 +83,19 @@ def advise(
     options = AdviceOptions.parse(devices, budget, None, terms, fresh=fresh)
     weighed = Weights.read(weights) if weights else Weights()
     found, left_out = catalogue(recordings)
-    with counted("recordings", progress_console(to_stderr=True)) as progress:
+    with ExitStack() as stack:
+        kept = stack.enter_context(Results.opened(results)) if results else None
+        engine = stack.enter_context(executor(scheduler, workers))
+        progress = stack.enter_context(counted("recordings", progress_console(to_stderr=True)))
         advice = advise_fleet(
             found,
             options,
-            Threads(),
+            engine,
             weighed,
             left_out=left_out,
             seeds=seeds,
             seed=seed,
+            results=kept,
             progress=progress,
         )
     show(fleet_document(advice), {"fleet": advice.model_dump(mode="json")}, "fleet-advice", format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -52,6 +52,10 @@ class Profile:
     file: Path
     library: Mapping[str, str]
     core: _core.Profile = field(repr=False, compare=False)
+
+    def __reduce__(self) -> tuple[Callable[..., Profile], tuple[str, Path, Mapping[str, str]]]:
+        """Its texts, from which another process makes it again without a file."""
+        return _compiled, (self.text, self.file, dict(self.library))
 
     @property
     def estimated(self) -> tuple[str, ...]:
@@ -132,6 +136,10 @@ def parse(text: str, file: Path) -> Profile:
     """
     library: dict[str, str] = {}
     _collect_references(text, file.parent, library)
+    return _compiled(text, file, library)
+
+
+def _compiled(text: str, file: Path, library: Mapping[str, str]) -> Profile:
     try:
         core = _core.parse_profile(text, str(file), library)
     except ValueError as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 
 from tierwise import _core
 from tierwise.device_models.billing import cost_per_month
 from tierwise.device_models.prices import Prices
 from tierwise.device_models.profiles import Profile
+from tierwise.model import processors
 from tierwise.results.measurements import Record
 
 _GB = 1e9
@@ -70,7 +70,7 @@ def summarize(devices: Sequence[Profile]) -> list[DeviceSummary]:
     """Simulate each device briefly, on all processors."""
     cores = [_core.parse_profile(device.text, str(device.file), device.library) for device in devices]
     prices = Prices.read()
-    found = json.loads(_core.summarize_devices(cores, os.cpu_count() or 1))
+    found = json.loads(_core.summarize_devices(cores, processors.usable()))
     return [
         DeviceSummary(
             name=device.name,

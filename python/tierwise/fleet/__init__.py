@@ -5,9 +5,10 @@ Not here: predictions and prices, which ``advise`` makes; devices that several d
 
 from tierwise.fleet.advice import advise_fleet, best_moves
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, catalogue
-from tierwise.fleet.executor import Executor, Threads
+from tierwise.fleet.executor import Executor, Lost, Threads
 from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask, options_of
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetMove
+from tierwise.fleet.results import Results
 from tierwise.fleet.weights import Weight, Weights, WeightsFile
 
 __all__ = [
@@ -18,8 +19,10 @@ __all__ = [
     "FleetMove",
     "FleetOption",
     "LeftOutRecording",
+    "Lost",
     "OptionsTask",
     "RecordingAt",
+    "Results",
     "Threads",
     "Weight",
     "Weights",

@@ -11,13 +11,17 @@ from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.fleet.draws import DRAWS, drawn_speedups
 from tierwise.fleet.executor import Executor
 from tierwise.fleet.knapsack import Knapsack, require_solver
-from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask, options_of
+from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
+from tierwise.fleet.results import Results
+from tierwise.fleet.rows import rows_of
 from tierwise.fleet.sensitivity import curve, gain_share, next_money, sure_moves
 from tierwise.fleet.weights import Weights
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import np
 from tierwise.predict import resolve
+from tierwise.predict.devices import own_profiles
+from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
 
 
@@ -30,6 +34,7 @@ def advise_fleet(
     left_out: Sequence[LeftOutRecording] = (),
     seeds: int = SEEDS,
     seed: int = 0,
+    results: Results | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> FleetAdvice:
     """Advise on the moves of many databases under one budget.
@@ -42,6 +47,7 @@ def advise_fleet(
         left_out: recordings that are left out already, for the answer.
         seeds: runs of the simulator for each prediction.
         seed: of the draws.
+        results: where rows are kept; those of former runs are taken from it.
         progress: called with the number of finished databases and the number of all.
 
     Raises:
@@ -55,15 +61,23 @@ def advise_fleet(
     weights.require_known([*(one.name for one in recordings), *(one.name for one in left_out)])
     devices = _candidates(options)
     frozen = [one.name for one in recordings if weights.of(one.name).frozen]
+    profiles = own_profiles([*devices, *options.terms.recorded_on.values()])
+    model_error = ModelError.read()
     tasks = [
-        OptionsTask(one, devices, options.terms, weights.of(one.name).goal, seeds, options.fresh)
+        OptionsTask(
+            one,
+            devices,
+            options.terms,
+            weights.of(one.name).goal,
+            seeds,
+            options.fresh,
+            profiles,
+            model_error,
+        )
         for one in recordings
         if one.name not in frozen
     ]
-    found: list[DatabaseOptions | LeftOutRecording] = []
-    for rows in executor.map(options_of, tasks):
-        found.append(rows)
-        progress(len(found), len(tasks))
+    found = rows_of(tasks, executor, results, progress)
     return best_moves(found, options, weights, left_out=left_out, frozen=frozen, seed=seed)
 
 

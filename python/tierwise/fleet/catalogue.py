@@ -32,7 +32,7 @@ class RecordingAt:
 
     Attributes:
         name: of its database: the name of its folder, or the whole path or URI if two folders share a name.
-        uri: path or URI of the folder.
+        uri: absolute path or URI of the folder.
     """
 
     name: str
@@ -70,7 +70,7 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
             )
     tails = Counter(_tail(uri) for uri in found)
     names = {uri: _tail(uri) if tails[_tail(uri)] == 1 else uri for uri in found}
-    return [RecordingAt(printable(name), uri) for uri, name in names.items()], left_out
+    return [RecordingAt(printable(name), _everywhere(uri)) for uri, name in names.items()], left_out
 
 
 def printable(text: str) -> str:
@@ -82,6 +82,11 @@ def _local(pattern: str) -> list[str]:
     if Path(pattern).exists() or not glob.has_magic(pattern):
         return [pattern]
     return sorted(name for name in glob.glob(pattern) if Path(name).is_dir())  # noqa: PTH207  (any path)
+
+
+def _everywhere(uri: str) -> str:
+    """A path that does not depend on the working directory of whoever opens it."""
+    return uri if remote.is_uri(uri) else str(Path(uri).absolute())
 
 
 def _tail(uri: str) -> str:

@@ -13,11 +13,15 @@ from tierwise.advise.moves import is_worthwhile
 from tierwise.advise.option import option_of
 from tierwise.advise.search import Search
 from tierwise.advise.sources import billing_notes
+from tierwise.device_models.profiles import Profile
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, printable
+from tierwise.fleet.fingerprint import fingerprint
 from tierwise.fleet.remote import opened
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Predictor, estimates
+from tierwise.predict.devices import given
+from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.usability import usability
 from tierwise.recording import Day
@@ -35,6 +39,9 @@ class OptionsTask:
         goal: a p99 that it must have, if any.
         seeds: runs of the simulator for each prediction.
         fresh: whether new devices are in their factory state.
+        profiles: the user's own profiles among the devices.
+        model_error: the error of predictions; the one calibrated on the host that works, if not given.
+        checksum: :func:`~tierwise.fleet.fingerprint.fingerprint` that the recording must have, if given.
     """
 
     recording: RecordingAt
@@ -43,6 +50,9 @@ class OptionsTask:
     goal: Goal | None = None
     seeds: int = SEEDS
     fresh: bool = False
+    profiles: tuple[Profile, ...] = ()
+    model_error: ModelError | None = None
+    checksum: str | None = None
 
 
 class FleetOption(Record):
@@ -98,10 +108,13 @@ def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
     """
     where = task.recording
     try:
-        with opened(where.uri) as folder:
+        with given(task.profiles), opened(where.uri) as folder:
+            _require_unchanged(task)
             if Day.is_at(folder):
                 raise TierwiseError(f"{folder} holds recordings of a day", "name one of them")
-            predictor = Predictor.open(folder, seeds=task.seeds, fresh=task.fresh)
+            predictor = Predictor.open(
+                folder, seeds=task.seeds, model_error=task.model_error, fresh=task.fresh
+            )
             return _options(task, predictor)
     except HostError:
         raise
@@ -113,6 +126,13 @@ def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
             "run tierwise advise on it alone",
         )
     return LeftOutRecording(name=where.name, uri=printable(where.uri), problem=printable(problem), fix=fix)
+
+
+def _require_unchanged(task: OptionsTask) -> None:
+    if task.checksum is not None and fingerprint(task.recording.uri) != task.checksum:
+        raise TierwiseError(
+            f"{task.recording.uri} is not the recording that it was when the run began", "run it again"
+        )
 
 
 def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:

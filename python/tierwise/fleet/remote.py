@@ -16,7 +16,20 @@ from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE, TABLES
 
 MOST_BYTES = 1 << 30
 """Largest file that is copied; a whole day of recordings has at most half of it."""
-_FILES = (*(f"{table}.parquet" for table in TABLES), OBSERVATION_FILE, ABOUT_FILE)
+FILES = (*(f"{table}.parquet" for table in TABLES), OBSERVATION_FILE, ABOUT_FILE)
+"""Names of the files that a recording or an observation may have."""
+_VERSION_KEYS = (
+    "size",
+    "etag",
+    "md5hash",
+    "crc32c",
+    "mtime",
+    "created",
+    "updated",
+    "lastmodified",
+    "last_modified",
+)
+"""What stores say of a file that differs if its contents do; in lower case."""
 _CHUNK_BYTES = 1 << 20
 _FIX = "check the address and your rights to read it"
 
@@ -58,9 +71,26 @@ def opened(uri: str) -> Iterator[Path]:
     with ledger.directory("tierwise-fleet", mode=0o700) as folder:
         with _problems_of(uri):
             store, path = _store(uri)
-            for name in _FILES:
+            for name in FILES:
                 _copy(store, f"{path.rstrip('/')}/{name}", folder / name)
         yield folder
+
+
+def versions(uri: str) -> dict[str, dict[str, str]]:
+    """What a store says of the size and version of each file of a recording, from one listing.
+
+    Raises:
+        HostError: a package for this kind of URI is not installed.
+        TierwiseError: the store does not list them.
+    """
+    with _problems_of(uri):
+        store, path = _store(uri)
+        listed = {str(one["name"]).rpartition("/")[2]: one for one in store.ls(path, detail=True)}
+        return {
+            name: {key: str(value) for key, value in listed[name].items() if key.lower() in _VERSION_KEYS}
+            for name in FILES
+            if name in listed
+        }
 
 
 def _store(uri: str) -> tuple[Any, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class TierwiseError(Exception):
     """Bad input or a state of the machine that the user can fix.
@@ -20,6 +22,10 @@ class TierwiseError(Exception):
         super().__init__(f"{message}: {fix}")
         self.message = message
         self.fix = fix
+
+    def __reduce__(self) -> tuple[Callable[..., TierwiseError], tuple[object, ...], dict[str, object]]:
+        """Keep both halves on the way from another process."""
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class HostError(TierwiseError):

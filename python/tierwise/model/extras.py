@@ -52,7 +52,7 @@ EXTRAS: Mapping[str, Sequence[str]] = {
     "report": _REPORT,
     **_ENGINES,
     "serve": ("starlette", "uvicorn"),
-    "cluster": ("fsspec", "numpy", "scipy"),
+    "cluster": ("cryptography", "distributed", "fsspec", "numpy", "pyarrow", "scipy"),
     "lab": sorted({*_REPORT, *chain.from_iterable(_ENGINES.values())}),
 }
 """Extra of pyproject.toml -> top-level modules that it brings; ``all`` is the rest together."""

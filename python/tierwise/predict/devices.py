@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +17,7 @@ RECORDED = "recorded"
 """Names the device on which a role lay in the recording."""
 _COPY = "#"
 """``NAME#2`` is a second device like ``NAME``, which shares nothing with it."""
+_given: ContextVar[Mapping[str, Profile]] = ContextVar("_given", default={})  # noqa: B039  (never changed)
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ def resolve(name: str) -> NamedDevice:
         base, copy = name, ""
     elif not (copy.isdecimal() and int(copy) > 0):
         raise TierwiseError(f"device {name!r}: {copy!r} is not a number", "write for example nvme-dc#2")
-    profile = _load(str(Path(base).resolve()) if profiles.is_path(base) else base)
+    profile = _given.get().get(base) or _load(str(Path(base).resolve()) if profiles.is_path(base) else base)
     found = str(profile.file) if profiles.is_path(base) else profile.name
     further = f"{_COPY}{copy}" if copy and copy != "1" else ""
     return NamedDevice(found + further, profile)
@@ -53,6 +57,22 @@ def resolve(name: str) -> NamedDevice:
 def is_numbered(name: str) -> bool:
     """Whether a name has a number, as ``nvme-dc#1``: several databases may share such a device."""
     return _COPY in name
+
+
+def own_profiles(names: Iterable[str]) -> tuple[Profile, ...]:
+    """The profiles among these devices that are files of a user, each once."""
+    found = {str(profile.file): profile for name in names if (profile := resolve(name).profile)}
+    return tuple(profile for name, profile in found.items() if profile.file.parent != profiles.FOLDER)
+
+
+@contextmanager
+def given(known: Iterable[Profile]) -> Iterator[None]:
+    """Use these profiles for their files, which this host may not have, in what the calling thread does."""
+    token = _given.set({str(profile.file): profile for profile in known})
+    try:
+        yield
+    finally:
+        _given.reset(token)
 
 
 @lru_cache

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 from tierwise import _core
 from tierwise.device_models import profiles
 from tierwise.device_models.profiles import Profile
+from tierwise.model import processors
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.memory import LIKELY
@@ -61,11 +61,11 @@ class Replayer:
         Args:
             core: the simulator with the recording's work.
             fresh: whether new devices are in their factory state.
-            threads: simulations side by side in one call; as many as cores by default.
+            threads: simulations side by side in one call; by default those that ``processors`` counts.
         """
         self._core: Core = core
         self.fresh = fresh
-        self._threads = threads or os.cpu_count() or 1
+        self._threads = threads or processors.usable()
         self.progress: Callable[[int, int], None] = lambda *_: None
         """Called with the number of simulated requests and the number of all requests."""
         self.work = WorkSummary.model_validate(_said(core.work))

@@ -5,7 +5,6 @@ The figures are those observed in each recording; nothing is replayed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Literal, NamedTuple
 
+from tierwise.model import processors
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict.replayed import WorkSummary
@@ -90,7 +90,7 @@ class Timeline(Record):
 
 def timeline_of(day: Day) -> Timeline:
     """Read every recording of a day, on all processors."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(processors.usable()) as pool:
         contents = list(pool.map(_read, [one.path for one in day.recordings]))
     counts = [one.work.transactions > 0 for one in contents if not isinstance(one, str)]
     unit = "transactions" if all(counts) else "requests"

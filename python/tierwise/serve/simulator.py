@@ -9,7 +9,6 @@ is dropped, and a simulation under way ends unheard.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections import deque
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from threading import Condition, Thread
 from typing import Any, TypeVar
 
+from tierwise.model import processors
 from tierwise.model.errors import TierwiseError
 from tierwise.serve.questions import RequestError
 from tierwise.serve.refinement import Answer, Refinement
@@ -74,7 +74,7 @@ class Simulator:
         """Time saved up for refinements."""
         self._closed = False
         self._threads = [
-            Thread(target=self._work, daemon=True) for _ in range(threads or os.cpu_count() or 1)
+            Thread(target=self._work, daemon=True) for _ in range(threads or processors.usable())
         ]
         for thread in self._threads:
             thread.start()

@@ -1,0 +1,223 @@
+"""Bars of a fleet on a cluster: the same rows as threads, efficiency, memory, and the limits of a scheduler.
+
+``python benchmarks/fleet_cluster.py [--recordings 1000]`` perturbs the recordings that ship. It works out
+their options with one worker, with two and on threads, and compares rows, time and memory. Exit status 1 if a
+bar is missed.
+
+``--simulated 64,512 [--task-s 2.5]`` instead runs that number of workers, many in a process, on a real
+scheduler in a process of its own. Each task sleeps as long as a chunk of databases takes. Printed are the CPU
+time of the scheduler and the share of time in which workers are busy, for chunks of several sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from perturbed import perturbed
+
+from tierwise.advise import Terms
+from tierwise.fleet import DatabaseOptions, Executor, OptionsTask, Threads, catalogue, options_of
+from tierwise.fleet.dask_executor import executor
+from tierwise.predict import resolve
+from tierwise.predict.model_error import ModelError
+
+EXAMPLES = Path(__file__).parents[1] / "examples/recordings"
+DEVICES = ("nvme-dc", "gp3", "io2")
+EFFICIENCY_BAR = 0.9
+WORKER_BAR_MB, SCHEDULER_BAR_MB = 500, 300
+CHUNKS = (1, 4, 16)
+TASKS_A_WORKER = 8
+WORKERS_A_PROCESS = 64
+
+
+def main() -> int:
+    """Make, run, print, judge."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--recordings", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--simulated", default="", help="numbers of workers, such as 64,512")
+    parser.add_argument(
+        "--task-s", type=float, help="time of one database on one processor; measured if not given"
+    )
+    options = parser.parse_args()
+    print(f"{os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f}")
+    with tempfile.TemporaryDirectory(prefix="tierwise-fleet-") as folder:
+        if options.simulated:
+            task_s = options.task_s or _task_s(Path(folder), options.seeds)
+            for workers in map(int, options.simulated.split(",")):
+                _simulated(workers, task_s, Path(folder))
+            return 0
+        return _measured(Path(folder), options.recordings, options.seeds)
+
+
+def _tasks(folder: Path, count: int, seeds: int) -> list[OptionsTask]:
+    sources = sorted(EXAMPLES.glob("*/"))
+    for number in range(count):
+        perturbed(sources[number % len(sources)], folder / f"shop-{number:05}", number)
+    found, _ = catalogue([f"{folder}/shop-*"])
+    devices, terms, error = tuple(resolve(name).name for name in DEVICES), Terms(), ModelError.read()
+    return [OptionsTask(one, devices, terms, seeds=seeds, model_error=error) for one in found]
+
+
+def _task_s(folder: Path, seeds: int) -> float:
+    tasks = _tasks(folder, 3, seeds)
+    with executor("local", 1) as cluster:
+        list(cluster.run(options_of, tasks))  # imports and caches
+        begin_s = time.perf_counter()
+        list(cluster.run(options_of, tasks))
+        return (time.perf_counter() - begin_s) / len(tasks)
+
+
+def _measured(folder: Path, count: int, seeds: int) -> int:
+    tasks = _tasks(folder, count, seeds)
+    print(f"{count} recordings, devices {', '.join(DEVICES)}, {seeds} seeds")
+    times: list[float] = []
+    answers: list[dict[int, object]] = []
+    missed = False
+    for workers in (1, 2):
+        with executor("local", workers) as cluster:
+            list(cluster.run(_start, range(4 * workers)))  # every worker imports before the clock starts
+            with _peaks() as peaks:
+                rows, took_s = _run(cluster, tasks)
+        own_mb = peaks.pop(os.getpid())  # of client and scheduler: the simulations on threads come later
+        worker_mb = max(peaks.values())
+        times.append(took_s)
+        answers.append(rows)
+        missed |= worker_mb > WORKER_BAR_MB or own_mb > SCHEDULER_BAR_MB
+        print(
+            f"  {workers} worker(s): {took_s:.1f} s, peak memory {worker_mb:.0f} MB of a worker (bar "
+            f"{WORKER_BAR_MB}), {own_mb:.0f} MB of client and scheduler together (bar {SCHEDULER_BAR_MB})"
+        )
+    expected, took_s = _run(Threads(), tasks)
+    same = all(rows == expected for rows in answers)
+    print(f"  threads: {took_s:.1f} s; the rows of the workers {'are the same' if same else 'DIFFER'}")
+    efficiency = times[0] / times[1] / 2
+    print(f"  efficiency from one worker to two: {efficiency:.3f}, bar {EFFICIENCY_BAR}")
+    return int(missed or not same or efficiency < EFFICIENCY_BAR)
+
+
+def _start(_: int) -> None:
+    resolve(DEVICES[0])
+    time.sleep(0.1)
+
+
+def _run(engine: Executor, tasks: Sequence[OptionsTask]) -> tuple[dict[int, object], float]:
+    begin_s = time.perf_counter()
+    rows = dict(engine.run(options_of, tasks))
+    took_s = time.perf_counter() - begin_s
+    assert all(isinstance(one, DatabaseOptions) for one in rows.values()), "every recording can be used"
+    return rows, took_s
+
+
+@contextmanager
+def _peaks() -> Iterator[dict[int, float]]:
+    """Pid -> peak of the resident memory, in MB, of this process and its children."""
+    peaks: dict[int, float] = {}
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(0.2):
+            for one in [psutil.Process(), *psutil.Process().children(recursive=True)]:
+                try:
+                    peaks[one.pid] = max(peaks.get(one.pid, 0.0), one.memory_info().rss / 1e6)
+                except psutil.NoSuchProcess:
+                    continue
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield peaks
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _simulated(workers: int, task_s: float, folder: Path) -> None:
+    from distributed import Client
+
+    file = folder / f"scheduler-{workers}.json"
+    listen = ["--host", "127.0.0.1", "--no-dashboard"]
+    command = [
+        sys.executable,
+        "-m",
+        "distributed.cli.dask_scheduler",
+        "--port",
+        "0",
+        "--scheduler-file",
+        str(file),
+    ]
+    started = [subprocess.Popen([*command, *listen], stderr=subprocess.DEVNULL)]
+    try:
+        while not file.exists():
+            time.sleep(0.1)
+        address = json.loads(file.read_text())["address"]
+        for first in range(0, workers, WORKERS_A_PROCESS):
+            here = min(WORKERS_A_PROCESS, workers - first)
+            code = f"from fleet_cluster import sleepers; sleepers({address!r}, {here})"
+            environment = {
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+            }
+            started.append(
+                subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
+            )
+        scheduler = psutil.Process(started[0].pid)
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(workers, timeout=300)
+            for chunk in CHUNKS:
+                _sleep(client, scheduler, workers, chunk, task_s)
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def _sleep(client: Any, scheduler: psutil.Process, workers: int, chunk: int, task_s: float) -> None:
+    """Let workers sleep as long as chunks of databases take, and print what the scheduler adds."""
+    from tierwise.fleet.dask_executor import Dask
+
+    tasks = [chunk * task_s] * (workers * TASKS_A_WORKER)
+    cpu_before = sum(scheduler.cpu_times()[:2])
+    begin_s = time.perf_counter()
+    list(Dask(client).run(time.sleep, tasks))
+    took_s = time.perf_counter() - begin_s
+    cpu_s = sum(scheduler.cpu_times()[:2]) - cpu_before
+    ideal_s = TASKS_A_WORKER * chunk * task_s
+    print(
+        f"  {workers} workers, chunks of {chunk} x {task_s:.3f} s: {took_s:.2f} s, "
+        f"{len(tasks) / took_s:.0f} tasks/s, workers busy {ideal_s / took_s:.1%}, "
+        f"scheduler {1e6 * cpu_s / len(tasks):.0f} us of CPU time a task, {cpu_s / took_s:.0%} of one core, "
+        f"{scheduler.memory_info().rss / 1e6:.0f} MB"
+    )
+
+
+def sleepers(address: str, count: int) -> None:
+    """Run workers of one thread each in this process, until it is ended."""
+    from distributed import Worker
+
+    async def run() -> None:
+        workers = [
+            Worker(address, nthreads=1, host="127.0.0.1", dashboard=False, memory_limit=0)
+            for _ in range(count)
+        ]
+        await asyncio.gather(*workers)
+        await asyncio.gather(*(worker.finished() for worker in workers))
+
+    asyncio.run(run())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

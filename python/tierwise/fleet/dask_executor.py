@@ -1,0 +1,258 @@
+"""The work of each database on a Dask cluster: one that runs already, or one of processes on this machine.
+
+Dask is imported when a cluster is asked for, not before.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from tierwise.fleet.executor import Executor, Lost, Threads
+from tierwise.host import ledger
+from tierwise.model import processors
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.extras import require
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+LOCAL = "local"
+"""Stands for a cluster on this machine, in place of an address."""
+CONNECT_TIMEOUT_S = 10
+_WORKER_TIMEOUT_S = 30
+_LEAST_AHEAD = 1000
+_AHEAD_OF_EACH_THREAD = 4
+_ADDRESS = re.compile(r"(tcp|tls)://\S+:\d+")
+_DASK_LOG = re.compile(r"distributed(\.|$)")
+_LOOPBACK = "127.0.0.1"
+_DIES = "each worker that began it died"
+
+
+@contextmanager
+def executor(scheduler: str | None, workers: int | None) -> Iterator[Executor]:
+    """The executor that a user asked for, closed on exit with all that it started.
+
+    Args:
+        scheduler: address of a Dask scheduler, ``local`` for processes of this host, none for threads.
+        workers: number of processes of a local cluster; by default that of the usable processors.
+
+    Raises:
+        HostError: a package of the extra is not installed.
+        TierwiseError: a wrong option, or a scheduler that does not answer or has no workers.
+    """
+    if scheduler is None and workers is None:
+        yield Threads()
+        return
+    if scheduler not in (None, LOCAL):
+        if workers is not None:
+            raise TierwiseError(
+                "--workers: the scheduler has its own workers", "leave out one of --workers and --scheduler"
+            )
+        if not _ADDRESS.fullmatch(scheduler):
+            raise TierwiseError(
+                f"--scheduler: {scheduler!r} is no address", "write local, or for example tcp://host:8786"
+            )
+    modules = ["distributed"] if scheduler not in (None, LOCAL) else ["distributed", "cryptography"]
+    require("cluster", "--scheduler" if scheduler else "--workers", modules)
+    with ExitStack() as stack:
+        stack.enter_context(_quiet())
+        if scheduler in (None, LOCAL):
+            cluster = stack.enter_context(_local(workers or processors.usable()))
+            yield Dask(stack.enter_context(_client(cluster.scheduler_address, cluster.security)))
+        else:
+            yield Dask(stack.enter_context(_client(scheduler, None)))
+
+
+class Dask:
+    """A Dask cluster. A task has one processor, so a worker does as many tasks at a time as it has threads.
+
+    Dask repeats a task whose worker died on another one. It gives up after the number of deaths that the
+    scheduler's setting ``distributed.scheduler.allowed-failures`` allows, 3 by default.
+    """
+
+    def __init__(self, client: Any) -> None:
+        """Take a connected ``distributed.Client``."""
+        self._client = client
+
+    def run(self, work: Callable[[T], R], tasks: Sequence[T]) -> Iterator[tuple[int, R | Lost]]:
+        """As :class:`Executor`. The scheduler has a limited number of tasks at a time, for its memory.
+
+        A death counts against every task that its worker had been assigned. So a task that Dask gives up is
+        done once more at the end, with no other at the same time, before it counts as lost.
+        """
+        ahead = max(_LEAST_AHEAD, _AHEAD_OF_EACH_THREAD * sum(self._client.nthreads().values()))
+        suspects: list[int] = []
+        for number, result in self._done(work, tasks, range(len(tasks)), ahead):
+            if isinstance(result, Lost):
+                suspects.append(number)
+            else:
+                yield number, result
+        yield from self._done(work, tasks, suspects, 1)
+
+    def _done(
+        self, work: Callable[[T], R], tasks: Sequence[T], chosen: Sequence[int], ahead: int
+    ) -> Iterator[tuple[int, R | Lost]]:
+        """Number and result of the chosen tasks, of which the scheduler has ``ahead`` at a time."""
+        distributed = import_module("distributed")
+        run, version = secrets.token_hex(4), metadata.version("tierwise")
+        numbers: dict[Any, int] = {}
+
+        def submitted() -> Iterator[Any]:
+            for number in chosen:
+                call = _Call(work, tasks[number], version)
+                future = self._client.submit(_on_worker, call, key=f"tierwise-{run}-{number}", pure=False)
+                numbers[future] = number
+                yield future
+
+        waiting = submitted()
+        try:
+            done = distributed.as_completed(list(islice(waiting, ahead)), loop=self._client.loop)
+            for future in done:
+                result, number = _result(future), numbers.pop(future)
+                if (further := next(waiting, None)) is not None:
+                    done.add(further)
+                yield number, result
+        finally:
+            with suppress(Exception):  # the scheduler may be gone
+                self._client.cancel(list(numbers), force=True)
+
+
+@dataclass(frozen=True)
+class _Call(Generic[T, R]):
+    """What a worker is to do, and the version of tierwise that it must have."""
+
+    work: Callable[[T], R]
+    task: T
+    version: str
+
+
+def _on_worker(call: _Call[T, R]) -> R:
+    if (here := metadata.version("tierwise")) != call.version:
+        raise HostError(
+            f"a worker has tierwise {here}, this machine {call.version}", "install the same version on all"
+        )
+    with processors.granted(1):
+        return call.work(call.task)
+
+
+def _result(future: Any) -> Any:
+    """The result of a future that is done, or that its task was lost.
+
+    Raises:
+        HostError: the workers lack tierwise.
+        TierwiseError: what the work itself raised, or the scheduler is gone.
+    """
+    distributed = import_module("distributed")
+    if future.cancelled():
+        raise _scheduler_is_gone()
+    try:
+        return future.result()
+    except distributed.KilledWorker:
+        return Lost(_DIES, "run tierwise advise on it alone, on a machine with more memory")
+    except TierwiseError:
+        raise
+    except ModuleNotFoundError as error:
+        raise HostError(f"the workers of --scheduler lack {error.name}", _same_version()) from error
+    except RuntimeError as error:
+        if not str(error).startswith("Error during deserialization"):
+            raise
+        raise HostError("the scheduler of --scheduler cannot read the tasks", _same_version()) from error
+    except (OSError, distributed.CancelledError) as error:
+        raise _scheduler_is_gone() from error
+
+
+def _scheduler_is_gone() -> TierwiseError:
+    return TierwiseError(
+        "--scheduler: the scheduler ended during the run", "start it and the run again; --results resumes"
+    )
+
+
+def _same_version() -> str:
+    return f"install tierwise[cluster]=={metadata.version('tierwise')} on scheduler and workers"
+
+
+@contextmanager
+def _client(address: str, security: Any) -> Iterator[Any]:
+    """A connection to a scheduler with at least one worker."""
+    distributed = import_module("distributed")
+    try:
+        client = distributed.Client(
+            address, security=security, timeout=CONNECT_TIMEOUT_S, set_as_default=False, name="tierwise-fleet"
+        )
+    except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
+        raise TierwiseError(
+            f"--scheduler: {address} does not answer as a Dask scheduler",
+            "start one with dask scheduler, or check address, firewall and TLS settings",
+        ) from error
+    try:
+        _require_worker(client, address)
+        yield client
+    finally:
+        with suppress(Exception):  # the scheduler may be gone
+            client.close(timeout=CONNECT_TIMEOUT_S)
+
+
+def _require_worker(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_TIMEOUT_S)
+    except TimeoutError:
+        raise TierwiseError(
+            f"--scheduler: {address} has no worker", f"start some with dask worker {address}"
+        ) from None
+
+
+@contextmanager
+def _local(workers: int) -> Iterator[Any]:
+    """A cluster of processes of one thread each, which only this program can use.
+
+    It listens on the loopback only. Other accounts of the machine can connect to that too, so connections
+    need a certificate that is made for this run and kept in memory. The dashboard is off.
+    """
+    dask, distributed = import_module("dask"), import_module("distributed")
+    settings: dict[str, list[str]] = {
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+    }
+    with ledger.directory("tierwise-dask", mode=0o700) as folder, dask.config.set(settings):
+        cluster = distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host=_LOOPBACK,
+            protocol="tls://",
+            security=distributed.Security.temporary(),
+            dashboard_address=f"{_LOOPBACK}:0",
+            worker_dashboard_address=f"{_LOOPBACK}:0",
+            silence_logs=logging.CRITICAL,
+            local_directory=str(folder),
+        )
+        try:
+            yield cluster
+        finally:
+            cluster.close(timeout=CONNECT_TIMEOUT_S)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep Dask's own messages from the terminal: what matters is reported as an error or as left out."""
+    import_module("distributed")  # which sets up its logs at import
+    logs = [logging.getLogger(name) for name in logging.root.manager.loggerDict if _DASK_LOG.match(name)]
+    levels = [log.level for log in logs]
+    try:
+        for log in logs:
+            log.setLevel(logging.CRITICAL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)

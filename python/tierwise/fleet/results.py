@@ -1,0 +1,225 @@
+"""Rows of finished databases on disk, as a partitioned Parquet data set, so that a run can be resumed."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from tierwise.fleet.options import DatabaseOptions, OptionsTask
+from tierwise.model.errors import TierwiseError
+from tierwise.model.extras import require
+
+MOST_ROWS = 64
+"""Databases in one file at most."""
+_FLUSHED_AFTER_S = 2.0
+"""A result that comes so long after the last file was written is written at once."""
+_PART = re.compile(r"part-(\d{6,9})\.parquet")
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+_UNFINISHED = ".part.tmp"
+_MAPS = ("placement", "taken_along")
+
+
+class Results:
+    """The rows that one run adds to a data set, and those that former runs left in it.
+
+    ``DIR/question=HASH/part-NUMBER.parquet`` has one row for each database. Everything that all databases of
+    a run have in common makes the hash: devices, terms, seeds, version. Another question thus has a folder of
+    its own. Within it, a task is known by its recording, the checksum of its files, and its goal.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Take a folder whose lock the caller has."""
+        self._root = folder
+        self._folder = folder
+        self._question = ""
+        self._waiting: list[dict[str, Any]] = []
+        self._flushed_s = time.monotonic()
+        self._next = 0
+
+    @classmethod
+    @contextmanager
+    def opened(cls, folder: Path) -> Iterator[Results]:
+        """The results in a folder, which is made if there is none; no other run may use it meanwhile.
+
+        Raises:
+            HostError: pyarrow is not installed.
+            TierwiseError: another run uses it, or it cannot be written to.
+        """
+        require("cluster", "--results", ["pyarrow"])
+        with _problems(folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise TierwiseError(
+                    f"--results: another run writes to {folder}", "wait for it, or name another directory"
+                ) from None
+            yield cls(folder)
+        finally:
+            os.close(lock)
+
+    def known(self, tasks: Sequence[OptionsTask]) -> dict[int, DatabaseOptions]:
+        """Index -> rows of the tasks that a former run has finished; all tasks belong to one question.
+
+        Raises:
+            TierwiseError: naming a file that is damaged.
+        """
+        if not tasks:
+            return {}
+        self._question = _digest(_question(tasks[0]))
+        self._folder = self._root / f"question={self._question[:16]}"
+        with _problems(self._root):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            (self._folder / _UNFINISHED).unlink(missing_ok=True)
+            parts = sorted((int(match[1]), file) for file in self._folder.iterdir() if (match := _part(file)))
+        self._next = parts[-1][0] + 1 if parts else 0
+        rows = {key: one for _, file in parts for key, one in _read(file)}
+        keys = [self._key(task) for task in tasks]
+        return {number: rows[key] for number, key in enumerate(keys) if key in rows}
+
+    def add(self, task: OptionsTask, rows: DatabaseOptions) -> None:
+        """Keep the rows of a task; they are on disk after the next :meth:`flush` or a little later."""
+        if task.checksum is None:
+            return
+        self._waiting.append({"task": self._key(task), **_as_arrow(rows)})
+        if len(self._waiting) >= MOST_ROWS or time.monotonic() - self._flushed_s >= _FLUSHED_AFTER_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was added as one file, which appears whole or not at all.
+
+        Raises:
+            TierwiseError: it cannot be written.
+        """
+        if not self._waiting:
+            return
+        pa, pq = import_module("pyarrow"), import_module("pyarrow.parquet")
+        table = pa.Table.from_pylist(self._waiting, schema=_schema())
+        unfinished = self._folder / _UNFINISHED
+        with _problems(self._root):
+            try:
+                with os.fdopen(os.open(unfinished, _NEW, 0o600), "wb") as file:
+                    pq.write_table(table, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                unfinished.rename(self._folder / f"part-{self._next:06}.parquet")
+            finally:
+                unfinished.unlink(missing_ok=True)
+            _sync(self._folder)
+        self._next += 1
+        self._waiting = []
+        self._flushed_s = time.monotonic()
+
+    def _key(self, task: OptionsTask) -> str:
+        where = task.recording
+        return _digest([self._question, where.name, where.uri, task.checksum, task.goal])
+
+
+def _question(task: OptionsTask) -> dict[str, Any]:
+    """What the tasks of one run have in common."""
+    return {
+        "version": metadata.version("tierwise"),
+        "devices": task.devices,
+        "profiles": {str(one.file): [one.text, dict(one.library)] for one in task.profiles},
+        "terms": asdict(task.terms),
+        "seeds": task.seeds,
+        "fresh": task.fresh,
+        "model_error": task.model_error,
+    }
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=_plain).encode()).hexdigest()
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no place in a digest")
+
+
+def _schema() -> Any:
+    pa = import_module("pyarrow")
+    text, number = pa.string(), pa.float64()
+    texts = pa.list_(text)
+    estimate = pa.struct({"value": number, "low": number, "high": number})
+    option = pa.struct(
+        {
+            "placement": pa.map_(text, text),
+            "taken_along": pa.map_(text, text),
+            "cost_per_month": number,
+            "speedup": estimate,
+            "seed_half_width": number,
+            "most_speedup": number,
+            "rate_per_s": estimate,
+            "p99_us": estimate,
+            "verdict": text,
+        }
+    )
+    names = ("task", "name", "uri", "engine", "engine_version", "unit")
+    fields = dict.fromkeys(names, text) | {"options": pa.list_(option), "warnings": texts, "notes": texts}
+    return pa.schema(fields)
+
+
+def _as_arrow(rows: DatabaseOptions) -> dict[str, Any]:
+    said = rows.model_dump(mode="json")
+    for option in said["options"]:
+        option.update({name: list(option[name].items()) for name in _MAPS})
+    return said
+
+
+def _read(file: Path) -> Iterator[tuple[str, DatabaseOptions]]:
+    pq = import_module("pyarrow.parquet")
+    try:
+        table = pq.ParquetFile(file).read()
+        if table.schema.names != _schema().names:
+            raise ValueError("other columns")
+        for row in table.to_pylist():
+            for option in row["options"]:
+                option.update({name: dict(option[name]) for name in _MAPS})
+            yield row.pop("task"), DatabaseOptions.model_validate(row)
+    except (OSError, ValueError, TypeError, KeyError, ValidationError) as error:
+        said = str(error).splitlines()[0]
+        raise TierwiseError(
+            f"--results: {file}: {said}", "delete that file; its databases are done again"
+        ) from error
+
+
+def _part(file: Path) -> re.Match[str] | None:
+    return _PART.fullmatch(file.name)
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with suppress(OSError):  # some network file systems refuse it for a directory
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _problems(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TierwiseError(
+            f"--results: {error.filename or folder}: {error.strerror}",
+            "name a directory that can be written to",
+        ) from error

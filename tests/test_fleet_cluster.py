@@ -1,0 +1,262 @@
+"""The work of a fleet on Dask and on disk: the same rows, deaths of workers and of the client, resumption."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+from fleet_factory import EXAMPLES, GP3, NVME, database, option, write_recordings
+from test_fleet import invoke
+
+from tierwise.advise import AdviceOptions, Goal, Terms
+from tierwise.fleet import (
+    Executor,
+    Lost,
+    OptionsTask,
+    RecordingAt,
+    Results,
+    Threads,
+    advise_fleet,
+    catalogue,
+    dask_executor,
+)
+from tierwise.fleet.dask_executor import Dask, executor
+from tierwise.fleet.fingerprint import with_checksums
+from tierwise.host import ledger
+from tierwise.host.clean import clean
+from tierwise.model import processors
+from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
+from tierwise.predict import resolve
+
+pytestmark = pytest.mark.skipif(
+    any(find_spec(one) is None for one in ("cryptography", "distributed", "pyarrow", "scipy")),
+    reason="the extra cluster is not installed",
+)
+SEEDS = 2
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Executor]:
+    with executor("local", 2) as found:
+        yield found
+
+
+def tree(pid: int) -> list[psutil.Process]:
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+
+
+def is_alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+def dies(task: tuple[int, Path]) -> int:
+    """Ends its worker: number 1 the first time, number 2 each time."""
+    number, marks = task
+    if number == 2 or (number == 1 and not (marks / "died").exists()):
+        (marks / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 10 * number
+
+
+def share(_: int) -> int:
+    return processors.usable()
+
+
+def refuse(_: int) -> int:
+    raise FailedCheckError("a problem", "a fix")
+
+
+def test_a_cluster_gives_the_rows_of_threads(cluster: Executor, tmp_path: Path) -> None:
+    found, _ = catalogue([f"{write_recordings(tmp_path / 'recordings')}/*"])
+    own = tmp_path / "own.toml"
+    own.write_text(f'like = "{NVME}"\n[price]\nusd = 100\n[source]\nprice = "a list of prices"\n')
+    asked = AdviceOptions([str(own), GP3])
+    tally: list[tuple[int, int]] = []
+    options = {"seeds": SEEDS, "progress": lambda done, of: tally.append((done, of))}
+    here = advise_fleet(found, asked, Threads(), **options)
+    own.unlink()  # this process has read it; the workers get its text
+    there = advise_fleet(found, asked, cluster, **options)
+    assert here == there and len(here.databases) == 2 and len(here.left_out) == 2
+    assert tally == [(done, 4) for done in range(5)] * 2
+
+
+def test_only_this_program_can_reach_a_local_cluster(cluster: Executor) -> None:
+    listening = [
+        connection.laddr.ip
+        for process in tree(os.getpid())
+        for connection in process.net_connections("inet")
+        if connection.status == psutil.CONN_LISTEN
+    ]
+    assert len(listening) >= 3 and set(listening) == {"127.0.0.1"}
+    assert isinstance(cluster, Dask)
+    address = cluster._client.scheduler.address
+    assert address.startswith("tls://")
+    stranger = f"from distributed import Client; Client({address!r}, timeout=3)"
+    done = subprocess.run([sys.executable, "-c", stranger], capture_output=True, text=True, check=False)
+    assert done.returncode != 0 and "TLS" in done.stderr
+
+
+def test_a_task_uses_one_processor_of_its_worker(cluster: Executor) -> None:
+    assert dict(cluster.run(share, [0, 1])) == {0: 1, 1: 1}
+
+
+def test_a_dead_worker_costs_no_result(cluster: Executor, tmp_path: Path) -> None:
+    found = dict(cluster.run(dies, [(number, tmp_path) for number in range(4)]))
+    lost = found.pop(2)
+    assert isinstance(lost, Lost) and "died" in lost.problem
+    assert found == {0: 0, 1: 10, 3: 30}
+
+
+def test_errors_of_a_worker_are_those_of_the_work(cluster: Executor) -> None:
+    with pytest.raises(FailedCheckError, match="a problem: a fix"):
+        list(cluster.run(refuse, [0]))
+    for error in (TierwiseError("a", "b"), HostError("a", "b")):
+        copy = pickle.loads(pickle.dumps(error))
+        assert (type(copy), copy.message, copy.fix, str(copy)) == (type(error), "a", "b", "a: b")
+
+
+def test_a_profile_needs_no_file_elsewhere(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(f'like = "{NVME}"\n')
+    profile = resolve(str(own)).profile
+    text = pickle.dumps(profile)
+    own.unlink()
+    assert pickle.loads(text) == profile
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--scheduler", "tcp://127.0.0.1:9"], "--scheduler: tcp://127.0.0.1:9 does not answer"),
+        (["--scheduler", "here"], "--scheduler: 'here' is no address"),
+        (["--scheduler", "tcp://127.0.0.1:9", "--workers", "2"], "--workers: the scheduler has its own"),
+        (["--results", "/proc/none"], "--results: /proc/none"),
+    ],
+)
+def test_options_of_a_cluster_that_are_wrong(
+    arguments: list[str], named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_executor, "CONNECT_TIMEOUT_S", 2)
+    begin_s = time.monotonic()
+    with pytest.raises(TierwiseError, match=named):
+        invoke(str(EXAMPLES / "order-entry"), "--devices", "nvme-dc", *arguments)
+    assert time.monotonic() - begin_s < 15
+
+
+def test_rows_on_disk_are_those_that_were_kept(tmp_path: Path) -> None:
+    rows = database("a", option(10, 1 / 3, spread=1.7, verdict="reached"), warnings=["it was short"])
+    where = [
+        RecordingAt("a", str(EXAMPLES / "order-entry")),
+        RecordingAt("b", str(EXAMPLES / "keyed-update")),
+    ]
+    (first, second) = with_checksums([OptionsTask(one, (NVME,), Terms()) for one in where])
+    with Results.opened(tmp_path / "kept") as results:
+        assert results.known([first, second]) == {}
+        results.add(first, rows)
+        results.flush()
+        with pytest.raises(TierwiseError, match="another run"), Results.opened(tmp_path / "kept"):
+            pass
+    with Results.opened(tmp_path / "kept") as results:
+        assert results.known([first, second]) == {0: rows}
+        goal = OptionsTask(first.recording, (NVME,), Terms(), Goal.parse("p99=5ms"), checksum=first.checksum)
+        changed = OptionsTask(first.recording, (NVME,), Terms(), checksum="other")
+        assert results.known([goal, changed]) == {}
+        assert results.known([OptionsTask(first.recording, (GP3,), Terms(), checksum=first.checksum)]) == {}
+        assert results.known([first]) == {0: rows}
+    (part,) = (tmp_path / "kept").glob("question=*/part-*.parquet")
+    part.write_bytes(part.read_bytes()[:100])
+    with Results.opened(tmp_path / "kept") as results, pytest.raises(TierwiseError, match="delete that file"):
+        results.known([first])
+
+
+def test_a_run_that_was_killed_is_resumed(tmp_path: Path, run_dir: Path) -> None:
+    """kill -9 of a worker, then of the client: no process is left, no row is missing or there twice."""
+    recordings, kept = tmp_path / "recordings", tmp_path / "kept"
+    for number in range(8):
+        shutil.copytree(EXAMPLES / "keyed-update", recordings / f"shop-{number}")
+    asked = [f"{recordings}/*", "--devices", "nvme-dc", "--seeds", str(SEEDS), "--format", "json"]
+    command = [sys.executable, "-m", "tierwise", "fleet", "advise", *asked, "--workers", "2"]
+    client = subprocess.Popen([*command, "--results", kept], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (parts := list(kept.glob("question=*/part-*"))) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    processes = tree(client.pid)
+    for process in processes:
+        if "spawn_main" in " ".join(process.cmdline()):
+            process.kill()
+            break
+    client.kill()
+    assert client.wait() == -signal.SIGKILL and parts
+    while any(is_alive(one) for one in processes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not [one for one in processes if is_alive(one)]
+    before = {file: file.read_bytes() for file in parts}
+    resumed = invoke(*asked, "--results", str(kept))
+    assert all(file.read_bytes() == content for file, content in before.items())
+    from pyarrow import dataset
+
+    names = dataset.dataset(kept, partitioning="hive").to_table(["name"])["name"].to_pylist()
+    assert sorted(names) == [f"shop-{number}" for number in range(8)]
+    assert json.loads(resumed) == json.loads(invoke(*asked))
+    assert clean() and not ledger.entries(), "the directory of the workers"
+
+
+def test_processors_are_those_of_affinity_and_quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    monkeypatch.setattr(processors, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(processors, "_OWN_GROUPS", tmp_path / "self")
+    assert processors.usable() == 16
+    (tmp_path / "self").write_text("4:cpu,cpuacct:/docker/x\n0::/pod/task\n")
+    (tmp_path / "pod/task").mkdir(parents=True)
+    (tmp_path / "pod/task/cpu.max").write_text("max 100000\n")
+    assert processors.usable() == 16
+    (tmp_path / "pod/cpu.max").write_text("350000 100000\n")
+    assert processors.usable() == 4
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu/cpu.cfs_quota_us").write_text("50000\n")
+    (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
+    assert processors.usable() == 1
+    with processors.granted(3):
+        assert processors.usable() == 3
+
+
+def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> None:
+    recordings = write_recordings(tmp_path / "recordings")
+    file, quiet = tmp_path / "scheduler.json", ["--no-dashboard", "--host", "127.0.0.1"]
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: str) -> None:
+        command = [sys.executable, "-m", *arguments]
+        started.append(subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL))
+
+    try:
+        start("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file), *quiet)
+        start("distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny", *quiet)
+        deadline = time.monotonic() + 30
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        address = json.loads(file.read_text())["address"]
+        asked = [f"{recordings}/*-*", "--devices", "nvme-dc", "--seeds", str(SEEDS), "--format", "json"]
+        assert json.loads(invoke(*asked, "--scheduler", address)) == json.loads(invoke(*asked))
+        with executor(address, None) as there:
+            with pytest.raises(HostError, match="on scheduler and workers"):
+                list(there.run(share, [0]))  # a function of this file, which they cannot import
+            with pytest.raises(TierwiseError, match="the scheduler ended"):
+                for number, _ in there.run(time.sleep, [0.05] * 2000):
+                    if number == 2:
+                        started[0].kill()
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
