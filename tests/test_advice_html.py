@@ -162,7 +162,7 @@ def test_each_shipped_recording_has_its_page(name: str, tmp_path: Path) -> None:
     asked = ["advise", str(EXAMPLES / name), "--devices", "nvme-dc,gp3", "--seeds", "2", "-o", str(page)]
     result = CliRunner().invoke(app, asked)
     assert result.exit_code == 0, result.output
-    assert f"advice for {name} (postgres 18.6)" in page.read_text("utf-8")
+    assert f"advice for {name} (postgres" in page.read_text("utf-8")
 
 
 def test_from_python(tmp_path: Path) -> None:
