@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStderr, Command, Stdio};
+use std::time::Duration;
 
 use crate::support::Home;
 use rusqlite::types::Value;
@@ -10,6 +11,7 @@ use tierwise_sqlite::Database;
 const HOME: &str = "TIERWISE_TEST_HOME";
 const MODE: &str = "TIERWISE_TEST_MODE";
 const LAST_ROUND: &str = "TIERWISE_TEST_LAST_ROUND";
+const FOR_EVER: Duration = Duration::from_secs(3600);
 const MODES: [&str; 4] = ["wal", "delete", "truncate", "persist"];
 /// So few that a transaction of this test changes the database file, or the log, long before it commits.
 const CACHE_PAGES: &str = "10";
@@ -57,8 +59,8 @@ fn writer() {
             ))
             .unwrap();
         eprintln!("written {round}");
-        while round == endless {
-            std::thread::park();
+        if round == endless {
+            std::thread::sleep(FOR_EVER);
         }
         database.query("COMMIT").unwrap();
         eprintln!("committed {round}");
