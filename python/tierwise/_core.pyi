@@ -24,6 +24,7 @@ __all__ = [
     "memory_limit_bytes",
     "parse_profile",
     "path_within",
+    "predict_together",
     "probe_engine",
     "processes_bytes",
     "profile_keys",
