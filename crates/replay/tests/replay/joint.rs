@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tierwise_device::{Library, Profile};
-use tierwise_replay::{Mode, Outcome, Program, ReplayError, Scenario, run_together};
+use tierwise_replay::{Mode, Outcome, Program, Scenario, run_together};
 use tierwise_work::{Grouping, Step};
 
 use crate::support::{SECOND, all_on, cpu, memory, shipped, update, work};
@@ -27,10 +27,6 @@ fn rates(outcomes: &[Outcome]) -> Vec<u64> {
     outcomes.iter().map(|one| one.transactions).collect()
 }
 
-fn together(databases: &[(&Program, Scenario)]) -> Result<Vec<Outcome>, (usize, ReplayError)> {
-    run_together(databases)
-}
-
 #[test]
 fn one_database_alone_on_a_shared_device_runs_as_on_its_own() {
     let program = program(4, &update(100));
@@ -38,8 +34,8 @@ fn one_database_alone_on_a_shared_device_runs_as_on_its_own() {
         let own = all_on(shipped(device), SPAN_NS, 3);
         let shared = shared_on(shipped(device), 3);
         assert_eq!(
-            together(&[(&program, own)]),
-            together(&[(&program, shared)]),
+            run_together(&[(&program, own)]),
+            run_together(&[(&program, shared)]),
             "{device}"
         );
     }
@@ -50,10 +46,10 @@ fn databases_with_devices_of_their_own_do_not_disturb_each_other() {
     let (one, other) = (program(4, &update(100)), program(2, &update(300)));
     let alone = |program| {
         let own = all_on(shipped("hdd-7k2"), SPAN_NS, 1);
-        together(&[(program, own)]).expect("it runs").remove(0)
+        run_together(&[(program, own)]).expect("it runs").remove(0)
     };
     let own = || all_on(shipped("hdd-7k2"), SPAN_NS, 1);
-    let both = together(&[(&one, own()), (&other, own())]).expect("they run");
+    let both = run_together(&[(&one, own()), (&other, own())]).expect("they run");
     assert_eq!(both, [alone(&one), alone(&other)]);
 }
 
@@ -63,7 +59,7 @@ fn databases_that_wait_for_one_device_get_like_shares_of_it() {
     let on = |databases: usize| {
         let scenario = || shared_on(shipped("ssd-sata-consumer"), 1);
         let all: Vec<_> = (0..databases).map(|_| (&program, scenario())).collect();
-        rates(&together(&all).expect("they run"))
+        rates(&run_together(&all).expect("they run"))
     };
     let alone = on(1)[0] as f64;
     for databases in [2, 4] {
@@ -83,8 +79,8 @@ fn a_device_that_is_never_busy_is_as_good_as_two() {
         &[cpu(2_000), Step::Append { size_bytes: 600 }, Step::Commit],
     );
     let scenario = || shared_on(memory(20.0), 1);
-    let alone = rates(&together(&[(&program, scenario())]).expect("it runs"))[0];
-    let both = together(&[(&program, scenario()), (&program, scenario())]).expect("they run");
+    let alone = rates(&run_together(&[(&program, scenario())]).expect("it runs"))[0];
+    let both = run_together(&[(&program, scenario()), (&program, scenario())]).expect("they run");
     for rate in rates(&both) {
         assert!(rate.abs_diff(alone) * 100 <= alone, "{rate} of {alone}");
     }
@@ -97,7 +93,7 @@ fn work_that_is_done_once_and_a_device_that_is_full_are_refused_by_database() {
         mode: Mode::Once,
         ..shared_on(shipped("hdd-7k2"), 1)
     };
-    let refused = together(&[
+    let refused = run_together(&[
         (&program, shared_on(shipped("hdd-7k2"), 1)),
         (&program, once),
     ]);
@@ -108,7 +104,7 @@ fn work_that_is_done_once_and_a_device_that_is_full_are_refused_by_database() {
     let all: Vec<_> = (0..many)
         .map(|_| (&program, shared_on(shipped("hdd-7k2"), 1)))
         .collect();
-    let (index, error) = together(&all).expect_err("it is full");
+    let (index, error) = run_together(&all).expect_err("it is full");
     assert!(index > 1, "{index}");
     assert!(error.message.contains("holds"), "{}", error.message);
 }
