@@ -209,18 +209,25 @@ def _unified_group_of(pid: int) -> str:
     return next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
 
 
+def make_server_groups(name: str) -> None:
+    """Make groups for a disk server that its starter is about to start, and whose entry it has made.
+
+    If the server made them itself, one that is starting while its disk is undone would leave them behind.
+    """
+    for hierarchy in {_memory(), _unified()}:
+        _make(hierarchy, name)
+
+
 def enter_server_groups(name: str) -> None:
-    """Move the calling process, a disk server, out of its starter's groups into groups of its own.
+    """Move the calling process, a disk server, out of its starter's groups into those made for it.
 
     A server whose memory is charged to the group of its users deadlocks: the users wait for memory,
     the memory waits for dirty pages to be written, and the server that would write them waits for memory.
     A server in the process group of its starter would end with the starter, before its users.
     """
-    for hierarchy in {_memory(), _unified()}:
-        group = _make(hierarchy, name)
-        if group is not None:
-            with contextlib.suppress(OSError):
-                (group / "cgroup.procs").write_text("0")
+    for hierarchy in filter(None, {_memory(), _unified()}):
+        with contextlib.suppress(OSError):
+            (hierarchy / PARENT / name / "cgroup.procs").write_text("0")
 
 
 def remove_server_groups(name: str) -> None:

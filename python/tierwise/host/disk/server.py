@@ -23,7 +23,11 @@ _STARTS_WITHIN_S = 60
 
 
 def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Start the server of a configuration, in its own session and without the caller's open files."""
+    """Start the server of a configuration, in its own session and without the caller's open files.
+
+    The entry of its disk must exist: undoing it removes the server's control groups.
+    """
+    cgroups.make_server_groups(config.parent.name)
     environment = {name: value for name, value in os.environ.items() if name != processes.TOKEN}
     with log.open("wb") as output:
         return subprocess.Popen(
