@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import struct
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from tierwise.host.mounts import in_use_by, run, users_of_device
+from tierwise.host.mounts import device_in_use_by
 from tierwise.model.errors import HostError, TierwiseError
 
 MAJOR = 7
+_CONTROL = Path("/dev/loop-control")
+# From linux/loop.h. A struct loop_config: file, block size, and a struct loop_info64 with only its flags.
 _LOOP_CLR_FD = 0x4C01
+_LOOP_CONFIGURE = 0x4C0A
+_LOOP_CTL_GET_FREE = 0x4C82
+_LO_FLAGS_DIRECT_IO = 16
+_LOOP_CONFIG = "=II52xI176x64x"
 _GONE_AFTER_S = 30
 
 LARGEST_REQUEST_KIB = 1024
@@ -21,12 +30,50 @@ REQUESTS_AT_ONCE = 128
 
 
 def attach(file: Path) -> Path:
-    """Attach a loop device to ``file`` with direct I/O (no page cache between them); give its path."""
-    device = Path(run("losetup", "--find", "--show", "--direct-io=on", str(file)).strip())
+    """Attach a loop device to ``file`` with direct I/O (no page cache between them); give its path.
+
+    One ioctl does it: losetup(8) would be a process that ends its work after a caller that was killed.
+
+    Raises:
+        HostError: with the kernel's reason, if it cannot be attached.
+    """
+    try:
+        with _opened(file, os.O_RDWR) as backing, _opened(_CONTROL, os.O_RDWR) as control:
+            while not _configured(device := _free_device(control), backing):
+                continue
+    except OSError as error:
+        name = error.filename or file
+        raise HostError(f"no loop device: {name}: {error.strerror}", "use Linux 5.10 or later") from error
     if _attribute(device, "loop/dio").read_text().strip() != "1":
         detach(device)
         raise HostError(f"{device}: no direct I/O on {file}", "use Linux 5.10 or later")
     return device
+
+
+def _free_device(control: int) -> Path:
+    return Path(f"/dev/loop{fcntl.ioctl(control, _LOOP_CTL_GET_FREE)}")
+
+
+def _configured(device: Path, backing: int) -> bool:
+    """Attach a free device to an open file; ``False`` if another process was first."""
+    settings = struct.pack(_LOOP_CONFIG, backing, 0, _LO_FLAGS_DIRECT_IO)
+    with _opened(device, os.O_RDWR) as descriptor:
+        try:
+            fcntl.ioctl(descriptor, _LOOP_CONFIGURE, settings)
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                return False
+            raise
+    return True
+
+
+@contextlib.contextmanager
+def _opened(path: Path, flags: int) -> Iterator[int]:
+    descriptor = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def configure(device: Path, rotational: bool) -> None:
@@ -74,19 +121,15 @@ def detach(device: Path) -> None:
     deadline = time.monotonic() + _GONE_AFTER_S
     while _attribute(device, "loop/backing_file").exists():
         if time.monotonic() > deadline:
-            users = in_use_by(users_of_device(number(device))) or "is in use"
-            raise TierwiseError(f"{device} {users}", "end what uses it, then try again")
+            users = device_in_use_by(number(device)) or "in use"
+            raise TierwiseError(f"{device} is still {users}", "end what uses it, then try again")
         time.sleep(0.005)
 
 
 def let_go(device: Path) -> None:
     """Detach a loop device from its file, now or when its last user closes it."""
-    descriptor = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.ioctl(descriptor, _LOOP_CLR_FD)
-    finally:
-        os.close(descriptor)
+    with _opened(device, os.O_RDONLY) as descriptor, contextlib.suppress(OSError):
+        fcntl.ioctl(descriptor, _LOOP_CLR_FD)
 
 
 def number(device: Path) -> tuple[int, int]:

@@ -21,14 +21,12 @@ _MAKE_OPTIONS: dict[str, list[str]] = {
     "ext4": ["-q", "-F", "-m", "0", "-i", "32768", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"],
     "xfs": ["-q", "-f", "-K"],
 }
-_MOUNT_OPTIONS = {
-    "ext4": "noatime",
-    # After a power cut the old mount may still have users; XFS refuses a second mount with the same UUID.
-    "xfs": "noatime,nouuid",
-}
+# After a power cut the old mount may still have users; XFS refuses a second mount with the same UUID.
+_MOUNT_OPTIONS = {"xfs": "nouuid"}
 _SMALLEST_MIB = {"ext4": 16, "xfs": 300}
 _PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
 _SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_MS_NOATIME = 1024
 _MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
 
@@ -118,9 +116,20 @@ def make_file_system(file_system: str, device: Path) -> None:
     run(f"mkfs.{file_system}", *_MAKE_OPTIONS[file_system], str(device))
 
 
-def mount(device: Path, point: Path, file_system: str) -> None:
-    """Mount a block device at an existing directory, without access time updates."""
-    run("mount", "-t", file_system, "-o", _MOUNT_OPTIONS[file_system], str(device), str(point))
+def mount(source: Path | str, point: Path, file_system: str) -> None:
+    """Mount a file system, of a block device or the kernel's own, without access time updates.
+
+    It calls mount(2) itself: mount(8) would be a process that ends its work after a caller that was killed.
+
+    Raises:
+        HostError: with the kernel's reason, if it cannot be mounted.
+    """
+    options = _MOUNT_OPTIONS.get(file_system, "")
+    libc = ctypes.CDLL(None, use_errno=True)
+    paths = os.fsencode(source), os.fsencode(point)
+    if libc.mount(*paths, file_system.encode(), ctypes.c_ulong(_MS_NOATIME), options.encode()):
+        detail = os.strerror(ctypes.get_errno())
+        raise HostError(f"cannot mount {source} at {point}: {detail}", "see the kernel's log with dmesg")
 
 
 def unmount(point: Path, patience_s: float = 2, *, lazily: bool = False) -> None:
@@ -172,7 +181,14 @@ def users_of(point: Path) -> dict[int, str]:
     return found
 
 
-def users_of_device(device: tuple[int, int]) -> dict[int, str]:
+def device_in_use_by(device: tuple[int, int]) -> str:
+    """Mounts and processes that keep a device's file system, as text; empty if there are none."""
+    if points := [str(mount.point) for mount in mounts() if mount.device == device]:
+        return f"mounted at {', '.join(points)}"
+    return in_use_by(_users_of_device(device))
+
+
+def _users_of_device(device: tuple[int, int]) -> dict[int, str]:
     """Pid and name of each process that keeps a device's file system: by an open file or its own mount.
 
     A process with a mount namespace of its own has copies of the mounts of the time when it was made. They

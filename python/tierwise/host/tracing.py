@@ -48,7 +48,7 @@ class Tracing:
         entry = ledger.add("tracing", name, mount=str(point))
         try:
             point.mkdir(mode=0o700)
-            mounts.run("mount", "-t", "tracefs", "none", str(point))
+            mounts.mount("none", point, "tracefs")
         except BaseException:
             undo(entry)
             raise
