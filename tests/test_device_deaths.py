@@ -164,17 +164,20 @@ def test_a_member_fails_only_in_an_array_with_copies() -> None:
 def test_a_lost_log_costs_commits_and_a_lost_temporary_file_none(tmp_path: Path) -> None:
     out = tmp_path / "deaths"
     arguments = ["study", "run", "device-death", "--engine", "sqlite", "--set", "dying=log,temp"]
-    arguments += ["--set", "deaths=1", "--set", "seconds=1", "--output", str(out)]
+    arguments += ["--set", "deaths=4", "--set", "seconds=1", "--output", str(out)]
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
     (file,) = out.glob("*/latest/results.jsonl")
     found = {
         run.device_deaths.role: run.device_deaths.deaths for run in read_results(file) if run.device_deaths
     }
-    (log,), (temp,) = found[Role.LOG], found[Role.TEMP]
-    assert (temp.outcome, temp.start, temp.ran_on) == ("whole", "as_is", True)
-    assert log.outcome in ("lost", "damaged") and log.lost > 0 and not log.ran_on
-    assert log.acknowledged >= log.commits > 0
+    for death in found[Role.TEMP]:
+        assert (death.outcome, death.start, death.ran_on) == ("whole", "as_is", True)
+    # A death during a checkpoint, which copies the log into the data, may lose none.
+    assert max(death.lost for death in found[Role.LOG]) > 0
+    for death in found[Role.LOG]:
+        assert (death.outcome in ("lost", "damaged")) == (death.lost > 0) and not death.ran_on
+        assert death.acknowledged >= death.commits > 0
     text = CliRunner().invoke(app, ["report", str(file.parent), "--format", "json"]).stdout
     assert {row["role"] for row in json.loads(text)["answer"]["device_deaths"]} == {"log", "temp"}
     assert not [entry for entry in ledger.entries() if entry.owner == ledger.Identity.mine()]
