@@ -29,8 +29,8 @@ import psutil
 from perturbed import perturbed
 
 from tierwise.advise import Terms
+from tierwise.cluster.dask_executor import executor
 from tierwise.fleet import DatabaseOptions, Executor, OptionsTask, Threads, catalogue, options_of
-from tierwise.fleet.dask_executor import executor
 from tierwise.predict import resolve
 from tierwise.predict.model_error import ModelError
 
@@ -187,7 +187,7 @@ def _simulated(workers: int, task_s: float, folder: Path) -> None:
 
 def _sleep(client: Any, scheduler: psutil.Process, workers: int, chunk: int, task_s: float) -> None:
     """Let workers sleep as long as chunks of databases take, and print what the scheduler adds."""
-    from tierwise.fleet.dask_executor import Dask
+    from tierwise.cluster.dask_executor import Dask
 
     tasks = [chunk * task_s] * (workers * TASKS_A_WORKER)
     cpu_before = sum(scheduler.cpu_times()[:2])

@@ -26,6 +26,7 @@ LAYERS = [
     {"predict"},
     {"advise"},
     {"host"},
+    {"cluster"},
     {"engines"},
     {"probe"},
     {"capture"},

@@ -20,6 +20,8 @@ from fleet_factory import EXAMPLES, GP3, NVME, database, option, write_recording
 from test_fleet import invoke
 
 from tierwise.advise import AdviceOptions, Goal, Terms
+from tierwise.cluster import dask_executor
+from tierwise.cluster.dask_executor import Dask, executor
 from tierwise.fleet import (
     Executor,
     Lost,
@@ -29,9 +31,7 @@ from tierwise.fleet import (
     Threads,
     advise_fleet,
     catalogue,
-    dask_executor,
 )
-from tierwise.fleet.dask_executor import Dask, executor
 from tierwise.fleet.fingerprint import with_checksums
 from tierwise.host import ledger
 from tierwise.host.clean import clean

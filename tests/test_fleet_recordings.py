@@ -10,6 +10,7 @@ import pytest
 from fleet_factory import EXAMPLES, NVME, write_recordings
 
 from tierwise.advise import AdviceOptions, Terms
+from tierwise.cluster import remote
 from tierwise.fleet import (
     DatabaseOptions,
     LeftOutRecording,
@@ -20,7 +21,6 @@ from tierwise.fleet import (
     advise_fleet,
     catalogue,
     options_of,
-    remote,
 )
 from tierwise.host import ledger
 from tierwise.model.errors import HostError, TierwiseError

@@ -51,14 +51,24 @@ def until(condition: Callable[[], object], limit_s: float = 120) -> None:
 
 def passed_on() -> set[str]:
     """Controllers that the root control group delegates."""
-    return set((GROUPS / "cgroup.subtree_control").read_text("ascii").split())
+    control = GROUPS / "cgroup.subtree_control"
+    return set(control.read_text("ascii").split()) if control.exists() else set()
+
+
+def groups() -> list[Path]:
+    """tierwise's control groups, of version 2 or 1."""
+    return [*GROUPS.glob("tierwise/*/"), *GROUPS.glob("*/tierwise/*/")]
 
 
 def left_behind() -> list[str]:
-    """tierwise's leftover mounts, loop devices, control groups, processes and ledger entries."""
-    found = [line for line in run("mount").splitlines() if "tierwise" in line or str(WORK) in line]
+    """tierwise's leftover mounts, loop devices, control groups, processes and ledger entries.
+
+    In the root of an image, the machine's ledger is a mount too.
+    """
+    mounts = [line for line in run("mount").splitlines() if " on /run/tierwise type " not in line]
+    found = [line for line in mounts if "tierwise" in line or str(WORK) in line]
     found += [line for line in run("losetup", "--list", "--noheadings").splitlines() if "tierwise" in line]
-    found += [str(group) for group in GROUPS.glob("tierwise/*/")]
+    found += [str(group) for group in groups()]
     found += [str(entry) for entry in Path("/run/tierwise").glob("*.json")]
     found += subprocess.run(
         ["pgrep", "-a", "-u", "tierwise"], capture_output=True, text=True, check=False

@@ -94,7 +94,7 @@ class Costs:
 
     def fits(self, placement: Mapping[Role, str]) -> bool:
         """Whether each device can hold its files with headroom, and after their growth."""
-        return all(self._holds(device, size) for device, size in self.size_bytes(placement).items())
+        return all(self.holds(device, size) for device, size in self.size_bytes(placement).items())
 
     def allows(self, placement: Mapping[Role, str], budget_per_month: float | None) -> bool:
         """Whether a placement fits its devices and costs no more than a budget."""
@@ -147,9 +147,17 @@ class Costs:
 
     def _new(self, placement: Mapping[Role, str], written: Mapping[str, float]) -> float:
         return sum(
-            self.of_device(device, size) * self._purchases(device, written.get(device, 0.0))
+            self.of_written_device(device, size, written.get(device, 0.0))
             for device, size in self.size_bytes(placement).items()
         )
+
+    def of_written_device(self, device: str, size_bytes: int, written_bytes_per_s: float) -> float:
+        """Cost a month of a device that is bought again when its writes wear it out.
+
+        Raises:
+            TierwiseError: a device without a price.
+        """
+        return self.of_device(device, size_bytes) * self._purchases(device, written_bytes_per_s)
 
     def _purchases(self, device: str, written_bytes_per_s: float) -> float:
         """How often a device is bought within its service life; 1 for a rented one."""
@@ -179,7 +187,8 @@ class Costs:
             self._known[device, size_bytes] = cost
         return self._known[device, size_bytes]
 
-    def _holds(self, device: str, size_bytes: int) -> bool:
+    def holds(self, device: str, size_bytes: int) -> bool:
+        """Whether a device can hold recorded files of some size, with headroom and after their growth."""
         if device not in self._most_bytes:
             profile = resolve(device).profile
             price = self._terms.prices.of(profile)

@@ -37,7 +37,7 @@ class LeftOut(Record):
 
 
 class Search:
-    """All placements over the recorded devices and some others that fit and that the budget allows, ranked.
+    """Placements over the recorded devices and some others that fit and that the budget allows, ranked.
 
     Args:
         predictor: of the recording.
@@ -53,19 +53,17 @@ class Search:
         costs: Costs,
         budget_per_month: float | None = None,
     ) -> None:
-        """Replay every placement that is allowed."""
+        """Replay the placements that are allowed: all, or those that a search chooses."""
         self._predictor, self._devices, self._costs = predictor, devices, costs
         self._budget_per_month = budget_per_month
         self._least: dict[str, float] = {}
         self._used: set[str] = set()
         self._predicted: dict[tuple[tuple[Role, str], ...], Option | None] = {}
-        self.ranking: Ranking = rank(predictor, [RECORDED, *devices], keep=self._keep, closer=0)
-        bills = [costs.bill(one.placement, one.written_bytes_per_s) for one in self.ranking.ranked]
-        self._priced = [
-            (bill.cost_per_month, one)
-            for bill, one in zip(bills, self.ranking.ranked, strict=True)
-            if budget_per_month is None or bill.cost_per_month <= budget_per_month
-        ]
+        self.ranking: Ranking = rank(
+            predictor, [RECORDED, *devices], keep=self._keep, cost=self._cost_per_month, closer=0
+        )
+        priced = [(self._cost_per_month(one), one) for one in self.ranking.ranked]
+        self._priced = [one for one in priced if budget_per_month is None or one[0] <= budget_per_month]
 
     @cached_property
     def fastest(self) -> Option | None:
@@ -122,6 +120,9 @@ class Search:
             for device in self._devices
             if device not in self._used
         ]
+
+    def _cost_per_month(self, one: Ranked) -> float:
+        return self._costs.bill(one.placement, one.written_bytes_per_s).cost_per_month
 
     def _keep(self, placement: dict[Role, str]) -> bool:
         if not self._costs.fits(placement):

@@ -62,7 +62,7 @@ class Terms:
         return cls(
             prices=Prices.read(prices),
             have=tuple(dict.fromkeys(resolve(name).name for name in names_in(have))),
-            headroom=_share(headroom, "--headroom"),
+            headroom=parse_share(headroom, "--headroom"),
             growth=_growth(growth),
             years=years,
             recorded_on=_recorded_on(recorded_on),
@@ -74,7 +74,12 @@ class Terms:
         return (1 + self.headroom) * (1 + self.growth)
 
 
-def _share(text: str, option: str) -> float:
+def parse_share(text: str, option: str) -> float:
+    """Read ``30%`` as 0.3; an empty text is 0.
+
+    Raises:
+        TierwiseError: anything else, naming the option.
+    """
     if not text:
         return 0.0
     match = _PERCENT.fullmatch(text.strip())
@@ -86,7 +91,7 @@ def _share(text: str, option: str) -> float:
 def _growth(text: str) -> float:
     """``50%``, or ``1.5`` as in ``tierwise predict``: a multiple of the recorded files."""
     if not _FACTOR.fullmatch(text.strip()):
-        return _share(text, "--growth")
+        return parse_share(text, "--growth")
     if not 1 <= (factor := float(text)) <= _MOST_PERCENT / 100:
         raise TierwiseError(f"--growth: {text} is not from 1 to {_MOST_PERCENT // 100}", "write 1.5 or 50%")
     return factor - 1

@@ -22,9 +22,9 @@ from tierwise.cli.options import (
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.progress import counted
 from tierwise.cli.settings import progress_console
+from tierwise.cluster.dask_executor import executor
 from tierwise.device_models.billing import YEARS
-from tierwise.fleet import Results, Weights, advise_fleet, catalogue
-from tierwise.fleet.dask_executor import executor
+from tierwise.fleet import Results, ShareLimits, Weights, advise_fleet, catalogue
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.predictor import SEEDS
 from tierwise.report.fleet.document import fleet_document
@@ -73,6 +73,17 @@ def advise(
     results: Annotated[
         Path | None, typer.Option("--results", metavar="DIR", help="keep finished databases here, and resume")
     ] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="pack logs on shared devices, tried by joint replays")
+    ] = False,
+    share_loss: Annotated[
+        str,
+        typer.Option("--share-loss", metavar="PERCENT", help="rate that a database may lose by sharing; 10%"),
+    ] = "",
+    share_most: Annotated[
+        int | None,
+        typer.Option("--share-most", min=2, max=64, help="most databases on one shared device; 4"),
+    ] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write a page, fleet.html")] = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -81,6 +92,9 @@ def advise(
         raise TierwiseError(f"--output: {str(output)!r} is no page", "name a file that ends in .html")
     terms = Terms.parse(headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on)
     options = AdviceOptions.parse(devices, budget, None, terms, fresh=fresh)
+    if not share and (share_loss or share_most):
+        raise TierwiseError("--share-loss and --share-most limit what --share does", "add --share")
+    limits = ShareLimits.parse(share_loss, share_most) if share else None
     weighed = Weights.read(weights) if weights else Weights()
     found, left_out = catalogue(recordings)
     with ExitStack() as stack:
@@ -95,6 +109,7 @@ def advise(
             left_out=left_out,
             seeds=seeds,
             seed=seed,
+            share=limits,
             results=kept,
             progress=progress,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import print_answer, write_combined_report, write_report
 from tierwise.cli.settings import progress_console
+from tierwise.cluster import dask_hosts
 from tierwise.host import clean
 from tierwise.host.doctor import examine, missing_for_emulation
 from tierwise.model.errors import FailedCheckError, HostError, TierwiseError
@@ -24,6 +26,7 @@ from tierwise.report.document import Cell, Text, Tone, figure, table
 from tierwise.studies import runner, sweep
 from tierwise.studies.options import StudyOptions
 from tierwise.studies.plan import plan_runs
+from tierwise.studies.runner.hosts import Hosts
 
 DEMO = ["commit-rate", "redo-placement"]
 ALL = "all"
@@ -130,6 +133,12 @@ def run(
         Path | None, typer.Option(help="record each run to this directory, for predict, profile and advise")
     ] = None,
     duty: Annotated[str, typer.Option(help="share of the time to record with --record")] = DEFAULT_DUTY,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="run on the lab workers of this Dask scheduler, tcp://HOST:PORT"
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="check the study and list its runs without running them")
     ] = False,
@@ -159,11 +168,22 @@ def run(
         for name in studies.names() if study == ALL else [study]:
             _print_plan(*runner.restrict_to_runnable(options.applied_to(studies.load(name))))
         return
+    if hosts is not None and (study == ALL or record is not None):
+        raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
     if study == ALL:
         _run_all(options, output, seed, fresh, resume)
         return
     recordings = None if record is None else runner.Recordings(record, parse_duty(duty))
-    _run(options.applied_to(studies.load(study)), output, seed, fresh, resume, recordings)
+    with nullcontext() if hosts is None else dask_hosts.hosts(hosts) as found:
+        _run(
+            options.applied_to(studies.load(study)),
+            output,
+            seed,
+            fresh,
+            resume,
+            recordings=recordings,
+            hosts=found,
+        )
 
 
 def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -> None:
@@ -189,13 +209,22 @@ def _run(
     seed: int | None,
     fresh: bool = False,
     resume: bool = False,
+    *,
     recordings: runner.Recordings | None = None,
+    hosts: Hosts | None = None,
 ) -> Path:
     for line in clean.clean_before(warn):
         typer.echo(f"cleaned up: {line}")
     with StudyProgress(progress_console()) as progress:
         directory = runner.run_study(
-            chosen, output, progress, seed, fresh=fresh, resume=resume, recordings=recordings
+            chosen,
+            output,
+            progress,
+            seed,
+            fresh=fresh,
+            resume=resume,
+            recordings=recordings,
+            hosts=hosts,
         )
     print_answer(directory)
     _report(lambda: write_report(directory))

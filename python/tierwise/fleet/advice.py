@@ -9,15 +9,18 @@ from tierwise.advise import AdviceOptions, Costs
 from tierwise.advise.sources import used_prices
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.fleet.draws import DRAWS, drawn_speedups
-from tierwise.fleet.executor import Executor
+from tierwise.fleet.joint_replays import JointReplays
 from tierwise.fleet.knapsack import Knapsack, require_solver
 from tierwise.fleet.options import DatabaseOptions, FleetOption, OptionsTask
+from tierwise.fleet.packing import ShareLimits
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
 from tierwise.fleet.results import Results
 from tierwise.fleet.rows import rows_of
 from tierwise.fleet.sensitivity import curve, gain_share, next_money, sure_moves
+from tierwise.fleet.sharing import with_sharing
 from tierwise.fleet.weights import Weights
 from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import Executor
 from tierwise.model.extras import np
 from tierwise.predict import resolve
 from tierwise.predict.devices import own_profiles
@@ -34,6 +37,7 @@ def advise_fleet(
     left_out: Sequence[LeftOutRecording] = (),
     seeds: int = SEEDS,
     seed: int = 0,
+    share: ShareLimits | None = None,
     results: Results | None = None,
     progress: Callable[[int, int], None] = lambda *_: None,
 ) -> FleetAdvice:
@@ -47,6 +51,7 @@ def advise_fleet(
         left_out: recordings that are left out already, for the answer.
         seeds: runs of the simulator for each prediction.
         seed: of the draws.
+        share: what the sharing of devices may cost; none is shared if not given.
         results: where rows are kept; those of former runs are taken from it.
         progress: called with the number of finished databases and the number of all.
 
@@ -78,7 +83,18 @@ def advise_fleet(
         if one.name not in frozen
     ]
     found = rows_of(tasks, executor, results, progress)
-    return best_moves(found, options, weights, left_out=left_out, frozen=frozen, seed=seed)
+    advice = best_moves(found, options, weights, left_out=left_out, frozen=frozen, seed=seed)
+    if share is None:
+        return advice
+    together = JointReplays(
+        recordings,
+        most_open=2 * share.most_databases,
+        seeds=seeds,
+        fresh=options.fresh,
+        profiles=profiles,
+        model_error=model_error,
+    )
+    return with_sharing(advice, options.terms, together, share)
 
 
 def best_moves(

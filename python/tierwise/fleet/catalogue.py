@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.fleet import remote
+from tierwise.cluster import remote
 from tierwise.model.errors import TierwiseError
 from tierwise.results.measurements import Record
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tierwise.fleet import remote
-from tierwise.fleet.executor import Threads
+from tierwise.cluster import remote
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.executor import Threads
 
 if TYPE_CHECKING:
     from tierwise.fleet.options import OptionsTask

@@ -8,19 +8,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tierwise.advise import Costs, Goal, Option, Terms
+from tierwise.advise.endurance import written_bytes_per_s
 from tierwise.advise.goal import Verdict
 from tierwise.advise.moves import is_worthwhile
 from tierwise.advise.option import option_of
 from tierwise.advise.search import Search
 from tierwise.advise.sources import billing_notes
+from tierwise.cluster.remote import opened
 from tierwise.device_models.profiles import Profile
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, printable
 from tierwise.fleet.fingerprint import fingerprint
-from tierwise.fleet.remote import opened
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Predictor, estimates
-from tierwise.predict.devices import given
+from tierwise.predict.devices import given, is_numbered
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
 from tierwise.predict.usability import usability
@@ -55,6 +56,21 @@ class OptionsTask:
     checksum: str | None = None
 
 
+class LogDevice(Record):
+    """The new device of a log, and what the database puts on it."""
+
+    device: str
+    roles: list[Role]
+    """Roles on it, the log among them; those taken along are not counted."""
+    size_bytes: int
+    """Of the files on it, as recorded; those taken along count."""
+    busy_share: float
+    """Sum over its roles of the share of time in which a request was under way."""
+    written_bytes_per_s: float
+    obstacle: str | None = None
+    """Why the database cannot be replayed together with others; null if it can."""
+
+
 class FleetOption(Record):
     """A placement of one database, in figures."""
 
@@ -76,6 +92,8 @@ class FleetOption(Record):
     """99th percentile of the latency, in microseconds."""
     verdict: Verdict | None = None
     """Whether it reaches the p99 that the database must have; null without one."""
+    log_device: LogDevice | None = None
+    """The device that the log moves to; null if it stays."""
 
     @property
     def gain(self) -> float:
@@ -192,4 +210,30 @@ def _row(recorded: Option, option: Option, goal: Goal | None) -> FleetOption:
         rate_per_s=answer.rate_per_s,
         p99_us=answer.p99_us,
         verdict=goal.verdict(answer) if goal else None,
+        log_device=_log_device(option),
     )
+
+
+def _log_device(option: Option) -> LogDevice | None:
+    device, loads = option.placement.get(Role.LOG), option.prediction.io
+    if device is None:
+        return None
+    roles = [role for role, place in option.placement.items() if place == device]
+    return LogDevice(
+        device=device,
+        roles=roles,
+        size_bytes=option.size_bytes[device],
+        busy_share=sum(loads[role].busy_share for role in roles if role in loads),
+        written_bytes_per_s=written_bytes_per_s(option.prediction).get(device, 0.0),
+        obstacle=_obstacle(option),
+    )
+
+
+def _obstacle(option: Option) -> str | None:
+    if option.prediction.once:
+        return "its work was done once, and work that is repeated is needed"
+    if any(map(is_numbered, option.placement.values())):
+        return "it is placed on a device with a number of its own"
+    if option.prediction.from_waits:
+        return "an observation over SQL has waits only, which cannot be replayed beside others"
+    return None

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from tierwise.advise.sources import UsedPrice
 from tierwise.fleet.catalogue import LeftOutRecording
+from tierwise.fleet.moves import DatabaseMove
 from tierwise.fleet.options import FleetOption
-from tierwise.model.roles import Role
+from tierwise.fleet.sharing_records import FleetSharing
 from tierwise.predict import Estimate
 from tierwise.results.measurements import Record
-
-
-class DatabaseMove(Record):
-    """One role of one database to a device."""
-
-    database: str
-    """Name of the database."""
-    role: Role
-    device: str
 
 
 class FleetMove(DatabaseMove):
@@ -127,6 +119,8 @@ class FleetAdvice(Record):
     """The best set for other budgets, ascending."""
     next: NextMoney | None
     """What more money would buy; null without a budget."""
+    sharing: FleetSharing | None = None
+    """The set with logs on shared devices; null if that was not asked for."""
     draws: int
     """How often speed-ups were drawn from their intervals."""
     seed: int

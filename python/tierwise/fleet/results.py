@@ -170,6 +170,16 @@ def _schema() -> Any:
             "rate_per_s": estimate,
             "p99_us": estimate,
             "verdict": text,
+            "log_device": pa.struct(
+                {
+                    "device": text,
+                    "roles": texts,
+                    "size_bytes": pa.int64(),
+                    "busy_share": number,
+                    "written_bytes_per_s": number,
+                    "obstacle": text,
+                }
+            ),
         }
     )
     names = ("task", "name", "uri", "engine", "engine_version", "unit")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tierwise.fleet.catalogue import LeftOutRecording, printable
-from tierwise.fleet.executor import Executor, Lost
 from tierwise.fleet.fingerprint import with_checksums
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.fleet.results import Results
+from tierwise.model.executor import Executor, Lost
 
 
 def rows_of(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tierwise.fleet.knapsack import Choice, Knapsack
-from tierwise.fleet.records import Curve, DatabaseMove, FleetDatabase, FleetMove, NextMoney
+from tierwise.fleet.moves import DatabaseMove
+from tierwise.fleet.records import Curve, FleetDatabase, FleetMove, NextMoney
 from tierwise.model.extras import np
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate

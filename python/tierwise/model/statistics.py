@@ -220,10 +220,13 @@ def mean_half_width(sample: Sequence[float]) -> float:
     n = len(sample)
     if n < 2:
         return 0.0
-    # Beyond the table: the first terms of the quantile's expansion in 1 / freedom, accurate to 0.1 %.
-    freedom = n - 1
-    beyond = 1.960 + 2.372 / freedom + 2.82 / freedom**2
-    student = _STUDENT_95[freedom - 1] if freedom <= len(_STUDENT_95) else beyond
     mean = math.fsum(sample) / n
-    variance = math.fsum((value - mean) ** 2 for value in sample) / freedom
-    return student * math.sqrt(variance / n)
+    variance = math.fsum((value - mean) ** 2 for value in sample) / (n - 1)
+    return student_95(n - 1) * math.sqrt(variance / n)
+
+
+def student_95(freedom: int) -> float:
+    """97.5 % point of Student's distribution with at least one degree of freedom, accurate to 0.1 %."""
+    if freedom <= len(_STUDENT_95):
+        return _STUDENT_95[freedom - 1]
+    return 1.960 + 2.372 / freedom + 2.82 / freedom**2  # the first terms of its expansion in 1 / freedom

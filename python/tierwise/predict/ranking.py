@@ -1,8 +1,8 @@
 """Every placement of the roles over some devices, best first.
 
 All of them are replayed under one seed and for few transactions, the best few again under every seed. Roles
-with almost no I/O stay where they are. If there are still too many placements, so do the least busy roles.
-Notes name both.
+with almost no I/O stay where they are. If there are still too many placements, a search chooses those that
+are replayed (:mod:`tierwise.predict.front_search`). Notes say both.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.predict import front_search
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Prediction, Refusal
 from tierwise.predict.predictor import Predictor
@@ -34,6 +35,7 @@ _NEXT_TO_NOTHING = 0.001
 """A role up to this share of the busiest role's time, and of all bytes, stays where it is."""
 
 Keep = Callable[[dict[Role, str]], bool]
+Cost = Callable[["Ranked"], float]
 
 
 class Ranked(Record):
@@ -65,7 +67,7 @@ class Ranking(Record):
     """Roles that were placed; the others stayed where they were."""
     left: list[Role]
     complete: bool
-    """Whether every placement of every role that matters was replayed."""
+    """Whether every placement was replayed, rather than those that a search chose."""
     tried: int
     ranked: list[Ranked]
     closer: list[Prediction]
@@ -86,7 +88,9 @@ def rank(
     other: Scenario | None = None,
     *,
     keep: Keep = lambda _: True,
+    cost: Cost = lambda _: 0.0,
     closer: int = CLOSER,
+    most: int = MOST_PLACEMENTS,
 ) -> Ranking:
     """Rank the placements of the recorded roles over some devices.
 
@@ -95,7 +99,9 @@ def rank(
         devices: names, as in a scenario; ``recorded`` leaves a role where it was.
         other: what else to change.
         keep: which placements to consider.
+        cost: of a placement; a search over too many looks for the fastest at each cost.
         closer: how many of the best to predict with intervals.
+        most: placements to replay at most.
 
     Raises:
         TierwiseError: an unknown device, or no device.
@@ -103,11 +109,18 @@ def rank(
     names = list(dict.fromkeys(name if name == RECORDED else resolve(name).name for name in devices))
     if not names:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
-    idle, loaded = by_load(predictor)
-    placed = fitting(loaded, len(names))
+    idle, placed = by_load(predictor)
     base = other or Scenario()
-    looks = first_looks(predictor, base, filter(keep, placements_of(placed, names)))
-    ranked = sorted((_ranked(predictor, one) for one in looks), key=lambda one: one.rate_per_s, reverse=True)
+
+    def looked_at(placements: Iterable[dict[Role, str]]) -> list[Ranked]:
+        return [_ranked(predictor, one) for one in first_looks(predictor, base, placements)]
+
+    count = len(names) ** len(placed)
+    if count <= most:
+        ranked = looked_at(filter(keep, placements_of(placed, names)))
+    else:
+        ranked = front_search.search(looked_at, placed, names, keep, cost, most)
+    ranked.sort(key=lambda one: one.rate_per_s, reverse=True)
     best = predictor.predict([asking(base, one.placement) for one in ranked[:closer]])
     best.sort(key=lambda one: one.rate_per_s.value if one.rate_per_s else 0.0, reverse=True)
     left = [role for role in predictor.work.footprints if role not in placed]
@@ -115,11 +128,11 @@ def rank(
         devices=names,
         roles=placed,
         left=left,
-        complete=len(placed) == len(loaded),
-        tried=len(looks),
+        complete=count <= most,
+        tried=len(ranked),
         ranked=ranked,
         closer=best,
-        notes=left_out(idle, [role for role in loaded if role not in placed]),
+        notes=[*idle_notes(idle), *([] if count <= most else [_searched(predictor, base, count, ranked)])],
     )
 
 
@@ -139,14 +152,6 @@ def by_load(predictor: Predictor) -> tuple[list[Role], list[Role]]:
     roles = list(predictor.work.footprints)
     loaded = sorted(filter(matters, roles), key=lambda role: -load[role].busy_share)
     return [role for role in roles if role not in loaded], loaded
-
-
-def fitting(roles: Sequence[Role], devices: int) -> list[Role]:
-    """The busiest roles, few enough to replay all their placements."""
-    count = len(roles)
-    while count > 1 and devices**count > MOST_PLACEMENTS:
-        count -= 1
-    return list(roles[:count])
 
 
 def placements_of(roles: Sequence[Role], devices: Sequence[str]) -> Iterable[dict[Role, str]]:
@@ -202,16 +207,20 @@ def _ranked(predictor: Predictor, look: FirstLook) -> Ranked:
     )
 
 
-def left_out(idle: Sequence[Role], squeezed: Sequence[Role]) -> list[str]:
-    """Sentences on the roles that stay: those with almost no I/O, and the least busy of too many."""
-    notes = []
-    if idle:
-        names = ", ".join(idle)
-        notes.append(f"{names}: asked next to nothing of a device and stayed where it was recorded")
-    if squeezed:
-        names = ", ".join(squeezed)
-        notes.append(
-            f"more than {MOST_PLACEMENTS:,} placements: {names}, the least busy, stayed where recorded, so a "
-            "better placement may exist"
-        )
-    return notes
+def idle_notes(idle: Sequence[Role]) -> list[str]:
+    """A sentence on the roles with almost no I/O, which stay."""
+    names = ", ".join(idle)
+    return [f"{names}: asked next to nothing of a device and stayed where it was recorded"] if idle else []
+
+
+def _searched(predictor: Predictor, base: Scenario, count: int, ranked: Sequence[Ranked]) -> str:
+    """A sentence on a search: how much was simulated, and how much faster the best of all can be."""
+    said = f"{len(ranked):,} of {count:,} placements were simulated, so a better placement may exist"
+    everything = {
+        role: device for one in ranked for role, device in one.placement.items() if device != RECORDED
+    }
+    bound = predictor.answers.bound(asking(base, everything))
+    if not bound or not ranked:
+        return said
+    times = max(bound.rate_per_s / ranked[0].rate_per_s, 1.0)
+    return f"{said}; by the recorded waits, none is more than {times:.3g} times as fast as the best of them"

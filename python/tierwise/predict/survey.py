@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tierwise.model.errors import TierwiseError
@@ -11,11 +11,11 @@ from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Prediction
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.ranking import (
+    MOST_PLACEMENTS,
     Keep,
     by_load,
     first_looks,
-    fitting,
-    left_out,
+    idle_notes,
     placement_of,
     placements_of,
 )
@@ -65,7 +65,12 @@ class Survey:
                 self.predictions[number] = prediction
 
 
-def survey(predictor: Predictor, devices: Sequence[str], keep: Keep = lambda _: True) -> Survey:
+def survey(
+    predictor: Predictor,
+    devices: Sequence[str],
+    keep: Keep = lambda _: True,
+    first: Collection[Role] = (),
+) -> Survey:
     """Predict every placement over the recorded devices and some others, under one seed.
 
     The intervals hold the model's error and the reproduction's; the spread over seeds, not known from one, is
@@ -75,6 +80,7 @@ def survey(predictor: Predictor, devices: Sequence[str], keep: Keep = lambda _: 
         predictor: of the recording. If its replayer remembers, placements that were ranked are not replayed.
         devices: names, as in a scenario.
         keep: which placements to predict; the others have no answer.
+        first: roles to place before busier ones, where the placements of all roles are too many.
 
     Raises:
         TierwiseError: an unknown device, or no device.
@@ -83,16 +89,33 @@ def survey(predictor: Predictor, devices: Sequence[str], keep: Keep = lambda _: 
     if len(names) == 1:
         raise TierwiseError("no device to place files on", "name one or more, as nvme-dc,hdd-7k2")
     idle, loaded = by_load(predictor)
-    placed = fitting(loaded, len(names))
+    order = sorted(loaded, key=lambda role: role not in first)
+    placed = order[: max(_roles_that_fit(len(names)), 1)]
+    fixed = [role for role in loaded if role not in placed]
     found = Survey(
         devices=names,
         roles=placed,
         left=[role for role in predictor.work.footprints if role not in placed],
         predictions=[None] * len(names) ** len(placed),
-        notes=left_out(idle, [role for role in loaded if role not in placed]),
+        notes=[*idle_notes(idle), *([_fixed(fixed)] if fixed else [])],
     )
     for look in first_looks(predictor, Scenario(), filter(keep, placements_of(placed, names))):
         doubt = uncertainty_of(look.scenario, predictor.work, predictor.about.stolen_cpu_share)
         found.place([predictor.answers.prediction(look.scenario, [look.outcome], doubt)])
     found.place([predictor.as_recorded])
     return found
+
+
+def _roles_that_fit(devices: int) -> int:
+    """How many roles have no more than ``MOST_PLACEMENTS`` placements."""
+    count = 0
+    while devices ** (count + 1) <= MOST_PLACEMENTS:
+        count += 1
+    return count
+
+
+def _fixed(roles: Sequence[Role]) -> str:
+    return (
+        f"more than {MOST_PLACEMENTS:,} placements: {', '.join(roles)} cannot be moved on this page; advice "
+        "and prediction on the command line place all roles"
+    )

@@ -12,7 +12,15 @@ from datetime import datetime
 from typing import Literal
 
 from tierwise.model.roles import Role
-from tierwise.results.conditions import DeadlineOverrun, DeviceInfo, EngineInfo, Machine, WorkloadInfo
+from tierwise.results.conditions import (
+    DeadlineOverrun,
+    DeviceInfo,
+    EngineInfo,
+    HostCalibration,
+    Machine,
+    StudyHost,
+    WorkloadInfo,
+)
 from tierwise.results.counters import (
     Counters,
     CpuUse,
@@ -38,6 +46,7 @@ __all__ = [
     "EngineInfo",
     "FlushCheck",
     "FlushTimes",
+    "HostCalibration",
     "IntegrityCheck",
     "LapResult",
     "Latency",
@@ -51,6 +60,7 @@ __all__ = [
     "RoleProof",
     "RunResult",
     "SpaceUse",
+    "StudyHost",
     "StudyInfo",
     "WaitClass",
     "WaitProfile",
@@ -145,6 +155,8 @@ class RunResult(Record):
     residency: dict[Role, float] = {}
     """Share of each role's bytes that was in the page cache when measuring began."""
     proof: dict[Role, RoleProof] = {}
+    host: StudyHost | None = None
+    """Of a study on many hosts: where the run's block was."""
 
 
 class PaperValue(Record):

@@ -120,8 +120,9 @@ def subject(
         fresh: whether devices are in factory state.
     """
     costs = Costs.of(predictor, terms)
-    found = survey(predictor, advice.devices, keep=costs.fits)
     options = (advice.best, advice.fastest, advice.cheaper, advice.reaching)
+    advised = next((one for one in (advice.reaching, advice.best) if one), None)
+    found = survey(predictor, advice.devices, keep=costs.fits, first=advised.placement if advised else ())
     moves = [move.prediction for move in (*advice.moves, *advice.ladder)]
     found.place([*moves, *(option.prediction for option in options if option)])
     return Subject(advice, found, recording, costs, fresh)

@@ -9,6 +9,7 @@ from tierwise.fleet.records import FleetRemark
 from tierwise.model.money import SYMBOLS
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Section, Table, Text, Tone, estimate, figure, table, texts
+from tierwise.report.fleet.sharing import sharing_blocks, sharing_sentence
 from tierwise.report.fleet.words import database_sentences, headline, left_out_sentence, money_sentences
 from tierwise.report.recording.advice import price_texts
 from tierwise.report.recording.money_words import figure as amount
@@ -29,15 +30,16 @@ def answer_texts(advice: FleetAdvice) -> list[Block]:
     """The main sentence, then money, and databases with something to say of."""
     return [
         Text(headline(advice), Tone.HEADLINE),
-        *texts(money_sentences(advice)),
+        *texts([*money_sentences(advice), sharing_sentence(advice)]),
         *texts([*database_sentences(advice), left_out_sentence(advice)], Tone.WARNING),
     ]
 
 
 def sections(advice: FleetAdvice) -> list[Block]:
-    """Databases, moves, and what is left out."""
+    """Databases, shared devices, moves, and what is left out."""
     found = (
         ("Databases", "databases", [database_table(advice)]),
+        ("Shared devices", "shared", sharing_blocks(advice)),
         ("How sure each move is", "moves", move_blocks(advice)),
         ("Left out", "left-out", left_out_blocks(advice)),
     )

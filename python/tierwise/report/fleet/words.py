@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tierwise.fleet import FleetAdvice
-from tierwise.fleet.records import DatabaseMove
+from tierwise.fleet.moves import DatabaseMove
 from tierwise.model.roles import Role
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
+from tierwise.report.fleet.names import in_words, some
 from tierwise.report.recording.money_words import cost, money
 from tierwise.report.study.moves import ROLE_NAMES, join
 
@@ -19,8 +20,6 @@ _PLURALS = {
     Role.ARCHIVE: "the archives",
 }
 """Of roles whose name for one database is not that for many."""
-_MOST_NAMED = 8
-"""Moves that a sentence names at most."""
 
 
 def headline(advice: FleetAdvice) -> str:
@@ -71,7 +70,7 @@ def database_sentences(advice: FleetAdvice) -> list[str]:
     if unsure:
         said.append(f"These likely reach their p99, but a part of its interval is above: {join(unsure)}.")
     if advice.frozen:
-        said.append(f"Frozen by the weights: {_some(advice.frozen)}.")
+        said.append(f"Frozen by the weights: {some(advice.frozen)}.")
     return said
 
 
@@ -79,11 +78,6 @@ def left_out_sentence(advice: FleetAdvice) -> str:
     """How many recordings are left out; empty if none is."""
     count = len(advice.left_out)
     return f"{count} recording{'s are' if count > 1 else ' is'} left out." if count else ""
-
-
-def in_words(move: DatabaseMove) -> str:
-    """``the log of shop to ssd-nvme-dc``."""
-    return f"{ROLE_NAMES[move.role]} of {move.database} to {move.device}"
 
 
 def _counted(moves: Sequence[DatabaseMove]) -> str:
@@ -119,15 +113,9 @@ def _next_sentence(advice: FleetAdvice) -> str:
     more = money(after.more_per_month, advice.currency)
     if not after.begun and not after.ended:
         return f"The next {more} buy nothing."
-    begun = f": {_some([in_words(move) for move in after.begun])}" if after.begun else ""
-    ended = f"; no longer {_some([in_words(move) for move in after.ended])}" if after.ended else ""
+    begun = f": {some([in_words(move) for move in after.begun])}" if after.begun else ""
+    ended = f"; no longer {some([in_words(move) for move in after.ended])}" if after.ended else ""
     return f"The next {more} buy a further {numbers.percent(after.gain_share)}{begun}{ended}."
-
-
-def _some(names: Sequence[str]) -> str:
-    """All names, or the first few and the number of the others."""
-    more = len(names) - _MOST_NAMED
-    return join(names) if more <= 0 else f"{', '.join(names[:_MOST_NAMED])} and {more} more"
 
 
 def _limit(advice: FleetAdvice) -> str:

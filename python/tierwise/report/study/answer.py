@@ -14,6 +14,7 @@ from tierwise.report.durability.words import headline
 from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
 from tierwise.report.study.conditions import Conditions, conditions_of
+from tierwise.report.study.hosts import HostRow, host_caveats, host_rows
 from tierwise.report.study.lap_words import lap_sentences
 from tierwise.report.study.laps import LapRow, lap_rows
 from tierwise.report.study.moves import PlacementPhraser
@@ -45,6 +46,8 @@ class Comparison(Record):
     """Laps of a workload that runs lap by lap."""
     benchmark: Benchmark | None = None
     """Results of a study that measured devices instead of a database."""
+    hosts: list[HostRow] = []
+    """Of a study on several hosts."""
     words: Words
     paper: list[PaperRow]
     validity: Validity
@@ -174,6 +177,8 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         if benchmark
         else put_into_words(Facts(rows, first, workload, info.baseline, measure), phraser)
     ).model_copy(update={"laps": lap_sentences(laps, list(by_placement), info.baseline)})
+    hosts = host_rows(by_placement, rows, measure)
+    words = words.model_copy(update={"caveats": [*words.caveats, *host_caveats(hosts, rows)]})
     return Comparison(
         engine=runs[0].engine.name,
         engine_version=runs[0].engine.version,
@@ -185,6 +190,7 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         first=first.placement if first else None,
         laps=laps,
         benchmark=benchmark,
+        hosts=hosts,
         words=words,
         paper=paper_rows(Figures(rows, laps, measure), runs[0].setting, info, settings),
         validity=validity_of(by_placement, measure),

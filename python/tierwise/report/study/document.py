@@ -11,6 +11,7 @@ from tierwise.report.durability.death_document import death_blocks
 from tierwise.report.durability.document import frontier_blocks
 from tierwise.report.study.answer import Answer, Comparison
 from tierwise.report.study.benchmark import Benchmark
+from tierwise.report.study.hosts import host_table
 from tierwise.report.study.lap_tables import lap_table, score_table, speedup, sweep_blocks
 from tierwise.report.study.laps import chief_laps
 from tierwise.report.study.rows import Row
@@ -98,11 +99,12 @@ def _comparison(comparison: Comparison, labelled: bool) -> list[Block]:
     text = _words(comparison.words)
     if comparison.benchmark:
         return [*title, benchmark_table(comparison.benchmark, comparison.colours), *text]
+    hosts = [host_table(comparison.hosts)] if comparison.hosts else []
     if not comparison.laps:
-        return [*title, comparison_table(comparison), *text]
+        return [*title, comparison_table(comparison), *hosts, *text]
     laps = lap_table(chief_laps(comparison.laps), comparison.colours).only(*_LAP_COLUMNS)
     scores = score_table([row.summary for row in comparison.rows], comparison.colours)
-    tables = [laps, *([scores] if scores else []), comparison_table(comparison)]
+    tables = [laps, *([scores] if scores else []), comparison_table(comparison), *hosts]
     return [*title, *_left_out(comparison), *tables, *text, *map(Text, comparison.words.laps)]
 
 

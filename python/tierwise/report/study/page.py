@@ -21,6 +21,7 @@ from tierwise.report.study.evidence_tables import (
     paper_table,
     placement_proof_table,
 )
+from tierwise.report.study.hosts import host_table
 from tierwise.report.study.io_by_role import io_table
 from tierwise.report.study.lap_tables import lap_table, score_table, sweep_blocks
 from tierwise.report.study.measures import COUNTER_NAMES
@@ -126,6 +127,8 @@ def _evidence(one: Comparison, answer: Answer, brief: bool) -> Iterator[Block]:
         notes = [_note("placements"), *([_note("projection")] if one.measure == "elapsed" else [])]
         placements = [*charts("elapsed", "speedup"), comparison_table(one, priced=True), *notes]
         yield Section("Placements compared", placements)
+        if one.hosts:
+            yield Section("Hosts", [host_table(one.hosts), _note("hosts")])
         yield Section("Where session time went", [*(charts("waits") or _absent("waits")), *_sampling(one)])
         yield from _counters(one, charts("amplification"), brief)
         if not brief:

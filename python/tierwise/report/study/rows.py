@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-from tierwise.model.statistics import Interval, Verdict, ratio_interval
+from tierwise.model.host_blocks import HostedRatio, hosted_ratio
+from tierwise.model.statistics import Bound, Interval, Verdict, ratio_interval
 from tierwise.report.study.measures import run_part
 from tierwise.report.study.moves import Moved, moved_roles, roles_of
 from tierwise.report.study.prices import cost_per_month
@@ -29,6 +31,8 @@ class Row(Record):
     """Speed-up over the first move, for a placement that moves the same roles and more."""
     cost_per_month: float | None
     """Price of the placement's devices; ``None`` if one has none."""
+    by_host: HostedRatio | None = None
+    """The speed-up by host, of a study on several hosts; ``speedup`` is then over these."""
 
     @property
     def placement(self) -> str:
@@ -47,19 +51,41 @@ Runs = Mapping[str, Sequence[RunResult]]
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of repeats. ``capped``: at least one was stopped and would have taken longer."""
+    """Seconds of repeats. ``capped``: at least one was stopped and would have taken longer.
+
+    ``blocks``: host and number of each repeat's block, of a study on many hosts; otherwise empty.
+    """
 
     values_s: list[float]
     capped: bool
+    blocks: list[tuple[str, int]] = field(default_factory=list)
 
 
 def speedup_of(of: Times, over: Times, seed: int) -> Interval | None:
     """Speed-up of ``of`` over ``over``; ``None`` if either is empty or both were stopped."""
     if not of.values_s or not over.values_s or (of.capped and over.capped):
         return None
+    if _several_hosts(of, over):
+        hosted = hosted_speedup(of, over)
+        return hosted.here if hosted else None
     return ratio_interval(
         over.values_s, of.values_s, seed=seed, above_capped=over.capped, below_capped=of.capped
     )
+
+
+def hosted_speedup(of: Times, over: Times) -> HostedRatio | None:
+    """The speed-up from pairs within blocks; ``None`` without any, or if only one host was used."""
+    of_s, over_s = (dict(zip(one.blocks, one.values_s, strict=False)) for one in (of, over))
+    pairs: dict[str, list[float]] = {}
+    for block in sorted(of_s.keys() & over_s.keys()):
+        pairs.setdefault(block[0], []).append(math.log(over_s[block] / of_s[block]))
+    if not pairs or not _several_hosts(of, over) or (of.capped and over.capped):
+        return None
+    return hosted_ratio(pairs, Bound.AT_LEAST if over.capped else Bound.AT_MOST if of.capped else Bound.EXACT)
+
+
+def _several_hosts(of: Times, over: Times) -> bool:
+    return len({host for host, _ in (*of.blocks, *over.blocks)}) > 1
 
 
 def measure_of(runs: Sequence[RunResult]) -> Measure:
@@ -70,12 +96,15 @@ def measure_of(runs: Sequence[RunResult]) -> Measure:
 
 def costs_of(runs: Sequence[RunResult], measure: Measure) -> Times:
     """Seconds per run (by elapsed) or per transaction (by rate), of the valid runs."""
-    valid = [part for run in runs if run.status == "ok" and (part := run_part(run)).elapsed_s]
-    capped = any(part.capped for part in valid)
-    if measure == "elapsed":
-        return Times([part.elapsed_s for part in valid if part.elapsed_s], capped)
-    done = [(part.elapsed_s, part.transactions) for part in valid]
-    return Times([elapsed_s / count for elapsed_s, count in done if elapsed_s and count], capped)
+    costs: list[tuple[float, RunResult]] = []
+    capped = False
+    for run, part in ((run, run_part(run)) for run in runs if run.status == "ok"):
+        work = 1 if measure == "elapsed" else part.transactions
+        capped |= bool(part.elapsed_s) and bool(part.capped)
+        if part.elapsed_s and work:
+            costs.append((part.elapsed_s / work, run))
+    blocks = [(run.host.name, run.repeat) for _, run in costs if run.host]
+    return Times([cost for cost, _ in costs], capped, blocks if len(blocks) == len(costs) else [])
 
 
 def _speedup(
@@ -106,6 +135,7 @@ def _row(runs: Sequence[RunResult], baseline: Sequence[RunResult], measure: Meas
         speedup=None if is_baseline else _speedup(runs, baseline, measure, seed),
         further=None,
         cost_per_month=cost_per_month(next((run for run in runs if run.status == "ok"), runs[0])),
+        by_host=None if is_baseline else hosted_speedup(costs_of(runs, measure), costs_of(baseline, measure)),
     )
 
 

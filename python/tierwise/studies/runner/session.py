@@ -28,6 +28,7 @@ from tierwise.results.files import (
 from tierwise.studies import sweep
 from tierwise.studies.plan import RunPlan, plan_runs
 from tierwise.studies.runner.compatibility import restrict_to_supported
+from tierwise.studies.runner.hosts import Hosts, run_blocks, unfinished
 from tierwise.studies.runner.recorded import Recordings
 from tierwise.studies.runner.run import execute
 from tierwise.studies.spec import Study
@@ -70,6 +71,7 @@ def run_study(
     fresh: bool = False,
     resume: bool = False,
     recordings: Recordings | None = None,
+    hosts: Hosts | None = None,
 ) -> Path:
     """Run the remaining runs of a study and return the directory of its results.
 
@@ -83,6 +85,7 @@ def run_study(
         seed: seed of the order of runs and of the workload's parameters; random if not given.
         fresh: start anew even if an unfinished study is there.
         recordings: destination of each run's recording; without it, nothing is recorded.
+        hosts: where to run whole blocks; this machine if not given.
         resume: run the failed runs of the latest results again, on fresh devices, and the missing ones; if
             there are none, leave the results as they are.
 
@@ -103,27 +106,43 @@ def run_study(
     if directory is None:
         directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
     with _held(directory):
-        _run_rest(study, skipped, directory, observer, recordings)
+        _run_rest(study, skipped, directory, observer, recordings, hosts)
     return directory
 
 
 def _run_rest(
-    study: Study, skipped: dict[str, str], directory: Path, observer: Observer, recordings: Recordings | None
+    study: Study,
+    skipped: dict[str, str],
+    directory: Path,
+    observer: Observer,
+    recordings: Recordings | None,
+    hosts: Hosts | None,
 ) -> None:
     """Run the runs missing from a directory of results."""
     seed = read_study_info(directory / STUDY_FILE).seed
-    plans = plan_runs(study, seed)
-    finished = {result.run_id for result in results_in(directory)}
-    observer.study_started(directory, seed, len(plans), len(finished))
+    plans, before = plan_runs(study, seed), results_in(directory)
+    observer.study_started(directory, seed, len(plans), len(before))
     for what, reason in skipped.items():
         observer.left_out(what, reason)
-    for plan in plans:
-        if plan.run_id in finished:
-            continue
+
+    def started(plan: RunPlan, host: str = "") -> None:
         observer.run_started(plan)
-        result = execute(sweep.at(study, plan.setting), plan, seed, observer.phase_started, recordings)
+        if host:
+            observer.phase_started(f"on {host}")
+
+    def ended(plan: RunPlan, result: RunResult) -> None:
         append_result(directory / RESULTS_FILE, result)
         observer.run_finished(plan, result)
+
+    if hosts is not None:
+        run_blocks(study, seed, before, hosts, started, ended)
+    else:
+        finished = {result.run_id for result in before}
+        for plan in plans:
+            if plan.run_id not in finished:
+                started(plan)
+                at = sweep.at(study, plan.setting)
+                ended(plan, execute(at, plan, seed, observer.phase_started, recordings))
     if installed("duckdb"):
         write_parquet(directory / PARQUET_FILE, results_in(directory))
 
@@ -195,8 +214,7 @@ def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
     directory = find_latest(study, out, seed)
     if directory is None:
         return None
-    planned = {plan.run_id for plan in plan_runs(study, read_study_info(directory / STUDY_FILE).seed)}
-    missing = planned - {result.run_id for result in results_in(directory)}
+    missing = unfinished(study, read_study_info(directory / STUDY_FILE).seed, results_in(directory))
     no_table = installed("duckdb") and not (directory / PARQUET_FILE).exists()
     return directory if missing or no_table else None
 

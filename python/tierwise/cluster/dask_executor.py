@@ -16,10 +16,10 @@ from importlib import import_module, metadata
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from tierwise.fleet.executor import Executor, Lost, Threads
 from tierwise.host import ledger
 from tierwise.model import processors
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.executor import Executor, Lost, Threads
 from tierwise.model.extras import require
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ CONNECT_TIMEOUT_S = 10
 _WORKER_TIMEOUT_S = 30
 _LEAST_AHEAD = 1000
 _AHEAD_OF_EACH_THREAD = 4
-_ADDRESS = re.compile(r"(tcp|tls)://\S+:\d+")
+ADDRESS = re.compile(r"(tcp|tls)://\S+:\d+")
 _DASK_LOG = re.compile(r"distributed(\.|$)")
 _LOOPBACK = "127.0.0.1"
 _DIES = "each worker that began it died"
@@ -57,19 +57,19 @@ def executor(scheduler: str | None, workers: int | None) -> Iterator[Executor]:
             raise TierwiseError(
                 "--workers: the scheduler has its own workers", "leave out one of --workers and --scheduler"
             )
-        if not _ADDRESS.fullmatch(scheduler):
+        if not ADDRESS.fullmatch(scheduler):
             raise TierwiseError(
                 f"--scheduler: {scheduler!r} is no address", "write local, or for example tcp://host:8786"
             )
     modules = ["distributed"] if scheduler not in (None, LOCAL) else ["distributed", "cryptography"]
     require("cluster", "--scheduler" if scheduler else "--workers", modules)
     with ExitStack() as stack:
-        stack.enter_context(_quiet())
+        stack.enter_context(quiet())
         if scheduler in (None, LOCAL):
             cluster = stack.enter_context(_local(workers or processors.usable()))
-            yield Dask(stack.enter_context(_client(cluster.scheduler_address, cluster.security)))
+            yield Dask(stack.enter_context(connected(cluster.scheduler_address, cluster.security)))
         else:
-            yield Dask(stack.enter_context(_client(scheduler, None)))
+            yield Dask(stack.enter_context(connected(scheduler, None)))
 
 
 class Dask:
@@ -181,7 +181,7 @@ def _same_version() -> str:
 
 
 @contextmanager
-def _client(address: str, security: Any) -> Iterator[Any]:
+def connected(address: str, security: Any) -> Iterator[Any]:
     """A connection to a scheduler with at least one worker."""
     distributed = import_module("distributed")
     try:
@@ -242,7 +242,7 @@ def _local(workers: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Keep Dask's own messages from the terminal: what matters is reported as an error or as left out."""
     import_module("distributed")  # which sets up its logs at import
     logs = [logging.getLogger(name) for name in logging.root.manager.loggerDict if _DASK_LOG.match(name)]

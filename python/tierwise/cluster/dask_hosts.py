@@ -1,0 +1,153 @@
+"""Hosts of experiments: the workers of a Dask cluster with the resource ``tierwise-lab``."""
+
+from __future__ import annotations
+
+import platform
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from typing import Any, Generic, TypeVar
+
+from tierwise.cluster.dask_executor import ADDRESS, connected, quiet
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.extras import require
+
+T = TypeVar("T")
+
+RESOURCE = "tierwise-lab"
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_MOST_LETTERS = 64
+_TIMEOUT_S = 10
+
+
+@contextmanager
+def hosts(scheduler: str) -> Iterator[DaskHosts]:
+    """The hosts of a cluster that runs.
+
+    Raises:
+        HostError: a package of the extra is not installed.
+        TierwiseError: a wrong address, no answer, or no worker with the resource.
+    """
+    if not ADDRESS.fullmatch(scheduler):
+        raise TierwiseError(f"--hosts: {scheduler!r} is no address", "write for example tcp://host:8786")
+    require("cluster", "--hosts", ["distributed"])
+    with quiet(), connected(scheduler, None) as client:
+        found = DaskHosts(client)
+        if not found.present():
+            raise TierwiseError(
+                f"--hosts: no worker of {scheduler} has the resource {RESOURCE}",
+                f'start some with dask worker {scheduler} --nthreads 1 --resources "{RESOURCE}=1"',
+            )
+        yield found
+
+
+class DaskHosts:
+    """Each worker with the resource is a host that does one task at a time."""
+
+    def __init__(self, client: Any) -> None:
+        """Take a connected ``distributed.Client``."""
+        self._client = client
+        self._names: dict[str, str] = {}
+
+    def present(self) -> dict[str, str]:
+        """Name -> address of each host that is there.
+
+        The name is the host's own, with that of the worker if it was given one.
+
+        Raises:
+            TierwiseError: two workers without a name are on one host, or the scheduler is gone.
+        """
+        try:
+            workers = self._client.scheduler_info()["workers"]
+            lab = {address: one for address, one in workers.items() if RESOURCE in one["resources"]}
+            self._learn({address for address in lab if address not in self._names}, lab)
+        except OSError as error:
+            raise TierwiseError(
+                "--hosts: the scheduler does not answer", "start it, then the study again: it resumes"
+            ) from error
+        found: dict[str, str] = {}
+        for address in lab.keys() & self._names.keys():
+            if (name := self._names[address]) in found:
+                raise TierwiseError(f"--hosts: two workers are called {name}", "give each another --name")
+            found[name] = address
+        return found
+
+    def start(self, address: str, work: Callable[[T], str], task: T) -> DaskRun:
+        """Do one task on one worker, and on no other."""
+        future = self._client.submit(
+            _on_host,
+            _Call(work, task, metadata.version("tierwise")),
+            key=f"tierwise-run-{secrets.token_hex(8)}",
+            workers=[address],
+            allow_other_workers=False,
+            resources={RESOURCE: 1},
+            pure=False,
+        )
+        return DaskRun(future)
+
+    def _learn(self, addresses: set[str], workers: dict[str, Any]) -> None:
+        """Ask new workers for the names of their hosts; one that dies meanwhile stays unknown."""
+        if not addresses:
+            return
+        answers = self._client.run(platform.node, workers=list(addresses), on_error="ignore")
+        for address, node in answers.items():
+            own = str(workers[address]["name"])
+            parts = [str(node), *([] if "://" in own else [own])]
+            name = "/".join(_NOT_IN_A_NAME.sub("-", part)[:_MOST_LETTERS] for part in parts)
+            self._names[address] = name
+
+
+class DaskRun:
+    """A task under way on a worker."""
+
+    def __init__(self, future: Any) -> None:
+        """Take the task's ``distributed.Future``."""
+        self._future = future
+
+    def done(self) -> bool:
+        """Whether it ended or was lost."""
+        return bool(self._future.done())
+
+    def result(self) -> str | None:
+        """What the work gave; ``None`` if its worker died.
+
+        Raises:
+            HostError: the worker lacks tierwise, or this version of it.
+            TierwiseError: what the work raised.
+        """
+        distributed = import_module("distributed")
+        try:
+            return str(self._future.result())
+        except (distributed.KilledWorker, distributed.CancelledError, distributed.comm.CommClosedError):
+            return None
+        except OSError as error:
+            raise TierwiseError(str(error), "see the log of its worker") from error
+        except (ModuleNotFoundError, RuntimeError) as error:  # the latter from a scheduler without tierwise
+            raise HostError(
+                f"--hosts: {error}", "install the same tierwise[cluster,lab] on scheduler and workers"
+            ) from error
+
+    def cancel(self) -> None:
+        """Drop it; what has begun ends by itself."""
+        with suppress(Exception):  # the scheduler may be gone
+            self._future.client.cancel([self._future], force=True)
+
+
+@dataclass(frozen=True)
+class _Call(Generic[T]):
+    """What a worker is to do, and the version of tierwise that it must have."""
+
+    work: Callable[[T], str]
+    task: T
+    version: str
+
+
+def _on_host(call: _Call[T]) -> str:
+    if (here := metadata.version("tierwise")) != call.version:
+        raise HostError(
+            f"the worker has tierwise {here}, this machine {call.version}", "install the same version on all"
+        )
+    return call.work(call.task)

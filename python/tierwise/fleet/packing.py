@@ -1,0 +1,238 @@
+"""Logs packed on few devices: each pack is tried by a joint replay before it is accepted.
+
+First fit by descending busy share, a heuristic for bin packing (Johnson and others, *Worst-case performance
+bounds for simple one-dimensional packing algorithms*, 1974). The replay decides whether a log fits, no sum of
+sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, Self
+
+from tierwise.advise import Costs
+from tierwise.advise.terms import parse_share
+from tierwise.fleet.options import FleetOption, LogDevice
+from tierwise.fleet.records import FleetDatabase
+from tierwise.fleet.sharing_records import SharedDatabase
+from tierwise.model.errors import TierwiseError
+
+MOST_TRIES = 3
+"""Joint replays in which one database is tried at most."""
+_LEAST_SAVED = 1.0
+"""Money a month that each further log must save, in the currency of the prices: sharing has a risk."""
+
+
+class Together(Protocol):
+    """Replays databases, each with an option, whose logs share one device."""
+
+    def __call__(self, members: Sequence[tuple[FleetDatabase, FleetOption]]) -> list[SharedDatabase]:
+        """The figures of each, in order.
+
+        Raises:
+            TierwiseError: naming the database that cannot be replayed together with others.
+        """
+
+
+@dataclass(frozen=True)
+class ShareLimits:
+    """What sharing may cost.
+
+    Attributes:
+        least_kept: share of its rate that each database keeps at least, under every seed.
+        most_databases: most databases on one device.
+    """
+
+    least_kept: float = 0.9
+    most_databases: int = 4
+
+    @classmethod
+    def parse(cls, loss: str = "", most_databases: int | None = None) -> Self:
+        """Read the rate that a database may lose, as ``10%``; empty and ``None`` are the defaults.
+
+        Raises:
+            TierwiseError: no percentage below 100.
+        """
+        lost = parse_share(loss, "--share-loss") if loss else 1 - cls.least_kept
+        if lost >= 1:
+            raise TierwiseError(f"--share-loss: {loss} leaves nothing", "write for example 10%")
+        return cls(1 - lost, most_databases or cls.most_databases)
+
+
+@dataclass
+class Pack:
+    """One device with logs.
+
+    Attributes:
+        device: full name of its kind.
+        members: index of each database -> that of its option.
+        figures: of each member, in order; empty for a single one, which was not replayed.
+    """
+
+    device: str
+    members: dict[int, int]
+    figures: list[SharedDatabase] = field(default_factory=list)
+
+
+class Packing:
+    """Packs that grow one database at a time.
+
+    Args:
+        databases: of the fleet.
+        costs: of devices.
+        together: the joint replay.
+        limits: of sharing.
+    """
+
+    def __init__(
+        self, databases: Sequence[FleetDatabase], costs: Costs, together: Together, limits: ShareLimits
+    ) -> None:
+        """Start without a pack."""
+        self._databases, self._costs, self._together = databases, costs, together
+        self.limits = limits
+        self.packs: list[Pack] = []
+        self.reasons: dict[int, str] = {}
+        """Index of a database -> why it shares no device, from the last try."""
+        self.replays = 0
+        self._tries: dict[int, int] = {}
+        self._refused: list[frozenset[tuple[int, int]]] = []
+
+    @property
+    def shared(self) -> dict[int, Pack]:
+        """The pack of each database that shares a device."""
+        return {number: pack for pack in self.packs if len(pack.members) > 1 for number in pack.members}
+
+    @property
+    def saved_per_month(self) -> float:
+        """What all packs save over a device for each member."""
+        return sum(self.separate_cost(pack.members) - self.cost(pack.members) for pack in self.packs)
+
+    def begin(self, chosen: Sequence[int]) -> None:
+        """Pack the logs that a set moves; a database in a pack of several stays in it."""
+        self.packs = [pack for pack in self.packs if len(pack.members) > 1]
+        loads = {number: self.log_device(number, option) for number, option in enumerate(chosen)}
+        placed = [(number, load) for number, load in loads.items() if load and number not in self.shared]
+        for number, load in sorted(placed, key=lambda one: -one[1].busy_share):
+            if not self.join(number, chosen[number]):
+                self.packs.append(Pack(load.device, {number: chosen[number]}))
+
+    def join(
+        self, number: int, option: int, *, most_cost: float = float("inf"), least_gain: float = -float("inf")
+    ) -> bool:
+        """Add a database to the first pack in which every member keeps what it must.
+
+        Args:
+            number: of the database.
+            option: one that moves the log.
+            most_cost: most that the device may cost more than it does without this log.
+            least_gain: least that the pack must gain more than it does without this database.
+        """
+        load = self.log_device(number, option)
+        assert load is not None, "only options that move the log are packed"
+        for pack in self.packs:
+            if pack.device != load.device or number in pack.members:
+                continue
+            members = {**pack.members, number: option}
+            reason = self._problem(members) or self._cost_problem(pack, members, most_cost)
+            if reason is None:
+                reason, logs = self._tried(number, members)
+                if (
+                    reason is None
+                    and self.gain(members, logs) - self.gain(pack.members, pack.figures) > least_gain
+                ):
+                    pack.members, pack.figures = members, logs
+                    return True
+                reason = reason or "the others would lose more than it gains"
+            self.reasons[number] = reason
+        return False
+
+    def leave_single(self, number: int) -> None:
+        """Give up the device that a database had to itself."""
+        self.packs = [pack for pack in self.packs if set(pack.members) != {number}]
+
+    def log_device(self, number: int, option: int) -> LogDevice | None:
+        """The new device of the log, if an option moves it."""
+        return self._databases[number].options[option].log_device
+
+    def size_bytes(self, members: Mapping[int, int]) -> int:
+        """Of the recorded files on their device."""
+        return sum(load.size_bytes for load in self._loads(members))
+
+    def cost(self, members: Mapping[int, int]) -> float:
+        """Of one device for all: room for the sum of their files, worn by the sum of their writes."""
+        loads = self._loads(members)
+        written = sum(load.written_bytes_per_s for load in loads)
+        return self._costs.of_written_device(loads[0].device, self.size_bytes(members), written)
+
+    def separate_cost(self, members: Mapping[int, int]) -> float:
+        """Of a device for each."""
+        return sum(self.cost({number: option}) for number, option in members.items())
+
+    def gain(self, members: Mapping[int, int], logs: Sequence[SharedDatabase]) -> float:
+        """Of the members, by importance, with what sharing costs them."""
+        kept = [log.kept.value for log in logs] or [1.0] * len(members)
+        each = [(self._databases[number], option) for number, option in members.items()]
+        return sum(
+            database.importance * (1 - 1 / (database.options[option].speedup.value * share))
+            for (database, option), share in zip(each, kept, strict=True)
+        )
+
+    def _loads(self, members: Mapping[int, int]) -> list[LogDevice]:
+        return [load for number, option in members.items() if (load := self.log_device(number, option))]
+
+    def _problem(self, members: Mapping[int, int]) -> str | None:
+        """Why these cannot share, if that needs no replay."""
+        for number, option in members.items():
+            database, load = self._databases[number], self.log_device(number, option)
+            if load and load.obstacle:
+                return f"{database.name}: {load.obstacle}"
+            if database.options[option].verdict not in (None, "reached"):
+                return f"the p99 of {database.name} is not surely reached even on a device of its own"
+        if len(members) > self.limits.most_databases:
+            return f"a device takes {self.limits.most_databases} databases at most"
+        device = self._loads(members)[0].device
+        if not self._costs.holds(device, self.size_bytes(members)):
+            return "the device is too small for a further log"
+        return None
+
+    def _cost_problem(self, pack: Pack, members: Mapping[int, int], most_cost: float) -> str | None:
+        more = self.cost(members) - self.cost(pack.members)
+        own = self.separate_cost(members) - self.separate_cost(pack.members)
+        if own - more < _LEAST_SAVED:
+            return "sharing saves next to nothing, since the device is billed by size or by wear"
+        return "the budget does not pay for its part" if more > most_cost else None
+
+    def _tried(self, number: int, members: Mapping[int, int]) -> tuple[str | None, list[SharedDatabase]]:
+        """Replay a pack: why it is refused, if it is, and the figures of its members."""
+        asked = frozenset(members.items())
+        if any(known <= asked for known in self._refused):
+            return self.reasons.get(number, "a smaller set of these was refused"), []
+        if self._tries.get(number, 0) >= MOST_TRIES:
+            return f"it was refused on {MOST_TRIES} devices", []
+        self._tries[number] = self._tries.get(number, 0) + 1
+        self.replays += 1
+        each = [
+            (self._databases[one], self._databases[one].options[option]) for one, option in members.items()
+        ]
+        try:
+            logs = self._together(each)
+        except TierwiseError as error:
+            reason: str | None = error.message
+        else:
+            reason = next(filter(None, map(self._loss, each, logs)), None)
+        if reason:
+            self._refused.append(asked)
+            return reason, []
+        return None, logs
+
+    def _loss(self, member: tuple[FleetDatabase, FleetOption], log: SharedDatabase) -> str | None:
+        """Why a member does not keep what it must."""
+        (database, option), bound_us = member, member[0].must_have_p99_us
+        if bound_us is not None and (log.p99_us is None or log.p99_us.high > bound_us):
+            return f"{database.name} would not surely reach its p99"
+        if log.kept.low < self.limits.least_kept:
+            return f"{database.name} would keep {log.kept.low:.0%} of its rate"
+        if option.speedup.value >= 1 > option.speedup.value * log.kept.value:
+            return f"{database.name} would be slower than recorded"
+        return None

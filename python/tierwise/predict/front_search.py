@@ -1,0 +1,94 @@
+"""Which placements to simulate where there are too many to simulate all: a local search of the front.
+
+The front is the fastest placement for each amount of money. As in Pareto local search (Paquete, Chiarandini
+and Stützle, 2004, in *Metaheuristics for Multiobjective Optimisation*), the neighbours of placements on the
+front are simulated: those that move one role. Once all neighbours are known, the search goes on with the
+front of the other placements, until the limit of simulations is reached. Nothing is random. Nothing
+guarantees that the front found is the true one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+from tierwise.model.roles import Role
+
+_AT_ONCE = 4
+"""Placements of a front whose neighbours are simulated in one step, evenly spread over the front."""
+
+Placement = dict[Role, str]
+
+
+class Look(Protocol):
+    """A simulated placement."""
+
+    @property
+    def placement(self) -> Placement:
+        """Device of each role."""
+
+    @property
+    def rate_per_s(self) -> float:
+        """Its rate."""
+
+
+L = TypeVar("L", bound=Look)
+
+
+def search(
+    simulate: Callable[[list[Placement]], list[L]],
+    roles: Sequence[Role],
+    devices: Sequence[str],
+    keep: Callable[[Placement], bool],
+    cost: Callable[[L], float],
+    most: int,
+) -> list[L]:
+    """Simulate the placements that are likely on the front.
+
+    Args:
+        simulate: gives the looks of placements; it leaves out those without an answer.
+        roles: to place.
+        devices: for each role.
+        keep: which placements to consider.
+        cost: of a placement.
+        most: placements to simulate at most.
+
+    Returns:
+        All looks.
+    """
+    same = [dict.fromkeys(roles, device) for device in devices]
+    fresh = [*same, *_neighbours(same[0], devices)]
+    asked: set[tuple[str, ...]] = set()
+    found: list[L] = []
+    waiting: list[tuple[float, L]] = []
+    while len(asked) < most:
+        new = {tuple(one.values()): one for one in fresh}
+        kept = [(key, one) for key, one in new.items() if key not in asked and keep(one)][: most - len(asked)]
+        asked.update(key for key, _ in kept)
+        looks = simulate([one for _, one in kept]) if kept else []
+        found += looks
+        waiting += [(cost(one), one) for one in looks]
+        best = front(waiting)
+        if not best:
+            break
+        chosen = best[:: len(best) // -_AT_ONCE]
+        waiting = [one for one in waiting if all(one is not other for other in chosen)]
+        fresh = [neighbour for _, one in chosen for neighbour in _neighbours(one.placement, devices)]
+    return found
+
+
+def front(priced: Sequence[tuple[float, L]]) -> list[tuple[float, L]]:
+    """Placements that are faster than every one that costs no more, the cheapest first."""
+    found: list[tuple[float, L]] = []
+    for one in sorted(priced, key=lambda each: (each[0], -each[1].rate_per_s)):
+        if not found or one[1].rate_per_s > found[-1][1].rate_per_s:
+            found.append(one)
+    return found
+
+
+def _neighbours(placement: Placement, devices: Sequence[str]) -> Iterator[Placement]:
+    """The placements that differ in one role."""
+    for role, own in placement.items():
+        for device in devices:
+            if device != own:
+                yield {**placement, role: device}
