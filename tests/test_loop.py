@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tierwise.host.loop import attach, detach
-from tierwise.host.mounts import make_file_system, mount, unmount
+from tierwise.host.loop import attach, detach, number
+from tierwise.host.mounts import device_in_use_by, make_file_system, mount, unmount
 from tierwise.model.errors import TierwiseError
 
 pytestmark = pytest.mark.privileged
@@ -31,6 +31,7 @@ def test_a_process_with_a_mount_of_its_own_is_named(tmp_path: Path) -> None:
     try:
         while namespace(holder.pid) == namespace("self"):
             time.sleep(0.01)
+        assert device_in_use_by(number(device)) == f"is mounted at {point}"
         unmount(point)
         with pytest.raises(TierwiseError, match=rf"{holder.pid} \((sleep|unshare)\)"):
             detach(device)

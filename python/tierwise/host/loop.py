@@ -121,8 +121,8 @@ def detach(device: Path) -> None:
     deadline = time.monotonic() + _GONE_AFTER_S
     while _attribute(device, "loop/backing_file").exists():
         if time.monotonic() > deadline:
-            users = device_in_use_by(number(device)) or "in use"
-            raise TierwiseError(f"{device} is still {users}", "end what uses it, then try again")
+            users = device_in_use_by(number(device)) or "is in use"
+            raise TierwiseError(f"{device} {users}", "end what uses it, then try again")
         time.sleep(0.005)
 
 

@@ -184,7 +184,7 @@ def users_of(point: Path) -> dict[int, str]:
 def device_in_use_by(device: tuple[int, int]) -> str:
     """Mounts and processes that keep a device's file system, as text; empty if there are none."""
     if points := [str(mount.point) for mount in mounts() if mount.device == device]:
-        return f"mounted at {', '.join(points)}"
+        return f"is mounted at {', '.join(points)}"
     return in_use_by(_users_of_device(device))
 
 
