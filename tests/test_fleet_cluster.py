@@ -32,7 +32,7 @@ from tierwise.fleet import (
     advise_fleet,
     catalogue,
 )
-from tierwise.fleet.fingerprint import with_checksums
+from tierwise.fleet.checksums import with_checksums
 from tierwise.host import ledger
 from tierwise.host.clean import clean
 from tierwise.model import processors

@@ -6,13 +6,19 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tierwise_device::{Library, Profile, ProfileError};
 
-/// A validated profile.
+/// A validated profile, with the texts that it was read from.
 #[pyclass(frozen, name = "Profile", module = "tierwise._core")]
-pub struct PyProfile(Profile);
+pub struct PyProfile {
+    profile: Profile,
+    texts: Texts,
+}
+
+/// The arguments of [`parse_profile`].
+type Texts = (String, String, BTreeMap<String, String>);
 
 impl PyProfile {
     pub(crate) fn profile(&self) -> &Profile {
-        &self.0
+        &self.profile
     }
 }
 
@@ -20,49 +26,55 @@ impl PyProfile {
 impl PyProfile {
     #[getter]
     fn name(&self) -> &str {
-        self.0.name()
+        self.profile.name()
     }
 
     #[getter]
     fn kind(&self) -> &str {
-        self.0.kind()
+        self.profile.kind()
     }
 
     #[getter]
     fn summary(&self) -> &str {
-        self.0.summary()
+        self.profile.summary()
     }
 
     #[getter]
     fn capacity_bytes(&self) -> u64 {
-        self.0.capacity_bytes()
+        self.profile.capacity_bytes()
     }
 
     #[getter]
     fn write_cache(&self) -> bool {
-        self.0.write_cache()
+        self.profile.write_cache()
     }
 
     /// JSON of every key of the file, with those that it took over from another by `like`.
     #[getter]
     fn fields(&self) -> PyResult<String> {
-        serde_json::to_string(self.0.fields())
+        serde_json::to_string(self.profile.fields())
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Bytes the host may write under the guarantee, in 10^12 bytes, as far as the profile says.
     #[getter]
     fn endurance_tb_written(&self) -> Option<f64> {
-        self.0.endurance_tb_written()
+        self.profile.endurance_tb_written()
     }
 
     #[getter]
     fn sources(&self) -> Vec<(String, String)> {
-        self.0
+        self.profile
             .sources()
             .iter()
             .map(|source| (source.key.clone(), source.text.clone()))
             .collect()
+    }
+
+    /// The arguments of [`parse_profile`], from which another process can make it again.
+    #[getter]
+    fn texts(&self) -> Texts {
+        self.texts.clone()
     }
 }
 
@@ -74,8 +86,10 @@ pub fn parse_profile(
     file: &str,
     library: BTreeMap<String, String>,
 ) -> PyResult<PyProfile> {
+    let texts = (text.to_owned(), file.to_owned(), library.clone());
     let profile = Profile::parse_with(text, file, &Library::new(library));
-    profile.map(PyProfile).map_err(|error| refusal(&error))
+    let profile = profile.map_err(|error| refusal(&error))?;
+    Ok(PyProfile { profile, texts })
 }
 
 /// The keys that a valid profile has or may have, with their bounds, as a JSON list. Errors are those of

@@ -19,11 +19,14 @@ from tierwise.cli.options import (
     Headroom,
     PricesFile,
     RecordedOn,
+    Scheduler,
+    Workers,
     Years,
 )
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
+from tierwise.cluster.simulations import distributed
 from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -50,6 +53,8 @@ def advise(
     recorded_on: RecordedOn = "",
     fresh: Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="write a page, advice.html, with every placement")
     ] = None,
@@ -64,31 +69,33 @@ def advise(
         have=have, headroom=headroom, growth=growth, years=years, prices=prices, recorded_on=recorded_on
     )
     options = AdviceOptions.parse(devices, budget, goal, terms, fresh=fresh)
-    opened: dict[Path, Predictor] = {}
+    with distributed(scheduler, workers) as distribute:
+        opened: dict[Path, Predictor] = {}
 
-    def ask(path: Path) -> Advice:
-        predictor = Predictor.open(path, seeds=seeds, fresh=fresh)
+        def ask(path: Path) -> Advice:
+            predictor = Predictor.open(path, seeds=seeds, fresh=fresh)
+            distribute(predictor.replayer, path)
+            if output is not None:
+                predictor.replayer.remember()  # the page needs the placements that the advice ranks
+                opened[path] = predictor
+            with simulations(predictor, progress_console(to_stderr=True)):
+                return options.advise(predictor)
+
+        day: list[Block] = []
+        if Day.is_at(recording):
+            of_day = show_day_advice(recording, ask, format)
+            if output is None:
+                return
+            peak = next(one for one in of_day.answers if one.load == "peak")
+            day, recording = day_advice_section(of_day), recording / peak.recording
+            advice = peak.advice or ask(recording)  # which raises its reason again
+        else:
+            advice = ask(recording)
+            found = {"recorded": advice.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
+            show(advice_document(advice), found, "advice", format)
         if output is not None:
-            predictor.replayer.remember()  # the page needs the placements that the advice ranks
-            opened[path] = predictor
-        with simulations(predictor, progress_console(to_stderr=True)):
-            return options.advise(predictor)
-
-    day: list[Block] = []
-    if Day.is_at(recording):
-        of_day = show_day_advice(recording, ask, format)
-        if output is None:
-            return
-        peak = next(one for one in of_day.answers if one.load == "peak")
-        day, recording = day_advice_section(of_day), recording / peak.recording
-        advice = peak.advice or ask(recording)  # which raises its reason again
-    else:
-        advice = ask(recording)
-        found = {"recorded": advice.run.model_dump(mode="json"), "advice": advice.model_dump(mode="json")}
-        show(advice_document(advice), found, "advice", format)
-    if output is not None:
-        predictor = opened[recording]
-        with simulations(predictor, progress_console(to_stderr=True)):
-            surveyed = subject(predictor, advice, terms, recording, fresh)
-        page = write_file(output, advice_page(surveyed, day=day).encode())
-        typer.echo(f"page: {page}", err=format is not Format.TEXT)
+            predictor = opened[recording]
+            with simulations(predictor, progress_console(to_stderr=True)):
+                surveyed = subject(predictor, advice, terms, recording, fresh)
+            page = write_file(output, advice_page(surveyed, day=day).encode())
+            typer.echo(f"page: {page}", err=format is not Format.TEXT)

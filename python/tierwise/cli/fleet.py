@@ -17,6 +17,8 @@ from tierwise.cli.options import (
     Headroom,
     PricesFile,
     RecordedOn,
+    Scheduler,
+    Workers,
     Years,
 )
 from tierwise.cli.output import Format, FormatOption, show, write_file
@@ -63,13 +65,8 @@ def advise(
     fresh: Fresh = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
     seed: FixedSeed = 0,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Dask scheduler, tcp://HOST:PORT, or local: processes of this machine"),
-    ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="processes of a local cluster; one for each processor")
-    ] = None,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     results: Annotated[
         Path | None, typer.Option("--results", metavar="DIR", help="keep finished databases here, and resume")
     ] = None,

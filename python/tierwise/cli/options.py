@@ -22,6 +22,20 @@ FixedSeed = Annotated[
     int, typer.Option("--seed", min=0, max=2**63 - 1, help="seed of the random number generator")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="print the actions without doing them")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="simulate on a Dask cluster: tcp://HOST:PORT, or local: processes of this machine",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--workers", min=1, max=1024, help="processes of a local cluster; by default one for each processor"
+    ),
+]
 Devices = Annotated[str, typer.Option("--devices", metavar="DEVICE,DEVICE", help="candidate devices")]
 Have = Annotated[
     str,

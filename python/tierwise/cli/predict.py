@@ -7,11 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tierwise.cli.options import Png
+from tierwise.cli.options import Png, Scheduler, Workers
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.predict_joint import predict_joint
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
+from tierwise.cluster.simulations import distributed
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.model.placement import parse_place
@@ -74,6 +75,8 @@ def predict(
         bool, typer.Option("--fresh", help="devices in factory state; by default they are worn in")
     ] = False,
     seeds: Annotated[int, typer.Option(min=2, max=100, help="simulation runs for each answer")] = SEEDS,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     png: Png = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
@@ -99,26 +102,22 @@ def predict(
             f"{option}: placements are ranked by the highest rate", f"leave out --devices or {option}"
         )
     if len(recordings) > 1:
-        options = {"--devices": devices, "--unit": unit, "--png": png}
+        options: dict[str, object] = {"--devices": devices, "--unit": unit, "--png": png}
+        options |= {"--scheduler": scheduler, "--workers": workers}
         refused = [name for name, value in options.items() if value is not None]
         refused += [f"--{name.replace('_', '-')}" for name in machine.changes]
         predict_joint(recordings, place or [], refused, machine, seeds=seeds, fresh=fresh, format=format)
         return
     placements = [parse_place(one) for one in place or []]
-    predictor = Predictor.open(
-        recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None
-    )
-    if devices is not None:
-        with simulations(predictor, progress_console(to_stderr=True)):
-            ranking = rank(predictor, names_in(devices), machine)
-        answers = ranking.closer
-        document: Document = ranking_document(predictor.run, predictor.as_recorded, ranking)
-        found: dict[str, Any] = {"ranking": ranking.model_dump(mode="json")}
-    else:
-        scenarios = [machine.model_copy(update={"placement": one}) for one in placements or [{}]]
-        answers = predictor.predict(scenarios)
-        document = prediction_document(predictor.run, predictor.as_recorded, answers)
-        found = {"predictions": [answer.model_dump(mode="json") for answer in answers]}
+    with distributed(scheduler, workers) as distribute:
+        predictor = Predictor.open(
+            recordings[0], seeds=seeds, fresh=fresh, unit=parse_unit(unit) if unit else None
+        )
+        distribute(predictor.replayer, recordings[0])
+        if devices is not None:
+            answers, document, found = _ranked(predictor, names_in(devices), machine)
+        else:
+            answers, document, found = _predicted(predictor, placements, machine)
     judged = usability(predictor)
     found |= {"recorded": predictor.run.model_dump(mode="json"), "usability": judged.fields.model_dump()}
     show([*document, *usability_texts(judged)], found, "ranking" if devices else "prediction", format)
@@ -126,6 +125,25 @@ def predict(
         _draw(predictor, answers, png)
     if any(answer.refused for answer in answers):
         raise typer.Exit(1)
+
+
+_Answered = tuple[list[Prediction], Document, dict[str, Any]]
+
+
+def _ranked(predictor: Predictor, devices: list[str], machine: Scenario) -> _Answered:
+    """Predictions of the best placements, then the ranking as a document and in fields."""
+    with simulations(predictor, progress_console(to_stderr=True)):
+        ranking = rank(predictor, devices, machine)
+    document = ranking_document(predictor.run, predictor.as_recorded, ranking)
+    return ranking.closer, document, {"ranking": ranking.model_dump(mode="json")}
+
+
+def _predicted(predictor: Predictor, placements: list[dict[str, str]], machine: Scenario) -> _Answered:
+    """Predictions of these placements, also as a document and in fields."""
+    scenarios = [machine.model_copy(update={"placement": one}) for one in placements or [{}]]
+    answers = predictor.predict(scenarios)
+    document = prediction_document(predictor.run, predictor.as_recorded, answers)
+    return answers, document, {"predictions": [answer.model_dump(mode="json") for answer in answers]}
 
 
 def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:

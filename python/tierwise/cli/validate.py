@@ -10,10 +10,11 @@ import typer
 from rich.console import Console
 
 from tierwise import validation as validate
-from tierwise.cli.options import Seed
+from tierwise.cli.options import Scheduler, Seed, Workers
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.settings import progress_console
 from tierwise.cli.validate_progress import RoundProgress
+from tierwise.cluster.simulations import distributed
 from tierwise.host import clean
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -72,6 +73,8 @@ def run(
             "--calibrate", help="calibrate the intervals of predictions with the errors of building rounds"
         ),
     ] = False,
+    scheduler: Scheduler = None,
+    workers: Workers = None,
     format: FormatOption = Format.TEXT,
 ) -> None:
     """Measure the error of predictions: record, predict, measure, compare.
@@ -94,8 +97,11 @@ def run(
         begun: dict[str, Any] = {"round": round, "rotation": rotation, "seed": seed, "fresh": fresh}
         _run(spec, cases, output, left_out=left_out, **begun)
     rounds = validate.rounds_in(output)
-    with progress_console().status("predicting") as status:
-        accuracy, calibrated = validate.judge(rounds, status.update)
+    with (
+        distributed(scheduler, workers) as distribute,
+        progress_console().status("predicting") as status,
+    ):
+        accuracy, calibrated = validate.judge(rounds, status.update, distribute=distribute)
     show(_document(accuracy), {"accuracy": accuracy.model_dump(mode="json")}, "accuracy", format)
     _write(page or output, output, accuracy, [row for one in rounds for row in one.rows])
     kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0

@@ -11,11 +11,12 @@ import secrets
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
+from tierwise import _core
+from tierwise.cluster.call import Call
 from tierwise.host import ledger
 from tierwise.model import processors
 from tierwise.model.errors import HostError, TierwiseError
@@ -103,12 +104,12 @@ class Dask:
     ) -> Iterator[tuple[int, R | Lost]]:
         """Number and result of the chosen tasks, of which the scheduler has ``ahead`` at a time."""
         distributed = import_module("distributed")
-        run, version = secrets.token_hex(4), metadata.version("tierwise")
+        run = secrets.token_hex(4)
         numbers: dict[Any, int] = {}
 
         def submitted() -> Iterator[Any]:
             for number in chosen:
-                call = _Call(work, tasks[number], version)
+                call = Call(work, tasks[number])
                 future = self._client.submit(_on_worker, call, key=f"tierwise-{run}-{number}", pure=False)
                 numbers[future] = number
                 yield future
@@ -126,22 +127,9 @@ class Dask:
                 self._client.cancel(list(numbers), force=True)
 
 
-@dataclass(frozen=True)
-class _Call(Generic[T, R]):
-    """What a worker is to do, and the version of tierwise that it must have."""
-
-    work: Callable[[T], R]
-    task: T
-    version: str
-
-
-def _on_worker(call: _Call[T, R]) -> R:
-    if (here := metadata.version("tierwise")) != call.version:
-        raise HostError(
-            f"a worker has tierwise {here}, this machine {call.version}", "install the same version on all"
-        )
+def _on_worker(call: Call[Any, R]) -> R:
     with processors.granted(1):
-        return call.work(call.task)
+        return call()
 
 
 def _result(future: Any) -> Any:
@@ -177,7 +165,7 @@ def _scheduler_is_gone() -> TierwiseError:
 
 
 def _same_version() -> str:
-    return f"install tierwise[cluster]=={metadata.version('tierwise')} on scheduler and workers"
+    return f"install tierwise[cluster]=={_core.__version__} on scheduler and workers"
 
 
 @contextmanager

@@ -7,10 +7,10 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from importlib import import_module, metadata
-from typing import Any, Generic, TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
+from tierwise.cluster.call import Call
 from tierwise.cluster.dask_executor import ADDRESS, connected, quiet
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.extras import require
@@ -78,8 +78,7 @@ class DaskHosts:
     def start(self, address: str, work: Callable[[T], str], task: T) -> DaskRun:
         """Do one task on one worker, and on no other."""
         future = self._client.submit(
-            _on_host,
-            _Call(work, task, metadata.version("tierwise")),
+            Call(work, task),
             key=f"tierwise-run-{secrets.token_hex(8)}",
             workers=[address],
             allow_other_workers=False,
@@ -134,20 +133,3 @@ class DaskRun:
         """Drop it; what has begun ends by itself."""
         with suppress(Exception):  # the scheduler may be gone
             self._future.client.cancel([self._future], force=True)
-
-
-@dataclass(frozen=True)
-class _Call(Generic[T]):
-    """What a worker is to do, and the version of tierwise that it must have."""
-
-    work: Callable[[T], str]
-    task: T
-    version: str
-
-
-def _on_host(call: _Call[T]) -> str:
-    if (here := metadata.version("tierwise")) != call.version:
-        raise HostError(
-            f"the worker has tierwise {here}, this machine {call.version}", "install the same version on all"
-        )
-    return call.work(call.task)

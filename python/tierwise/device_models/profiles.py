@@ -19,6 +19,9 @@ from tierwise.model.shipped import DATA
 
 FOLDER = DATA / "devices"
 
+ProfileTexts = tuple[str, str, tuple[tuple[str, str], ...]]
+"""Text and file of a profile, then name and text of each profile that it refers to."""
+
 _REFERRING_KEYS = ("like", "member")
 """Keys of a profile whose values are names of other profiles."""
 
@@ -55,7 +58,7 @@ class Profile:
 
     def __reduce__(self) -> tuple[Callable[..., Profile], tuple[str, Path, Mapping[str, str]]]:
         """Its texts, from which another process makes it again without a file."""
-        return _compiled, (self.text, self.file, dict(self.library))
+        return _of_texts, (self.text, self.file, dict(self.library))
 
     @property
     def estimated(self) -> tuple[str, ...]:
@@ -136,15 +139,32 @@ def parse(text: str, file: Path) -> Profile:
     """
     library: dict[str, str] = {}
     _collect_references(text, file.parent, library)
-    return _compiled(text, file, library)
+    return _of_texts(text, file, library)
 
 
-def _compiled(text: str, file: Path, library: Mapping[str, str]) -> Profile:
+def texts_of(core: _core.Profile) -> ProfileTexts:
+    """The texts of a compiled profile, from which :func:`compiled` makes it again in another process."""
+    text, file, library = core.texts
+    return text, file, tuple(library.items())
+
+
+@lru_cache
+def compiled(texts: ProfileTexts) -> _core.Profile:
+    """The profile of these texts, compiled once: the simulator keeps the state of a worn device with it.
+
+    Raises:
+        TierwiseError: naming the file, the key and what is allowed.
+    """
+    text, file, library = texts
     try:
-        core = _core.parse_profile(text, str(file), library)
+        return _core.parse_profile(text, file, dict(library))
     except ValueError as error:
         message, fix = error.args
         raise TierwiseError(message, fix) from None
+
+
+def _of_texts(text: str, file: Path, library: Mapping[str, str]) -> Profile:
+    core = compiled((text, str(file), tuple(library.items())))
     return Profile(
         name=core.name,
         kind=core.kind,

@@ -14,10 +14,10 @@ from tierwise.advise.moves import is_worthwhile
 from tierwise.advise.option import option_of
 from tierwise.advise.search import Search
 from tierwise.advise.sources import billing_notes
+from tierwise.cluster.fingerprint import require_same
 from tierwise.cluster.remote import opened
 from tierwise.device_models.profiles import Profile
 from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, printable
-from tierwise.fleet.fingerprint import fingerprint
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Predictor, estimates
@@ -42,7 +42,7 @@ class OptionsTask:
         fresh: whether new devices are in their factory state.
         profiles: the user's own profiles among the devices.
         model_error: the error of predictions; the one calibrated on the host that works, if not given.
-        checksum: :func:`~tierwise.fleet.fingerprint.fingerprint` that the recording must have, if given.
+        checksum: :func:`~tierwise.cluster.fingerprint.fingerprint` that the recording must have, if given.
     """
 
     recording: RecordingAt
@@ -127,7 +127,7 @@ def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
     where = task.recording
     try:
         with given(task.profiles), opened(where.uri) as folder:
-            _require_unchanged(task)
+            require_same(where.uri, task.checksum)
             if Day.is_at(folder):
                 raise TierwiseError(f"{folder} holds recordings of a day", "name one of them")
             predictor = Predictor.open(
@@ -144,13 +144,6 @@ def options_of(task: OptionsTask) -> DatabaseOptions | LeftOutRecording:
             "run tierwise advise on it alone",
         )
     return LeftOutRecording(name=where.name, uri=printable(where.uri), problem=printable(problem), fix=fix)
-
-
-def _require_unchanged(task: OptionsTask) -> None:
-    if task.checksum is not None and fingerprint(task.recording.uri) != task.checksum:
-        raise TierwiseError(
-            f"{task.recording.uri} is not the recording that it was when the run began", "run it again"
-        )
 
 
 def _options(task: OptionsTask, predictor: Predictor) -> DatabaseOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,10 @@ class Core(Protocol):
         """JSON list of ``{"outcome": …}`` or ``{"refused": {"message", "fix"}}``."""
 
 
+Progress = Callable[[int, int], None]
+"""Called with the number of simulated requests and the number of all requests."""
+
+
 @dataclass(frozen=True)
 class SimulationRequest:
     """A scenario under one seed."""
@@ -50,6 +55,13 @@ class SimulationRequest:
     misses: str = LIKELY
     enough: int | None = None
     """Counted transactions after which the simulation may stop before ``span_s``."""
+
+
+class Distribute(Protocol):
+    """Moves the simulations of an opened recording elsewhere, or does nothing."""
+
+    def __call__(self, replayer: Replayer, path: Path, without: Sequence[str] = ()) -> None:
+        """Take a replayer without cached replays, its recording, and the mechanisms that are switched off."""
 
 
 class Replayer:
@@ -66,8 +78,8 @@ class Replayer:
         self._core: Core = core
         self.fresh = fresh
         self._threads = threads or processors.usable()
-        self.progress: Callable[[int, int], None] = lambda *_: None
-        """Called with the number of simulated requests and the number of all requests."""
+        self._at_once = _REQUESTS_A_STEP
+        self.progress: Progress = lambda *_: None
         self.work = WorkSummary.model_validate(_said(core.work))
 
     @classmethod
@@ -88,6 +100,22 @@ class Replayer:
         """Cache replays, so that repeated questions are replayed once."""
         self._core = Remembered(self._core)
 
+    def distribute(self, core_of: Callable[[Core, Progress], Core]) -> None:
+        """Let a core simulate that uses other processes. It gets each question whole and reports progress."""
+        self._core = core_of(self._core, self._report)
+        self._at_once = sys.maxsize
+
+    def _report(self, done: int, of: int) -> None:
+        self.progress(done, of)
+
+    def simulate(self, requests: str, profiles: Sequence[_core.Profile]) -> str:
+        """Answers to requests in the simulator's own form, a JSON list.
+
+        Raises:
+            TierwiseError: a request that is not valid.
+        """
+        return _raised(partial(self._core.predict, requests, profiles, self._threads))
+
     def reproduce(self, seeds: Sequence[int], span_s: float = SPAN_S) -> Reproduced:
         """Replay the recorded run on its own machine, once for each seed."""
         options = json.dumps({"seeds": list(seeds), "span_s": None if self.work.once else span_s})
@@ -100,9 +128,9 @@ class Replayer:
         scenarios = [self._scenario(one, shelf) for one in asked]
         cores = [profile.core for _, profile in shelf.values()]
         answers: list[Outcome | Refusal] = []
-        for start in range(0, len(scenarios), _REQUESTS_A_STEP):
-            text = json.dumps(scenarios[start : start + _REQUESTS_A_STEP])
-            answers += map(_answer, _said(partial(self._core.predict, text, cores, self._threads)))
+        for start in range(0, len(scenarios), self._at_once):
+            text = json.dumps(scenarios[start : start + self._at_once])
+            answers += map(_answer, json.loads(self.simulate(text, cores)))
             self.progress(len(answers), len(scenarios))
         return answers
 
@@ -194,8 +222,12 @@ def _listed(said: Any) -> Any:
 
 
 def _said(call: Callable[[], str]) -> Any:
+    return json.loads(_raised(call))
+
+
+def _raised(call: Callable[[], str]) -> str:
     try:
-        return json.loads(call())
+        return call()
     except ValueError as error:
         raise _problem(error) from None
 

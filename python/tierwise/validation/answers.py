@@ -10,7 +10,7 @@ from pathlib import Path
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, ModelError, Prediction, Predictor, Scenario
-from tierwise.predict.replayer import Replayer
+from tierwise.predict.replayer import Distribute, Replayer
 from tierwise.recording import Recording
 from tierwise.results.measurements import Record
 from tierwise.validation.rows import REST, Round, Row
@@ -64,8 +64,10 @@ class Answered(Record):
 class OpenedRecording:
     """A recording that keeps its replays while it is judged: first without, then with calibrated error."""
 
-    def __init__(self, path: Path, row: Row, without: Sequence[str] = ()) -> None:
-        """Open it, with the mechanisms in ``without`` switched off.
+    def __init__(
+        self, path: Path, row: Row, without: Sequence[str] = (), distribute: Distribute | None = None
+    ) -> None:
+        """Open it, with the mechanisms in ``without`` switched off; ``distribute`` moves its simulations.
 
         Raises:
             TierwiseError: no recording, a damaged or newer one, or one without work in it.
@@ -74,6 +76,8 @@ class OpenedRecording:
         self._recording = Recording.open(path)
         # Emulated disks are new when a run begins.
         self._replayer = Replayer.open(path, fresh=True, without=without)
+        if distribute is not None:
+            distribute(self._replayer, path, without)
         self._replayer.remember()
 
     def ask(self, scenarios: Mapping[str, Scenario], error: ModelError) -> Answered:

@@ -11,6 +11,7 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.predict import Estimate, ModelError, Scenario
 from tierwise.predict.model_error import path_between
+from tierwise.predict.replayer import Distribute
 from tierwise.validation.accuracy import Figure, Pair, Reproduction
 from tierwise.validation.answers import Answer, Answered, OpenedRecording, read_answers, unanswered
 from tierwise.validation.rows import Row, read_rows
@@ -86,14 +87,17 @@ def rounds_in(folder: Path) -> list[RoundData]:
 class ComparedRound:
     """The recordings of a round; each is opened once, and predicts without and with calibrated error."""
 
-    def __init__(self, round: RoundData, without: Sequence[str] = ()) -> None:
+    def __init__(
+        self, round: RoundData, without: Sequence[str] = (), distribute: Distribute | None = None
+    ) -> None:
         """Open nothing yet. Kept answers replace missing recordings.
 
         Args:
             round: round of the recordings.
             without: mechanisms to switch off.
+            distribute: moves the simulations to a cluster, if given.
         """
-        self._round, self._without = round, without
+        self._round, self._without, self._distribute = round, without, distribute
         self._kept = {one.key: one for one in read_answers(round.folder)}
         self._opened: dict[str, OpenedRecording | Answered] = {}
 
@@ -117,7 +121,7 @@ class ComparedRound:
         if not path.exists() and key in self._kept:
             return self._kept[key]
         try:
-            return OpenedRecording(path, row, self._without)
+            return OpenedRecording(path, row, self._without, self._distribute)
         except TierwiseError as problem:
             return unanswered(row, str(problem))
 

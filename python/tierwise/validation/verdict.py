@@ -7,6 +7,7 @@ from datetime import date
 
 from tierwise.model.progress import ProgressCallback
 from tierwise.predict import ModelError
+from tierwise.predict.replayer import Distribute
 from tierwise.validation.accuracy import Accuracy, Pair
 from tierwise.validation.answers import Answered, write_answers
 from tierwise.validation.calibration import calibrate, calibrate_without
@@ -16,7 +17,10 @@ from tierwise.validation.rows import Row
 
 
 def judge(
-    rounds: Sequence[RoundData], progress: ProgressCallback, without: Sequence[str] = ()
+    rounds: Sequence[RoundData],
+    progress: ProgressCallback,
+    without: Sequence[str] = (),
+    distribute: Distribute | None = None,
 ) -> tuple[Accuracy, ModelError]:
     """Compare predictions with measurements, and keep the predictions beside the rows.
 
@@ -28,9 +32,10 @@ def judge(
         rounds: recorded and measured rounds.
         progress: receives progress.
         without: mechanisms of the model to switch off; these predictions are not kept.
+        distribute: moves the simulations to a cluster, if given.
     """
     day = date.today().isoformat()
-    asked = [ComparedRound(one, without) for one in rounds]
+    asked = [ComparedRound(one, without, distribute) for one in rounds]
     bare: list[Pair] = []
     for one, recordings in zip(rounds, asked, strict=True):
         answers = compare(recordings, one, lambda _: ModelError(), lambda what: progress(f"learning: {what}"))

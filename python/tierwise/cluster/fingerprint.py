@@ -1,0 +1,44 @@
+"""The identity of a recording's files, so that a run or another host knows whether it has the same."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from tierwise.cluster import remote
+from tierwise.model.errors import TierwiseError
+
+
+def fingerprint(uri: str) -> str:
+    """Digest of a recording's files: of their contents, or of what a store says of them.
+
+    Raises:
+        HostError: a package for this kind of URI is not installed.
+        TierwiseError: the files cannot be listed or read.
+    """
+    said: object = remote.versions(uri) if remote.is_uri(uri) else dict(_contents(Path(uri)))
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def require_same(uri: str, checksum: str | None) -> None:
+    """Refuse a recording that is not the one of which the fingerprint was taken; ``None`` accepts any.
+
+    Raises:
+        TierwiseError: naming it.
+    """
+    if checksum is not None and fingerprint(uri) != checksum:
+        raise TierwiseError(f"{uri} is not the recording that it was when the run began", "run it again")
+
+
+def _contents(folder: Path) -> Iterator[tuple[str, str]]:
+    for name in remote.FILES:
+        try:
+            if (folder / name).is_file():
+                with (folder / name).open("rb") as file:
+                    yield name, hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise TierwiseError(
+                f"{folder / name}: {error.strerror}", "check your rights to read it"
+            ) from error

@@ -1,0 +1,125 @@
+"""Simulations of one recording on a cluster: a pure function from a task to answers, and its caller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tierwise import _core
+from tierwise.cluster.dask_executor import executor
+from tierwise.cluster.fingerprint import fingerprint
+from tierwise.cluster.open_recordings import OpenRecordings
+from tierwise.device_models.profiles import ProfileTexts, compiled, texts_of
+from tierwise.model.errors import TierwiseError
+from tierwise.model.executor import Executor, Lost
+from tierwise.predict.replayer import Core, Distribute, Progress, Replayer
+
+_MOST_REQUESTS = 8
+"""Most requests of a task. A request takes some 10 ms and more, the scheduler 1 ms for a task."""
+_LEAST_TASKS = 64
+"""Tasks of one question, unless it has fewer requests, so that many workers share it."""
+_open = OpenRecordings()
+"""Of this process, which is a worker."""
+
+
+@dataclass(frozen=True)
+class PredictTask:
+    """Some simulations of a recording.
+
+    Attributes:
+        uri: absolute path or URI of the recording, the same on every host.
+        checksum: its :func:`~tierwise.cluster.fingerprint.fingerprint`.
+        without: mechanisms of the model that are switched off.
+        profiles: texts of the devices' profiles.
+        requests: JSON list of scenarios with seeds, as ``Core.predict`` takes them.
+    """
+
+    uri: str
+    checksum: str
+    without: tuple[str, ...] = ()
+    profiles: tuple[ProfileTexts, ...] = ()
+    requests: str = "[]"
+
+
+def simulated(task: PredictTask) -> str:
+    """The answers to the requests, in their order, as JSON; depends on nothing but the task.
+
+    Raises:
+        TierwiseError: the worker cannot read the recording, or has another one at this path.
+    """
+    try:
+        replayer = _open.get(task.uri, task.checksum, task.without)
+    except TierwiseError as error:
+        raise TierwiseError(f"a worker of the cluster: {error.message}", error.fix) from error
+    return replayer.simulate(task.requests, [compiled(texts) for texts in task.profiles])
+
+
+class ClusterReplay:
+    """A core whose simulations are done elsewhere; the recorded run is reproduced here."""
+
+    def __init__(self, core: Core, engine: Executor, task: PredictTask, progress: Progress) -> None:
+        """Take the core of the same recording, opened here, and a task without requests."""
+        self._core, self._engine, self._task, self._progress = core, engine, task, progress
+
+    def work(self) -> str:
+        """As the core's."""
+        return self._core.work()
+
+    def reproduce(self, options: str, threads: int) -> str:
+        """As the core's."""
+        return self._core.reproduce(options, threads)
+
+    def predict(self, scenarios: str, profiles: Sequence[_core.Profile], threads: int) -> str:  # noqa: ARG002
+        """As the core's. The number of threads is each worker's own.
+
+        Raises:
+            TierwiseError: a worker cannot read the recording, or each worker that began a task died.
+        """
+        asked = json.loads(scenarios)
+        size = max(1, min(_MOST_REQUESTS, len(asked) // _LEAST_TASKS))
+        parts = [asked[start : start + size] for start in range(0, len(asked), size)]
+        task = replace(self._task, profiles=tuple(map(texts_of, profiles)))
+        answers: list[list[object]] = [[] for _ in parts]
+        done = 0
+        for number, said in self._engine.run(
+            simulated, [replace(task, requests=json.dumps(part)) for part in parts]
+        ):
+            if isinstance(said, Lost):
+                raise TierwiseError(f"{self._task.uri}: {said.problem}", said.fix)
+            answers[number] = json.loads(said)
+            done += len(answers[number])
+            self._progress(done, len(asked))
+        return json.dumps([one for part in answers for one in part])
+
+
+@contextmanager
+def distributed(scheduler: str | None, workers: int | None) -> Iterator[Distribute]:
+    """A function that moves the simulations of an opened recording to a cluster; none, if none was asked for.
+
+    Args:
+        scheduler: as :func:`~tierwise.cluster.dask_executor.executor`.
+        workers: likewise.
+
+    Raises:
+        HostError: a package of the extra is not installed.
+        TierwiseError: a wrong option, or a scheduler that does not answer or has no workers.
+    """
+    if scheduler is None and workers is None:
+        yield lambda *_: None
+        return
+    with executor(scheduler, workers) as engine:
+        yield _distribute_to(engine)
+
+
+def _distribute_to(engine: Executor) -> Distribute:
+    def distribute(replayer: Replayer, path: Path, without: Sequence[str] = ()) -> None:
+        if replayer.work.from_waits:
+            return  # an observation has no simulations
+        uri = str(path.resolve())
+        task = PredictTask(uri, fingerprint(uri), tuple(without))
+        replayer.distribute(lambda core, progress: ClusterReplay(core, engine, task, progress))
+
+    return distribute
