@@ -10,15 +10,18 @@ import json
 import random
 import shutil
 import zlib
-from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import parquet
 
 from tierwise.recording import Recording
+
+Times = NDArray[np.int64]
 
 KNOTS = 50
 """Stretches of a burst with a pace of their own."""
@@ -36,9 +39,10 @@ def perturbed(source: Path, to: Path, seed: int) -> None:
         table = parquet.read_table(file)
         for number, field in enumerate(table.schema):
             if field.name.endswith("_ns"):
-                times = table[field.name].to_pylist()
-                warped = [None if time_ns is None else warp(time_ns) for time_ns in times]
-                table = table.set_column(number, field, pa.array(warped, field.type))
+                times = table[field.name].combine_chunks()
+                warped = warp(times.fill_null(0).cast(pa.int64()).to_numpy())
+                column = pa.array(warped, pa.int64(), mask=times.is_null().to_numpy(zero_copy_only=False))
+                table = table.set_column(number, field, column.cast(field.type))
         parquet.write_table(table, file, compression="zstd")
         content = file.read_bytes()
         about["tables"][file.stem].update(size_bytes=len(content), crc32=zlib.crc32(content))
@@ -50,19 +54,19 @@ class _Warp:
     """A map of times onto times that keeps order and the ends of each burst."""
 
     def __init__(self, bursts: Sequence[tuple[int, int]], chance: random.Random) -> None:
-        self.was: list[int] = []
-        self.now: list[int] = []
+        was, now = [], []
         for start_ns, end_ns in bursts:
             steps = [chance.uniform(*PACES) for _ in range(KNOTS)]
             shares = [0.0, *accumulate(steps)]
             length = end_ns - start_ns
-            self.was += [start_ns + length * knot // KNOTS for knot in range(KNOTS + 1)]
-            self.now += [start_ns + int(length * share / shares[-1]) for share in shares[:-1]] + [end_ns]
+            was += [start_ns + length * knot // KNOTS for knot in range(KNOTS + 1)]
+            now += [start_ns + int(length * share / shares[-1]) for share in shares[:-1]] + [end_ns]
+        self._was, self._now = np.array(was, np.int64), np.array(now, np.int64)
 
-    def __call__(self, time_ns: int) -> int:
-        """Where a time comes to lie; outside of bursts it stays."""
-        left = bisect_right(self.was, time_ns) - 1
-        if left < 0 or left + 1 >= len(self.was) or self.was[left + 1] == self.was[left]:
-            return time_ns
-        done, of = time_ns - self.was[left], self.was[left + 1] - self.was[left]
-        return self.now[left] + done * (self.now[left + 1] - self.now[left]) // of
+    def __call__(self, times_ns: Times) -> Times:
+        """Where times come to lie; outside of bursts they stay."""
+        left = np.clip(np.searchsorted(self._was, times_ns, side="right") - 1, 0, len(self._was) - 2)
+        before, of = self._was[left], self._was[left + 1] - self._was[left]
+        inside = (times_ns >= before) & (times_ns < before + of)
+        gone = (times_ns - before) * (self._now[left + 1] - self._now[left]) // np.maximum(of, 1)
+        return np.where(inside, self._now[left] + gone, times_ns)
