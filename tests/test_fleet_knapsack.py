@@ -16,8 +16,8 @@ from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
 pytest.importorskip("scipy.optimize", reason="scipy of the extra cluster is not installed")
-from tierwise.fleet.core import core
 from tierwise.fleet.knapsack import Knapsack
+from tierwise.fleet.relaxation import relaxed
 
 FLEETS = 200
 
@@ -66,12 +66,28 @@ def test_300_databases_are_solved_exactly_and_in_silence(capfd: pytest.CaptureFi
     knapsack = Knapsack(costs)
     budget = 0.1 * knapsack.best(gains, None).cost
     best = knapsack.best(gains, budget)
-    kept = core(np.concatenate(costs), gains, np.arange(0, 1800, 6), budget)
     starts = np.arange(0, 1800, 6)
+    near = relaxed(np.concatenate(costs), gains, starts, budget)
+    kept = near.keep
+    assert 0.99 * best.gain < near.gain <= best.gain <= near.most
+    assert np.concatenate(costs)[near.options].sum() <= budget and (near.options // 6 == np.arange(300)).all()
     assert kept.sum() < 600 and kept[starts + np.array(best.options)].all()
     assert best.gap == 0 and budget - 1 < best.cost <= budget + 1e-6
     ctypes.CDLL(None).fflush(None)
     assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("gap", [1e-3, 0.1])
+def test_a_set_is_as_near_to_the_best_as_was_asked_for(gap: float) -> None:
+    stopped_early = 0
+    for seed in range(60):
+        costs, gains, budget = fleet(seed)
+        flat = np.array([gain for each in gains for gain in each])
+        best, near = Knapsack(costs).best(flat, budget), Knapsack(costs).best(flat, budget, gap)
+        assert near.cost <= budget + 1e-9 and near.gap <= gap + 1e-12
+        assert near.gain <= best.gain + 1e-9 <= near.gain * (1 + near.gap) + 1e-8
+        stopped_early += near.gap > 0
+    assert gap < 0.1 or stopped_early
 
 
 def test_a_budget_below_what_must_be_spent_is_refused() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tierwise.advise import AdviceOptions, Costs
 from tierwise.advise.sources import used_prices
@@ -16,7 +17,7 @@ from tierwise.fleet.packing import ShareLimits
 from tierwise.fleet.records import FleetAdvice, FleetDatabase, FleetRemark
 from tierwise.fleet.results import Results
 from tierwise.fleet.rows import rows_of
-from tierwise.fleet.sensitivity import curve, gain_share, next_money, sure_moves
+from tierwise.fleet.sensitivity import NEAR, curve, gain_share, next_money, sure_moves
 from tierwise.fleet.sharing import with_sharing
 from tierwise.fleet.weights import Weights
 from tierwise.model.errors import TierwiseError
@@ -26,6 +27,9 @@ from tierwise.predict import resolve
 from tierwise.predict.devices import own_profiles
 from tierwise.predict.model_error import ModelError
 from tierwise.predict.predictor import SEEDS
+
+if TYPE_CHECKING:
+    from tierwise.fleet.relaxation import Floats
 
 
 def advise_fleet(
@@ -137,7 +141,11 @@ def best_moves(
         _database(one, each, weights, number)
         for one, each, number in zip(rows, allowed, best.options, strict=True)
     ]
-    drawn = [importance * (1 - 1 / one) for one in drawn_speedups(allowed, seed, draws)]
+
+    def drawn() -> Iterator[Floats]:
+        """The gains of every draw, made anew: those of a large fleet are too many to keep."""
+        return (importance * (1 - 1 / one) for one in drawn_speedups(allowed, seed, draws))
+
     return FleetAdvice(
         devices=list(devices),
         currency=options.terms.prices.currency,
@@ -147,11 +155,11 @@ def best_moves(
         left_out=without,
         gain=best.gain,
         full_gain=full.gain,
-        gain_share=gain_share(knapsack, best, full, drawn),
+        gain_share=gain_share(knapsack, best, full, drawn()),
         cost_per_month=best.cost,
         full_cost_per_month=full.cost,
         gap=best.gap,
-        moves=sure_moves(databases, [knapsack.best(one, budget) for one in drawn]),
+        moves=sure_moves(databases, [knapsack.best(one, budget, NEAR) for one in drawn()]),
         curve=curve(knapsack, gains, full, budget),
         next=None if budget is None else next_money(knapsack, gains, full, best, budget, databases),
         draws=draws,

@@ -15,7 +15,7 @@ from tierwise.fleet.options import FleetOption
 from tierwise.model.extras import np
 
 if TYPE_CHECKING:
-    from tierwise.fleet.core import Floats
+    from tierwise.fleet.relaxation import Floats
 
 DRAWS = 200
 """Number of draws: a share of one half is then known to ±0.07 (95 %)."""

@@ -11,18 +11,18 @@ import ctypes
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tierwise.fleet.core import core
+from tierwise.fleet.relaxation import first_best, relaxed
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import np, require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from tierwise.fleet.core import Floats
+    from tierwise.fleet.relaxation import Floats
 
 _MOST_S = 60.0
 """Time after which the best set so far is taken, with its gap."""
@@ -69,25 +69,24 @@ class Knapsack:
         """Build the parts of the program that no budget and no gain changes."""
         require_solver()
         self._optimize: Any = import_module("scipy.optimize")
-        sparse: Any = import_module("scipy.sparse")
-        self._ends = np.cumsum([len(one) for one in costs])
-        self._starts = self._ends - [len(one) for one in costs]
+        self._sparse: Any = import_module("scipy.sparse")
+        sizes = np.array([len(one) for one in costs], dtype=np.int64)
+        self._starts = np.cumsum(sizes) - sizes
+        self._owner = np.repeat(np.arange(len(costs)), sizes)
         self._costs = np.array([cost for one in costs for cost in one], dtype=np.float64)
-        owner = np.repeat(np.arange(len(costs)), [len(one) for one in costs])
-        every = np.arange(len(self._costs))
-        self._one_each = sparse.csr_array((np.ones(len(every)), (owner, every)))
 
     @property
     def least_cost(self) -> float:
         """Of the cheapest set."""
         return float(np.minimum.reduceat(self._costs, self._starts).sum())
 
-    def best(self, gains: Floats, budget: float | None) -> Choice:
+    def best(self, gains: Floats, budget: float | None, gap: float = 0.0) -> Choice:
         """The set with the greatest gain; of options of one database with the same gain, the cheapest.
 
         Args:
             gains: of every option, database after database.
             budget: most that the set may cost; no limit if ``None``.
+            gap: how much more another set may gain at most, as a share of the gain. More is faster.
 
         Raises:
             TierwiseError: no set costs so little, or none was found in a minute.
@@ -99,24 +98,49 @@ class Knapsack:
             )
         worth = self._undominated(gains)
         if budget is None:
-            return self._choice(np.where(worth, gains, -np.inf), gains, 0.0)
-        worth &= core(self._costs, gains, self._starts, budget)
-        scale = _SCALE / max(float(np.abs(gains[worth]).max()), 1e-12)
+            return self._choice(first_best(np.where(worth, gains, -np.inf), self._starts), gains, 0.0)
+        near = relaxed(self._costs, gains, self._starts, budget)
+        if (more := near.most - near.gain) <= gap * near.gain:
+            return self._choice(near.options, gains, more / near.gain if more > 0 else 0.0)
+        worth &= near.keep
+        open_ = worth & (np.add.reduceat(worth, self._starts) > 1)[self._owner]
+        preferred = worth.astype(np.float64)
+        found_gap = 0.0
+        if open_.any():
+            left = budget - float(self._costs[worth & ~open_].sum())
+            found = self._solved(gains[open_], np.flatnonzero(open_), left, gap)
+            preferred[open_] = found.x
+            found_gap = float(found.mip_gap or 0.0) * abs(float(gains[open_] @ found.x))
+        choice = self._choice(first_best(preferred, self._starts), gains, 0.0)
+        found_gap /= abs(choice.gain) or 1.0
+        return replace(choice, gap=found_gap if found_gap > _ROUNDING else 0.0)
+
+    def _solved(self, gains: Floats, options: NDArray[np.int64], budget: float, gap: float) -> Any:
+        """The solver's answer for databases whose option is still open: 1 for each option of the best set.
+
+        Args:
+            gains: of their options.
+            options: numbers of these options.
+            budget: what is left for them.
+            gap: relative gap at which the solver may stop.
+        """
+        owners, owner = np.unique(self._owner[options], return_inverse=True)
+        count = len(options)
+        one_each = self._sparse.csr_array((np.ones(count), (owner, np.arange(count))), (len(owners), count))
         with _silent():
             found = self._optimize.milp(
-                -scale * gains,
-                integrality=np.ones(len(gains)),
-                bounds=self._optimize.Bounds(0, worth.astype(np.float64)),
+                -_SCALE / max(float(np.abs(gains).max()), 1e-12) * gains,
+                integrality=np.ones(count),
+                bounds=self._optimize.Bounds(0, 1),
                 constraints=[
-                    self._optimize.LinearConstraint(self._one_each, 1, 1),
-                    self._optimize.LinearConstraint(self._costs[np.newaxis, :], -np.inf, budget),
+                    self._optimize.LinearConstraint(one_each, 1, 1),
+                    self._optimize.LinearConstraint(self._costs[options][np.newaxis, :], -np.inf, budget),
                 ],
-                options={"mip_rel_gap": 0.0, "time_limit": _MOST_S},
+                options={"mip_rel_gap": gap, "time_limit": _MOST_S},
             )
         if found.x is None:
             raise TierwiseError(f"the best set of moves: {found.message}", "give fewer devices or recordings")
-        gap = float(found.mip_gap or 0.0)
-        return self._choice(found.x, gains, gap if gap > _ROUNDING else 0.0)
+        return found
 
     def gain(self, options: Sequence[int], gains: Floats) -> float:
         """Gain of a set, by the gains of every option."""
@@ -124,18 +148,18 @@ class Knapsack:
 
     def _undominated(self, gains: Floats) -> NDArray[np.bool_]:
         """Options that no option of the same database equals for less, or for the same."""
+        order = np.lexsort((-gains, self._costs, self._owner))  # by database, cost, greatest gain first
+        ranks = np.unique(gains, return_inverse=True)[1][order]
+        height = self._owner[order] * (len(gains) + 1) + ranks  # above all of the databases before
+        most = np.maximum.accumulate(height)
         kept = np.zeros(len(gains), dtype=np.bool_)
-        for start, end in zip(self._starts, self._ends, strict=True):
-            most = -np.inf
-            for number in sorted(range(start, end), key=lambda one: (self._costs[one], -gains[one])):
-                if gains[number] > most:
-                    kept[number], most = True, gains[number]
+        kept[order] = np.append(True, height[1:] > most[:-1])
         return kept
 
-    def _choice(self, preferred: Floats, gains: Floats, gap: float) -> Choice:
-        options = tuple(int(np.argmax(one)) for one in np.split(preferred, self._ends[:-1]))
-        cost = float(self._costs[self._starts + np.array(options)].sum())
-        return Choice(options, self.gain(options, gains), cost, gap)
+    def _choice(self, chosen: NDArray[np.int64], gains: Floats, gap: float) -> Choice:
+        """The set of these options, which are numbers among all."""
+        options = tuple(int(one) for one in chosen - self._starts)
+        return Choice(options, self.gain(options, gains), float(self._costs[chosen].sum()), gap)
 
 
 @contextmanager

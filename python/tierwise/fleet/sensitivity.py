@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tierwise.fleet.knapsack import Choice, Knapsack
@@ -14,10 +14,12 @@ from tierwise.model.roles import Role
 from tierwise.predict import Estimate
 
 if TYPE_CHECKING:
-    from tierwise.fleet.core import Floats
+    from tierwise.fleet.relaxation import Floats
 
 NEXT_PER_MONTH = 1000.0
 """The further money of which the answer says what it buys, in the currency of the prices."""
+NEAR = 1e-3
+"""Gap of the sets of draws and of the curve. To prove that they are the best would take most of the time."""
 _POINTS = 20
 """Points of the curve; their distance grows, as the first moves gain most for their money."""
 
@@ -25,7 +27,7 @@ Moved = tuple[str, Role, str]
 """Database, role and device."""
 
 
-def gain_share(knapsack: Knapsack, best: Choice, full: Choice, drawn: Sequence[Floats]) -> Estimate | None:
+def gain_share(knapsack: Knapsack, best: Choice, full: Choice, drawn: Iterable[Floats]) -> Estimate | None:
     """Gain of the best set over that of the best without a budget; the sets are the same in every draw."""
     if full.gain <= 0:
         return None
@@ -42,12 +44,10 @@ def gain_share(knapsack: Knapsack, best: Choice, full: Choice, drawn: Sequence[F
 def sure_moves(databases: Sequence[FleetDatabase], draws: Sequence[Choice]) -> list[FleetMove]:
     """The moves of the best set, then others of the sets of draws, the surest first."""
     chosen = {_key(move) for one in databases for move in one.moves(one.chosen)}
-    counts = Counter(
-        _key(move)
-        for draw in draws
-        for one, number in zip(databases, draw.options, strict=True)
-        for move in one.moves(number)
-    )
+    counts: Counter[Moved] = Counter()
+    for one, numbers in zip(databases, zip(*(draw.options for draw in draws), strict=True), strict=True):
+        for number, count in Counter(numbers).items():
+            counts.update({_key(move): count for move in one.moves(number)})
     found = [
         FleetMove(
             database=database,
@@ -68,10 +68,10 @@ def curve(knapsack: Knapsack, gains: Floats, full: Choice, budget: float | None)
     asked = [] if budget is None else [budget]
     found: list[Curve] = []
     for one in sorted({*(steps if full.cost > least else [least]), *asked}):
-        best = knapsack.best(gains, one)
-        if found and found[-1].cost_per_month == best.cost and one != budget:
-            continue
+        best = knapsack.best(gains, one, 0.0 if one == budget else NEAR)
         share = best.gain / full.gain if full.gain > 0 else 0.0
+        if found and share <= found[-1].gain_share and one != budget:
+            continue  # the set for less money is as good
         found.append(Curve(budget_per_month=one, cost_per_month=best.cost, gain_share=share))
     return found
 

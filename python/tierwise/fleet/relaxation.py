@@ -8,6 +8,7 @@ given option. If a known set gains more, no best set has the option (Kellerer, P
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tierwise.model.extras import np
@@ -23,13 +24,30 @@ _TOLERANCE = 1e-9
 """Of gains: the rounding of their sums."""
 
 
-def core(costs: Floats, gains: Floats, starts: NDArray[np.int64], budget: float) -> NDArray[np.bool_]:
-    """Whether an option may be in a best set.
+@dataclass(frozen=True)
+class Relaxed:
+    """What the relaxed problem says of the best set.
+
+    Attributes:
+        options: number of an option for each database: a set within the budget, which is close to the best.
+        gain: of this set.
+        most: no set gains more.
+        keep: whether an option may be in a best set, for every option.
+    """
+
+    options: NDArray[np.int64]
+    gain: float
+    most: float
+    keep: NDArray[np.bool_]
+
+
+def relaxed(costs: Floats, gains: Floats, starts: NDArray[np.int64], budget: float) -> Relaxed:
+    """Solve the relaxed problem and fill up its set.
 
     Args:
         costs: of every option, database after database.
         gains: likewise.
-        starts: index of the first option of each database.
+        starts: number of the first option of each database.
         budget: at least the cost of the cheapest set.
     """
     sizes = np.diff(np.append(starts, len(costs)))
@@ -44,12 +62,21 @@ def core(costs: Floats, gains: Floats, starts: NDArray[np.int64], budget: float)
     price = _price(lambda one: float(cheapest_best(one).sum()) <= budget)
     values = gains - price * costs
     best = np.maximum.reduceat(values, starts)
+    each_best = np.repeat(best, sizes)
     most = float(best.sum()) + price * budget
-    spent = cheapest_best(price)
-    held = best + price * spent
-    least = _filled(costs, gains, (spent, held), sizes, budget)
-    keep: NDArray[np.bool_] = np.repeat(best, sizes) - values <= most - least + _TOLERANCE
-    return keep
+    preferred = np.where(values >= each_best, -costs, -np.inf)
+    options = _filled(costs, gains, first_best(preferred, starts), sizes, budget)
+    gain = float(gains[options].sum())
+    return Relaxed(options, gain, most, each_best - values <= most - gain + _TOLERANCE)
+
+
+def first_best(preferred: Floats, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Number of the most preferred option of each database, the first of equals."""
+    sizes = np.diff(np.append(starts, len(preferred)))
+    best = np.repeat(np.maximum.reduceat(preferred, starts), sizes)
+    candidates = np.flatnonzero(preferred == best)
+    found: NDArray[np.int64] = candidates[np.searchsorted(candidates, starts)]
+    return found
 
 
 def _price(affordable: Callable[[float], bool]) -> float:
@@ -66,15 +93,16 @@ def _price(affordable: Callable[[float], bool]) -> float:
 
 
 def _filled(
-    costs: Floats, gains: Floats, held: tuple[Floats, Floats], sizes: NDArray[np.int64], budget: float
-) -> float:
-    """Gain of a set with these costs and gains after its rest of the budget is spent on exchanges."""
-    spent, gained = held
+    costs: Floats, gains: Floats, options: NDArray[np.int64], sizes: NDArray[np.int64], budget: float
+) -> NDArray[np.int64]:
+    """A set after the rest of its budget is spent on exchanges, the greatest gain first."""
     owner = np.repeat(np.arange(len(sizes)), sizes)
+    options, left = options.copy(), budget - float(costs[options].sum())
     while True:
-        more = gains - gained[owner]
-        allowed = costs - spent[owner] <= budget - spent.sum()
+        more = gains - gains[options][owner]
+        allowed = costs - costs[options][owner] <= left
         best = int(np.argmax(np.where(allowed, more, -np.inf)))
         if not allowed[best] or more[best] <= _TOLERANCE:
-            return float(gained.sum())
-        spent[owner[best]], gained[owner[best]] = costs[best], gains[best]
+            return options
+        left -= float(costs[best] - costs[options[owner[best]]])
+        options[owner[best]] = best
