@@ -13,7 +13,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name 
 RUST_CRATES := --workspace --exclude tierwise-bindings --locked
 NEEDED := cc:build-essential mkfs.ext4:e2fsprogs losetup:mount
 SIDE_BY_SIDE := not privileged and not timed and not alone
-NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap strace:strace
+NEEDED_BY_TESTS := mkfs.xfs:xfsprogs fio:fio mariadbd:mariadb-server-core my_print_defaults:mariadb-client-core chromium:chromium chromedriver:chromium-driver mmdebstrap:mmdebstrap shellcheck:shellcheck strace:strace
 
 .PHONY: help demo test check docs bench robust compat wheels record-static aarch64 audit report clean env
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -106,6 +107,27 @@ def test_every_step_of_a_workflow_is_a_command_of_this_repository(path: Path) ->
     ]
     assert ran or path.stem == "docs"
     assert not [words for words in ran if not is_there(words)]
+
+
+@pytest.mark.skipif(not shutil.which("go"), reason="actionlint is compiled by go")
+def test_actionlint_has_nothing_against_the_workflows() -> None:
+    steps = dict(jobs(ROOT / ".github" / "workflows" / "tests.yml"))["workflows"]["steps"]
+    (command,) = (step["run"] for step in steps if "run" in step)
+    done = subprocess.run(
+        [*shlex.split(command), *WORKFLOWS], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("shellcheck"), reason="needs Debian's package shellcheck")
+def test_shellcheck_has_nothing_against_the_scripts() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [ROOT / name for name in listed.splitlines()]
+    scripts = [file for file in files if file.suffix == ".sh" or file == ROOT / ".ci" / "run"]
+    done = subprocess.run(
+        ["shellcheck", "--external-sources", *scripts], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert scripts and done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)

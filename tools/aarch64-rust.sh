@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced: finds a compiler with the standard library of aarch64, and exports RUSTC if it is not the one at hand.
 # That is the compiler at hand, if rustup can give it that target; else Debian's own, unpacked into target/.
 # Called from the project's directory; `aarch64_compiler` fails where neither can be had.
