@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -79,9 +80,8 @@ def homes() -> list[Path]:
 def as_nobody(code: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     """Run Python as another user of the machine."""
     account = pwd.getpwnam("nobody")
-    command = [f"/usr/bin/python3.{sys.version_info.minor}", "-c", code, *map(str, arguments)]
-    if not Path(command[0]).exists():
-        command[0] = sys.executable
+    python = shutil.which("python3", path="/usr/bin") or sys.executable  # the latter may be below /root
+    command = [python, "-c", code, *map(str, arguments)]
     return subprocess.run(
         command, user=account.pw_uid, group=account.pw_gid, extra_groups=[], cwd="/",
         capture_output=True, text=True, check=False,
