@@ -18,7 +18,7 @@ from tierwise.model.executor import Executor, Lost
 from tierwise.predict.replayer import Core, Distribute, Progress, Replayer
 
 _MOST_REQUESTS = 8
-"""Most requests of a task. A request takes some 10 ms and more, the scheduler 1 ms for a task."""
+"""Most requests of a task. A request takes 2 ms and more, the scheduler 2.4 ms (docs/how-to/fleet.md)."""
 _LEAST_TASKS = 64
 """Tasks of one question, unless it has fewer requests, so that many workers share it."""
 _open = OpenRecordings()
@@ -48,12 +48,13 @@ def simulated(task: PredictTask) -> str:
     """The answers to the requests, in their order, as JSON; depends on nothing but the task.
 
     Raises:
+        HostError: the worker lacks a package for this kind of URI.
         TierwiseError: the worker cannot read the recording, or has another one at this path.
     """
     try:
         replayer = _open.get(task.uri, task.checksum, task.without)
     except TierwiseError as error:
-        raise TierwiseError(f"a worker of the cluster: {error.message}", error.fix) from error
+        raise type(error)(f"a worker of the cluster: {error.message}", error.fix) from error
     return replayer.simulate(task.requests, [compiled(texts) for texts in task.profiles])
 
 
