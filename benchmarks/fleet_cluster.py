@@ -2,7 +2,8 @@
 
 ``python benchmarks/fleet_cluster.py [--recordings 1000]`` perturbs the recordings that ship and works out
 their options. First, rounds with one worker and with two, in random order; then all recordings on two
-workers, with the peak memory of each process; some of them also on threads, whose rows must be the same.
+workers with a scheduler in a process of its own, and the peak memory of each; some recordings also on
+threads, whose rows must be the same.
 Exit status 1 if a bar is missed.
 
 ``--simulated 64,512 [--task-s 2]`` instead runs that number of workers, many in a process, on a real
@@ -24,7 +25,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,10 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--simulated", default="", help="numbers of workers, such as 64,512")
     parser.add_argument("--task-s", type=float, default=2.0, help="time that a simulated worker sleeps")
+    parser.add_argument("--sleepers", nargs=2, metavar=("ADDRESS", "COUNT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.sleepers:
+        _sleepers(options.sleepers[0], int(options.sleepers[1]))
     print(f"{os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tierwise-fleet-") as folder:
         if options.simulated:
@@ -66,7 +70,7 @@ def main() -> int:
         tasks = _tasks(Path(folder), max(options.recordings, options.recordings_a_round), options.seeds)
         print(f"{options.recordings} recordings, {', '.join(DEVICES)}, {options.seeds} seeds", flush=True)
         kept = _efficient(tasks[: options.recordings_a_round], options.rounds)
-        return int(not (_large(tasks[: options.recordings], options.compared) and kept))
+        return int(not (_large(tasks[: options.recordings], options.compared, Path(folder)) and kept))
 
 
 def _tasks(folder: Path, count: int, seeds: int) -> list[OptionsTask]:
@@ -101,25 +105,27 @@ def _efficient(tasks: Sequence[OptionsTask], rounds: int) -> bool:
     return median >= EFFICIENCY_BAR
 
 
-def _large(tasks: Sequence[OptionsTask], compared: int) -> bool:
-    """All recordings on two workers; the first of them also on threads."""
-    with executor("local", 2) as cluster:
-        _warm(cluster, 2)
-        with _peaks() as peaks:
-            rows, took_s = _run(cluster, tasks)
-    own_mb = peaks.pop(os.getpid())  # of client and scheduler: the simulations on threads come later
+def _large(tasks: Sequence[OptionsTask], compared: int, folder: Path) -> bool:
+    """All recordings on two workers, with a scheduler in a process of its own; the first also on threads."""
+    with _scheduler(folder) as (address, scheduler):
+        workers = _started("distributed.cli.dask_worker", address, "--nworkers", "2", "--nthreads", "1")
+        with _ended(workers), executor(address, None) as cluster:
+            _warm(cluster, 2)
+            with _peaks() as peaks:
+                rows, took_s = _run(cluster, tasks)
+    client_mb, scheduler_mb = peaks.pop(os.getpid()), peaks.pop(scheduler.pid)
     worker_mb = max(peaks.values())
     print(
         f"  {len(tasks)} recordings on two workers: {took_s:.1f} s, peak memory {worker_mb:.0f} MB of a "
-        f"worker (bar {WORKER_BAR_MB}), {own_mb:.0f} MB of client and scheduler together "
-        f"(bar {SCHEDULER_BAR_MB})",
+        f"worker (bar {WORKER_BAR_MB}), {scheduler_mb:.0f} MB of the scheduler (bar {SCHEDULER_BAR_MB}), "
+        f"{client_mb:.0f} MB of the client",
         flush=True,
     )
     expected, took_s = _run(Threads(), tasks[:compared])
     same = all(rows[number] == one for number, one in expected.items())
     said = "are the same" if same else "DIFFER"
     print(f"  the first {compared} on threads: {took_s:.1f} s; the rows of the workers {said}")
-    return same and worker_mb <= WORKER_BAR_MB and own_mb <= SCHEDULER_BAR_MB
+    return same and worker_mb <= WORKER_BAR_MB and scheduler_mb <= SCHEDULER_BAR_MB
 
 
 def _warm(cluster: Executor, workers: int) -> None:
@@ -165,44 +171,48 @@ def _peaks() -> Iterator[dict[int, float]]:
         watcher.join()
 
 
+@contextmanager
+def _scheduler(folder: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """A scheduler in a process of its own: its address and the process."""
+    file = folder / "scheduler.json"
+    options = ["--port", "0", "--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
+    process = _started("distributed.cli.dask_scheduler", *options)
+    with _ended(process):
+        while not file.exists():
+            time.sleep(0.1)
+        yield json.loads(file.read_text())["address"], psutil.Process(process.pid)
+    file.unlink(missing_ok=True)
+
+
+def _started(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+
+
+@contextmanager
+def _ended(*processes: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End processes on exit; a nanny ends its workers."""
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+
+
 def _simulated(workers: int, task_s: float, folder: Path) -> None:
     from distributed import Client
 
-    file = folder / f"scheduler-{workers}.json"
-    listen = ["--host", "127.0.0.1", "--no-dashboard"]
-    command = [
-        sys.executable,
-        "-m",
-        "distributed.cli.dask_scheduler",
-        "--port",
-        "0",
-        "--scheduler-file",
-        str(file),
-    ]
-    started = [subprocess.Popen([*command, *listen], stderr=subprocess.DEVNULL)]
-    try:
-        while not file.exists():
-            time.sleep(0.1)
-        address = json.loads(file.read_text())["address"]
+    with _scheduler(folder) as (address, scheduler), ExitStack() as stack:
         for first in range(0, workers, WORKERS_A_PROCESS):
             here = min(WORKERS_A_PROCESS, workers - first)
-            code = f"from fleet_cluster import sleepers; sleepers({address!r}, {here})"
-            environment = {
-                **os.environ,
-                "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
-            }
-            started.append(
-                subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.DEVNULL)
-            )
-        scheduler = psutil.Process(started[0].pid)
-        with Client(address, set_as_default=False) as client:
-            client.wait_for_workers(workers, timeout=300)
-            for chunk in CHUNKS:
-                _sleep(client, scheduler, workers, chunk, task_s)
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
+            stack.enter_context(_ended(_started("fleet_cluster", "--sleepers", address, str(here))))
+        client = stack.enter_context(Client(address, set_as_default=False))
+        client.wait_for_workers(workers, timeout=300)
+        for chunk in CHUNKS:
+            _sleep(client, scheduler, workers, chunk, task_s)
 
 
 def _sleep(client: Any, scheduler: psutil.Process, workers: int, chunk: int, task_s: float) -> None:
@@ -219,14 +229,29 @@ def _sleep(client: Any, scheduler: psutil.Process, workers: int, chunk: int, tas
     print(
         f"  {workers} workers, chunks of {chunk} x {task_s:.3f} s: {took_s:.2f} s, "
         f"{len(tasks) / took_s:.0f} tasks/s, workers busy {ideal_s / took_s:.1%}, "
-        f"scheduler {1e6 * cpu_s / len(tasks):.0f} us of CPU time a task, {cpu_s / took_s:.0%} of one core, "
-        f"{scheduler.memory_info().rss / 1e6:.0f} MB"
+        f"scheduler {1e3 * cpu_s / len(tasks):.1f} ms of CPU time a task, {cpu_s / took_s:.0%} of one core, "
+        f"{scheduler.memory_info().rss / 1e6:.0f} MB",
+        flush=True,
     )
 
 
-def sleepers(address: str, count: int) -> None:
-    """Run workers of one thread each in this process, until it is ended."""
+def _sleepers(address: str, count: int) -> None:
+    """Run workers of one thread each in this process, until it is ended.
+
+    Each worker would sample its own stack every 10 ms and its memory twice a second. Hundreds of them on one
+    machine do nothing else then. Their heartbeats, which the scheduler sees, stay.
+    """
+    import dask
     from distributed import Worker
+
+    dask.config.set(
+        {
+            "distributed.worker.profile.enabled": False,
+            "distributed.admin.system-monitor.interval": "60s",
+            "distributed.admin.tick.interval": "10s",
+            "distributed.admin.tick.cycle": "60s",
+        }
+    )
 
     async def run() -> None:
         workers = [

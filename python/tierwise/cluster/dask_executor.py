@@ -145,7 +145,7 @@ def _result(future: Any) -> Any:
     try:
         return future.result()
     except distributed.KilledWorker:
-        return Lost(_DIES, "run tierwise advise on it alone, on a machine with more memory")
+        return Lost(_DIES, "run it alone without --scheduler and --workers, on a machine with more memory")
     except TierwiseError:
         raise
     except ModuleNotFoundError as error:
@@ -160,7 +160,8 @@ def _result(future: Any) -> Any:
 
 def _scheduler_is_gone() -> TierwiseError:
     return TierwiseError(
-        "--scheduler: the scheduler ended during the run", "start it and the run again; --results resumes"
+        "--scheduler: the scheduler ended during the run",
+        "start it and the run again; fleet advise goes on where it was, if it had --results",
     )
 
 
