@@ -18,7 +18,7 @@ from tierwise.model.executor import Executor, Lost
 from tierwise.predict.replayer import Core, Distribute, Progress, Replayer
 
 _MOST_REQUESTS = 8
-"""Most requests of a task. A request takes 2 ms and more, the scheduler 2.4 ms (docs/how-to/fleet.md)."""
+"""Most requests of a task. A request takes 2 ms and more, the scheduler 3 ms (docs/how-to/fleet.md)."""
 _LEAST_TASKS = 64
 """Tasks of one question, unless it has fewer requests, so that many workers share it."""
 _open = OpenRecordings()
