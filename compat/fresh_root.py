@@ -103,12 +103,15 @@ def run(suite: str, wheel: Path, steps: list[str], limit_s: str) -> int:
 
 
 def _of_the_machine() -> dict[str, str]:
-    """How this machine reaches its package index: variables of its environment, and pip's own settings."""
+    """How this machine reaches its package index: variables of its environment, and pip's own settings.
+
+    Without the versions that this project is tested with: a newcomer has others.
+    """
+    own = {name: value for name, value in os.environ.items() if name != "PIP_CONSTRAINT"}
     named = ("PIP_", "SSL_CERT_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
-    found = {name: value for name, value in os.environ.items() if name.upper().startswith(named)}
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
-    )
+    found = {name: value for name, value in own.items() if name.upper().startswith(named)}
+    command = [sys.executable, "-m", "pip", "config", "list"]
+    listed = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
     for line in listed.stdout.splitlines():
         key, _, value = line.partition("=")
         name = "PIP_" + key.rpartition(".")[2].upper().replace("-", "_")

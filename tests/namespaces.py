@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 
-from tierwise.engines.postgres.binaries import embedded
+from tierwise.engines.postgres.binaries import Binaries, embedded
 
 ACCOUNT = "65534"
 """The server refuses to run as root."""
@@ -24,8 +24,7 @@ _SERVER = """
 set -e
 as=
 if [ "$(id -u)" = 0 ]; then
-    # The programs may lie in somebody's home, which the account could not enter.
-    as="$AS_ACCOUNT --inh-caps +dac_override --ambient-caps +dac_override"
+    as=$AS_ACCOUNT
 fi
 mkdir -p /mnt/space /mnt/socket
 chown $ACCOUNT /mnt /mnt/space /mnt/socket
@@ -117,14 +116,14 @@ def server(kind: str, mount: str, home: Path) -> Iterator[Server]:
     Args:
         kind: of :data:`KINDS`.
         mount: arguments of ``mount`` for what is at /mnt there: a device, or ``--bind`` and a directory.
-        home: an empty directory for what the server writes beside its data.
+        home: an empty directory, open to all and not in /tmp, for the server's programs and messages.
     """
     unshare, setting_up = KINDS[kind]
     (home / "root").mkdir()
     log = home / "log"
     command = [*unshare.split(), "--fork", "--kill-child", "sh", "-c", setting_up + _SERVER]
-    facts = {"FROM": mount, "EMPTY": str(home / "root"), "BIN": str(embedded().bin), "ACCOUNT": ACCOUNT}
-    facts["AS_ACCOUNT"] = _AS_ACCOUNT
+    facts = {"FROM": mount, "EMPTY": str(home / "root"), "BIN": str(_copied(embedded(), home))}
+    facts |= {"ACCOUNT": ACCOUNT, "AS_ACCOUNT": _AS_ACCOUNT}
     with log.open("wb") as output:
         outer = subprocess.Popen(command, env={**os.environ, **facts}, stdout=output, stderr=output)
     try:
@@ -138,6 +137,14 @@ def server(kind: str, mount: str, home: Path) -> Iterator[Server]:
         outer.kill()
         outer.wait()
         shutil.rmtree(home)
+
+
+def _copied(installation: Binaries, home: Path) -> Path:
+    """The directory of copied programs: the account may not enter where they lie, or /tmp hides them."""
+    top = installation.parts[0].parent
+    for part in installation.parts:
+        shutil.copytree(part, home / part.relative_to(top), symlinks=True)
+    return home / installation.bin.relative_to(top)
 
 
 def _awaited(outer: subprocess.Popen[bytes], log: Path) -> int:

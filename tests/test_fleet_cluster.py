@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from test_fleet import invoke
 
 from tierwise.advise import AdviceOptions, Goal, Terms
 from tierwise.cluster import dask_executor
-from tierwise.cluster.dask_executor import Dask, executor
+from tierwise.cluster.dask_executor import Dask, connected, executor
 from tierwise.fleet import (
     Executor,
     Lost,
@@ -116,6 +117,14 @@ def test_a_dead_worker_costs_no_result(cluster: Executor, tmp_path: Path) -> Non
     lost = found.pop(2)
     assert isinstance(lost, Lost) and "died" in lost.problem
     assert found == {0: 0, 1: 10, 3: 30}
+
+
+def test_a_worker_that_its_nanny_gave_up_is_replaced() -> None:
+    soon = import_module("dask").config.set({"distributed.deploy.lost-worker-timeout": "1s"})
+    with soon, dask_executor._local(1) as local, connected(local.scheduler_address, local.security) as client:
+        (nanny,) = local.workers.values()
+        local.sync(nanny.close)
+        assert dict(Dask(client).run(share, [0])) == {0: 1}
 
 
 def test_errors_of_a_worker_are_those_of_the_work(cluster: Executor) -> None:

@@ -15,7 +15,6 @@ import pytest
 
 from tierwise.capture import Schedule, of_engine, of_pid, record_running
 from tierwise.capture.target import first_processes
-from tierwise.engines.postgres.binaries import embedded
 from tierwise.host import mounts, tracing
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import Recording
@@ -28,9 +27,7 @@ def home(run_dir: Path) -> Iterator[Path]:
     """A directory for servers; empty in the end."""
     if (reason := tracing.impossible()) is not None:
         pytest.skip(f"nothing can be recorded here: {reason}")
-    if embedded().bin.is_relative_to(tempfile.gettempdir()):
-        pytest.skip("the server's programs lie in /tmp, which its namespaces hide")
-    with tempfile.TemporaryDirectory(prefix="tierwise-namespaces-") as path:
+    with tempfile.TemporaryDirectory(prefix="tierwise-namespaces-", dir="/var/tmp") as path:
         Path(path).chmod(0o755)
         yield Path(path)
 
@@ -52,8 +49,10 @@ def disk(home: Path) -> Iterator[str]:
 
 @contextmanager
 def server(kind: str, home: Path, mount: str) -> Iterator[namespaces.Server]:
-    with tempfile.TemporaryDirectory(dir=home) as path, namespaces.server(kind, mount, Path(path)) as running:
-        yield running
+    with tempfile.TemporaryDirectory(dir=home) as path:
+        Path(path).chmod(0o755)
+        with namespaces.server(kind, mount, Path(path)) as running:
+            yield running
 
 
 @pytest.mark.privileged

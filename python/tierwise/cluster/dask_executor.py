@@ -30,6 +30,7 @@ LOCAL = "local"
 """Stands for a cluster on this machine, in place of an address."""
 CONNECT_TIMEOUT_S = 10
 _WORKER_TIMEOUT_S = 30
+_REPLACED_EVERY_S = 2
 _LEAST_AHEAD = 1000
 _AHEAD_OF_EACH_THREAD = 4
 ADDRESS = re.compile(r"(tcp|tls)://\S+:\d+")
@@ -205,8 +206,11 @@ def _local(workers: int) -> Iterator[Any]:
 
     It listens on the loopback only. Other accounts of the machine can connect to that too, so connections
     need a certificate that is made for this run and kept in memory. The dashboard is off.
+
+    A worker that dies while it starts is given up by its nanny, and Dask starts no other in its place until
+    it is told the number of workers again.
     """
-    dask, distributed = import_module("dask"), import_module("distributed")
+    dask, distributed, ioloop = map(import_module, ("dask", "distributed", "tornado.ioloop"))
     settings: dict[str, list[str]] = {
         "distributed.scheduler.http.routes": [],
         "distributed.worker.http.routes": [],
@@ -224,9 +228,12 @@ def _local(workers: int) -> Iterator[Any]:
             silence_logs=logging.CRITICAL,
             local_directory=str(folder),
         )
+        replacing = ioloop.PeriodicCallback(lambda: cluster.scale(workers), _REPLACED_EVERY_S * 1000)
+        cluster.loop.add_callback(replacing.start)
         try:
             yield cluster
         finally:
+            cluster.loop.add_callback(replacing.stop)
             cluster.close(timeout=CONNECT_TIMEOUT_S)
 
 
