@@ -63,6 +63,7 @@ def main() -> int:
         _sleepers(options.sleepers[0], int(options.sleepers[1]))
     print(f"{os.cpu_count()} processors, load average {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory(prefix="tierwise-fleet-") as folder:
+        os.environ["DASK_TEMPORARY_DIRECTORY"] = folder  # of every process that is started
         if options.simulated:
             for workers in map(int, options.simulated.split(",")):
                 _simulated(workers, options.task_s, Path(folder))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,18 +22,20 @@ needs_browser = pytest.mark.skipif(
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Any]:
-    """A headless Chromium that keeps the messages of its console."""
+    """A headless Chromium that keeps the messages of its console. It leaves directories; they are removed."""
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
         options.add_argument(argument)
     options.add_argument("--hide-scrollbars")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    try:
-        yield driver
-    finally:
-        driver.quit()
+    with tempfile.TemporaryDirectory(prefix="tierwise-browser-", ignore_cleanup_errors=True) as place:
+        service = webdriver.ChromeService(DRIVER, env={**os.environ, "TMPDIR": place})
+        driver = webdriver.Chrome(options=options, service=service)
+        try:
+            yield driver
+        finally:
+            driver.quit()
 
 
 def until(browser: Any, condition: str) -> Any:

@@ -39,7 +39,7 @@ def lab(home: Path, run_dirs: dict[str, Path], **environment: str) -> Iterator[L
             holder = undo.enter_context(_process(["unshare", "--net", "sleep", "1000"], home))
             here, there = _joined(holder.pid)
             own = [f"tcp://{here}:{port}", "--host", there, "--name", name, "--nthreads", "1"]
-            lab_options = ["--resources", "tierwise-lab=1", "--local-directory", str(home), *_QUIET]
+            lab_options = ["--resources", "tierwise-lab=1", *_QUIET]
             worker = [sys.executable, "-m", "distributed.cli.dask_worker", *own, *lab_options]
             variables = {"TIERWISE_RUN_DIR": str(run_dir), **environment}
             enter = ["nsenter", f"--net=/proc/{holder.pid}/ns/net"]
@@ -68,7 +68,8 @@ def _joined(pid: int) -> tuple[str, str]:
 @contextmanager
 def _process(command: list[str], home: Path, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
     with (home / "log").open("ab") as log:
-        process = subprocess.Popen(command, cwd=home, env={**os.environ, **variables}, stdout=log, stderr=log)
+        environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(home), **variables}
+        process = subprocess.Popen(command, cwd=home, env=environment, stdout=log, stderr=log)
     try:
         yield process
     finally:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from importlib import import_module
@@ -125,6 +126,14 @@ def test_a_worker_that_its_nanny_gave_up_is_replaced() -> None:
         (nanny,) = local.workers.values()
         local.sync(nanny.close)
         assert dict(Dask(client).run(share, [0])) == {0: 1}
+
+
+def test_a_local_cluster_leaves_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with executor("local", 1) as one:
+        assert dict(one.run(share, [0])) == {0: 1}
+        assert [path.name.split("-")[0] for path in tmp_path.iterdir()] == ["tierwise"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_errors_of_a_worker_are_those_of_the_work(cluster: Executor) -> None:
@@ -247,7 +256,8 @@ def test_a_scheduler_elsewhere_is_used_and_its_end_is_named(tmp_path: Path) -> N
 
     def start(*arguments: str) -> None:
         command = [sys.executable, "-m", *arguments]
-        started.append(subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL))
+        environment = {**os.environ, "DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
+        started.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL))
 
     try:
         start("distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file), *quiet)

@@ -211,11 +211,16 @@ def _local(workers: int) -> Iterator[Any]:
     it is told the number of workers again.
     """
     dask, distributed, ioloop = map(import_module, ("dask", "distributed", "tornado.ioloop"))
-    settings: dict[str, list[str]] = {
-        "distributed.scheduler.http.routes": [],
-        "distributed.worker.http.routes": [],
-    }
-    with ledger.directory("tierwise-dask", mode=0o700) as folder, dask.config.set(settings):
+    with (
+        ledger.directory("tierwise-dask", mode=0o700) as folder,
+        dask.config.set(
+            {
+                "distributed.scheduler.http.routes": [],
+                "distributed.worker.http.routes": [],
+                "temporary-directory": str(folder),
+            }
+        ),
+    ):
         cluster = distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -226,7 +231,6 @@ def _local(workers: int) -> Iterator[Any]:
             dashboard_address=f"{_LOOPBACK}:0",
             worker_dashboard_address=f"{_LOOPBACK}:0",
             silence_logs=logging.CRITICAL,
-            local_directory=str(folder),
         )
         replacing = ioloop.PeriodicCallback(lambda: cluster.scale(workers), _REPLACED_EVERY_S * 1000)
         cluster.loop.add_callback(replacing.start)
