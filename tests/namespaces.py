@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 
-from tierwise.engines.postgres.binaries import Binaries, embedded
+from tierwise.engines.postgres.binaries import embedded
 
 ACCOUNT = "65534"
 """The server refuses to run as root."""
@@ -122,7 +122,8 @@ def server(kind: str, mount: str, home: Path) -> Iterator[Server]:
     (home / "root").mkdir()
     log = home / "log"
     command = [*unshare.split(), "--fork", "--kill-child", "sh", "-c", setting_up + _SERVER]
-    facts = {"FROM": mount, "EMPTY": str(home / "root"), "BIN": str(_copied(embedded(), home))}
+    # A copy: the account may not enter where the programs lie, or /tmp hides them.
+    facts = {"FROM": mount, "EMPTY": str(home / "root"), "BIN": str(embedded().copied(home).bin)}
     facts |= {"ACCOUNT": ACCOUNT, "AS_ACCOUNT": _AS_ACCOUNT}
     with log.open("wb") as output:
         outer = subprocess.Popen(command, env={**os.environ, **facts}, stdout=output, stderr=output)
@@ -137,14 +138,6 @@ def server(kind: str, mount: str, home: Path) -> Iterator[Server]:
         outer.kill()
         outer.wait()
         shutil.rmtree(home)
-
-
-def _copied(installation: Binaries, home: Path) -> Path:
-    """The directory of copied programs: the account may not enter where they lie, or /tmp hides them."""
-    top = installation.parts[0].parent
-    for part in installation.parts:
-        shutil.copytree(part, home / part.relative_to(top), symlinks=True)
-    return home / installation.bin.relative_to(top)
 
 
 def _awaited(outer: subprocess.Popen[bytes], log: Path) -> int:

@@ -58,6 +58,10 @@ class Binaries:
             return self
         if not self.parts:
             raise TierwiseError(f"{closed} is closed to the user of the server", f"chmod o+x {closed}")
+        return self.copied(copy_to)
+
+    def copied(self, copy_to: Path) -> Binaries:
+        """A copy under ``copy_to`` of an installation that can move."""
         top = self.parts[0].parent
         for part in self.parts:
             shutil.copytree(part, copy_to / part.relative_to(top), symlinks=True, ignore=_NOT_NEEDED)
