@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,9 @@ def test_draws_within_an_expression_are_parameters_of_their_own(tmp_path: Path) 
 
 
 def test_a_variable_that_is_set_again_is_another_one(tmp_path: Path) -> None:
-    script = "\\set from random(1, 5)\nSELECT :from, ':from';\n\\set from :from + 1\nSELECT :from;\n"
+    script = "\\set from random(1, 5)\nSELECT :from, ':other';\n\\set from :from + 1\nSELECT :from;\n"
     program = load(tmp_path, script)
-    assert program["transactions"][0]["steps"][0]["sql"] == ["SELECT :from, ':from'", "SELECT :from_2"]
+    assert program["transactions"][0]["steps"][0]["sql"] == ["SELECT :from, ':other'", "SELECT :from_2"]
     assert parameters(program)["from_2"]["postfix"][0] == {"value": "from"}
     assert program["transactions"][0]["autocommit"] is True
 
@@ -140,9 +141,89 @@ def test_weights_and_constants(tmp_path: Path) -> None:
         ("BEGIN;\nSAVEPOINT a;\nEND;", r"mine\.sql:2: SAVEPOINT here"),
         ("BEGIN;\nEND;", r"mine\.sql:1: an empty transaction"),
         ("-- nothing\n", r"mine\.sql holds no statement"),
+        ("\\set n 1\nSELECT 'user :n';", r"mine\.sql:2: the variable :n inside quotes"),
+        ("\\set n 1\nSELECT $$:n$$;", r"mine\.sql:2: the variable :n inside quotes"),
     ],
 )
 def test_what_no_workload_can_say_is_refused(tmp_path: Path, script: str, message: str) -> None:
     with pytest.raises(TierwiseError, match=message) as raised:
         load(tmp_path, script)
     assert "\n" not in str(raised.value)
+
+
+GSET = """\\set aid random(1, 100000 * :scale)
+-- a comment
+
+SELECT abalance
+FROM pgbench_accounts
+WHERE aid = :aid \\gset
+
+\\if :abalance > 0
+SELECT :abalance;
+\\else
+SELECT 2;
+\\endif
+"""
+
+
+def test_every_finding_has_its_own_line_and_one_way_out(tmp_path: Path) -> None:
+    with pytest.raises(TierwiseError) as raised:
+        load(tmp_path, GSET)
+    problems = r"mine\.sql:6: \\gset; line 8: \\if; line 10: \\else; line 12: \\endif: "
+    assert re.search(problems, str(raised.value))
+    assert "leave it out" not in str(raised.value) and "tierwise record --pid" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "DO $$\nDECLARE\n  i int;\nBEGIN\n  i := 1;\nEND;\n$$",
+        "DO $a$ BEGIN\n PERFORM '$$;';\nEND; $a$",
+        "SELECT E'it\\'s; \\\\', 1",
+        'SELECT 1 AS "a;\nb"',
+        "SELECT 'two\n;lines', /* ;\n' */ 2",
+        "SELECT 7 / 2 - 1 -- it's;\n+ 1",
+    ],
+)
+def test_a_semicolon_in_quotes_or_comments_ends_no_statement(tmp_path: Path, block: str) -> None:
+    program = load(tmp_path, f"{block};\nSELECT 2;\n")
+    assert program["transactions"][0]["steps"][0]["sql"] == [block, "SELECT 2"]
+
+
+SCRIPT = "\\set aid random(1, 10)\nSELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n"
+
+
+@pytest.mark.parametrize("name", ["look.bench", "look.SQL", "look.txt", "look"])
+def test_a_script_with_another_ending_is_not_left_out_in_silence(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(SCRIPT, "utf-8")
+    (tmp_path / "b.sql").write_text("SELECT 1;\n", "utf-8")
+    with pytest.raises(TierwiseError, match=rf"{name}: .*\.sql.*\.pgbench"):
+        Workload.load(str(tmp_path))
+    (tmp_path / "workload.toml").write_text('summary = "s"\nlike = "tpcb"\npgbench = ["b.sql"]\n', "utf-8")
+    assert Workload.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "CREATE INDEX IF NOT EXISTS own_i ON pgbench_accounts (bid);",
+        "-- once\nDROP TABLE IF EXISTS t;",
+        "/* a */ ALTER TABLE t ADD COLUMN a int;",
+        "VACUUM ANALYZE;",
+        "TRUNCATE pgbench_history;",
+    ],
+)
+def test_a_helper_in_a_folder_never_becomes_the_workload(tmp_path: Path, helper: str) -> None:
+    (tmp_path / "a.sql").write_text(SCRIPT, "utf-8")
+    (tmp_path / "extra.sql").write_text(helper, "utf-8")
+    with pytest.raises(TierwiseError, match=r"extra\.sql: .*after_load\.sql"):
+        Workload.load(str(tmp_path))
+
+
+def test_other_files_in_a_folder_of_scripts_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("CREATE TEMP TABLE x (a int); SELECT 1;", "utf-8")
+    (tmp_path / "README").write_text("Select the script with -f.", "utf-8")
+    (tmp_path / "run.sh").write_text("#!/bin/sh\npsql -c 'SELECT 1;'\n", "utf-8")
+    (tmp_path / "data.csv").write_text("1,2\n", "utf-8")
+    (tmp_path / "blob").write_bytes(b"\xff\x00")
+    assert Workload.load(str(tmp_path))

@@ -101,18 +101,21 @@ enum Token<'a> {
     Semicolon,
 }
 
-fn tokens(mut sql: &str) -> impl Iterator<Item = Token<'_>> {
+fn tokens(sql: &str) -> impl Iterator<Item = Token<'_>> {
+    let mut at = 0;
     std::iter::from_fn(move || {
-        let (token, length) = first_token(sql)?;
-        sql = &sql[length..];
+        let (token, length) = first_token(&sql[..at], &sql[at..])?;
+        at += length;
         Some(token)
     })
 }
 
-fn first_token(sql: &str) -> Option<(Token<'_>, usize)> {
+/// The first token of `sql`, which follows `before`.
+fn first_token<'a>(before: &str, sql: &'a str) -> Option<(Token<'a>, usize)> {
     let text = |length: usize| Some((Token::Text(&sql[..length]), length));
     match sql.chars().next()? {
         ';' => Some((Token::Semicolon, 1)),
+        '\'' if begins_escape_string(before) => text(escape_string(sql)),
         quote @ ('\'' | '"' | '`') => text(1 + end_of(&sql[1..], &quote.to_string())),
         '$' => text(dollar_quotation(sql).unwrap_or(1)),
         _ if sql.starts_with("--") => text(end_of(sql, "\n")),
@@ -124,6 +127,28 @@ fn first_token(sql: &str) -> Option<(Token<'_>, usize)> {
         },
         _ => text(plain_length(sql)),
     }
+}
+
+/// Whether a quote after this text begins a string with backslash escapes, as in `E'it\'s'`.
+fn begins_escape_string(before: &str) -> bool {
+    let mut last = before.chars().rev();
+    matches!(last.next(), Some('e' | 'E'))
+        && !last
+            .next()
+            .is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$')
+}
+
+/// Length of a string with backslash escapes, or all of the text.
+fn escape_string(sql: &str) -> usize {
+    let mut chars = sql.char_indices().skip(1);
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '\\' => _ = chars.next(),
+            '\'' => return at + 1,
+            _ => {}
+        }
+    }
+    sql.len()
 }
 
 fn is_comment(token: &str) -> bool {

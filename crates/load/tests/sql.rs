@@ -49,6 +49,20 @@ fn scripts_split_at_semicolons_outside_quotes() {
     assert_eq!(statements[1], "INSERT INTO a VALUES (:x)");
 }
 
+#[test]
+fn a_backslash_escapes_a_quote_only_in_an_escape_string() {
+    let statements =
+        split(r"SELECT E'it\'s; :no \\', :x; SELECT 'a\'; SELECT some'b\'; SELECT (e'\';')");
+    let expected = [
+        r"SELECT E'it\'s; :no \\', :x",
+        r"SELECT 'a\'",
+        r"SELECT some'b\'",
+        r"SELECT (e'\';')",
+    ];
+    assert_eq!(statements, expected);
+    assert_eq!(Template::parse(&statements[0]).names(), ["x"]);
+}
+
 proptest! {
     #[test]
     fn any_text_is_kept_but_for_its_parameters(sql in "[a-z:;'\"$ /*\\-é\n]{0,60}") {

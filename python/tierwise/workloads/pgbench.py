@@ -16,13 +16,72 @@ from tierwise.workloads.pgbench_expressions import SCALE, UnsupportedExpression,
 SUFFIXES = (".sql", ".pgbench")
 
 _UNITS_MS = {"us": 1e-3, "ms": 1.0, "s": 1e3}
-_QUOTED = r"'(?:[^']|'')*'|\"[^\"]*\"|--[^\n]*|/\*.*?\*/"
-_VARIABLE = re.compile(rf"{_QUOTED}|::|:([A-Za-z_]\w*)", re.DOTALL)
-_COMMAND = re.compile(rf"{_QUOTED}|\\(\w+)", re.DOTALL)
+_STRING = r"[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'"
+_QUOTED = rf"{_STRING}|\"(?:[^\"]|\"\")*\"|(?P<tag>\$(?:[A-Za-z_]\w*)?\$).*?(?P=tag)"
+_COMMENTED = r"--[^\n]*|/\*.*?\*/"
+_VARIABLE = re.compile(rf"{_QUOTED}|{_COMMENTED}|::|:(?P<name>[A-Za-z_]\w*)", re.DOTALL)
+_IN_STRING = re.compile(r"(?<!:):([A-Za-z_]\w*)")
+_PIECE = re.compile(
+    rf"(?P<comment>{_COMMENTED})|(?P<quoted>{_QUOTED})|(?P<end>;)"
+    r"|\\(?P<command>(?:[^\\\n]|\\\n|\\(?!\n))*)|(?P<space>\s+)|(?P<text>\w+|.)",
+    re.DOTALL,
+)
+"""One piece of a script as psql's scanner splits it: a semicolon in quotes or comments is text."""
 _BEGIN = re.compile(r"(BEGIN|START\s+TRANSACTION)(\s+(WORK|TRANSACTION))?", re.IGNORECASE)
 _END = re.compile(r"(END|COMMIT)(\s+(WORK|TRANSACTION))?", re.IGNORECASE)
 _CONTROL = re.compile(r"(BEGIN|START|END|COMMIT|ROLLBACK|ABORT|SAVEPOINT|RELEASE)\b", re.IGNORECASE)
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(_COMMENTED, re.DOTALL)
+_RESULTS = ("gset", "aset")
+_INSTEAD = (
+    "use \\set and \\sleep, write the workload as TOML (docs/reference/workloads.md), "
+    "or run pgbench on a server of yours and record that: tierwise record --pid PID"
+)
+
+
+_LOOKS_LIKE_SCRIPT = re.compile(
+    r"\\(set|sleep|setrandom|if|shell|startpipeline)\b|"
+    r"(BEGIN|START|SELECT|INSERT|UPDATE|DELETE|WITH|MERGE|CALL|EXECUTE|COPY|LOCK)\b.*;",
+    re.DOTALL,
+)
+"""Begin of a file that holds a pgbench script, whatever its name."""
+_CHANGES_SCHEMA = re.compile(
+    r"(CREATE(?!\s+(LOCAL\s+|GLOBAL\s+)?TEMP)|DROP|ALTER|TRUNCATE|VACUUM|ANALYZE|REINDEX|CLUSTER|GRANT|REVOKE"
+    r"|COMMENT)\b(\s+\w+)?",
+    re.IGNORECASE,
+)
+
+
+def scripts_in(folder: Path, without: Container[str]) -> list[Path]:
+    """The scripts of a folder without a workload.toml; files called as in ``without`` are none.
+
+    Raises:
+        TierwiseError: naming a script with another ending, or one that changes the schema.
+    """
+    scripts = []
+    for path in sorted(one for one in folder.iterdir() if one.is_file() and one.name not in without):
+        if path.suffix in SUFFIXES:
+            scripts.append(path)
+        elif _LOOKS_LIKE_SCRIPT.match(_bare(_beginning(path))):
+            raise TierwiseError(
+                f"{path}: looks like a script; only those that end in {' or '.join(SUFFIXES)} are read",
+                "rename it, or name the scripts in a workload.toml (pgbench = [...])",
+            )
+    for path in scripts:
+        if found := _CHANGES_SCHEMA.match(_bare(_beginning(path))):
+            raise TierwiseError(
+                f"{path}: {found[0].upper()} changes the schema; no transaction of a workload may",
+                "move it to after_load.sql, or name the scripts in a workload.toml (pgbench = [...])",
+            )
+    return scripts
+
+
+def _beginning(path: Path) -> str:
+    """The first 64 KiB as text; empty if that is none."""
+    try:
+        with path.open("rb") as file:
+            return file.read(1 << 16).decode("utf-8").lstrip("\ufeff")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def split_weight(file: str) -> tuple[str, float]:
@@ -74,102 +133,112 @@ class _Script:
     sleep_ms: float = 0.0
     _names: dict[str, str] = field(default_factory=dict)
     _own: set[str] = field(default_factory=set)
-    _pending: list[str] = field(default_factory=list)
-    _pending_from: int = 0
+    _problems: list[tuple[int, str, str]] = field(default_factory=list)
+    """Line, problem and fix of each construct that a workload cannot express."""
+    _reads_results: bool = False
+    """Whether a command sets variables from a query's result, so that their names are unknown here."""
 
     def read(self) -> None:
-        lines = self._text().splitlines()
-        number = 0
-        while number < len(lines):
-            first, line = number + 1, lines[number]
-            number += 1
-            if not line.lstrip().startswith("\\"):
-                self._sql_line(first, line)
+        text = read_text(self.path, "name a readable script")
+        statement, first = "", 0
+        for piece in _PIECE.finditer(text):
+            if not statement and (piece["comment"] or piece["space"] or piece["end"]):
                 continue
-            while line.endswith("\\") and number < len(lines):
-                line = line[:-1] + " " + lines[number]
-                number += 1
-            self._finish_sql()
-            self._command(first, line.strip()[1:])
-        self._finish_sql(at_end=True)
+            line = text.count("\n", 0, piece.start()) + 1
+            if piece["command"] is not None:
+                self._close(first, statement, line, piece["command"])
+                statement = ""
+            elif piece["end"]:
+                self._statement(first, statement)
+                statement = ""
+            else:
+                first = first if statement else line
+                statement += piece[0]
+        if statement:
+            self._statement(first, statement)
+        self._raise_problems()
         if not self.statements:
             raise TierwiseError(f"{self.path} holds no statement", "write one")
 
     def autocommit(self) -> bool:
         """Whether the script begins no transaction; otherwise its BEGIN and END are removed."""
+        transaction = True
         if _BEGIN.fullmatch(_bare(self.statements[0][1])) and _END.fullmatch(_bare(self.statements[-1][1])):
             begin_line = self.statements[0][0]
             self.statements = self.statements[1:-1]
-            if not self.statements:
-                raise self._refusal(begin_line, "an empty transaction", "write a statement into it")
             transaction = False
-        else:
-            transaction = True
+            if not self.statements:
+                self._refuse(begin_line, "an empty transaction", "write a statement into it")
         for line, sql in self.statements:
             if found := _CONTROL.match(_bare(sql)):
                 problem = f"{found[0].upper()} here"
-                raise self._refusal(line, problem, "begin before the first statement, end behind the last")
+                self._refuse(line, problem, "begin before the first statement, end behind the last")
+        self._raise_problems()
         return transaction
 
-    def _text(self) -> str:
-        return read_text(self.path, "name a readable script")
+    def _statement(self, line: int, sql: str) -> None:
+        if self.sleep_ms:
+            self._refuse(line, "\\sleep before a statement", "sleep at the end")
+        self.statements.append((line, self._bind(line, sql.strip())))
 
-    def _sql_line(self, number: int, line: str) -> None:
-        if not self._pending:
-            self._pending_from = number
-        if self._pending or line.strip():
-            self._pending.append(line)
-        text = "\n".join(self._pending)
-        if _bare(text).endswith(";") and text.count("'") % 2 == 0:
-            self._finish_sql()
+    def _close(self, first: int, statement: str, line: int, command: str) -> None:
+        """End the statement before a command, if there is one, then read the command."""
+        text = " ".join(command.replace("\\\n", " ").split())
+        name = text.partition(" ")[0]
+        if statement:
+            if name not in _RESULTS:
+                self._refuse(first, "a statement without its ;", "end it before the command")
+            self._statement(first, statement)
+        self._command(line, name, text.removeprefix(name).strip())
 
-    def _finish_sql(self, at_end: bool = False) -> None:
-        text = "\n".join(self._pending)
-        statements = _core.split_statements(text)
-        for found in _COMMAND.finditer(text):
-            if found[1]:
-                raise self._refusal(self._pending_from, f"\\{found[1]} behind a statement", "leave it out")
-        if statements and not at_end and not _bare(text).endswith(";"):
-            raise self._refusal(self._pending_from, "a statement without its ;", "end it before the command")
-        if statements and self.sleep_ms:
-            raise self._refusal(self._pending_from, "\\sleep before a statement", "sleep at the end")
-        self.statements += [(self._pending_from, self._bind(sql)) for sql in statements]
-        self._pending = []
-
-    def _command(self, line: int, text: str) -> None:
-        name, _, rest = text.partition(" ")
+    def _command(self, line: int, name: str, rest: str) -> None:
         match name:
             case "set":
-                self._set(line, *rest.strip().partition(" ")[::2])
+                self._set(line, *rest.partition(" ")[::2])
             case "sleep":
                 self._sleep(line, rest.split())
             case _:
-                known = "use \\set and \\sleep, or write the workload as TOML (docs/reference/workloads.md)"
-                raise self._refusal(line, f"\\{name}", known)
+                self._reads_results |= name in _RESULTS
+                self._refuse(line, f"\\{name}", _INSTEAD)
 
     def _set(self, line: int, name: str, expression: str) -> None:
         try:
             generator = parse(name, expression, self._resolve, self._declare_own)
         except UnsupportedExpression as error:
-            raise self._refusal(
-                line, f"\\set {name}: {error}", "see docs/reference/workloads.md, pgbench"
-            ) from error
+            self._refuse(line, f"\\set {name}: {error}", "see docs/reference/workloads.md, pgbench")
+            generator = {"kind": "expression", "value": "0"}
         self._names[name] = self._declare_own(name, generator)
 
     def _sleep(self, line: int, words: list[str]) -> None:
         unit = words[1] if len(words) == 2 else "s"
         if len(words) not in (1, 2) or not words[0].isdigit() or unit not in _UNITS_MS:
-            raise self._refusal(line, f"\\sleep {' '.join(words)}", "give a number and us, ms or s")
+            self._refuse(line, f"\\sleep {' '.join(words)}", "give a number and us, ms or s")
+            return
         self.sleep_ms += int(words[0]) * _UNITS_MS[unit]
 
-    def _bind(self, sql: str) -> str:
+    def _bind(self, first: int, sql: str) -> str:
         def renamed(found: re.Match[str]) -> str:
-            return f":{self._resolve(found[1])}" if found[1] else found[0]
+            line = first + sql.count("\n", 0, found.start())
+            if found["name"] is None:
+                self._check_string(line, found[0])
+                return found[0]
+            try:
+                return f":{self._resolve(found['name'])}"
+            except UnsupportedExpression as error:
+                if not self._reads_results:
+                    self._refuse(line, str(error), "\\set it, or give a constant")
+                return found[0]
 
-        try:
-            return _VARIABLE.sub(renamed, sql)
-        except UnsupportedExpression as error:
-            raise self._refusal(self._pending_from, str(error), "\\set it, or give a constant") from error
+        return _VARIABLE.sub(renamed, sql)
+
+    def _check_string(self, line: int, text: str) -> None:
+        """pgbench replaces a variable inside quotes; a parameter of a statement cannot stand there."""
+        if text[0] == '"':
+            return
+        for name in _IN_STRING.findall(text):
+            if name in self._names or name in self.constants or name in ("client_id", "scale"):
+                fix = f"write it outside the quotes, as in 'text' || :{name}"
+                self._refuse(line, f"the variable :{name} inside quotes", fix)
 
     def _resolve(self, variable: str) -> str:
         """The current parameter of a variable."""
@@ -196,8 +265,18 @@ class _Script:
         self.parameters[name] = generator
         return name
 
-    def _refusal(self, line: int, problem: str, fix: str) -> TierwiseError:
-        return TierwiseError(f"{self.path}:{line}: {problem}", fix)
+    def _refuse(self, line: int, problem: str, fix: str) -> None:
+        self._problems.append((line, problem, fix))
+
+    def _raise_problems(self) -> None:
+        """Raise one error with every problem of the script, in the order of its lines."""
+        if not self._problems:
+            return
+        problems = sorted(dict.fromkeys(self._problems))
+        fixes = dict.fromkeys(fix for _, _, fix in problems)
+        (line, problem, _), *others = problems
+        more = "".join(f"; line {line}: {problem}" for line, problem, _ in others)
+        raise TierwiseError(f"{self.path}:{line}: {problem}{more}", "; ".join(fixes))
 
 
 def _bare(sql: str) -> str:

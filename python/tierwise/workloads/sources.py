@@ -11,6 +11,7 @@ from tierwise.workloads import pgbench
 from tierwise.workloads.reader import AFTER_LOAD_FILE, SCHEMA_FILE, WORKLOAD_FILE, Layer, read_toml
 
 _SHIPPED = DATA / "workloads"
+_NO_SCRIPTS = (SCHEMA_FILE, AFTER_LOAD_FILE)
 PGBENCH_TABLES = "tpcb"
 """The shipped workload that provides the tables for a script without a schema of its own."""
 
@@ -43,9 +44,7 @@ def find(name_or_path: str) -> tuple[str, str, list[Layer]]:
             f"use one of {', '.join(near)}, a folder with a {WORKLOAD_FILE}, or a pgbench script",
         )
     name = path.resolve().name
-    scripts = [one for suffix in pgbench.SUFFIXES for one in sorted(path.glob(f"*{suffix}"))]
-    scripts = [one for one in scripts if one.name not in (SCHEMA_FILE, AFTER_LOAD_FILE)]
-    if scripts and not (path / WORKLOAD_FILE).exists():
+    if not (path / WORKLOAD_FILE).exists() and (scripts := pgbench.scripts_in(path, _NO_SCRIPTS)):
         return name, str(path), _scripts(path, scripts)
     return name, *_folder(path)
 
