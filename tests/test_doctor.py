@@ -66,3 +66,15 @@ def test_a_machine_without_fuse_runs_the_demo_on_its_own_storage(open_path: Path
     assert done.returncode == 0, done.stderr
     assert "Cannot emulate devices here (missing: FUSE" in done.stdout.splitlines()[0]
     assert "Every placement used the same devices" in " ".join(done.stdout.split())
+
+
+@pytest.mark.privileged
+def test_a_container_without_the_right_to_mount_is_told_so() -> None:
+    script = (
+        "from tierwise.host.doctor import examine, missing_for_emulation\n"
+        "for check in missing_for_emulation(examine()): print(check.name, check.detail, check.fix)"
+    )
+    command = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "mounts Operation not permitted" in done.stdout and "--privileged" in done.stdout
+    assert named("mounts").ok

@@ -16,6 +16,7 @@ from tierwise.predict.estimates import estimate
 from tierwise.predict.model_error import ANY
 from tierwise.predict.predictor import Predictor
 from tierwise.predict.replayer import Replayer
+from tierwise.report.recording.prediction_words import scenario_parts
 
 LEARNT = ModelError.model_validate(
     {
@@ -305,3 +306,27 @@ def test_a_damaged_file_of_errors_is_refused(tmp_path: Path) -> None:
     file.write_text("[[errors]]\nengine = 3\n", encoding="utf-8")
     with pytest.raises(TierwiseError, match="model_error"):
         ModelError.read(file)
+
+
+def test_an_answer_with_growth_is_named_by_it_and_not_by_what_follows_from_it() -> None:
+    of = predictor(FakeReplay(**TELLS_MEMORY))
+    grown = growth.grown(Scenario(growth=3.0, placement={"log": "ram"}), of.run, of.work)
+    assert scenario_parts(grown) == ["log on ram", "3 times the data and the load"]
+    asked = growth.grown(Scenario(growth=3.0, memory_bytes=16 << 30), of.run, of.work)
+    assert scenario_parts(asked) == ["3 times the data and the load", "16.0 GiB of memory"]
+
+
+@pytest.mark.parametrize(
+    ("word", "role"),
+    [
+        ("wal", "log"),
+        ("redo", "log"),
+        ("binlog", "archive"),
+        ("tables", "data"),
+        ("idx", "index"),
+        ("Tmp", "temp"),
+    ],
+)
+def test_the_words_of_an_engine_for_a_role_lead_to_its_name(word: str, role: str) -> None:
+    with pytest.raises(TierwiseError, match=rf"did you mean {role}\?"):
+        parse_place(f"{word}=nvme-dc")

@@ -9,6 +9,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tierwise.model.units import significant
 from tierwise.validation import Row
 from tierwise.validation.order import Session
 
@@ -67,6 +68,10 @@ class RoundProgress:
         if row.status == "ok" and self._console.is_terminal:
             return
         problems = f" ({'; '.join(row.problems)})" if row.problems else ""
-        figure = "" if row.figure is None else f" {row.figure:.4g} {'s' if row.laps else 'transactions/s'}"
+        figure = (
+            ""
+            if row.figure is None
+            else f" {significant(row.figure, 4)} {'s' if row.laps else 'transactions/s'}"
+        )
         line = f"  {row.run_id}: {row.status}{figure}{problems}"
         self._console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from tierwise.host import cgroups
+from tierwise.host import cgroups, mounts
 from tierwise.model.extras import how_to_install
 
 _GIB = 1 << 30
@@ -61,6 +61,12 @@ def _device(path: Path, name: str, fix: str) -> Check:
         return Check(name, False, f"{path} is missing", fix, emulation=True)
     usable = os.access(path, os.R_OK | os.W_OK)
     return Check(name, usable, str(path) if usable else f"{path} is not accessible", fix, emulation=True)
+
+
+def _mounts() -> Check:
+    refused = mounts.may_mount()
+    fix = "run as root with CAP_SYS_ADMIN; in a container run with --privileged"
+    return Check("mounts", refused is None, refused or "allowed", fix, emulation=True)
 
 
 def _file_system_tools() -> Check:
@@ -147,6 +153,7 @@ _CHECKS: list[Callable[[], Check]] = [
     _root,
     _fuse,
     _loop,
+    _mounts,
     _file_system_tools,
     _xfs_tools,
     _memory_cgroup,

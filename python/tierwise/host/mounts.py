@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
@@ -27,6 +28,9 @@ _SMALLEST_MIB = {"ext4": 16, "xfs": 300}
 _PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
 _SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 _MS_NOATIME = 1024
+_MS_REC = 16384
+_MS_PRIVATE = 1 << 18
+_CLONE_NEWNS = 0x00020000
 _MNT_DETACH = 2
 _UMOUNT_NOFOLLOW = 8
 
@@ -128,8 +132,43 @@ def mount(source: Path | str, point: Path, file_system: str) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     paths = os.fsencode(source), os.fsencode(point)
     if libc.mount(*paths, file_system.encode(), ctypes.c_ulong(_MS_NOATIME), options.encode()):
-        detail = os.strerror(ctypes.get_errno())
-        raise HostError(f"cannot mount {source} at {point}: {detail}", "see the kernel's log with dmesg")
+        error = ctypes.get_errno()
+        what = file_system if str(source) == "none" else source
+        raise HostError(f"cannot mount {what} at {point}: {os.strerror(error)}", _mount_fix(error))
+
+
+def _mount_fix(error: int) -> str:
+    if error in (errno.EPERM, errno.EACCES):
+        return "run as root with the right to mount (CAP_SYS_ADMIN); in a container: --privileged"
+    return "see the kernel's log with dmesg"
+
+
+def may_mount() -> str | None:
+    """Why this process may not mount a file system; ``None`` if it may.
+
+    A child tries it, in a mount namespace of its own, which ends with the child.
+    """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, str(_mount_error()).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        error = int(pipe.read() or errno.EIO)
+    os.waitpid(child, 0)
+    return os.strerror(error) if error else None
+
+
+def _mount_error() -> int:
+    """Error number of mounting a file system in a mount namespace of its own; 0 if it worked."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(_CLONE_NEWNS):
+        return ctypes.get_errno()
+    for point, file_system, flags in ((b"/", None, _MS_REC | _MS_PRIVATE), (b"/proc", b"tmpfs", 0)):
+        if libc.mount(b"none", point, file_system, ctypes.c_ulong(flags), None):
+            return ctypes.get_errno()
+    return 0
 
 
 def unmount(point: Path, patience_s: float = 2, *, lazily: bool = False) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel, ConfigDict, Field
 
 from tierwise.model.errors import TierwiseError
-from tierwise.model.roles import Role
+from tierwise.model.roles import SYNONYMS, Role
 from tierwise.model.suggestions import names_in, one_of
 
 EVERYTHING = "all"
@@ -94,4 +94,4 @@ def require_role(role: str, option: str = "--place") -> None:
     """
     known = [EVERYTHING, *(one.value for one in Role)]
     if role not in known:
-        raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, known))
+        raise TierwiseError(f"{option}: unknown role {role!r}", one_of(role, known, SYNONYMS))

@@ -24,3 +24,16 @@ class Role(StrEnum):
     """Catalogue, control files and files of no other role."""
     ARCHIVE = "archive"
     """Archived log, binary log."""
+
+
+SYNONYMS: dict[str, str] = {
+    **dict.fromkeys(("wal", "pg_wal", "pg_xlog", "xlog", "redo", "journal", "logs", "iblog"), Role.LOG.value),
+    **dict.fromkeys(("binlog", "archives", "archivelog"), Role.ARCHIVE.value),
+    **dict.fromkeys(("table", "tables", "heap", "tablespace", "datafiles"), Role.DATA.value),
+    **dict.fromkeys(("indexes", "indices", "idx"), Role.INDEX.value),
+    **dict.fromkeys(("tmp", "sort", "temporary", "pgsql_tmp"), Role.TEMP.value),
+    **dict.fromkeys(("rollback", "undologs"), Role.UNDO.value),
+    **dict.fromkeys(("dblwr", "double-write", "double_write"), Role.DOUBLEWRITE.value),
+    "catalog": Role.SYSTEM.value,
+}
+"""What engines call a role -> its name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 
 def names_in(text: str) -> list[str]:
@@ -19,13 +19,19 @@ def nearest(name: str, known: Iterable[str], count: int = 1, *, cutoff: float = 
     return difflib.get_close_matches(name, list(known), n=count, cutoff=cutoff)
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
-    """The fix for an unknown name of a list too long to print; ``otherwise`` if none is similar."""
-    near = nearest(name, known)
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str, synonyms: Mapping[str, str] | None = None
+) -> str:
+    """The fix for an unknown name of a list too long to print; ``otherwise`` if none is similar.
+
+    ``synonyms`` maps other words for a known name to it; they come before names that are merely similar.
+    """
+    meant = (synonyms or {}).get(name.lower())
+    near = [meant] if meant else nearest(name, known)
     return f"did you mean {near[0]}?" if near else otherwise
 
 
-def one_of(name: str, known: Collection[str]) -> str:
+def one_of(name: str, known: Collection[str], synonyms: Mapping[str, str] | None = None) -> str:
     """The fix for an unknown name of a short list: the most similar one, if any, and all."""
     names = f"use one of {', '.join(known)}"
-    return " ".join(filter(None, [did_you_mean(name, known, ""), names]))
+    return " ".join(filter(None, [did_you_mean(name, known, "", synonyms), names]))

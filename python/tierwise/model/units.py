@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from tierwise.model.errors import TierwiseError
@@ -48,3 +49,12 @@ def parse_duration_s(text: str, what: str) -> float:
     if seconds <= 0:
         raise TierwiseError(f"{what}: {text!r} is not a duration above 0", "write for example 30s or 10min")
     return seconds
+
+
+def significant(value: float, figures: int = 3) -> str:
+    """``value`` to some significant figures, without an exponent, with thin spaces between thousands."""
+    if value == 0:
+        return "0"
+    decimals = figures - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, decimals)
+    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", "\u202f")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.units import significant
 from tierwise.predict.prediction import RecordedRun
 from tierwise.predict.replayed import WorkSummary
 from tierwise.predict.scenario import Scenario
@@ -34,7 +35,7 @@ def grown(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> Scenario:
         cache = work.page_cache
         less_bytes = round(cache.likely_bytes * (1 - 1 / scenario.growth))
         changes["memory_bytes"] = max(work.memory_bytes - less_bytes, cache.engine_bytes + _LEAST_CACHE)
-    return scenario.model_copy(update=changes)
+    return scenario.model_copy(update={**changes, "set_by_growth": sorted(changes)})
 
 
 def assumed(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> str | None:
@@ -43,7 +44,7 @@ def assumed(scenario: Scenario, run: RecordedRun, work: WorkSummary) -> str | No
         return None
     load = "as many clients as named"
     if scenario.clients is None:
-        load = f"{scenario.rate_per_s or run.rate_per_s:,.4g} transactions arriving a second"
+        load = f"{significant(scenario.rate_per_s or run.rate_per_s)} transactions arriving a second"
     cache = (
         "the page cache holds a smaller share of them"
         if work.can_change_memory

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.model.units import significant
 from tierwise.predict import front_search
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import Prediction, Refusal
@@ -223,4 +224,5 @@ def _searched(predictor: Predictor, base: Scenario, count: int, ranked: Sequence
     if not bound or not ranked:
         return said
     times = max(bound.rate_per_s / ranked[0].rate_per_s, 1.0)
-    return f"{said}; by the recorded waits, none is more than {times:.3g} times as fast as the best of them"
+    bounded = f"none is more than {significant(times)} times as fast as the best of them"
+    return f"{said}; by the recorded waits, {bounded}"

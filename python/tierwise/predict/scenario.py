@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -37,6 +37,8 @@ class Scenario(Record):
     without think time between transactions."""
     growth: float | None = Field(default=None, ge=0.01, le=1000.0)
     """Data and load, as a multiple of the recorded ones; see :mod:`tierwise.predict.growth`."""
+    set_by_growth: list[Literal["memory_bytes", "rate_per_s"]] = []  # noqa: RUF012  (pydantic copies defaults)
+    """Fields whose values follow from ``growth``."""
     emulated: bool = False
     """Whether the answer is for disks that tierwise emulates live, which answer no faster than their path."""
 

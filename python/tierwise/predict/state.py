@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tierwise.model.roles import Role
+from tierwise.model.units import significant
 from tierwise.predict import growth
 from tierwise.predict.devices import RECORDED, resolve
 from tierwise.predict.prediction import RecordedRun
@@ -106,7 +107,7 @@ def _each(run: RecordedRun) -> str:
 
 
 def _count(number: float) -> str:
-    return f"{number:,.0f}" if number >= 100 else f"{number:.2g}"
+    return significant(number, 3 if number >= 100 else 2)
 
 
 def _devices(scenario: Scenario, work: WorkSummary) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tierwise.device_models.measured_drives import ImportedDrive
 from tierwise.device_models.summary import DeviceSummary
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
-from tierwise.report.numbers import grouped
+from tierwise.report.numbers import grouped, significant
 
 _GB = 1e9
 _FIGURES = {
@@ -50,7 +50,7 @@ def _cells(summary: DeviceSummary) -> list[Cell]:
         _pair(figures.random_read_iops, figures.random_read_qd32_iops),
         _pair(figures.random_write_iops, figures.random_write_qd32_iops, mark),
         figure(figures.write_flush_us / 1e3, lambda ms: grouped(ms, 3)),
-        figure(summary.cost_per_gb_month, lambda cost: f"{cost:.3g}"),
+        figure(summary.cost_per_gb_month, significant),
     ]
 
 

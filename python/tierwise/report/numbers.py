@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from tierwise.model.statistics import Bound, Interval
+from tierwise.model.units import significant as significant  # noqa: PLC0414  (exported)
 
 NONE = "–"
 _EN_DASH = "–"
-
-
-def significant(value: float, figures: int = 3) -> str:
-    """``value`` to some significant figures, without an exponent, with thin spaces between thousands."""
-    if value == 0:
-        return "0"
-    decimals = figures - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, decimals)
-    return f"{rounded:,.{max(decimals, 0)}f}".replace(",", "\u202f")
 
 
 def printed(value: float) -> str:

@@ -32,10 +32,18 @@ impl CaptureError {
         Self::new(format!("tracing: {}: {error}", path.display()), fix)
     }
 
+    /// Events could not be moved from the kernel to the file that keeps them.
     pub(crate) fn unreadable(error: &io::Error) -> Self {
-        Self::new(
-            format!("cannot read the events: {error}"),
-            "see that no core is switched off while recording",
-        )
+        let (what, fix) = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+                "write the recording",
+                "free space there, record for a shorter time or less often (--duty), or name another directory",
+            ),
+            _ => (
+                "read the events",
+                "see that no core is switched off while recording",
+            ),
+        };
+        Self::new(format!("cannot {what}: {error}"), fix)
     }
 }

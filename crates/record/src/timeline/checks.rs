@@ -121,7 +121,7 @@ impl Totals {
             name: "no core runs two threads at once".to_owned(),
             passed: share <= 1.0 + SUM_BOUND,
             detail: format!(
-                "the busiest core was busy {:.2} % of the time",
+                "recorded threads ran on one core for {:.1} % of the time at most",
                 share * 100.0
             ),
         }

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tierwise.model.extras import np
+from tierwise.model.units import significant
 from tierwise.report.accuracy.how import HOW
 from tierwise.validation import Accuracy, Pair, Reproduction, Row, Summary, by, summary
 
@@ -201,13 +202,16 @@ def _predicted(pair: Pair) -> str:
     if pair.predicted is None:
         return "refused" if pair.refused else "no figure"
     estimate = pair.predicted
-    return f"{estimate.value:.4g} ({estimate.low:.4g} to {estimate.high:.4g}) {pair.unit}"
+    ends = f"{significant(estimate.low, 4)} to {significant(estimate.high, 4)}"
+    return f"{significant(estimate.value, 4)} ({ends}) {pair.unit}"
 
 
 def _measured(pair: Pair) -> str:
     found = pair.measurement
-    spread = "" if found.low is None else f" ({found.low:.4g} to {found.high:.4g})"
-    return f"{found.estimate:.4g}{spread}"
+    spread = ""
+    if found.low is not None and found.high is not None:
+        spread = f" ({significant(found.low, 4)} to {significant(found.high, 4)})"
+    return f"{significant(found.estimate, 4)}{spread}"
 
 
 def _conditions(rows: Sequence[Row]) -> Mapping[str, list[str]]:

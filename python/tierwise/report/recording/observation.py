@@ -37,9 +37,10 @@ def extent(seen: Observation) -> str:
     rate = ""
     if seen.transactions is not None:
         rate = f"; {numbers.significant(seen.transactions / seen.counted_s)} transactions a second"
+    sessions, samples = numbers.significant(seen.sessions), numbers.significant(seen.rate_hz)
     return (
         f"From waits only: {engine}, observed over SQL for {numbers.seconds(seen.duration_s)}, "
-        f"{seen.sessions:.3g} sessions sampled {seen.rate_hz:.3g} times a second{rate}. "
+        f"{sessions} sessions sampled {samples} times a second{rate}. "
         f"Sampling error of the shares: {numbers.percent(error)} at most (95\u00a0%)."
     )
 

@@ -68,7 +68,9 @@ def signed_percent(error: float) -> str:
 def scenario_parts(scenario: Scenario) -> list[str]:
     """Changes of a scenario, one line each."""
     parts = [f"{', '.join(roles)} on {device}" for device, roles in _by_device(scenario.placement).items()]
-    if scenario.memory_bytes is not None:
+    if scenario.growth is not None:
+        parts.append(f"{scenario.growth:g} times the data and the load")
+    if scenario.memory_bytes is not None and "memory_bytes" not in scenario.set_by_growth:
         parts.append(f"{numbers.size(scenario.memory_bytes)} of memory")
     if scenario.cores is not None:
         parts.append(f"{scenario.cores} core{'s' if scenario.cores != 1 else ''}")
@@ -76,7 +78,7 @@ def scenario_parts(scenario: Scenario) -> list[str]:
         parts.append(f"cores {scenario.cpu_speed:g} times as fast")
     if scenario.clients is not None:
         parts.append(f"{scenario.clients} client{'s' if scenario.clients != 1 else ''}")
-    if scenario.rate_per_s is not None:
+    if scenario.rate_per_s is not None and "rate_per_s" not in scenario.set_by_growth:
         parts.append(f"{numbers.significant(scenario.rate_per_s)} transactions a second arriving")
     return parts or ["as recorded"]
 
