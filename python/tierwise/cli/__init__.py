@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from tierwise.cli.commands import Commands, import_command
+from tierwise.cli.commands import Commands, import_command, require_commas
 from tierwise.cli.settings import SETTINGS, defaults, without_color
 from tierwise.model.errors import TierwiseError
 
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str]) -> None:
         import_command(arguments)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.default_int_handler)
+        require_commas(arguments)
         app(arguments)
     except TierwiseError as error:
         if SETTINGS.verbose:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
+
+from tierwise.model.errors import TierwiseError
+from tierwise.model.suggestions import names_in
 
 _COMMANDS = {
     "demo": ("study:demo", "Answer here and now: does the log deserve the fast device?"),
@@ -37,6 +42,7 @@ _COMMANDS = {
     "validate": ("validate:run", "Measure the error of predictions."),
 }
 """Name -> module with the command or group of commands, and its line in the help."""
+_DEVICE_LISTS = ("--devices", "--have")
 
 
 class Commands(TyperGroup):
@@ -68,6 +74,33 @@ def import_command(arguments: Sequence[str]) -> None:
     name = next((one for one in arguments if one in _COMMANDS), None)
     if name is not None:
         _module(name)
+
+
+def require_commas(arguments: Sequence[str]) -> None:
+    """Refuse a list of devices that is separated by spaces: its second device would be another argument.
+
+    Raises:
+        TierwiseError: naming the option and the list as it should be.
+    """
+    for at, option in enumerate(arguments):
+        if option in _DEVICE_LISTS and at + 2 < len(arguments):
+            further = list(takewhile(_names_a_device, arguments[at + 2 :]))
+            if further:
+                devices = [name.strip(",") for name in arguments[at + 1 : at + 2 + len(further)]]
+                raise TierwiseError(
+                    f"{option}: {' '.join(devices)} are separate arguments", f"write {','.join(devices)}"
+                )
+
+
+def _names_a_device(argument: str) -> bool:
+    if argument.startswith("-") or Path(argument).exists():
+        return False
+    from tierwise.predict.devices import resolve
+
+    try:
+        return all(resolve(name) for name in names_in(argument))
+    except TierwiseError:
+        return False
 
 
 def all_commands() -> Iterator[tuple[str, Any]]:

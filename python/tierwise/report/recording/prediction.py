@@ -130,7 +130,12 @@ def _chief(answer: Prediction, timed: bool) -> Cell:
     )
 
 
-def _loads(answers: Sequence[Prediction]) -> list[Table]:
+_NO_FLUSHES = (
+    "No flushes: the kernel sends none to a device that keeps acknowledged writes through a power cut."
+)
+
+
+def _loads(answers: Sequence[Prediction]) -> list[Table | Text]:
     """The I/O load of each role on its device, for a single answer."""
     if len(answers) != 1 or not answers[0].io:
         return []
@@ -145,7 +150,11 @@ def _loads(answers: Sequence[Prediction]) -> list[Table]:
             figure(load.flushes_per_s, numbers.significant),
             figure(load.busy_share, numbers.percent),
         )
-    return [found]
+    loads = answers[0].io.values()
+    write_through = any(
+        load.writes_per_s and not load.flushes_per_s and load.device != RECORDED for load in loads
+    )
+    return [found, *([Text(_NO_FLUSHES, Tone.QUIET)] if write_through else [])]
 
 
 def _with_bytes(rate_per_s: float, bytes_per_s: float) -> Cell:

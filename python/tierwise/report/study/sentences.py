@@ -120,11 +120,7 @@ def _without_gain(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, st
             "look at the single laps, or raise the cap",
         )
     if not judged:
-        return (
-            "nothing can be decided yet",
-            _clauses(facts, facts.movers, phraser),
-            "repeat each placement at least 5 times",
-        )
+        return _undecided(facts, phraser)
     if len(facts.movers) == 1:
         row = facts.movers[0]
         return (
@@ -139,6 +135,22 @@ def _without_gain(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, st
         _clauses(facts, facts.movers, phraser),
         _no_gain_advice(facts),
     )
+
+
+def _undecided(facts: Facts, phraser: PlacementPhraser) -> tuple[str, str, str]:
+    """What too few repeats showed; a caveat says that it is not certain."""
+    measured = [(row.speedup.estimate, row) for row in facts.movers if row.speedup and row.summary.ok]
+    if not measured:
+        return "nothing can be decided yet", _clauses(facts, facts.movers, phraser), ""
+    ratio, best = max(measured, key=lambda pair: pair[0])
+    runs = min(facts.base.summary.ok if facts.base else 0, best.summary.ok)
+    change = "times the rate" if facts.measure == "rate" else "times the speed"
+    finding = (
+        f"{phraser.moving(best.placement, best.moved)} gave {facts.workload} {numbers.ratio(ratio)} {change} "
+        f"of {facts.baseline}, in {runs} run{'s' if runs != 1 else ''} of each"
+    )
+    rest = [row for row in facts.movers if row is not best]
+    return finding, _clauses(facts, rest, phraser), ""
 
 
 def _no_gain_advice(facts: Facts) -> str:
@@ -279,6 +291,8 @@ def _caveats(facts: Facts) -> list[str]:
     caveats = [f"left out of {row.placement}: {_left_out(row)}" for row in left_out]
     judged = [row for row in facts.rows if row.speedup and row.verdict is not Verdict.UNKNOWN]
     weak = min((row.speedup.n for row in judged if row.speedup and row.speedup.weak), default=None)
+    if facts.base and facts.movers and not judged:
+        caveats.append("too few runs to tell a gain from chance: repeat each placement at least 5 times")
     if weak is not None:
         caveats.append(
             f"with {weak} valid runs on a side the 95\u00a0% intervals are weak: repeat at least 5 times"
