@@ -176,10 +176,10 @@ def test_a_value_that_the_server_would_change_is_refused(
 
 
 def test_programs_that_are_not_there_or_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TierwiseError, match="does not run"):
+    with pytest.raises(TierwiseError, match="is not a program"):
         _ = MariadbBinaries(tmp_path / "mariadbd", tmp_path).version
     monkeypatch.setenv("PATH", "")
-    monkeypatch.setattr("tierwise.engines.mariadb.binaries._ALSO_IN", ())
+    monkeypatch.setattr("tierwise.host.programs.SYSTEM_PATH", "")
     with pytest.raises(TierwiseError, match=r"not installed: mariadbd, .*: apt-get install mariadb-server"):
         installed()
 

@@ -188,16 +188,17 @@ def test_settings_that_the_placement_needs_are_refused(name: str) -> None:
         PostgresEngine("postgres", embedded(), {name: "1"})
 
 
-def test_programs_that_are_not_there_or_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_are_not_there_or_do_not_run(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TierwiseError, match="does not run"):
-        PostgresEngine("postgres", Binaries(tmp_path))
-    (tmp_path / "postgres").write_text("#!/bin/sh\necho broken >&2; exit 3\n")
-    (tmp_path / "postgres").chmod(0o755)
+        PostgresEngine("postgres", Binaries(directory))
+    (directory / "postgres").write_text("#!/bin/sh\necho broken >&2; exit 3\n")
+    (directory / "postgres").chmod(0o755)
     with pytest.raises(TierwiseError, match="broken"):
-        PostgresEngine("postgres", Binaries(tmp_path))
+        PostgresEngine("postgres", Binaries(directory))
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("tierwise.host.programs.SYSTEM_PATH", "")
     with pytest.raises(TierwiseError, match="no PostgreSQL server is installed: apt-get"):
-        postgres_binaries.system(tmp_path)
+        postgres_binaries.system(directory)
 
 
 def test_the_newest_system_server_is_taken(tmp_path: Path) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
+from tierwise.host import interpreter, programs
+from tierwise.host.processes import Process
 from tierwise.model.errors import TierwiseError
 from tierwise.recording import ABOUT_FILE
 
 _LONGEST = "24h"
 _ATTACH_S = 120.0
 _FINISH_S = 600.0
+_MOST_BYTES = 1 << 20
 
 
 @contextmanager
@@ -34,31 +38,34 @@ def record(
         TierwiseError: with the same messages as ``tierwise record``.
     """
     who = ["--engine", engine] if engine is not None else ["--pid", str(pid)]
-    command = [sys.executable, "-m", "tierwise", "record", "-o", str(output), *who]
-    command += ["--duration", _LONGEST, "--duty", duty]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+    folder = Path(output).absolute()
+    arguments: list[str | Path] = ["record", "-o", folder, *who, "--duration", _LONGEST, "--duty", duty]
+    with tempfile.TemporaryFile() as log:
+        command = interpreter.own("tierwise.__main__", arguments)
+        process = programs.start("record", command, variables=programs.own_variables(), log=log)
         try:
-            _wait_for_attachment(process, Path(output))
+            _wait_for_attachment(process, folder, log)
             yield
         finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=_FINISH_S)
-    if not (Path(output) / ABOUT_FILE).exists():
-        raise _error(said)
+            process.signal(signal.SIGINT)
+            process.wait_or_kill(_FINISH_S)
+        if not (folder / ABOUT_FILE).exists():
+            raise _error(log)
 
 
-def _wait_for_attachment(process: subprocess.Popen[str], output: Path) -> None:
+def _wait_for_attachment(process: Process, output: Path, log: IO[bytes]) -> None:
     deadline = time.monotonic() + _ATTACH_S
     while not output.exists() or not any(output.iterdir()):
-        if process.poll() is not None:
-            raise _error(process.communicate()[1])
+        if not process.running:
+            raise _error(log)
         if time.monotonic() > deadline:
             raise TierwiseError("recording did not begin", f"run tierwise record -o {output} to see why")
         time.sleep(0.05)
 
 
-def _error(said: str) -> TierwiseError:
+def _error(log: IO[bytes]) -> TierwiseError:
+    log.seek(max(0, log.seek(0, os.SEEK_END) - _MOST_BYTES))
+    said = log.read().decode("utf-8", "replace")
     line = next((line for line in reversed(said.splitlines()) if line.startswith("tierwise: ")), said.strip())
     message, _, fix = line.removeprefix("tierwise: ").rpartition(": ")
     return TierwiseError(message or fix, fix if message else "run tierwise doctor")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 from abc import ABC, abstractmethod
@@ -13,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from tierwise.host import processes
+from tierwise.host import processes, programs
 from tierwise.host.cpu import tree_cpu_s
 from tierwise.host.home import Home
 from tierwise.host.users import ServerUser
@@ -107,13 +106,8 @@ class ServerProcess(ABC):
             secrets: additional environment, which only its user and root can read.
         """
         self._log_from_bytes = self._home.log_bytes
-        return processes.start(
-            self._name,
-            [program, *arguments],
-            user=self._user,
-            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", **(secrets or {})},
-            cwd=self.home,
-            log=self._home.log,
+        return programs.start(
+            self._name, [program, *arguments], home=self._home, variables=secrets, log=self._home.log
         )
 
     def run(

@@ -9,6 +9,9 @@ from typing import IO
 from tierwise.host import ledger
 from tierwise.host.users import ServerUser, give
 
+_MOST_BYTES = 8 << 20
+"""Read of a log; the rest stays on disk."""
+
 
 class Home:
     """A directory of the caller's, entered in the ledger, that no third user may enter.
@@ -53,16 +56,21 @@ class Home:
         return self.log.stat().st_size if self.log.exists() else 0
 
     def read_log(self, start_bytes: int = 0) -> str:
-        """The log from byte ``start_bytes`` on; empty if there is none."""
-        if not self.log.exists():
-            return ""
-        with self.log.open("rb") as file:
-            file.seek(start_bytes)
-            return file.read().decode("utf-8", "replace")
+        """The log from byte ``start_bytes`` on, at most its last 8 MiB; empty if there is none."""
+        return read_end(self.log, start_bytes)
 
     def remove(self) -> None:
         """Delete the directory with all its files."""
         self._made.remove()
+
+
+def read_end(path: Path, start_bytes: int = 0) -> str:
+    """A log from byte ``start_bytes`` on, or its last 8 MiB if there is more; empty if there is none."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        file.seek(max(start_bytes, file.seek(0, os.SEEK_END) - _MOST_BYTES))
+        return file.read(_MOST_BYTES).decode("utf-8", "replace")
 
 
 def open_log(path: Path) -> IO[bytes]:

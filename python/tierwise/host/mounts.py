@@ -26,7 +26,9 @@ _MAKE_OPTIONS: dict[str, list[str]] = {
 _MOUNT_OPTIONS = {"xfs": "nouuid"}
 _SMALLEST_MIB = {"ext4": 16, "xfs": 300}
 _PACKAGES = {"ext4": "e2fsprogs", "xfs": "xfsprogs"}
-_SEARCH_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+_SEARCH_PATH = ":".join(
+    ["/usr/sbin", "/usr/bin", "/sbin", "/bin", *re.findall("(?:^|:)(/[^:]*)", os.environ.get("PATH", ""))]
+)
 _MS_NOATIME = 1024
 _MS_REC = 16384
 _MS_PRIVATE = 1 << 18
@@ -267,7 +269,7 @@ def run(*command: str) -> str:
     """
     try:
         result = subprocess.run(
-            command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": _SEARCH_PATH}
+            command, capture_output=True, text=True, check=False, env={"PATH": _SEARCH_PATH, "LC_ALL": "C"}
         )
     except FileNotFoundError:
         raise HostError(f"{command[0]} is not installed", "apt-get install util-linux mount") from None

@@ -85,8 +85,12 @@ def start(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     log: Path | IO[bytes] | None = None,
+    errors: IO[bytes] | None = None,
+    descriptors: Sequence[int] = (),
 ) -> Process:
     """Start a process in its own session; enter it in the ledger first.
+
+    Programs of databases and their clients are started by :mod:`.programs` alone.
 
     Args:
         name: name for messages; need not be unique.
@@ -95,6 +99,8 @@ def start(
         env: the whole environment; the caller's when left out.
         log: path of a file for both outputs, appended to and never through a link, or an open file; output
             is discarded when left out.
+        errors: an open file for standard error alone.
+        descriptors: open files to pass on.
 
     Raises:
         TierwiseError: if the program is not there or cannot be run.
@@ -102,12 +108,15 @@ def start(
     program = shutil.which(str(argv[0]))
     if program is None:
         raise TierwiseError(f"{argv[0]} is not a program", "install it, or name its whole path")
-    identity: dict[str, Any] = (
-        {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
-    )
     unique = f"{name}-{secrets.token_hex(4)}"
     entry = ledger.add("process", unique)
-    started = {"cwd": cwd, "env": {**(os.environ if env is None else env), TOKEN: unique}, **identity}
+    started: dict[str, Any] = {
+        "cwd": cwd,
+        "env": {**(os.environ if env is None else env), TOKEN: unique},
+        "user": user,
+        "errors": errors,
+        "descriptors": descriptors,
+    }
     try:
         with _output(log) as output:
             popen = _spawn(unique, [program, *map(str, argv[1:])], output, started)
@@ -127,17 +136,39 @@ def _spawn(
 ) -> subprocess.Popen[bytes]:
     group = cgroups.make_process_group(group_name)
     try:
-        return subprocess.Popen(
-            ["/bin/sh", "-c", JOIN_GROUP, "sh", *argv],
-            stdin=subprocess.DEVNULL if group is None else group,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            **started,
-        )
+        joining = ["/bin/sh", "-c", JOIN_GROUP, "sh", *argv]
+        return spawn(joining, output, stdin=subprocess.DEVNULL if group is None else group, **started)
     finally:
         if group is not None:
             os.close(group)
+
+
+def spawn(
+    argv: Sequence[str],
+    output: IO[bytes],
+    *,
+    user: ServerUser | None,
+    env: Mapping[str, str],
+    cwd: Path | None,
+    stdin: int = subprocess.DEVNULL,
+    errors: IO[bytes] | None = None,
+    descriptors: Sequence[int] = (),
+) -> subprocess.Popen[bytes]:
+    """Start a process in its own session, outside of the ledger and of control groups."""
+    identity: dict[str, Any] = (
+        {} if user is None else {"user": user.uid, "group": user.gid, "extra_groups": []}
+    )
+    return subprocess.Popen(
+        argv,
+        stdin=stdin,
+        stdout=output,
+        stderr=errors or subprocess.STDOUT,
+        start_new_session=True,
+        env=env,
+        cwd=cwd,
+        pass_fds=descriptors,
+        **identity,
+    )
 
 
 def _output(log: Path | IO[bytes] | None) -> contextlib.AbstractContextManager[IO[bytes]]:

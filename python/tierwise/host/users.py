@@ -16,6 +16,7 @@ from pathlib import Path
 from tierwise.model.errors import HostError, TierwiseError
 
 ACCOUNT = "tierwise"
+_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 _NO_LOGIN = ("nologin", "false")
 _BY_HAND = f"useradd --system --no-create-home --shell /usr/sbin/nologin {ACCOUNT}"
 
@@ -57,11 +58,11 @@ def _found() -> pwd.struct_passwd | None:
 
 
 def _made() -> pwd.struct_passwd:
-    program = shutil.which("useradd") or "/usr/sbin/useradd"
+    program = shutil.which("useradd", path=_PATH) or "/usr/sbin/useradd"
     options = [*_BY_HAND.split()[1:-1], "--user-group", "--home-dir", "/nonexistent"]
     command = [program, *options, ACCOUNT]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={"PATH": _PATH})
         problem = done.stderr.strip().splitlines()[-1:] or ["useradd failed"]
     except OSError as error:
         problem = [f"useradd: {error.strerror}"]
@@ -74,15 +75,26 @@ def _made() -> pwd.struct_passwd:
 def unreachable_part(path: Path, user: ServerUser | None) -> Path | None:
     """The outermost directory in ``path``, or ``path`` itself, that ``user`` may not enter.
 
-    Judged by owner, group and mode. ``None`` if all are open, or if ``user`` is the caller.
+    Judged by owner, group and mode, also of the parts that links lead to. ``None`` if all are open, or if
+    ``user`` is the caller.
     """
     if user is None:
         return None
-    absolute = path.absolute()
-    for part in [*reversed(absolute.parents), absolute]:
-        if not _may_enter(part.stat(), user):
-            return part
+    for named in dict.fromkeys((path.absolute(), path.resolve())):
+        for part in [*reversed(named.parents), named]:
+            if not _may(part.stat(), user, os.X_OK):
+                return part
     return None
+
+
+def unreadable_part(path: Path, user: ServerUser | None) -> Path | None:
+    """The outermost directory in ``path`` that ``user`` may not enter, or ``path`` if he may not read it."""
+    closed = unreachable_part(path.parent, user)
+    if closed is not None or user is None:
+        return closed
+    status = path.stat()
+    access = os.R_OK | os.X_OK if stat.S_ISDIR(status.st_mode) else os.R_OK
+    return None if _may(status, user, access) else path
 
 
 def require_reachable(name: str, path: Path, user: ServerUser | None) -> None:
@@ -96,12 +108,10 @@ def require_reachable(name: str, path: Path, user: ServerUser | None) -> None:
         raise TierwiseError(f"{name}: the user {user.name} may not enter {closed}", f"chmod o+x {closed}")
 
 
-def _may_enter(status: os.stat_result, user: ServerUser) -> bool:
-    if status.st_uid == user.uid:
-        return bool(status.st_mode & stat.S_IXUSR)
-    if status.st_gid == user.gid:
-        return bool(status.st_mode & stat.S_IXGRP)
-    return bool(status.st_mode & stat.S_IXOTH)
+def _may(status: os.stat_result, user: ServerUser, access: int) -> bool:
+    """Whether ``user`` has all rights of ``access`` (``os.R_OK``, ``os.X_OK``)."""
+    shift = 6 if status.st_uid == user.uid else 3 if status.st_gid == user.gid else 0
+    return status.st_mode >> shift & access == access
 
 
 def give(path: Path, user: ServerUser | None) -> None:

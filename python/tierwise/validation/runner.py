@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 import secrets
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tierwise import probe
-from tierwise.host import machine
+from tierwise.host import machine, programs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import Record
@@ -116,20 +115,14 @@ def run(
 
 def model_name() -> str:
     """Commit of the running model, marked if files differ from it; else tierwise's version."""
-    command = [
-        "git",
-        "-C",
-        str(Path(__file__).parent),
-        "describe",
-        "--always",
-        f"--dirty={_DIRTY}",
-        "--abbrev=12",
-    ]
+    # Git takes settings from a repository only of its own user, or one that the command line trusts.
+    repository = ["-c", "safe.directory=*", "-C", str(Path(__file__).parent)]
+    describe = ["describe", "--always", f"--dirty={_DIRTY}", "--abbrev=12"]
     try:
-        told = subprocess.run(command, capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
+        told = programs.run("git", ["git", *repository, *describe])
+    except TierwiseError:
         return metadata.version("tierwise")
-    return told.stdout.strip()
+    return told.output.strip() if told.status == 0 else metadata.version("tierwise")
 
 
 class _Runner:

@@ -78,7 +78,7 @@ def run_session(
         # The database stops before its devices, and at memory speed.
         undo.callback(database.stop)
         undo.callback(storage.set_timing, False)
-        _start(case, database, client, template, storage)
+        _start(case, database, template, storage)
         if isinstance(database, servers.Server) and case.spec.memory is not None:
             undo.enter_context(_limited(database, case.spec.memory))
         progress("warming up")
@@ -101,7 +101,7 @@ def _settings(session: Session) -> dict[str, str]:
     return session.case.study.settings.get(session.case.study.engines[0], {})
 
 
-def _start(case: Case, database: Database, client: Client[Any], template: Path, storage: Storage) -> None:
+def _start(case: Case, database: Database, template: Path, storage: Storage) -> None:
     """Put the data in place at memory speed, and start the server.
 
     Under a memory limit the page cache begins empty: what the copy left there is not the server's.
@@ -111,7 +111,6 @@ def _start(case: Case, database: Database, client: Client[Any], template: Path, 
     page_cache.write_out(storage.places.values())
     if case.spec.caches == "cold" or case.spec.memory is not None:
         page_cache.drop(storage.places.values())
-    _listen(database, client)
     database.start()
     storage.set_timing(True)
 
@@ -127,11 +126,6 @@ def _limited(server: servers.Server, size_bytes: int) -> Iterator[None]:
             server.stop()
 
 
-def _listen(database: Database, client: Client[Any]) -> None:
-    if isinstance(database, servers.Server):
-        database.listens = client.over_tcp
-
-
 def _template(database: Database, client: Client[Any], place: Place, progress: ProgressCallback) -> Path:
     """A stopped database with the client's data, created on first use."""
     facts = json.dumps([database.engine, database.version(), dict(database.settings)])
@@ -143,7 +137,6 @@ def _template(database: Database, client: Client[Any], place: Place, progress: P
     made = folder.with_suffix(".part")
     shutil.rmtree(made, ignore_errors=True)
     made.mkdir(parents=True, mode=0o700)
-    _listen(database, client)
     database.make(lambda: client.prepare(database), made)
     made.rename(folder)
     return folder

@@ -13,6 +13,9 @@ from typing import Any
 
 from tierwise.model.errors import TierwiseError
 
+READY = b"\n"
+"""The first byte from a worker that has loaded its engine."""
+
 
 class WorkerLink:
     """One connection to one worker. Requests may overlap: each answer carries the number of its request."""

@@ -6,25 +6,23 @@ import contextlib
 import signal
 import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from tierwise.engines.embedded.link import WorkerLink
-from tierwise.host import processes
+from tierwise.engines.embedded.link import READY, WorkerLink
+from tierwise.host import interpreter, processes, programs
 from tierwise.host.home import Home
 from tierwise.host.users import ServerUser
 from tierwise.model.errors import TierwiseError
 
-_POLL_S = 0.05
+_MODULE = "tierwise.engines.embedded.worker"
+_EXITS_WITHIN_S = 0.05
 
 
 class WorkerProcess:
-    """A home off the placed devices, with the socket and the log of successive workers.
+    """A home off the placed devices, with the log of successive workers.
 
-    A worker starts as the caller, because the library may be readable only by the caller. It becomes ``user``
-    before it takes any request.
+    A worker runs as tierwise's own account (:func:`tierwise.host.interpreter.unprivileged`).
     """
 
     def __init__(self, name: str, adapter: str, user: ServerUser | None) -> None:
@@ -33,7 +31,7 @@ class WorkerProcess:
         Args:
             name: of the engine, for messages.
             adapter: module and class of its adapter, as ``module:Class``.
-            user: account that the worker switches to; ``None`` to stay the caller.
+            user: account of the worker; ``None`` for the caller.
         """
         self._name = name
         self._adapter = adapter
@@ -54,34 +52,27 @@ class WorkerProcess:
         return self._process.pid
 
     def start(self, directories: Iterable[Path], timeout_s: float) -> WorkerLink:
-        """Start a worker and wait until it has connected.
+        """Start a worker and wait until it is ready.
 
         Args:
             directories: of the database; besides the home, the only ones that the worker may write to.
             timeout_s: longest wait.
 
         Raises:
-            TierwiseError: with the last line of its log, if it does not connect.
+            TierwiseError: with the last line of its log, if it ends before.
         """
         self.kill()  # one that ended by itself is still in the ledger
-        path = self._home.outer / "socket"
-        path.unlink(missing_ok=True)
         self._home.log.unlink(missing_ok=True)
-        with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(path))
-            listener.listen()
-            listener.settimeout(_POLL_S)
-            argv = [sys.executable, "-m", "tierwise.engines.embedded.worker"]
-            argv += ["--adapter", self._adapter, "--socket", str(path)]
-            argv += ["--own", str(self.home), *map(str, directories)]
-            if (user := self._home.user) is not None:
-                argv += ["--user", str(user.uid), str(user.gid)]
-            self._process = processes.start(self._name, argv, cwd=self.home, log=self._home.log)
-            try:
-                self.link = WorkerLink(self._accept(listener, timeout_s), self._ended)
-            except BaseException:
-                self.kill()
-                raise
+        connection, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._process = self._launch(theirs.fileno(), directories)
+            self._await_ready(connection, timeout_s)
+            self.link = WorkerLink(connection, self._ended)
+        except BaseException:
+            connection.close()
+            self.kill()
+            raise
         return self.link
 
     def end(self, timeout_s: float) -> None:
@@ -120,7 +111,7 @@ class WorkerProcess:
         process = self._process
         with contextlib.suppress(subprocess.TimeoutExpired):
             # The worker closes the connection a moment before it exits.
-            return process is not None and process.popen.wait(_POLL_S) == -signal.SIGKILL
+            return process is not None and process.popen.wait(_EXITS_WITHIN_S) == -signal.SIGKILL
         return False
 
     def _leave(self) -> processes.Process | None:
@@ -129,13 +120,23 @@ class WorkerProcess:
         process, self._process, self.link = self._process, None, None
         return process
 
-    def _accept(self, listener: socket.socket, timeout_s: float) -> socket.socket:
-        deadline_s = time.monotonic() + timeout_s
-        while time.monotonic() < deadline_s:
-            try:
-                return listener.accept()[0]
-            except TimeoutError:
-                if self.pid is None:
-                    break
+    def _launch(self, descriptor: int, directories: Iterable[Path]) -> processes.Process:
+        arguments = ["--adapter", self._adapter, "--connection", str(descriptor)]
+        command = interpreter.unprivileged(
+            _MODULE,
+            f"from {_MODULE} import main; main()",
+            [*arguments, "--own", self.home, *directories],
+            imports=[_MODULE, self._adapter.partition(":")[0]],
+        )
+        return programs.start(
+            self._name, command, home=self._home, log=self._home.log, descriptors=[descriptor]
+        )
+
+    def _await_ready(self, connection: socket.socket, timeout_s: float) -> None:
+        connection.settimeout(timeout_s)
+        with contextlib.suppress(OSError):
+            if connection.recv(len(READY)) == READY:
+                connection.settimeout(None)
+                return
         words = self.last_words() or "no message"
         raise TierwiseError(f"engine {self._name} cannot start: {words}", "mend what the message names")

@@ -1,10 +1,10 @@
-"""The worker process of an embedded engine: ``python -m tierwise.engines.embedded.worker``.
+"""The worker process of an embedded engine.
 
-It connects to the socket that it is given, drops the caller's privileges, and answers one JSON object per
-line, each on its own thread. It exits when the other end disconnects, also if its owner was killed.
+It answers one JSON object per line of the connection that it is given, each on its own thread. It exits when
+the other end disconnects, also if its owner was killed.
 
-It runs statements of untrusted workloads. So it switches to an account without privileges and, where the
-kernel has Landlock, can access only the database's files.
+It runs statements of untrusted workloads. So :mod:`.process` starts it without privileges and, where the
+kernel has Landlock, it can access only the database's files.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tierwise import _core
 from tierwise.engines import commits
 from tierwise.engines.base import Limits
 from tierwise.engines.embedded.adapter import Adapter, Opening
+from tierwise.engines.embedded.link import READY
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
@@ -158,31 +159,17 @@ def load_adapter(name: str) -> Adapter:
     return made
 
 
-def become(uid: int, gid: int) -> None:
-    """Drop root permanently: set user and group, and clear the supplementary groups."""
-    os.setgroups([])
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
-
-
 def main() -> None:
-    """Load the engine, connect, and serve. Earlier errors go to the log and to the exit status."""
+    """Load the engine and serve. Earlier errors go to the log and to the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--adapter", required=True)
-    parser.add_argument("--socket", required=True)
-    parser.add_argument("--user", nargs=2, type=int, metavar=("UID", "GID"))
+    parser.add_argument("--connection", required=True, type=int, help="descriptor of an open socket")
     parser.add_argument("--own", nargs="+", required=True, help="directories that it may write to")
     arguments = parser.parse_args()
-    connection = socket.socket(socket.AF_UNIX)
+    connection = socket.socket(fileno=arguments.connection)
     adapter = load_adapter(arguments.adapter)
-    connection.connect(arguments.socket)
-    if arguments.user is not None:
-        become(*arguments.user)
-    _core.confine(readable=[*_SYSTEM, sys.prefix, sys.base_prefix, *sys.path], writable=arguments.own)
+    _core.confine(readable=[*_SYSTEM, sys.prefix, *sys.path], writable=arguments.own)
     with contextlib.suppress(OSError):
+        connection.sendall(READY)
         serve(Worker(adapter), connection)
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tierwise.host import programs
 from tierwise.model.errors import TierwiseError
 from tierwise.model.suggestions import did_you_mean
-
-_ALSO_IN = ("/usr/sbin", "/usr/local/sbin", "/usr/local/bin")
 
 _UNKNOWN = re.compile(r"unknown (?:variable|option) '(?:--)?(?P<name>[\w-]+)")
 _BAD_VALUE = (
@@ -39,7 +35,7 @@ class MariadbBinaries:
             TierwiseError: if the program does not run.
         """
         told = self._run("--no-defaults", "--version")
-        match = re.search(r"Ver (\d+(\.\d+)*)", told.stdout)
+        match = re.search(r"Ver (\d+(\.\d+)*)", told.output)
         if match is None:
             raise TierwiseError(f"{self.server} does not tell its version", "install mariadb-server-core")
         return match[1]
@@ -54,7 +50,7 @@ class MariadbBinaries:
         if not settings:
             return
         options = [f"--{name}={value}" for name, value in settings.items()]
-        complaints = self._run("--no-defaults", *options, "--help", "--verbose").stderr
+        complaints = self._run("--no-defaults", *options, "--help", "--verbose").errors
         if unknown := _UNKNOWN.search(complaints):
             raise self._unknown_setting(engine, unknown["name"].replace("-", "_"))
         for pattern in _BAD_VALUE:
@@ -65,20 +61,13 @@ class MariadbBinaries:
                     raise TierwiseError(message, "choose a value that the server takes")
 
     def _unknown_setting(self, engine: str, name: str) -> TierwiseError:
-        told = self._run("--no-defaults", "--help", "--verbose").stdout
+        told = self._run("--no-defaults", "--help", "--verbose").output
         known = [line.split()[0].replace("-", "_") for line in told.splitlines() if re.match(r"\w", line)]
         fix = did_you_mean(name, known, "use a name from SHOW VARIABLES")
         return TierwiseError(f"engine {engine}: setting {name} is unknown to this server", fix)
 
-    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        try:
-            return subprocess.run(
-                [self.server, *arguments], capture_output=True, text=True, errors="replace", check=False
-            )
-        except OSError as error:
-            raise TierwiseError(
-                f"{self.server} does not run ({error.strerror})", "install mariadb-server-core again"
-            ) from error
+    def _run(self, *arguments: str) -> programs.Finished:
+        return programs.run("mariadb", [self.server, *arguments])
 
 
 def installed() -> MariadbBinaries:
@@ -87,10 +76,9 @@ def installed() -> MariadbBinaries:
     Raises:
         TierwiseError: if there is none.
     """
-    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *_ALSO_IN])
     # mariadb-install-db calls the third, from a package that the server's package does not depend on.
     names = ("mariadbd", "mariadb-install-db", "my_print_defaults")
-    found = {name: shutil.which(name, path=path) for name in names}
+    found = {name: programs.find(name) for name in names}
     server, installer = found["mariadbd"], found["mariadb-install-db"]
     if server is None or installer is None or not all(found.values()):
         missing = ", ".join(name for name, place in found.items() if place is None)
@@ -99,4 +87,4 @@ def installed() -> MariadbBinaries:
             "apt-get install mariadb-server-core mariadb-client-core (or mariadb-server, whose own server is "
             "left alone)",
         )
-    return MariadbBinaries(Path(server), Path(installer))
+    return MariadbBinaries(server, installer)

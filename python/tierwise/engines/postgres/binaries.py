@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tierwise.host.users import ServerUser, unreachable_part
+from tierwise.host import ledger, programs
+from tierwise.host.users import ServerUser, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 
@@ -31,24 +31,17 @@ class Binaries:
         Raises:
             TierwiseError: if the program is not there or does not run.
         """
-        program = self.bin / "postgres"
-        try:
-            told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-        except (OSError, subprocess.CalledProcessError) as error:
-            raise TierwiseError(
-                f"{program} does not run ({_cause(error)})", "name the bin directory of a PostgreSQL server"
-            ) from error
-        match = re.search(r"\d+(\.\d+)?\S*", told.stdout)
-        return match.group() if match else told.stdout.strip()
+        return _version(self)
 
     def setting_names(self) -> list[str]:
         """Names of the server's documented settings."""
-        command = [str(self.bin / "postgres"), "--describe-config"]
-        told = subprocess.run(command, capture_output=True, text=True, check=False)
-        return [line.split("\t")[0] for line in told.stdout.splitlines()]
+        told = programs.run("postgres", [self.bin / "postgres", "--describe-config"])
+        return [line.split("\t")[0] for line in told.output.splitlines()]
 
     def reachable_by(self, user: ServerUser | None, copy_to: Path) -> Binaries:
         """This installation, or a copy under ``copy_to`` where ``user`` may not enter its directory.
+
+        The copy is the caller's; ``user`` may only run it.
 
         Raises:
             TierwiseError: if a copy is needed and fails.
@@ -64,7 +57,7 @@ class Binaries:
         """A copy under ``copy_to`` of an installation that can move."""
         top = self.parts[0].parent
         for part in self.parts:
-            shutil.copytree(part, copy_to / part.relative_to(top), symlinks=True, ignore=_NOT_NEEDED)
+            programs.copy(part, copy_to / part.relative_to(top))
         return Binaries(copy_to / self.bin.relative_to(top))
 
 
@@ -73,14 +66,19 @@ def major_of(version: str) -> int:
     return int(re.split(r"\D", version)[0])
 
 
-_NOT_NEEDED = shutil.ignore_patterns("include", "*.a", "__pycache__", "doc", "man")
-
-
-def _cause(error: OSError | subprocess.CalledProcessError) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    lines = (error.stderr or "").strip().splitlines()
-    return lines[-1] if lines else f"exit status {error.returncode}"
+@functools.cache
+def _version(binaries: Binaries) -> str:
+    program = binaries.bin / "postgres"
+    fix = "name the bin directory of a PostgreSQL server"
+    if not program.is_file():
+        raise TierwiseError(f"{program} does not run (no such file)", fix)
+    with ledger.directory("postgres-version") as directory:
+        reachable = binaries.reachable_by(server_user(), directory)
+        told = programs.run("postgres", [reachable.bin / "postgres", "--version"])
+    if told.status != 0:
+        raise TierwiseError(f"{program} does not run ({told.last_line})", fix)
+    match = re.search(r"\d+(\.\d+)?\S*", told.output)
+    return match.group() if match else told.output.strip()
 
 
 def embedded() -> Binaries:
@@ -108,13 +106,13 @@ def system(root: Path = _SYSTEM_ROOT) -> Binaries:
     found = [path.parent for path in root.glob("*/bin/postgres")]
     if found:
         return Binaries(max(found, key=_major_version))
-    on_path = shutil.which("postgres")
+    on_path = programs.find("postgres")
     if on_path is None:
         raise TierwiseError(
             "engine postgres-system: no PostgreSQL server is installed",
             "apt-get install postgresql, or use the engine postgres",
         )
-    return Binaries(Path(on_path).resolve().parent)
+    return Binaries(on_path.resolve().parent)
 
 
 def _major_version(bin_directory: Path) -> float:

@@ -45,7 +45,7 @@ class PostgresServer(ServerProcess):
         super().__init__(name, "postgres", user)
         self._shared: ledger.Directory | None = None
         try:
-            self._binaries = binaries.reachable_by(user, self.home / "server")
+            self._binaries = binaries.reachable_by(user, self._home.outer / "server")
         except BaseException:
             self._home.remove()
             raise
@@ -80,7 +80,7 @@ class PostgresServer(ServerProcess):
 
     def initdb(self, data: Path, arguments: Sequence[str | Path], timeout_s: float) -> None:
         """Make a cluster in ``data`` whose superuser has the password."""
-        password = self.home / "password"
+        password = self._home.outer / "password"
         password.touch(mode=0o600, exist_ok=False)
         password.write_text(self._secret, "ascii")
         give(password, self._user)

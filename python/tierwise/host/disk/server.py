@@ -1,4 +1,4 @@
-"""The process that serves one emulated disk: ``python -m tierwise.host.disk.server CONFIG``.
+"""The process that serves one emulated disk.
 
 After a crash, the process is found by the configuration's path on its command line.
 """
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from tierwise import _core
-from tierwise.host import cgroups, ledger, processes
+from tierwise.host import cgroups, interpreter, ledger, programs
 from tierwise.model.errors import TierwiseError
 
 _MODULE = "tierwise.host.disk.server"
@@ -25,20 +25,11 @@ _STARTS_WITHIN_S = 60
 def spawn(config: Path, log: Path) -> subprocess.Popen[bytes]:
     """Start the server of a configuration, in its own session and without the caller's open files.
 
-    The entry of its disk must exist: undoing it removes the server's control groups.
+    It stays root, which FUSE needs. The entry of its disk must exist: undoing it removes the server's control
+    groups.
     """
     cgroups.make_server_groups(config.parent.name)
-    environment = {name: value for name, value in os.environ.items() if name != processes.TOKEN}
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            [sys.executable, "-m", _MODULE, str(config)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env=environment,
-            cwd="/",
-        )
+    return programs.spawn(interpreter.own(_MODULE, [config]), log)
 
 
 def await_socket(server: subprocess.Popen[bytes], control_socket: Path, log: Path, what: str) -> None:
@@ -69,9 +60,9 @@ def _listens(control_socket: Path) -> bool:
 
 def find(config: Path) -> list[int]:
     """Pids of the live servers of a configuration: one, none, or one started but not yet in the ledger."""
-    wanted = [b"-m", _MODULE.encode(), os.fsencode(config)]
+    wanted = [_MODULE.encode(), os.fsencode(config)]
     pids = [int(process.name) for process in Path("/proc").glob("[0-9]*")]
-    return [pid for pid in pids if _arguments(pid)[1:4] == wanted and ledger.Identity.of(pid)]
+    return [pid for pid in pids if _arguments(pid)[-2:] == wanted and ledger.Identity.of(pid)]
 
 
 def _arguments(pid: int) -> list[bytes]:
@@ -80,7 +71,7 @@ def _arguments(pid: int) -> list[bytes]:
     try:
         if process.stat().st_uid != os.geteuid():
             return []
-        return (process / "cmdline").read_bytes().split(b"\0")
+        return (process / "cmdline").read_bytes().removesuffix(b"\0").split(b"\0")
     except OSError:
         return []
 
@@ -95,7 +86,3 @@ def main() -> None:
         _core.serve_disk(config.read_text(encoding="utf-8"))
     except RuntimeError as error:
         sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    main()

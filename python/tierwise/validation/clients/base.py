@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
-from tierwise.host import processes
-from tierwise.host.users import ServerUser
+from tierwise.host import processes, programs
+from tierwise.host.home import read_end
+from tierwise.host.interpreter import Command
 from tierwise.model.errors import TierwiseError
-from tierwise.validation.servers.base import Database, find_program
+from tierwise.validation.servers.base import Database
 
 DatabaseT = TypeVar("DatabaseT", bound=Database)
 Option = str | int | float
@@ -40,8 +41,6 @@ class Client(ABC, Generic[DatabaseT]):
     """Programs of one family share their errors: they are left out together."""
     laps: ClassVar[bool] = False
     """Whether the work is done once and timed."""
-    over_tcp: ClassVar[bool] = False
-    """Whether it lacks support for Unix sockets."""
     engine: ClassVar[str] = ""
     """Engine of a client that embeds its database."""
     program: ClassVar[str]
@@ -72,7 +71,7 @@ class Client(ABC, Generic[DatabaseT]):
 
     def missing(self) -> str | None:
         """Packages to install; ``None`` if nothing is missing."""
-        if find_program(self.program) is not None:
+        if programs.find(self.program) is not None:
             return None
         return f"{self.program} is not installed ({self.package})"
 
@@ -109,22 +108,19 @@ def _check(family: str, name: str, value: Option, default: Option) -> None:
 
 def command(
     name: str,
-    argv: Sequence[str | Path],
-    home: Path,
+    program: Sequence[str | Path] | Command,
+    database: Database,
     *,
-    user: ServerUser | None = None,
+    variables: Mapping[str, str] | None = None,
     timeout_s: float = _LONGEST_S,
-    cwd: Path | None = None,
 ) -> str:
-    """Run a client program to its end, as ``user`` or else as the caller, and return its output.
+    """Run a client program to its end, as the database's user, and return its output.
 
     Raises:
         TierwiseError: with its last lines, if it fails or does not end.
     """
-    log = home / f"{name}.out"
-    log.unlink(missing_ok=True)
-    process = processes.start(f"validate-{name}", argv, user=user, cwd=cwd or home, log=log)
-    return finished(name, process, log, timeout_s)
+    log = database.outer / f"{name}.out"
+    return finished(name, database.start_program(name, program, log, variables), log, timeout_s)
 
 
 def finished(name: str, process: processes.Process, log: Path, timeout_s: float = _LONGEST_S) -> str:
@@ -141,7 +137,7 @@ def finished(name: str, process: processes.Process, log: Path, timeout_s: float 
     except BaseException:
         process.kill()
         raise
-    text = log.read_text("utf-8", "replace") if log.exists() else ""
+    text = read_end(log)
     if status != 0:
         raise TierwiseError(f"{name}: {' '.join(text.split())[-300:]}", "see what it says")
     return text

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 from typing import ClassVar
 
+from tierwise.host import programs
 from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.roles import Role
 from tierwise.validation.clients.base import Client, Load, finished
@@ -54,8 +54,7 @@ class DbBench(Client[Library]):
         return Load(float(last[3]), int(last[4]), told)
 
     def _bench(self, database: Library, options: list[str]) -> str:
-        log = database.home / "db_bench.out"
-        log.unlink(missing_ok=True)
+        log = database.outer / "db_bench.out"
         sizes = [f"--num={1000 * self.number('scale')}", f"--value_size={self.number('value')}"]
         fixed = [
             "--compression_type=none",
@@ -63,9 +62,10 @@ class DbBench(Client[Library]):
             "--write_buffer_size=16777216",
             "--stats_interval_seconds=0",
         ]
-        argv: list[str | Path] = ["db_bench", f"--db={database.directory(Role.DATA)}"]
+        program = programs.find(self.program)
+        if program is None:
+            raise HostError("db_bench is not installed", self.package)
+        argv: list[str | Path] = [program, f"--db={database.directory(Role.DATA)}"]
         if (logs := database.directory(Role.LOG)) != database.directory(Role.DATA):
             argv.append(f"--wal_dir={logs}")
-        if shutil.which("db_bench") is None:
-            raise HostError("db_bench is not installed", self.package)
         return finished("db_bench", database.launch([*argv, *sizes, *fixed, *options], log), log)

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 import time
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
 
+from tierwise.host import interpreter, programs
+from tierwise.host.home import Home
+from tierwise.host.interpreter import Command
+from tierwise.host.programs import Finished
+from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.validation.clients import fetched
 from tierwise.validation.clients.base import Client, Load, command, finished
 from tierwise.validation.servers.library import Library
 
 _QUERIES = 22
-_EXTENSION = "import duckdb; duckdb.execute('INSTALL tpch; LOAD tpch')"
-_MAKE = """\
-import duckdb, sys
-duckdb.connect(sys.argv[1]).execute("LOAD tpch; CALL dbgen(sf=" + sys.argv[2] + ")")
+_CONNECT = "import duckdb, sys; c = duckdb.connect(sys.argv[1], config={'extension_directory': sys.argv[2]})"
+_INSTALL = f"{_CONNECT}; c.execute('INSTALL tpch; LOAD tpch')"
+_MAKE = f"""\
+{_CONNECT}
+c.execute("LOAD tpch; CALL dbgen(sf=" + sys.argv[3] + ")")
 """
-_RUN = """\
-import duckdb, sys
-c = duckdb.connect(sys.argv[1])
-c.execute("LOAD tpch; SET threads=2; SET memory_limit='" + sys.argv[3] + "'")
-c.execute("SET temp_directory='" + sys.argv[2] + "'")
-for _ in range(int(sys.argv[4])):
-    for number in range(1, int(sys.argv[5]) + 1):
+_RUN = f"""\
+{_CONNECT}
+c.execute("LOAD tpch; SET threads=2; SET memory_limit='" + sys.argv[4] + "'")
+c.execute("SET temp_directory='" + sys.argv[3] + "'")
+for _ in range(int(sys.argv[5])):
+    for number in range(1, int(sys.argv[6]) + 1):
         c.execute("PRAGMA tpch(" + str(number) + ")").fetchall()
 """
 
@@ -44,19 +50,11 @@ class DuckdbTpch(Client[Library]):
         """The library, or its extension, which is downloaded from its publisher if absent."""
         if importlib.util.find_spec("duckdb") is None:
             return f"duckdb is not installed ({self.package})"
-        done = subprocess.run([sys.executable, "-c", _EXTENSION], capture_output=True, text=True, check=False)
-        if done.returncode == 0:
-            return None
-        return "DuckDB's extension tpch is not installed, and cannot be fetched here"
+        return _install()
 
     def prepare(self, database: Library) -> None:
         """Make the tables."""
-        command(
-            "duckdb",
-            [sys.executable, "-c", _MAKE, _file(database), self.text("scale")],
-            database.home,
-            user=database.user,
-        )
+        command("duckdb", _python(_MAKE, database, self.text("scale")), database)
 
     def warm_up(self, database: Library, seconds: float) -> None:
         """Nothing: each run opens the database anew."""
@@ -64,23 +62,36 @@ class DuckdbTpch(Client[Library]):
     def run(self, database: Library, seconds: float) -> Load:
         """Time all queries, one after the other."""
         del seconds
-        log = database.home / "duckdb.out"
-        log.unlink(missing_ok=True)
+        log = database.outer / "duckdb.out"
         temp = database.directory(Role.TEMP) / "duckdb_temp"
-        argv: list[str | Path] = [
-            sys.executable,
-            "-c",
-            _RUN,
-            _file(database),
-            temp,
-            self.text("memory"),
-            self.text("repeat"),
-        ]
-        process = database.launch([*argv, str(_QUERIES)], log)
+        options = [self.text("memory"), self.text("repeat"), str(_QUERIES)]
+        process = database.launch(_python(_RUN, database, temp, *options), log)
         began_s = time.monotonic()
         finished("duckdb", process, log)
         return Load(time.monotonic() - began_s)
 
 
-def _file(database: Library) -> Path:
-    return database.directory(Role.DATA) / "tpch.duckdb"
+@cache
+def _install() -> str | None:
+    """Fetch DuckDB's extension from its publisher; DuckDB checks its signature when it loads it."""
+
+    def install(home: Home) -> Finished:
+        arguments: list[str | Path] = [":memory:", home.own / "extensions"]
+        code = interpreter.unprivileged("duckdb", _INSTALL, arguments, imports=["duckdb"])
+        return programs.run("duckdb", code, home=home, variables=fetched.network())
+
+    try:
+        failure = fetched.fetch(_extensions(), "extensions", install)
+    except TierwiseError as error:
+        failure = error.message
+    return failure and "DuckDB's extension tpch is not installed, and cannot be fetched here"
+
+
+def _extensions() -> Path:
+    return fetched.cache(f"duckdb-{metadata.version('duckdb')}")
+
+
+def _python(code: str, database: Library, *arguments: str | Path) -> Command:
+    file = database.directory(Role.DATA) / "tpch.duckdb"
+    known = [file, database.reachable(_extensions()), *arguments]
+    return interpreter.unprivileged("duckdb", code, known, imports=["duckdb"])

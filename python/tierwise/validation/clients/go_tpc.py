@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
-import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
+from urllib.parse import quote
 
+from tierwise.host import programs
+from tierwise.host.home import Home
+from tierwise.host.programs import Finished
 from tierwise.model.errors import TierwiseError
+from tierwise.validation.clients import fetched
 from tierwise.validation.clients.base import Client, Load, command
-from tierwise.validation.servers.base import DATABASE, Server, find_program
+from tierwise.validation.servers.base import DATABASE, Server
 from tierwise.validation.servers.mariadb import MariadbServer
+from tierwise.validation.servers.postgres import SUPERUSER
 
-MODULE = "github.com/pingcap/go-tpc/cmd/go-tpc@latest"
+VERSION = "v1.0.12"
+MODULE = f"github.com/pingcap/go-tpc/cmd/go-tpc@{VERSION}"
 _SUMMARY = re.compile(
     r"^\[Summary\] (?P<name>[A-Z_]+) - Takes\(s\): (?P<takes>[\d.]+), Count: (?P<count>\d+).*?"
     r"50th\(ms\): (?P<p50>[\d.]+).*?95th\(ms\): (?P<p95>[\d.]+), "
@@ -26,19 +31,21 @@ _SUMMARY = re.compile(
 _MAIN = "NEW_ORDER"
 """The transaction whose latencies are reported: the one that TPC-C's rate counts."""
 _FOLDER = "TIERWISE_GO_BIN"
+_USER = "bench"
+_GO = {"CGO_ENABLED": "0", "GOFLAGS": "-modcacherw", "GOTOOLCHAIN": "local"}
+_ALSO_IN = Path("/usr/local/go/bin/go")
 
 
 def folder() -> Path:
     """Where the program is installed: a private directory of the caller's cache."""
     own = os.environ.get(_FOLDER)
-    return Path(own) if own else Path.home() / ".cache" / "tierwise" / "go"
+    return Path(own) if own else fetched.cache(f"go-tpc-{VERSION}")
 
 
 class GoTpc(Client[Server]):
     """``work`` is ``tpcc`` or ``ch``; ``scale`` counts warehouses."""
 
     family = "go-tpc"
-    over_tcp = True
     program = "go-tpc"
     package = f"Go: GOBIN={folder()} go install {MODULE}"
     defaults: ClassVar = {"work": "tpcc", "scale": 2}
@@ -50,10 +57,10 @@ class GoTpc(Client[Server]):
 
     def missing(self) -> str | None:
         """Install the program if Go is available; else return how to install it."""
-        if _program() is not None:
+        if _program().exists():
             return None
-        go = find_program("go")
-        if go is None:
+        go = programs.find("go") or _ALSO_IN
+        if not go.exists():
             return f"go-tpc is not installed ({self.package}; Debian: golang-go)"
         return _install(go)
 
@@ -84,37 +91,46 @@ class GoTpc(Client[Server]):
         return self._go_tpc(database, self.text("work"), ["run", *threads])
 
     def _go_tpc(self, database: Server, name: str, action: Sequence[str]) -> str:
-        program = _program()
-        if program is None:
+        if not _program().exists():
             raise TierwiseError("go-tpc is gone", self.package)
         work = [name, "--warehouses", self.text("scale")]
-        return command("go-tpc", [program, *work, *_connection(database), *action], database.home)
-
-
-def _program() -> Path | None:
-    own = folder() / "go-tpc"
-    return own if own.exists() else find_program("go-tpc")
+        argv: list[str | Path] = [database.reachable(_program()), *work, *_connection(database), *action]
+        return command("go-tpc", argv, database)
 
 
 @cache
 def _install(go: Path) -> str | None:
-    """Install the program; return the reason of a failure."""
-    folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-    env = {**os.environ, "GOBIN": str(folder()), "GOFLAGS": "-mod=mod"}
+    """Compile the program; give the reason of a failure.
+
+    Go compares the module, and all that it needs, with its public database of checksums.
+    """
+
+    def install(home: Home) -> Finished:
+        variables = {**fetched.network(), **_GO, "GOBIN": str(home.own)}
+        return programs.run("go", [go, "install", MODULE], home=home, variables=variables, timeout_s=900)
+
     try:
-        done = subprocess.run(
-            [go, "install", MODULE], env=env, capture_output=True, text=True, check=False, timeout=900
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"go install {MODULE}: {error}"
-    return None if done.returncode == 0 else "go-tpc is not installed, and go install cannot fetch it here"
+        failure = fetched.fetch(_program(), "go-tpc", install)
+    except TierwiseError as error:
+        failure = error.message
+    return failure and f"go-tpc is not installed, and go install cannot fetch it here: {failure}"
+
+
+def _program() -> Path:
+    return folder() / "go-tpc"
 
 
 def _connection(database: Server) -> list[str]:
-    """Connection over loopback TCP with a password, since the program supports no Unix sockets."""
-    password = secrets.token_hex(8)
-    user = database.open_to_loopback(password)
-    login = ["-H", "127.0.0.1", "-P", str(database.port), "-U", user, "-p", password, "-D", DATABASE]
+    """Options for a connection over the server's socket.
+
+    The program has none for a socket, but writes its addresses into a DSN, whose syntax has sockets. With
+    MariaDB, the part of the DSN before the socket becomes the password of an account that only this socket
+    serves; the socket is in a directory of the database's user. PostgreSQL trusts whoever reaches its socket.
+    """
     if isinstance(database, MariadbServer):
-        return [*login, "-d", "mysql"]
-    return [*login, "-d", "postgres", "--conn-params", "sslmode=disable"]
+        database.execute(f"CREATE OR REPLACE USER {_USER}@localhost IDENTIFIED BY '@tcp(x)'")
+        database.execute(f"GRANT ALL ON {DATABASE}.* TO {_USER}@localhost")
+        return ["-d", "mysql", "--targets", f"x)@unix({database.socket}", "-U", _USER, "-D", DATABASE]
+    place = f"host={quote(str(database.home), safe='')}&sslmode=disable"
+    login = ["--targets", f":{database.port}", "--conn-params", place, "-U", SUPERUSER, "-D", DATABASE]
+    return ["-d", "postgres", *login]

@@ -67,7 +67,7 @@ class MariadbJob(Client[MariadbServer]):
     @staticmethod
     def _shell(database: MariadbServer, statements: Sequence[str]) -> None:
         login = ["mariadb", "--no-defaults", f"--socket={database.socket}", "--user=root", DATABASE]
-        command("mariadb", [*login, "-e", "; ".join(statements)], database.home, user=database.user)
+        command("mariadb", [*login, "-e", "; ".join(statements)], database)
 
 
 def _input(database: MariadbServer) -> Path:

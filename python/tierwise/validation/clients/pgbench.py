@@ -40,12 +40,7 @@ class Pgbench(Client[PostgresServer]):
 
     def prepare(self, database: PostgresServer) -> None:
         """``pgbench -i``."""
-        command(
-            "pgbench",
-            [*self._base(database), "-i", "-q", "-s", self.text("scale"), DATABASE],
-            database.home,
-            user=database.user,
-        )
+        command("pgbench", [*self._base(database), "-i", "-q", "-s", self.text("scale"), DATABASE], database)
 
     def warm_up(self, database: PostgresServer, seconds: float) -> None:
         """Run the measured work, unmeasured."""
@@ -68,14 +63,13 @@ class Pgbench(Client[PostgresServer]):
     def _work(self, database: PostgresServer, seconds: float, more: list[str]) -> str:
         argv = [*self._base(database), "-n", "-M", self.text("protocol"), "-c", str(self.clients)]
         argv += ["-j", str(min(2, self.clients)), "-T", str(max(1, round(seconds)))]
-        argv += [*self._mode(database.home), *more, DATABASE]
-        return command("pgbench", argv, database.home, user=database.user)
+        argv += [*self._mode(database), *more, DATABASE]
+        return command("pgbench", argv, database)
 
-    def _mode(self, home: Path) -> list[str]:
+    def _mode(self, database: PostgresServer) -> list[str]:
         mode = self.text("mode")
         if mode == "script":
-            script = home / "script.sql"
-            script.write_text(_SCRIPT, "utf-8")
+            script = database.input_file("script.sql", _SCRIPT)
             return ["-f", str(script), "-D", f"scale={self.text('scale')}"]
         flags: dict[str, list[str]] = {"tpcb": [], "simple": ["-N"], "select": ["-S"]}
         if mode not in flags:

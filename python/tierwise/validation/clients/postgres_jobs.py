@@ -58,7 +58,7 @@ class PostgresJob(Client[PostgresServer]):
             self._psql(database, [f"\\copy rows TO '{_input(database)}'"])
         elif self.text("job") == "restore":
             dump: list[str | Path] = ["-Fc", "-Z0", "-t", "rows", "-f", _input(database)]
-            command("pg_dump", self._tool(database, "pg_dump", dump), database.home, user=database.user)
+            command("pg_dump", self._tool(database, "pg_dump", dump), database)
 
     def run(self, database: PostgresServer, seconds: float) -> Load:
         """Time the job, repeated ``repeat`` times."""
@@ -82,10 +82,10 @@ class PostgresJob(Client[PostgresServer]):
             tool = self._tool(
                 database, "pg_restore", ["--clean", "-d", DATABASE, _input(database)], named=False
             )
-            command("pg_restore", tool, database.home, user=database.user)
+            command("pg_restore", tool, database)
         elif job == "initialise":
             more = ["-i", "-q", "-s", self.text("scale")]
-            command("pgbench", self._tool(database, "pgbench", more), database.home, user=database.user)
+            command("pgbench", self._tool(database, "pgbench", more), database)
         else:
             raise TierwiseError(
                 f"there is no job {job!r}", "use copy, create_index, vacuum, restore or initialise"
@@ -96,8 +96,7 @@ class PostgresJob(Client[PostgresServer]):
         command(
             "psql",
             self._tool(database, "psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", *each]),
-            database.home,
-            user=database.user,
+            database,
         )
 
     def _tool(

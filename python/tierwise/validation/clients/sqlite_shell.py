@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import ClassVar
 
+from tierwise.host import programs
 from tierwise.host.users import give
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
@@ -44,10 +45,9 @@ class SqliteShell(Client[Library]):
 
     def prepare(self, database: Library) -> None:
         """Make and fill two tables."""
-        script = database.home / "make.sql"
         rows = 1000 * self.number("scale")
-        script.write_text(_MAKE.format(journal=self.text("journal"), rows=rows), "utf-8")
-        give(script, database.user)
+        made = _MAKE.format(journal=self.text("journal"), rows=rows)
+        script = database.input_file("make.sql", made)
         self._shell(database, [f".read {script}"])
 
     def warm_up(self, database: Library, seconds: float) -> None:
@@ -56,12 +56,13 @@ class SqliteShell(Client[Library]):
     def run(self, database: Library, seconds: float) -> Load:
         """Feed transactions for a time and count those in the database."""
         before = self._count(database)
-        pipe, log = database.home / "pipe", database.home / "sqlite3.out"
+        pipe, log = database.outer / "pipe", database.outer / "sqlite3.out"
         pipe.unlink(missing_ok=True)
-        log.unlink(missing_ok=True)
         os.mkfifo(pipe, mode=0o600)
         give(pipe, database.user)
-        process = database.launch([pipe, "sqlite3", "-bail", _file(database)], log, _FROM_PIPE)
+        process = database.launch(
+            [pipe, programs.found(self.program), "-bail", _file(database)], log, _FROM_PIPE
+        )
         feeder = _Feeder(pipe, 1000 * self.number("scale"), seconds)
         try:
             began_s = time.monotonic()
@@ -79,11 +80,11 @@ class SqliteShell(Client[Library]):
         return int(self._shell(database, ["SELECT count(*) FROM history;"]).strip() or 0)
 
     def _shell(self, database: Library, commands: list[str]) -> str:
-        log = database.home / "shell.out"
-        log.unlink(missing_ok=True)
+        log = database.outer / "shell.out"
+        argv: list[str | Path] = [programs.found(self.program), _file(database), *commands]
         quiet, database.on_started = database.on_started, lambda _: None
         try:
-            return finished("sqlite3", database.launch(["sqlite3", _file(database), *commands], log), log)
+            return finished("sqlite3", database.launch(argv, log), log)
         finally:
             database.on_started = quiet
 

@@ -62,7 +62,7 @@ class Sysbench(Client[Server]):
             *options,
             action,
         ]
-        return command("sysbench", argv, database.home, user=database.user)
+        return command("sysbench", argv, database)
 
 
 def _connection(database: Server) -> list[str]:

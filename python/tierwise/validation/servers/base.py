@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import socket
 import subprocess
@@ -11,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.capture import Target
-from tierwise.host import processes
+from tierwise.host import mounts, processes, programs
 from tierwise.host.home import Home
-from tierwise.host.users import ServerUser, give, require_reachable, server_user
+from tierwise.host.interpreter import Command
+from tierwise.host.users import ServerUser, give, require_reachable, server_user, unreachable_part
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 
@@ -42,15 +42,9 @@ def missing(server: str | None) -> str | None:
     """The missing package of a server, by Debian's name; ``None`` if nothing is missing."""
     if server == "postgres" and not list(_POSTGRES_ROOT.glob("*/bin/postgres")):
         return "PostgreSQL is not installed (Debian: postgresql-15)"
-    if server == "mariadb" and find_program("mariadbd") is None:
+    if server == "mariadb" and programs.find("mariadbd") is None:
         return "MariaDB is not installed (Debian: mariadb-server-core, mariadb-client-core)"
     return None
-
-
-def find_program(name: str) -> Path | None:
-    """A program on the path or in Debian's server directories; ``None`` if it is not installed."""
-    found = shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/sbin:/usr/local/go/bin")
-    return Path(found) if found else None
 
 
 class Database(ABC):
@@ -72,8 +66,40 @@ class Database(ABC):
 
     @property
     def home(self) -> Path:
-        """The user's directory outside the storage under test: sockets, logs, the clients' input."""
+        """The user's directory outside the storage under test: sockets, and what the clients write."""
         return self._home.own
+
+    @property
+    def outer(self) -> Path:
+        """The caller's directory around :attr:`home`: logs, programs, and input, which the user may read."""
+        return self._home.outer
+
+    def start_program(
+        self,
+        name: str,
+        program: Sequence[str | Path] | Command,
+        log: Path,
+        variables: Mapping[str, str] | None = None,
+    ) -> processes.Process:
+        """Start a program as the database's user, with its output in a new file."""
+        log.unlink(missing_ok=True)
+        return programs.start(f"validate-{name}", program, home=self._home, variables=variables, log=log)
+
+    def input_file(self, name: str, text: str) -> Path:
+        """Write a file that the user may read and only the caller may change."""
+        path = self.outer / name
+        path.write_text(text, "utf-8")
+        path.chmod(0o644)
+        return path
+
+    def reachable(self, program: Path) -> Path:
+        """A program or a directory of programs, or a copy if the user may not enter its directory."""
+        if unreachable_part(program, self.user) is None:
+            return program
+        copied = self.outer / program.name
+        if not copied.exists():
+            programs.copy(program, copied)
+        return copied
 
     def own_directory(self, parent: Path, name: str) -> Path:
         """Make a directory that only the user may enter.
@@ -136,8 +162,6 @@ class Server(Database):
         super().__init__(settings)
         self._process: processes.Process | None = None
         self.data = Path()
-        self.listens = False
-        """Whether it accepts loopback TCP, for clients without support for Unix sockets."""
         self.port = free_port()
 
     @property
@@ -184,21 +208,10 @@ class Server(Database):
             process.wait_or_kill(_STOP_TIMEOUT_S)
 
     @abstractmethod
-    def open_to_loopback(self, password: str) -> str:
-        """Allow clients over loopback TCP at :attr:`port` with a password; return the account's name."""
-
-    @abstractmethod
     def _stop_signal(self) -> signal.Signals: ...
 
     def _spawn(self, argv: Sequence[str | Path]) -> processes.Process:
-        return processes.start(
-            f"validate-{self.engine}",
-            argv,
-            user=self.user,
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"},
-            cwd=self.home,
-            log=self._home.log,
-        )
+        return programs.start(f"validate-{self.engine}", argv, home=self._home, log=self._home.log)
 
 
 def free_port() -> int:
@@ -214,8 +227,7 @@ def copy_files(source: Path, destination: Path) -> None:
     Raises:
         TierwiseError: if that fails, for example for lack of space.
     """
-    done = subprocess.run(
-        ["cp", "-a", str(source), str(destination)], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise TierwiseError(f"copying {source}: {done.stderr.strip()[-200:]}", "make room for it")
+    try:
+        mounts.run("cp", "-a", "--", str(source), str(destination))
+    except TierwiseError as error:
+        raise TierwiseError(f"copying {source}: {error.message[-200:]}", "make room for it") from error

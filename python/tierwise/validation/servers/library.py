@@ -12,6 +12,7 @@ from pathlib import Path
 from tierwise.capture import Target
 from tierwise.capture import rules as rule_files
 from tierwise.host import cpu, processes
+from tierwise.host.interpreter import Command
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
 from tierwise.validation.servers.base import Database, copy_files
@@ -61,24 +62,22 @@ class Library(Database):
         """Directory of a role's files."""
         return self.places.get(role, self.places[Role.DATA])
 
-    def launch(self, argv: Sequence[str | Path], log: Path, script: str = _WAITS_FIRST) -> processes.Process:
+    def launch(
+        self, program: Sequence[str | Path] | Command, log: Path, script: str = _WAITS_FIRST
+    ) -> processes.Process:
         """Start a client; it does nothing before :attr:`on_started` returns.
 
         Args:
-            argv: its command.
+            program: its command.
             log: file of its output.
-            script: of the shell, which stops itself first and then becomes ``argv``.
+            script: of the shell, which stops itself first and then becomes ``program``.
 
         Raises:
             TierwiseError: if it ends before it begins.
         """
-        process = processes.start(
-            f"validate-{self.engine}",
-            ["/bin/sh", "-c", script, "sh", *argv],
-            user=self.user,
-            cwd=self.home,
-            log=log,
-        )
+        command = program if isinstance(program, Command) else Command([*map(str, program)], self.user)
+        stopped = Command(["/bin/sh", "-c", script, "sh", *command.argv], command.user)
+        process = self.start_program(self.engine, stopped, log)
         try:
             _await_stop(process)
             rules = rule_files.load(self.engine)

@@ -19,7 +19,6 @@ from tierwise.validation.servers.base import DATABASE, START_TIMEOUT_S, Server, 
 _FOLDER = "mariadb"
 _LOG = "ib_logfile0"
 _FIXED = {"skip-name-resolve": "1", "innodb-fast-shutdown": "1"}
-_LOOPBACK_USER = "bench"
 _STATUS = {"Com_commit": "commits", "Innodb_os_log_fsyncs": "log_syncs", "Innodb_os_log_written": "log_bytes"}
 
 
@@ -81,11 +80,8 @@ class MariadbServer(Server):
             **_FIXED,
             **self.settings,
         }
-        reached = (
-            ["--bind-address=127.0.0.1", f"--port={self.port}"] if self.listens else ["--skip-networking"]
-        )
         options = [f"--{key}={value}" for key, value in settings.items()]
-        self.launch([self._binaries.server, "--no-defaults", *options, *reached])
+        self.launch([self._binaries.server, "--no-defaults", *options, "--skip-networking"])
         self.execute(f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
 
     def execute(self, sql: str) -> None:
@@ -103,14 +99,6 @@ class MariadbServer(Server):
             cursor.execute("SHOW GLOBAL STATUS")
             rows = dict(cursor.fetchall())
         return {name: float(rows[status]) for status, name in _STATUS.items() if status in rows}
-
-    def open_to_loopback(self, password: str) -> str:
-        """Create a separate account; root's is for the socket only."""
-        self.execute("DELETE FROM mysql.global_priv WHERE Host <> 'localhost'")
-        self.execute("FLUSH PRIVILEGES")
-        self.execute(f"CREATE OR REPLACE USER {_LOOPBACK_USER}@'127.0.0.1' IDENTIFIED BY '{password}'")
-        self.execute(f"GRANT ALL ON {DATABASE}.* TO {_LOOPBACK_USER}@'127.0.0.1'")
-        return _LOOPBACK_USER
 
     def _connect(self) -> pymysql.Connection[Any]:
         until_s = time.monotonic() + START_TIMEOUT_S

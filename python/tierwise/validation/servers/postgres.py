@@ -83,7 +83,7 @@ class PostgresServer(Server):
         settings = {
             **_FIXED,
             "unix_socket_directories": str(self.home),
-            "listen_addresses": "127.0.0.1" if self.listens else "",
+            "listen_addresses": "",
             "port": str(self.port),
             **self.settings,
         }
@@ -121,11 +121,6 @@ class PostgresServer(Server):
         watcher, self._watcher = self._watcher, None
         if watcher is not None:
             watcher.close()
-
-    def open_to_loopback(self, password: str) -> str:
-        """Give the superuser's account a password; without one it has no access over TCP."""
-        self.execute(f"ALTER ROLE {SUPERUSER} PASSWORD '{password}'")
-        return SUPERUSER
 
     def _link(self, place: Path, folder: Path) -> None:
         """Move a folder of the cluster to its own place, unless the two are the same."""
