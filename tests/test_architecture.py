@@ -191,6 +191,44 @@ def test_files_have_one_reason_to_exist(path: Path) -> None:
     assert lines <= 600, f"{path.relative_to(ROOT)} has {lines} lines: split it by reason to change"
 
 
+# What starts a program, besides tierwise.host.programs and what that is made of, each with the reason.
+STARTERS = {
+    "host/processes.py": "subprocess.Popen",  # the one place; what follows must not call it
+    "host/programs.py": "processes.start processes.spawn",  # drops privileges, cleans the environment
+    "host/interpreter.py": "sys.executable",  # command lines of Python for programs.py
+    "host/users.py": "subprocess.run",  # useradd, which makes the account
+    "host/mounts.py": "subprocess.run",  # mkfs, dmsetup, cp: the system's tools on what root may see alone
+    "capture/command.py": "processes.start",  # the command that the caller typed, as the caller
+}
+STARTS = re.compile(
+    r"subprocess\.(?!TimeoutExpired|SubprocessError|DEVNULL|STDOUT)\w+"
+    r"|os\.(system|popen|fork|forkpty|exec\w+|spawn\w+|posix_spawn\w*)"
+    r"|asyncio\.create_subprocess_\w+|(pty|multiprocessing)\.\w+|processes\.(start|spawn)|sys\.executable"
+)
+
+
+def starts(path: Path) -> set[str]:
+    """What a file uses to start programs, by its names in the standard library or in tierwise.host."""
+    found: set[str] = set()
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    types = {node.value for node in nodes if isinstance(node, ast.Subscript)}  # subprocess.Popen[bytes]
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node not in types:
+            found.add(f"{node.value.id}.{node.attr}")
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.update(f"{node.module.rpartition('.')[2]}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            found.update(f"{alias.name}.{alias.asname}" for alias in node.names if alias.asname)
+    return {name for name in found if STARTS.fullmatch(name)}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=str)
+def test_programs_are_started_in_one_place(path: Path) -> None:
+    """As tierwise's own account, with a clean environment (docs/concepts/threat-model.md)."""
+    allowed = set(STARTERS.get(str(path.relative_to(PACKAGE)), "").split())
+    assert starts(path) == allowed, f"{path.relative_to(ROOT)}: use tierwise.host.programs"
+
+
 def test_architecture_page_names_every_part() -> None:
     page = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
     parts = {part for layer in LAYERS for part in layer}

@@ -6,6 +6,7 @@ Dask is imported when a cluster is asked for, not before.
 from __future__ import annotations
 
 import logging
+import os
 import re
 import secrets
 import warnings
@@ -36,6 +37,7 @@ _AHEAD_OF_EACH_THREAD = 4
 ADDRESS = re.compile(r"(tcp|tls)://\S+:\d+")
 _DASK_LOG = re.compile(r"distributed(\.|$)")
 _LOOPBACK = "127.0.0.1"
+_SAFE_PATH = "PYTHONSAFEPATH"
 _DIES = "each worker that began it died"
 
 
@@ -212,6 +214,7 @@ def _local(workers: int) -> Iterator[Any]:
     """
     dask, distributed, ioloop = map(import_module, ("dask", "distributed", "tornado.ioloop"))
     with (
+        _safe_path(),
         ledger.directory("tierwise-dask", mode=0o700) as folder,
         dask.config.set(
             {
@@ -239,6 +242,19 @@ def _local(workers: int) -> Iterator[Any]:
         finally:
             cluster.loop.add_callback(replacing.stop)
             cluster.close(timeout=CONNECT_TIMEOUT_S)
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Children that Python starts meanwhile, by ``python -c``, do not import from the working directory."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[_SAFE_PATH]
+        if before is not None:
+            os.environ[_SAFE_PATH] = before
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import IO, Any, Protocol, Self
 
 from tierwise.host.users import ServerUser, give
 from tierwise.model.roles import Role
@@ -108,21 +108,21 @@ class CommitLedger:
     of its acknowledgement on CLOCK_MONOTONIC in ns, or 0. A client that is killed leaves what it wrote.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Map a ledger that :meth:`make` made."""
+    def __init__(self, path: Path, file: IO[bytes] | None = None) -> None:
+        """Map a ledger that :meth:`make` made; ``file`` is it, if it is open already."""
         self.path = path
-        with path.open("r+b") as file:
-            mapped = mmap.mmap(file.fileno(), 0)
+        with file or path.open("r+b") as opened:
+            mapped = mmap.mmap(opened.fileno(), 0)
         self._words = memoryview(mapped).cast("q")
 
     @classmethod
     def make(cls, path: Path, clients: int, user: ServerUser | None) -> Self:
         """Make an empty ledger that ``user`` may write to, in place of an earlier one."""
         path.unlink(missing_ok=True)
-        with path.open("xb") as file:
-            file.truncate(clients * (MOST_COMMITS + 1) * _WORD_BYTES)
+        file = path.open("x+b")  # not opened again: the directory is the user's
+        file.truncate(clients * (MOST_COMMITS + 1) * _WORD_BYTES)
         give(path, user)
-        return cls(path)
+        return cls(path, file)
 
     def begin(self, client: int, index: int) -> None:
         """Note that a commit is about to begin, counted from 0."""

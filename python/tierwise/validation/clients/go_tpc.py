@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -121,16 +122,23 @@ def _program() -> Path:
 
 
 def _connection(database: Server) -> list[str]:
-    """Options for a connection over the server's socket.
+    """Options for connections over the server's socket, so that no password is on a command line.
 
-    The program has none for a socket, but writes its addresses into a DSN, whose syntax has sockets. With
-    MariaDB, the part of the DSN before the socket becomes the password of an account that only this socket
-    serves; the socket is in a directory of the database's user. PostgreSQL trusts whoever reaches its socket.
+    The program has none for a socket, but writes host, port and parameters into a DSN, whose syntax has. The
+    socket is in a directory of the database's user, and PostgreSQL trusts whoever reaches it. The driver of
+    MariaDB takes what precedes the socket in the DSN as the password of an account without access elsewhere.
     """
     if isinstance(database, MariadbServer):
         database.execute(f"CREATE OR REPLACE USER {_USER}@localhost IDENTIFIED BY '@tcp(x)'")
         database.execute(f"GRANT ALL ON {DATABASE}.* TO {_USER}@localhost")
-        return ["-d", "mysql", "--targets", f"x)@unix({database.socket}", "-U", _USER, "-D", DATABASE]
-    place = f"host={quote(str(database.home), safe='')}&sslmode=disable"
-    login = ["--targets", f":{database.port}", "--conn-params", place, "-U", SUPERUSER, "-D", DATABASE]
-    return ["-d", "postgres", *login]
+        socket = database.outer / "socket"
+        with suppress(FileExistsError):
+            socket.with_name(f"{socket.name}:{database.port}").symlink_to(database.socket)
+        return ["-d", "mysql", "-H", f"x)@unix({socket}", *_login(database, _USER)]
+    # The driver takes the last host in alphabetical order.
+    parameters = f"sslmode=disable&host={quote(str(database.home), safe='')}"
+    return ["-d", "postgres", "-H", ".", "--conn-params", parameters, *_login(database, SUPERUSER)]
+
+
+def _login(database: Server, user: str) -> list[str]:
+    return ["-P", str(database.port), "-U", user, "-D", DATABASE]
