@@ -125,8 +125,9 @@ def test_bytes_come_back_from_the_device(disk: EmulatedDisk) -> None:
     path = disk.mounts["data"] / "file"
     disk.set_timing(False)
     path.write_bytes(content)
-    os.sync()
-    Path("/proc/sys/vm/drop_caches").write_text("1")
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     disk.reset_stats()
     assert path.read_bytes() == content
     assert disk.stats().partitions["data"].read_bytes >= len(content)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from engine_contract import until
 
-from tierwise.host import cgroups, ledger, page_cache, processes
+from tierwise.host import cgroups, ledger, processes
 from tierwise.host.clean import clean
 from tierwise.host.files import files_below, open_files
 from tierwise.host.memory_limit import MemoryLimit, impossible
@@ -43,7 +43,9 @@ def large_file() -> Iterator[Path]:
     """96 MiB on a file system with a device, none of it in the page cache."""
     path = Path("/var/tmp") / f"tierwise-{os.getpid()}"
     path.write_bytes(bytes(96 * MIB))
-    page_cache.drop([path.parent])
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     yield path
     path.unlink()
 

@@ -12,9 +12,10 @@ from results_factory import INFO, PLACEMENTS, Make, run, study_runs
 from syrupy.assertion import SnapshotAssertion
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
 from tierwise.model.statistics import Verdict
 from tierwise.report.study.answer import Answer, build_answer
-from tierwise.results import PaperValue, RunResult
+from tierwise.results import ColdStart, PaperValue, RunResult, WarmFile
 
 
 def only(answer: Answer) -> Any:
@@ -101,6 +102,32 @@ def test_invalid_and_failed_runs_count_for_nothing() -> None:
     assert (more.rows[1].summary.ok, more.rows[1].summary.invalid, more.rows[1].summary.failed) == (5, 1, 1)
     assert {left.status for left in more.validity.left_out} == {"invalid", "failed"}
     assert "1 failed and 1 invalid" in more.words.caveats[0]
+
+
+def test_what_stayed_warm_is_a_caveat() -> None:
+    cold = ColdStart(dropped="own files", remounted=[Role.LOG])
+    file = WarmFile(role=Role.DATA, file="ibdata1", resident_bytes=4 << 20)
+    starts = {
+        "all-hdd": cold,
+        "log-ssd": ColdStart(
+            dropped="whole machine", not_remounted={Role.LOG: "in use by 12 (bash)"}, warm=[file]
+        ),
+    }
+    before = study_runs()
+    runs = [one.model_copy(update={"cold_start": starts.get(one.placement)}) for one in before]
+    plain, found = build_answer(before, INFO), build_answer(runs, INFO)
+    *others, caveat = only(found).words.caveats
+    assert others == only(plain).words.caveats
+    assert caveat == (
+        f"5 of {len(runs)} runs did not start cold: the disk of log was not unmounted (in use by 12 (bash)): "
+        "its inodes and directories stayed in memory; 4,096 KiB of ibdata1 (data) stayed in the page cache."
+    )
+    assert plain.conditions.facts["Caches before the warm-up"] == ["cold"]
+    assert set(found.conditions.facts["Caches before the warm-up"]) == {
+        "cold",
+        "cold, own files dropped",
+        "cold, whole machine dropped",
+    }
 
 
 def test_engines_and_settings_are_compared_apart() -> None:

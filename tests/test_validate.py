@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from validation_factory import TOML, row
 
 from tierwise import validation as validate
+from tierwise.cli.validate_progress import RoundProgress
 from tierwise.model.errors import TierwiseError
+from tierwise.model.roles import Role
+from tierwise.results import ColdStart, WarmFile
 from tierwise.validation import Row, clients, control
 from tierwise.validation.control import Reading
 from tierwise.validation.order import Session
@@ -58,7 +63,9 @@ class Watcher:
         self.rows.append(row)
 
 
-def _runs(session: Session, spec: ValidationSpec, place: Any, base: Row, progress: Any) -> Iterator[Row]:
+def _runs(
+    session: Session, spec: ValidationSpec, place: Any, base: Row, progress: Any, **_: Any
+) -> Iterator[Row]:
     """In place of real runs."""
     for kind in session.kinds:
         yield base.model_copy(update={"kind": kind, "control": [STEADY] * 2, "rate_per_s": 100.0})
@@ -173,7 +180,7 @@ def test_a_stopped_round_goes_on(
 ) -> None:
     cases, _ = validate.cases_of(spec)
 
-    def stops(session: Session, *rest: Any) -> Iterator[Row]:
+    def stops(session: Session, *rest: Any, **_: Any) -> Iterator[Row]:
         if len(read_rows(tmp_path / "v")) >= 4:
             raise KeyboardInterrupt
         yield from _runs(session, *rest)
@@ -188,6 +195,15 @@ def test_a_stopped_round_goes_on(
     after = [one.slot for one in watcher.rows]
     assert not set(before) & set(after)
     assert len(before) + len(after) == 22
+
+
+def test_a_run_that_did_not_start_cold_says_so_also_on_a_terminal() -> None:
+    warm = WarmFile(role=Role.LOG, file="wal", resident_bytes=1 << 20)
+    cold = ColdStart(dropped="own files", warm=[warm])
+    with StringIO() as text:
+        console = Console(file=text, force_terminal=True, width=200)
+        RoundProgress(console).run_finished(row(block=0).model_copy(update={"cold_start": cold}))
+        assert "not cold: 1,024 KiB of wal (log) stayed in the page cache" in text.getvalue()
 
 
 def test_what_was_cut_off_is_run_again(tmp_path: Path) -> None:
@@ -205,7 +221,7 @@ def test_a_disturbed_run_is_repeated_at_most_twice(
     cases, _ = validate.cases_of(spec, names=["restore"])
     slow = Reading(cpu_per_s=500, sync_per_s=2000)
 
-    def disturbed(session: Session, *rest: Any) -> Iterator[Row]:
+    def disturbed(session: Session, *rest: Any, **_: Any) -> Iterator[Row]:
         for one in _runs(session, *rest):
             bad = session.placement == "all-7k2" and session.block == 0 and one.kind == "measured"
             late = session.placement == "log-nvme" and session.block == 1

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tierwise.model.errors import TierwiseError
 from tierwise.model.units import parse_duration_s
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="directory for results")]
@@ -20,6 +21,31 @@ Seed = Annotated[
 ]
 FixedSeed = Annotated[
     int, typer.Option("--seed", min=0, max=2**63 - 1, help="seed of the random number generator")
+]
+
+
+def _may_drop_caches(context: typer.Context, parameter: typer.CallbackParam, wanted: bool) -> bool:
+    """Accept the option only from the command line, and only where it can be done."""
+    if wanted:
+        from tierwise.host import page_cache  # most commands need nothing of the host
+
+        source = context.get_parameter_source(str(parameter.name))
+        if source is None or source.name != "COMMANDLINE":
+            raise TierwiseError(
+                "--drop-caches comes from a variable or a configuration file",
+                "remove it there, and give it on the command line each time",
+            )
+        page_cache.require_drop_caches()
+    return wanted
+
+
+DropCaches = Annotated[
+    bool,
+    typer.Option(
+        "--drop-caches",
+        callback=_may_drop_caches,
+        help="for cold starts, drop the page cache of the whole machine, other programs' too",
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="print the actions without doing them")]
 Scheduler = Annotated[

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from tierwise import studies
 from tierwise.capture import DEFAULT_DUTY, parse_duty
-from tierwise.cli.options import Duration, Output, Seed, duration_s
+from tierwise.cli.options import DropCaches, Duration, Output, Seed, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn
 from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import print_answer, write_combined_report, write_report
@@ -26,7 +26,6 @@ from tierwise.report.document import Cell, Text, Tone, figure, table
 from tierwise.studies import runner, sweep
 from tierwise.studies.options import StudyOptions
 from tierwise.studies.plan import plan_runs
-from tierwise.studies.runner.hosts import Hosts
 
 DEMO = ["commit-rate", "redo-placement"]
 ALL = "all"
@@ -139,6 +138,7 @@ def run(
             metavar="ADDRESS", help="run on the lab workers of this Dask scheduler, tcp://HOST:PORT"
         ),
     ] = None,
+    drop_caches: DropCaches = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="check the study and list its runs without running them")
     ] = False,
@@ -170,8 +170,11 @@ def run(
         return
     if hosts is not None and (study == ALL or record is not None):
         raise TierwiseError("--hosts runs one study and does not record", 'leave out --record, or "all"')
+    if hosts is not None and drop_caches:
+        raise TierwiseError("--drop-caches drops the caches of this machine only", "leave it out")
+    begun: dict[str, Any] = {"fresh": fresh, "resume": resume, "drop_caches": drop_caches}
     if study == ALL:
-        _run_all(options, output, seed, fresh, resume)
+        _run_all(options, output, seed, begun)
         return
     recordings = None if record is None else runner.Recordings(record, parse_duty(duty))
     with nullcontext() if hosts is None else dask_hosts.hosts(hosts) as found:
@@ -179,10 +182,9 @@ def run(
             options.applied_to(studies.load(study)),
             output,
             seed,
-            fresh,
-            resume,
             recordings=recordings,
             hosts=found,
+            **begun,
         )
 
 
@@ -207,25 +209,13 @@ def _run(
     chosen: studies.Study,
     output: Path,
     seed: int | None,
-    fresh: bool = False,
-    resume: bool = False,
-    *,
-    recordings: runner.Recordings | None = None,
-    hosts: Hosts | None = None,
+    **begun: Any,
 ) -> Path:
+    """Run one study with the further arguments of :func:`~tierwise.studies.runner.run_study`."""
     for line in clean.clean_before(warn):
         typer.echo(f"cleaned up: {line}")
     with StudyProgress(progress_console()) as progress:
-        directory = runner.run_study(
-            chosen,
-            output,
-            progress,
-            seed,
-            fresh=fresh,
-            resume=resume,
-            recordings=recordings,
-            hosts=hosts,
-        )
+        directory = runner.run_study(chosen, output, progress, seed, **begun)
     print_answer(directory)
     _report(lambda: write_report(directory))
     if not any(result.status == "ok" for result in runner.results_in(directory)):
@@ -235,7 +225,7 @@ def _run(
     return directory
 
 
-def _run_all(options: StudyOptions, output: Path, seed: int | None, fresh: bool, resume: bool) -> None:
+def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mapping[str, Any]) -> None:
     directories: list[Path] = []
     failures: dict[str, str] = {}
     for name in studies.names():
@@ -243,7 +233,7 @@ def _run_all(options: StudyOptions, output: Path, seed: int | None, fresh: bool,
         if study.source is None:
             continue
         try:
-            directories.append(_run(options.applied_to(study), output, seed, fresh, resume))
+            directories.append(_run(options.applied_to(study), output, seed, **begun))
         # No error in one study may lose the results of the others or stop them.
         except Exception as error:
             failures[name] = str(error) or type(error).__name__

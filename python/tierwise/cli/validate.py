@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from tierwise import validation as validate
-from tierwise.cli.options import Scheduler, Seed, Workers
+from tierwise.cli.options import DropCaches, Scheduler, Seed, Workers
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.settings import progress_console
 from tierwise.cli.validate_progress import RoundProgress
@@ -73,6 +73,7 @@ def run(
             "--calibrate", help="calibrate the intervals of predictions with the errors of building rounds"
         ),
     ] = False,
+    drop_caches: DropCaches = False,
     scheduler: Scheduler = None,
     workers: Workers = None,
     format: FormatOption = Format.TEXT,
@@ -95,7 +96,7 @@ def run(
             console.print(f"{len(cases)} cases: about {seconds / 60:.0f} min", highlight=False)
             return
         begun: dict[str, Any] = {"round": round, "rotation": rotation, "seed": seed, "fresh": fresh}
-        _run(spec, cases, output, left_out=left_out, **begun)
+        _run(spec, cases, output, left_out=left_out, drop_caches=drop_caches, **begun)
     rounds = validate.rounds_in(output)
     with (
         distributed(scheduler, workers) as distribute,

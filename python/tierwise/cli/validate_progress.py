@@ -65,6 +65,9 @@ class RoundProgress:
 
     def run_finished(self, row: Row) -> None:
         """Print a line if no bar can be drawn or the run does not count."""
+        for warning in row.cold_start.warnings if row.cold_start else []:
+            line = f"  {row.run_id}: not cold: {warning}"
+            self._console.print(line, highlight=False, soft_wrap=True, markup=False)
         if row.status == "ok" and self._console.is_terminal:
             return
         problems = f" ({'; '.join(row.problems)})" if row.problems else ""

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
+from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.results.cold_start import ColdStart
 from tierwise.results.counters import Counters, SpaceUse
 from tierwise.results.power_cuts import IntegrityCheck
 
@@ -116,9 +118,19 @@ class Engine(ABC):
     def crash_stop(self) -> None:
         """End the server at once without further writes, like a crash. No error if it is down."""
 
-    @abstractmethod
-    def restart_cold(self) -> None:
-        """Stop the server, empty the page cache of its files, start it again: both caches are cold."""
+    def restart_cold(self, *, drop_caches: bool = False) -> ColdStart:
+        """Stop the server, make its files cold, start it again: both caches are cold.
+
+        Args:
+            drop_caches: drop the caches of the whole machine, other programs' too; only if the user says so.
+
+        Returns:
+            How caches were emptied while the server was down, and what stayed in them.
+        """
+        self.stop()
+        cold = page_cache.make_cold(self.owned_directories, drop_caches=drop_caches)
+        self.start()
+        return cold
 
     @abstractmethod
     def close(self) -> None:
@@ -220,6 +232,11 @@ class Engine(ABC):
     @abstractmethod
     def directories(self) -> Mapping[Role, Path]:
         """Directory of each placed role, once there is a database."""
+
+    @property
+    def owned_directories(self) -> Iterable[tuple[Role, Path]]:
+        """Every directory of the database, with the role of its files."""
+        return self.directories.items()
 
     def _confine(self) -> None:
         """Confine a just-started server, if a confinement is set."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tierwise.host import ledger, users
@@ -22,12 +22,18 @@ class ServerDirectories:
         self._prefix = prefix
         self._user = user
         self._made: dict[Role, ledger.Directory] = {}
-        self._beside: list[ledger.Directory] = []
+        self._beside: list[tuple[Role, ledger.Directory]] = []
 
     @property
     def paths(self) -> Mapping[Role, Path]:
         """The directory of each role that has one."""
         return {role: made.path for role, made in self._made.items()}
+
+    @property
+    def owned(self) -> Iterator[tuple[Role, Path]]:
+        """Every directory, also those beside a role's own, with the role whose place it is in."""
+        for role, made in (*self._made.items(), *self._beside):
+            yield role, made.path
 
     def make(self, places: Mapping[Role, Path]) -> None:
         """Make one directory for each role.
@@ -40,13 +46,14 @@ class ServerDirectories:
 
     def make_beside(self, role: Role, label: str) -> Path:
         """Make one more directory in the place of a role, or in the system's place if the role has none."""
-        made = self._made.get(role, self._made[Role.SYSTEM])
-        self._beside.append(self._make(label, made.path.parent))
-        return self._beside[-1].path
+        beside = role if role in self._made else Role.SYSTEM
+        made = self._make(label, self._made[beside].path.parent)
+        self._beside.append((beside, made))
+        return made.path
 
     def remove(self) -> None:
         """Delete the directories with all their files."""
-        for made in (*self._made.values(), *self._beside):
+        for made in (*self._made.values(), *(made for _, made in self._beside)):
             made.remove()
         self._made.clear()
         self._beside.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -90,12 +90,6 @@ class ServerEngine(Engine, Generic[ServerT]):
         if self._server is not None:
             self._server.crash_stop()
 
-    def restart_cold(self) -> None:
-        """Stop, drop the page cache, start."""
-        self.stop()
-        page_cache.drop(self.directories.values())
-        self.start()
-
     def close(self) -> None:
         """Kill the server if it runs and delete its directories."""
         if self._server is not None:
@@ -146,6 +140,11 @@ class ServerEngine(Engine, Generic[ServerT]):
     def directories(self) -> Mapping[Role, Path]:
         """One directory for each placed role."""
         return self._made.paths
+
+    @property
+    def owned_directories(self) -> Iterable[tuple[Role, Path]]:
+        """These and, of some servers, one more beside a role's own."""
+        return self._made.owned
 
     def _known_server(self) -> ServerT:
         if self._server is None:

@@ -21,6 +21,7 @@ _LOOP_CLR_FD = 0x4C01
 _LOOP_CONFIGURE = 0x4C0A
 _LOOP_CTL_GET_FREE = 0x4C82
 _LO_FLAGS_DIRECT_IO = 16
+_BLKFLSBUF = 0x1261  # from linux/fs.h
 _LOOP_CONFIG = "=II52xI176x64x"
 _GONE_AFTER_S = 30
 
@@ -130,6 +131,26 @@ def let_go(device: Path) -> None:
     """Detach a loop device from its file, now or when its last user closes it."""
     with _opened(device, os.O_RDONLY) as descriptor, contextlib.suppress(OSError):
         fcntl.ioctl(descriptor, _LOOP_CLR_FD)
+
+
+def drop_buffers(device: Path, *, unused: bool = False) -> None:
+    """Write out and drop the kernel's buffers of a device, such as the metadata of its file system.
+
+    Args:
+        device: path of the loop device.
+        unused: also verify that no file system of the device is mounted anywhere, so that nothing of one
+            stays in memory.
+
+    Raises:
+        TierwiseError: if one is, naming what keeps it; or the device gives errors.
+    """
+    try:
+        with _opened(device, os.O_RDONLY | (os.O_EXCL if unused else 0)) as descriptor:
+            fcntl.ioctl(descriptor, _BLKFLSBUF, 0)
+    except OSError as error:
+        users = device_in_use_by(number(device)) or "is in use"
+        problem = users if error.errno == errno.EBUSY else error.strerror
+        raise TierwiseError(f"{device} {problem}", "end what uses it, then try again") from None
 
 
 def number(device: Path) -> tuple[int, int]:

@@ -1,13 +1,31 @@
-"""Writes out or drops the kernel's page cache."""
+"""Makes tierwise's own files cold, and reports what stayed warm.
+
+What other programs of the machine have in the page cache stays there, unless the user gives --drop-caches.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tierwise.host import ledger
+from tierwise.host.disk import remount
+from tierwise.host.residency import resident_bytes_of
+from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.roles import Role
+from tierwise.results.cold_start import ColdStart, WarmFile
+
+WARM_BYTES = 64 << 10
+"""A file with more than this in the page cache has stayed warm."""
+_MOST_WARM_FILES = 5
 _DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+_OPENED_TO_DROP = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+Directories = Iterable[tuple[Role, Path]]
+"""Directories of one database, each with the role of its files."""
 
 
 def write_out(directories: Iterable[Path]) -> None:
@@ -22,28 +40,109 @@ def write_out(directories: Iterable[Path]) -> None:
             os.close(descriptor)
 
 
-def drop(directories: Iterable[Path]) -> None:
-    """Write out the dirty pages, then drop the cached pages of files in ``directories``.
+def make_cold(directories: Directories, *, drop_caches: bool = False) -> ColdStart:
+    """Empty the caches of a database that is down, and check what stayed in them.
 
-    As root, drop the caches of all files, including directories, inodes and file system metadata. Any other
-    caller can only drop the pages of files that he may open.
+    An emulated disk of this process is unmounted and mounted again. On other file systems, and on a disk that
+    is in use, the pages of the files are dropped; their inodes and the metadata of the file system stay.
+
+    Args:
+        directories: of the database.
+        drop_caches: drop the caches of the whole machine instead.
+
+    Raises:
+        HostError: if the caches of the whole machine may not be dropped, or a disk cannot be mounted again.
     """
     chosen = list(directories)
-    write_out(chosen)
-    if os.access(_DROP_CACHES, os.W_OK):
-        _DROP_CACHES.write_text("3")
-        return
-    for path in (path for directory in chosen for path in directory.rglob("*")):
-        if path.is_file() and not path.is_symlink():
-            _forget(path)
+    write_out(path for _, path in chosen)
+    if drop_caches:
+        _drop_caches()
+        return _checked(ColdStart(dropped="whole machine"), chosen)
+    remounted, busy = set[int](), dict[int, str]()
+    with ledger.locked():
+        for device, partition in remount.own_partitions({path.stat().st_dev for _, path in chosen}).items():
+            try:
+                remount.remount(partition)
+                remounted.add(device)
+            except HostError:
+                raise
+            except TierwiseError as error:
+                busy[device] = error.message
+                remount.drop_metadata([partition])
+    devices = [(role, path, path.stat().st_dev) for role, path in chosen]
+    cold = ColdStart(
+        dropped="own files",
+        remounted=sorted({role for role, _, device in devices if device in remounted}),
+        not_remounted={role: busy[device] for role, _, device in devices if device in busy},
+    )
+    return _checked(cold, [(role, path) for role, path, device in devices if device not in remounted])
 
 
-def _forget(path: Path) -> None:
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except PermissionError:
+def forget(directories: Directories, *, drop_caches: bool = False) -> None:
+    """Drop the cached pages of a database that may run, and the metadata of its emulated disks.
+
+    Args:
+        directories: of the database.
+        drop_caches: drop the caches of the whole machine instead.
+    """
+    chosen = list(directories)
+    write_out(path for _, path in chosen)
+    if drop_caches:
+        _drop_caches()
         return
-    try:
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    finally:
-        os.close(descriptor)
+    for _, directory in chosen:
+        for _ in _resident(directory):
+            pass
+    remount.drop_metadata(remount.own_partitions({path.stat().st_dev for _, path in chosen}).values())
+
+
+def require_drop_caches() -> None:
+    """Refuse to drop the caches of the whole machine where the caller may not.
+
+    Raises:
+        HostError: saying so.
+    """
+    if not os.access(_DROP_CACHES, os.W_OK):
+        raise HostError("--drop-caches: this user may not drop the caches of the machine", "leave it out")
+
+
+def _drop_caches() -> None:
+    require_drop_caches()
+    _DROP_CACHES.write_text("3")
+
+
+def _checked(cold: ColdStart, directories: Directories) -> ColdStart:
+    """Drop the pages of files, and add those that stayed."""
+    found = [
+        WarmFile(role=role, file=file, resident_bytes=size_bytes)
+        for role, directory in directories
+        for file, size_bytes in _resident(directory)
+    ]
+    found.sort(key=lambda one: one.resident_bytes, reverse=True)
+    warm = [one for one in found if one.resident_bytes > WARM_BYTES]
+    total_bytes = sum(one.resident_bytes for one in found)
+    return cold.model_copy(update={"resident_bytes": total_bytes, "warm": warm[:_MOST_WARM_FILES]})
+
+
+def _resident(directory: Path) -> Iterator[tuple[str, int]]:
+    """Drop the pages of each file below a directory; give those that stayed, by the file's printable path.
+
+    The database's account may write there, so no link is followed and no other file system entered.
+    """
+    device = directory.stat().st_dev
+    for folder, _, names, at in os.fwalk(directory):
+        for name in names:
+            try:
+                descriptor = os.open(name, _OPENED_TO_DROP, dir_fd=at)
+            except OSError:
+                continue  # a link, a file that is gone, or one that the caller may not read
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode) or status.st_dev != device:
+                    continue
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+                size_bytes = resident_bytes_of(descriptor)
+            finally:
+                os.close(descriptor)
+            if size_bytes:
+                yield ascii(str(Path(folder, name).relative_to(directory)))[1:-1], size_bytes

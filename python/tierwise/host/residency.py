@@ -38,13 +38,18 @@ def resident_bytes(path: Path) -> int | None:
     except OSError:
         return None
     try:
-        size_bytes = os.fstat(descriptor).st_size
-        pages = _by_cachestat(descriptor)
-        if pages is None:
-            pages = _by_mincore(descriptor, size_bytes)
-        return min(pages * _PAGE_BYTES, size_bytes)
+        return resident_bytes_of(descriptor)
     finally:
         os.close(descriptor)
+
+
+def resident_bytes_of(descriptor: int) -> int:
+    """The same of an open file."""
+    size_bytes = os.fstat(descriptor).st_size
+    pages = _by_cachestat(descriptor)
+    if pages is None:
+        pages = _by_mincore(descriptor, size_bytes)
+    return min(pages * _PAGE_BYTES, size_bytes)
 
 
 def _by_cachestat(descriptor: int) -> int | None:

@@ -5,6 +5,7 @@ Not here: conclusions from results; see ``report``.
 
 from tierwise.results.records import (
     SCHEMA_VERSION,
+    ColdStart,
     Counters,
     CpuUse,
     DeadlineOverrun,
@@ -33,11 +34,13 @@ from tierwise.results.records import (
     WaitClass,
     WaitProfile,
     WaitShare,
+    WarmFile,
     WorkloadInfo,
 )
 
 __all__ = [
     "SCHEMA_VERSION",
+    "ColdStart",
     "Counters",
     "CpuUse",
     "DeadlineOverrun",
@@ -66,5 +69,6 @@ __all__ = [
     "WaitClass",
     "WaitProfile",
     "WaitShare",
+    "WarmFile",
     "WorkloadInfo",
 ]

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal
 
 from tierwise.model.roles import Role
+from tierwise.results.cold_start import ColdStart, WarmFile
 from tierwise.results.conditions import (
     DeadlineOverrun,
     DeviceInfo,
@@ -37,6 +38,7 @@ from tierwise.results.power_cuts import IntegrityCheck, PowerCut, PowerCuts
 
 __all__ = [
     "SCHEMA_VERSION",
+    "ColdStart",
     "Counters",
     "CpuUse",
     "DeadlineOverrun",
@@ -65,6 +67,7 @@ __all__ = [
     "WaitClass",
     "WaitProfile",
     "WaitShare",
+    "WarmFile",
     "WorkloadInfo",
 ]  # fmt: skip
 
@@ -87,7 +90,9 @@ class LapResult(Record):
     timed: bool = True
     """Part of the run's elapsed time."""
     cold: bool = False
-    """Server restarted and page cache dropped before it."""
+    """Server restarted and its files dropped from the page cache before it."""
+    cold_start: ColdStart | None = None
+    """How, if it is cold."""
     started_s: float | None = None
     """Since measuring began."""
     elapsed_s: float
@@ -154,6 +159,8 @@ class RunResult(Record):
     """Metrics that the workload defines, such as ``power``, ``throughput`` and ``composite``."""
     residency: dict[Role, float] = {}
     """Share of each role's bytes that was in the page cache when measuring began."""
+    cold_start: ColdStart | None = None
+    """How caches were emptied before measuring; null if they were to stay warm."""
     proof: dict[Role, RoleProof] = {}
     host: StudyHost | None = None
     """Of a study on many hosts: where the run's block was."""

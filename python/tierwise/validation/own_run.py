@@ -20,7 +20,13 @@ _PERCENTILES = ("p50_us", "p95_us", "p99_us")
 
 
 def run_session(
-    session: Session, spec: ValidationSpec, place: Place, base: Row, progress: ProgressCallback
+    session: Session,
+    spec: ValidationSpec,
+    place: Place,
+    base: Row,
+    progress: ProgressCallback,
+    *,
+    drop_caches: bool = False,
 ) -> Iterator[Row]:
     """Run a session, each run on its own devices; the control workload uses the machine's own storage.
 
@@ -36,7 +42,8 @@ def run_session(
             recordings = runner.Recordings(place.recording(""), duty=session.case.spec.duty)
             shutil.rmtree(place.recording(session.plan(kind).run_id), ignore_errors=True)
         before = control.read(spec.control, place.own)
-        result = execute(study, session.plan(kind), session.seed, progress, recordings)
+        plan = session.plan(kind)
+        result = execute(study, plan, session.seed, progress, recordings, drop_caches=drop_caches)
         after = control.read(spec.control, place.own)
         shared = {"kind": kind, "control": [before, after], "took_s": time.monotonic() - began_s}
         yield Row.model_validate({**base.model_dump(), **shared, **_fields(result)})
@@ -53,6 +60,7 @@ def _fields(result: RunResult) -> dict[str, object]:
         "status": {"ok": "ok", "invalid": "spoilt", "failed": "failed"}[result.status],
         "problems": result.problems,
         "laps": bool(result.laps),
+        "cold_start": result.cold_start,
         "elapsed_s": result.elapsed_s,
         "transactions": done,
         "rate_per_s": result.rate_per_s,

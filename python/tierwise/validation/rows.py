@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
-from tierwise.results import DeviceInfo, Machine, RoleIo
+from tierwise.results import ColdStart, DeviceInfo, Machine, RoleIo
 from tierwise.results.measurements import Record
 from tierwise.validation.control import Reading
 
@@ -86,6 +86,8 @@ class Row(Record):
     """The greatest deadline overrun of an emulated disk, as a share of the run."""
     control: list[Reading] = []
     """Readings before and after the run."""
+    cold_start: ColdStart | None = None
+    """How caches were emptied before the run; null if they were to stay warm."""
     took_s: float = 0.0
     """Wall time, with the run's share of setup and cleanup."""
     machine: Machine | None = None

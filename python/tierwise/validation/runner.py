@@ -81,6 +81,7 @@ def run(
     seed: int | None = None,
     fresh: bool = False,
     left_out: Mapping[str, str] | None = None,
+    drop_caches: bool = False,
 ) -> None:
     """Run the remaining runs of a round, and repeat the failed ones.
 
@@ -94,6 +95,7 @@ def run(
         seed: seed of the order; random if not given.
         fresh: delete the folder of an earlier round first.
         left_out: cases and placements left out, with reasons, to be kept with the round.
+        drop_caches: make cold starts by dropping the caches of the whole machine; only if the user says so.
 
     Raises:
         TierwiseError: if another round has begun in ``folder``, or it cannot be written.
@@ -110,7 +112,8 @@ def run(
         left_out=dict(left_out or {}),
         idle_poll_ns=int(_IDLE_POLL.read_text("ascii")) if _IDLE_POLL.exists() else None,
     )
-    _Runner(spec, Place(folder), _started(Place(folder), spec, wanted), observer).run(cases)
+    started = _started(Place(folder), spec, wanted)
+    _Runner(spec, Place(folder), started, observer, drop_caches=drop_caches).run(cases)
 
 
 def model_name() -> str:
@@ -128,8 +131,17 @@ def model_name() -> str:
 class _Runner:
     """A round in progress."""
 
-    def __init__(self, spec: ValidationSpec, place: Place, started: Started, observer: Observer) -> None:
+    def __init__(
+        self,
+        spec: ValidationSpec,
+        place: Place,
+        started: Started,
+        observer: Observer,
+        *,
+        drop_caches: bool,
+    ) -> None:
         self._spec, self._place, self._started, self._observer = spec, place, started, observer
+        self._drop_caches = drop_caches
         self._rows = read_rows(place.folder)
         self._readings: list[Reading] = []
         """Readings of the control workload."""
@@ -156,8 +168,9 @@ class _Runner:
         self._observer.session_started(one)
         runs = (session if one.case.external else own_run).run_session
         base, sound = _base(one, self._spec, self._started), True
+        say = self._observer.phase_started
         try:
-            for row in runs(one, self._spec, self._place, base, self._observer.phase_started):
+            for row in runs(one, self._spec, self._place, base, say, drop_caches=self._drop_caches):
                 judged = self._judged(row)
                 append_row(self._place.folder, judged)
                 self._rows.append(judged)

@@ -18,6 +18,7 @@ from tierwise.host.memory_limit import MemoryLimit
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.model.roles import Role
+from tierwise.results import ColdStart
 from tierwise.studies.runner.storage import Storage, open_storage
 from tierwise.validation import control, servers
 from tierwise.validation.case import Case
@@ -52,7 +53,13 @@ class Place:
 
 
 def run_session(
-    session: Session, spec: ValidationSpec, place: Place, base: Row, progress: ProgressCallback
+    session: Session,
+    spec: ValidationSpec,
+    place: Place,
+    base: Row,
+    progress: ProgressCallback,
+    *,
+    drop_caches: bool = False,
 ) -> Iterator[Row]:
     """Run a session; yield each run as it ends.
 
@@ -62,6 +69,7 @@ def run_session(
         place: folders of the validation.
         base: row with the fields that all runs of the session share.
         progress: called at the start of each phase.
+        drop_caches: make a cold start by dropping the caches of the whole machine.
 
     Raises:
         TierwiseError: if the session cannot be prepared.
@@ -78,7 +86,7 @@ def run_session(
         # The database stops before its devices, and at memory speed.
         undo.callback(database.stop)
         undo.callback(storage.set_timing, False)
-        _start(case, database, template, storage)
+        cold = _start(case, database, template, storage, drop_caches=drop_caches)
         if isinstance(database, servers.Server) and case.spec.memory is not None:
             undo.enter_context(_limited(database, case.spec.memory))
         progress("warming up")
@@ -93,7 +101,7 @@ def run_session(
                 "kind": kind,
                 "server": f"{database.engine} {database.version()}".strip(),
             }
-            shared |= {"control": readings[-2:], "took_s": took_s}
+            shared |= {"control": readings[-2:], "took_s": took_s, "cold_start": cold}
             yield Row.model_validate({**base.model_dump(), **shared, **found})
 
 
@@ -101,18 +109,22 @@ def _settings(session: Session) -> dict[str, str]:
     return session.case.study.settings.get(session.case.study.engines[0], {})
 
 
-def _start(case: Case, database: Database, template: Path, storage: Storage) -> None:
-    """Put the data in place at memory speed, and start the server.
+def _start(
+    case: Case, database: Database, template: Path, storage: Storage, *, drop_caches: bool
+) -> ColdStart | None:
+    """Put the data in place at memory speed, and start the server; give how caches were emptied, if at all.
 
     Under a memory limit the page cache begins empty: what the copy left there is not the server's.
     """
     storage.set_timing(False)
     database.place(template, storage.places)
     page_cache.write_out(storage.places.values())
+    cold = None
     if case.spec.caches == "cold" or case.spec.memory is not None:
-        page_cache.drop(storage.places.values())
+        cold = page_cache.make_cold(storage.places.items(), drop_caches=drop_caches)
     database.start()
     storage.set_timing(True)
+    return cold
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from tierwise.host import page_cache, users
 from tierwise.host.cpu import process_cpu_s
 from tierwise.model.errors import TierwiseError
 from tierwise.model.roles import Role
+from tierwise.results.cold_start import ColdStart
 from tierwise.results.counters import Counters, SpaceUse
 from tierwise.results.power_cuts import IntegrityCheck
 from tierwise.results.wait_sampling import WaitSampler
@@ -129,11 +130,11 @@ class EmbeddedEngine(Engine):
         if self._worker is not None:
             self._worker.kill()
 
-    def restart_cold(self) -> None:
-        """Restart, then drop the page cache, including pages read while opening the database."""
-        self.stop()
-        self.start()
-        page_cache.drop(self.directories.values())
+    def restart_cold(self, *, drop_caches: bool = False) -> ColdStart:
+        """Restart cold, then drop the pages that opening the database has read."""
+        cold = super().restart_cold(drop_caches=drop_caches)
+        page_cache.forget(self.owned_directories, drop_caches=drop_caches)
+        return cold
 
     def close(self) -> None:
         """Kill the worker if it runs and delete the directories."""

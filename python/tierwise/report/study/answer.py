@@ -13,6 +13,7 @@ from tierwise.report.durability.frontier import CutRow, build_frontier
 from tierwise.report.durability.words import headline
 from tierwise.report.palette import placement_names
 from tierwise.report.study.benchmark import Benchmark, benchmark_of, benchmark_words
+from tierwise.report.study.cold_starts import warm_caveats
 from tierwise.report.study.conditions import Conditions, conditions_of
 from tierwise.report.study.hosts import HostRow, host_caveats, host_rows
 from tierwise.report.study.lap_words import lap_sentences
@@ -178,7 +179,9 @@ def _compare(runs: Sequence[RunResult], info: StudyInfo, settings: Sequence[Mapp
         else put_into_words(Facts(rows, first, workload, info.baseline, measure), phraser)
     ).model_copy(update={"laps": lap_sentences(laps, list(by_placement), info.baseline)})
     hosts = host_rows(by_placement, rows, measure)
-    words = words.model_copy(update={"caveats": [*words.caveats, *host_caveats(hosts, rows)]})
+    words = words.model_copy(
+        update={"caveats": [*words.caveats, *host_caveats(hosts, rows), *warm_caveats(runs)]}
+    )
     return Comparison(
         engine=runs[0].engine.name,
         engine_version=runs[0].engine.version,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tierwise.report import numbers
+from tierwise.report.study.cold_starts import caches_of
 from tierwise.results import DeviceInfo, Record, RunResult, StudyInfo
 
 
@@ -62,7 +63,7 @@ _FACTS: dict[str, Callable[[RunResult], str | None]] = {
     "Clients": lambda run: str(run.workload.clients),
     "Transactions a run": lambda run: _known(run.transactions, numbers.count),
     "Warm-up transactions": lambda run: numbers.count(run.workload.warmup_transactions),
-    "Caches before the warm-up": lambda run: run.workload.caches,
+    "Caches before the warm-up": caches_of,
     "Seed": lambda run: str(run.study_seed),
     "Machine": lambda run: run.machine.host,
     "Processor": lambda run: f"{run.machine.cpu_model}, {run.machine.cores} cores",

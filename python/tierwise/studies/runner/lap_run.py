@@ -13,7 +13,7 @@ from tierwise.engines.base import Clients, Engine
 from tierwise.host import page_cache
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
-from tierwise.results import LapResult, Latency
+from tierwise.results import ColdStart, LapResult, Latency
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner.recorded import RunRecording
 from tierwise.studies.runner.residency import resident_share
@@ -77,9 +77,10 @@ class LapRunner:
         progress: ProgressCallback,
         *,
         recording: RunRecording | None = None,
+        drop_caches: bool = False,
     ) -> None:
         """Prepare; nobody is connected yet."""
-        self._recording = recording
+        self._recording, self._drop_caches = recording, drop_caches
         self._engine, self._storage, self._program = engine, storage, program
         self._cap_s, self._seed, self._say = study.cap_s, plan.seed, progress
         self._waits = study.waits
@@ -112,13 +113,13 @@ class LapRunner:
 
     def _run_one_stream(self, stage: Stage, measured: LapsMeasured) -> None:
         for lap in stage.streams[0]:
-            self._prepare(lap)
-            resident = resident_share(self._engine, self._storage)
+            before: dict[str, Any] = {"cold_start": self._prepare(lap)}
+            before["resident_share"] = resident_share(self._engine, self._storage)
             self._say(lap.name)
             window = self._window(self._recording if lap.timed else None)
             try:
                 result, client_cpu_s = self._run_lap(lap, 0)
-                measured.laps.append(result.model_copy(update={"resident_share": resident}))
+                measured.laps.append(result.model_copy(update=before))
                 if self._broken_off.is_set():
                     return
                 counted = window.close(result.elapsed_s, client_cpu_s)
@@ -168,19 +169,22 @@ class LapRunner:
             self._connected(stream, lap.clients).reconnect()
         return self._run_lap(lap, stream)
 
-    def _prepare(self, lap: Lap) -> None:
+    def _prepare(self, lap: Lap) -> ColdStart | None:
+        """Do what comes before a lap; give how it was made cold, if it is."""
+        cold = None
         if "checkpoint" in lap.before:
             self._engine.checkpoint()
         if "cold" in lap.before:
-            self._engine.restart_cold()
-            page_cache.drop(self._storage.places.values())
+            cold = self._engine.restart_cold(drop_caches=self._drop_caches)
+            page_cache.forget(self._engine.owned_directories, drop_caches=self._drop_caches)
             for clients in self._clients.values():
                 clients.reconnect()
         if lap.transaction is not None:
             made_before = (0, lap.clients) in self._clients
             clients = self._connected(0, lap.clients)
-            if made_before and "reconnect" in lap.before and "cold" not in lap.before:
+            if made_before and "reconnect" in lap.before and cold is None:
                 clients.reconnect()
+        return cold
 
     def _connected(self, stream: int, count: int) -> Clients:
         key = (stream, count)

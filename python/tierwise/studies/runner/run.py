@@ -12,7 +12,7 @@ from tierwise.host.memory_limit import MemoryLimit
 from tierwise.model.errors import TierwiseError
 from tierwise.model.progress import ProgressCallback
 from tierwise.model.roles import Role
-from tierwise.results import EngineInfo, RunResult
+from tierwise.results import ColdStart, EngineInfo, RunResult
 from tierwise.studies.plan import RunPlan
 from tierwise.studies.runner import device_death_run, mix_run, pattern_run, power_cut_run, proof, record
 from tierwise.studies.runner.lap_run import LapRunner, clients_of_laps, tables_of_laps, with_tables
@@ -36,7 +36,8 @@ class _Bench:
     storage: Storage
     program: Program
     progress: ProgressCallback
-    recordings: Recordings | None = None
+    recordings: Recordings | None
+    drop_caches: bool
 
 
 def execute(
@@ -45,6 +46,8 @@ def execute(
     study_seed: int,
     progress: ProgressCallback,
     recordings: Recordings | None = None,
+    *,
+    drop_caches: bool = False,
 ) -> RunResult:
     """Run once and undo everything, even on failure.
 
@@ -57,6 +60,7 @@ def execute(
         study_seed: the seed that decided the order of runs.
         progress: called at the start of each phase.
         recordings: destination of the recording of the measured phase; without it, nothing is recorded.
+        drop_caches: make cold starts by dropping the caches of the whole machine; only if the user says so.
 
     Returns:
         A record with status ``ok``; ``invalid`` if a device exceeded its overrun bound; or ``failed``, with
@@ -83,11 +87,11 @@ def execute(
         progress("making devices")
         storage = open_storage(study, plan, engine.roles, undo, by_role=True)
         undo.enter_context(engine)
-        bench = _Bench(study, plan, engine, storage, program, progress, recordings)
+        bench = _Bench(study, plan, engine, storage, program, progress, recordings, drop_caches)
         bare = EngineInfo(name=engine.name, version=engine.version(), settings={})
         prepared = record.of_run(study, plan, study_seed, bare, storage)
         try:
-            _load(bench)
+            cold = _load(bench)
         except TierwiseError as error:
             if broken := storage.broken():
                 return record.failed(prepared, [f"while loading: {error}", *broken, *_causes(engine)])
@@ -95,11 +99,13 @@ def execute(
                 raise TierwiseError(f"{error.message} ({out_of_memory[0]})", "raise memory") from error
             raise
         info = bare.model_copy(update={"settings": engine.settings()})
-        prepared = prepared.model_copy(update={"engine": info, "residency": resident_shares(engine, storage)})
+        shares = resident_shares(engine, storage)
+        prepared = prepared.model_copy(update={"engine": info, "residency": shares, "cold_start": cold})
         return _measure(bench, prepared)
 
 
-def _load(bench: _Bench) -> None:
+def _load(bench: _Bench) -> ColdStart | None:
+    """Load the database; give how its caches were emptied, if the study wants them cold."""
     engine, storage, program = bench.engine, bench.storage, bench.program
     bench.progress("loading")
     storage.set_timing(False)
@@ -111,9 +117,9 @@ def _load(bench: _Bench) -> None:
     engine.load_tables(with_tables(program.json, lambda name: name not in left_out), bench.plan.seed)
     engine.execute_schema(program.after_load)
     engine.checkpoint()
-    if bench.study.caches == "cold":
-        engine.restart_cold()
+    cold = engine.restart_cold(drop_caches=bench.drop_caches) if bench.study.caches == "cold" else None
     storage.set_timing(True)
+    return cold
 
 
 def _measure(bench: _Bench, prepared: RunResult) -> RunResult:
@@ -152,6 +158,7 @@ def _run_laps(bench: _Bench, recording: RunRecording | None) -> dict[str, Any]:
         bench.plan,
         bench.progress,
         recording=recording,
+        drop_caches=bench.drop_caches,
     )
     return record.of_laps(runner.run(), bench.program.score)
 

@@ -6,8 +6,9 @@ import contextlib
 import fcntl
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
@@ -16,6 +17,7 @@ from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import installed, require
 from tierwise.model.file_names import path_in
+from tierwise.model.progress import ProgressCallback
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
     append_result,
@@ -72,6 +74,7 @@ def run_study(
     resume: bool = False,
     recordings: Recordings | None = None,
     hosts: Hosts | None = None,
+    drop_caches: bool = False,
 ) -> Path:
     """Run the remaining runs of a study and return the directory of its results.
 
@@ -86,6 +89,7 @@ def run_study(
         fresh: start anew even if an unfinished study is there.
         recordings: destination of each run's recording; without it, nothing is recorded.
         hosts: where to run whole blocks; this machine if not given.
+        drop_caches: make cold starts by dropping the caches of this whole machine; only if the user says so.
         resume: run the failed runs of the latest results again, on fresh devices, and the missing ones; if
             there are none, leave the results as they are.
 
@@ -105,8 +109,9 @@ def run_study(
             set_failed_aside(directory)
     if directory is None:
         directory = _create(study, skipped, out, secrets.randbits(31) if seed is None else seed)
+    run_here = partial(execute, recordings=recordings, drop_caches=drop_caches)
     with _held(directory):
-        _run_rest(study, skipped, directory, observer, recordings, hosts)
+        _run_rest(study, skipped, directory, observer, run_here, hosts)
     return directory
 
 
@@ -115,7 +120,7 @@ def _run_rest(
     skipped: dict[str, str],
     directory: Path,
     observer: Observer,
-    recordings: Recordings | None,
+    run_here: Callable[[Study, RunPlan, int, ProgressCallback], RunResult],
     hosts: Hosts | None,
 ) -> None:
     """Run the runs missing from a directory of results."""
@@ -142,7 +147,7 @@ def _run_rest(
             if plan.run_id not in finished:
                 started(plan)
                 at = sweep.at(study, plan.setting)
-                ended(plan, execute(at, plan, seed, observer.phase_started, recordings))
+                ended(plan, run_here(at, plan, seed, observer.phase_started))
     if installed("duckdb"):
         write_parquet(directory / PARQUET_FILE, results_in(directory))
 
