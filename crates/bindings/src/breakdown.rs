@@ -8,14 +8,15 @@ use tierwise_recording::Recording;
 use tierwise_work::breakdown;
 
 use crate::defect::told;
-use crate::interrupt::user_error;
+use crate::interrupt::{abandonable, user_error};
 
 /// Where the time of a recording went, as JSON.
 #[pyfunction]
 pub fn profile_recording(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     told(py, || {
-        let found = py.detach(|| Recording::read(&path).map(|recording| breakdown(&recording)));
-        let found = found.map_err(|error| user_error(py, &error.message, &error.fix))?;
+        let read = move || Recording::read(&path).map(|recording| breakdown(&recording));
+        let found =
+            abandonable(py, read)?.map_err(|error| user_error(py, &error.message, &error.fix))?;
         serde_json::to_string(&found).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     })
 }

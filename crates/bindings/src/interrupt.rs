@@ -1,6 +1,7 @@
 //! Long work outside the interpreter that Ctrl-C ends.
 
 use std::fmt::Display;
+use std::panic::resume_unwind;
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -52,6 +53,34 @@ pub fn watched<T: Send>(
         )
     });
     signal.map(|()| result)
+}
+
+/// Work that a signal does not wait for, such as reading a file: its thread then ends by itself, or with the process.
+pub fn abandonable<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> PyResult<T> {
+    let (sender, receiver) = sync_channel(1);
+    let worker = thread::spawn(move || {
+        let _nobody_waits = sender.send(work());
+    });
+    let receiver = Mutex::new(receiver);
+    let poll = || {
+        receiver
+            .lock()
+            .expect("only this thread locks")
+            .recv_timeout(SIGNAL_POLL)
+    };
+    loop {
+        match py.detach(poll) {
+            Ok(done) => return Ok(done),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => {
+                let panic = worker.join().expect_err("only a panic sends nothing");
+                resume_unwind(panic)
+            }
+        }
+    }
 }
 
 /// The exception that a user sees.

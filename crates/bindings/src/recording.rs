@@ -7,17 +7,18 @@ use pyo3::prelude::*;
 use tierwise_recording::Recording;
 
 use crate::defect::told;
-use crate::interrupt::user_error;
+use crate::interrupt::{abandonable, user_error};
 
 /// A recording's description of itself, as JSON. With `whole`, every table is read and checked first.
 #[pyfunction]
 pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<String> {
     told(py, || {
-        let about = py.detach(|| match whole {
+        let read = move || match whole {
             true => Recording::read(&path).map(|recording| recording.about),
             false => Recording::read_about(&path),
-        });
-        let about = about.map_err(|error| user_error(py, &error.message, &error.fix))?;
+        };
+        let about =
+            abandonable(py, read)?.map_err(|error| user_error(py, &error.message, &error.fix))?;
         serde_json::to_string(&about).map_err(|error| PyRuntimeError::new_err(error.to_string()))
     })
 }
@@ -26,8 +27,7 @@ pub fn read_recording(py: Python<'_>, path: PathBuf, whole: bool) -> PyResult<St
 #[pyfunction]
 pub fn redact_recording(py: Python<'_>, path: PathBuf, out: PathBuf) -> PyResult<()> {
     told(py, || {
-        let written =
-            py.detach(|| Recording::read(&path).and_then(|whole| whole.redacted().write(&out)));
-        written.map_err(|error| user_error(py, &error.message, &error.fix))
+        let write = move || Recording::read(&path).and_then(|whole| whole.redacted().write(&out));
+        abandonable(py, write)?.map_err(|error| user_error(py, &error.message, &error.fix))
     })
 }

@@ -15,7 +15,7 @@ use tierwise_replay::{
 use tierwise_work::{Disabled, Mechanism, Work, WorkError};
 
 use crate::defect::told;
-use crate::interrupt::interruptible;
+use crate::interrupt::{abandonable, interruptible};
 use crate::profile::PyProfile;
 
 /// The work of one recording, ready to be replayed. A `ValueError` holds the fault and its fix.
@@ -37,7 +37,9 @@ impl PyReplay {
         library: BTreeMap<String, String>,
         without: Vec<String>,
     ) -> PyResult<Self> {
-        told(py, || py.detach(|| Self::read(&path, library, &without)))
+        told(py, || {
+            abandonable(py, move || Self::read(&path, library, &without))?
+        })
     }
 
     /// Names of the mechanisms that can be switched off.

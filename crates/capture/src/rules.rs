@@ -1,8 +1,9 @@
 //! Rules for the roles of files: the ones that tierwise ships, and a user's own.
 
-use std::fs;
+use std::io;
 use std::path::Path;
 
+use tierwise_input::Links;
 use tierwise_recording::Rules;
 
 use crate::RecordError;
@@ -12,6 +13,9 @@ macro_rules! shipped {
         [$(($name, include_str!(concat!("../../../python/tierwise/data/rules/", $name, ".toml")))),*]
     };
 }
+
+/// Longest file of rules.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// Text by engine: the files that `tierwise record` reads.
 const SHIPPED: [(&str, &str); 9] = shipped![
@@ -34,9 +38,11 @@ pub fn names() -> String {
 /// The rules of an engine by its name, or from a user's TOML file.
 pub fn load(name: &str) -> Result<Rules, RecordError> {
     if name.ends_with(".toml") {
-        let text = fs::read_to_string(name).map_err(|error| {
-            RecordError::at(Path::new(name), error, "name a readable file of rules")
-        })?;
+        let file = Path::new(name);
+        let read = tierwise_input::read(file, Links::Follow, MOST_BYTES);
+        let text = read.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+        let text =
+            text.map_err(|error| RecordError::at(file, error, "name a readable file of rules"))?;
         return Ok(Rules::parse(&text, name)?);
     }
     let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name) else {
@@ -67,7 +73,7 @@ mod tests {
     #[test]
     fn every_shipped_file_is_in_the_program_and_can_be_read() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tierwise/data/rules");
-        let files = fs::read_dir(folder).unwrap().flatten();
+        let files = std::fs::read_dir(folder).unwrap().flatten();
         let mut found: Vec<_> = files
             .map(|file| file.path().file_stem().unwrap().to_owned())
             .collect();

@@ -1,26 +1,41 @@
 //! A Parquet file becomes rows. Nothing in the file is trusted.
 
 use std::any::Any;
+use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::basic::Type as Physical;
-use parquet::column::reader::{ColumnReader, get_typed_column_reader};
+use parquet::column::reader::{ColumnReader, get_column_reader, get_typed_column_reader};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
-use parquet::file::metadata::ColumnChunkMetaData;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FooterTail, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
+};
 
+use crate::pages::{Pages, TableBytes};
 use crate::table::{Cell, Column, Table};
 
-/// Values decoded at once.
+/// Numbers decoded at once.
 const BATCH: usize = 1 << 14;
+/// Texts decoded at once: where they share beginnings, each may be as long as its page.
+const TEXTS: usize = 16;
+/// Longest metadata of a file: 700 row groups of some 1.5 KB.
+const MOST_FOOTER_BYTES: usize = 1 << 20;
+/// Bytes that the pages of a file may become, besides those of its rows: its dictionaries.
+const MOST_SHARED_BYTES: u64 = 64 << 20;
+/// Bytes of a row's cells, more than any has: ten numbers and a path.
+const MOST_ROW_BYTES: u64 = 256;
+/// Longest text: a path has 4 KiB at most.
+const MOST_TEXT_BYTES: usize = 8 << 10;
+/// All texts of a column.
+const MOST_TEXTS_BYTES: usize = 64 << 20;
 
 /// Every row of the file, or the fault of the file.
 ///
 /// `rows` is the number of rows that the recording states: no more are made, whatever the file claims.
-pub(crate) fn decode<R: Table>(file: Bytes, rows: u64) -> Result<Vec<R>, String> {
+pub(crate) fn decode<R: Table>(file: File, size_bytes: u64, rows: u64) -> Result<Vec<R>, String> {
     // The decoder is not ours, and it asserts some of its checks of a damaged file.
-    catch_unwind(AssertUnwindSafe(|| decode_file(file, rows)))
+    catch_unwind(AssertUnwindSafe(|| decode_file(file, size_bytes, rows)))
         .unwrap_or_else(|panic| Err(format!("is no such table ({})", words_of(&*panic))))
 }
 
@@ -30,15 +45,14 @@ fn words_of(panic: &(dyn Any + Send)) -> &str {
         .unwrap_or("its pages contradict each other")
 }
 
-fn decode_file<R: Table>(file: Bytes, rows: u64) -> Result<Vec<R>, String> {
-    let reader = SerializedFileReader::new(file).map_err(|error| error.to_string())?;
+fn decode_file<R: Table>(file: File, size_bytes: u64, rows: u64) -> Result<Vec<R>, String> {
+    let most_bytes = MOST_SHARED_BYTES + rows.saturating_mul(MOST_ROW_BYTES);
+    let bytes = Arc::new(TableBytes::new(file, size_bytes, most_bytes));
+    let metadata = metadata_of(&bytes, size_bytes)?;
     let columns = R::columns();
-    let mut decoded = Vec::new();
-    for number in 0..reader.num_row_groups() {
-        let group = reader
-            .get_row_group(number)
-            .map_err(|error| error.to_string())?;
-        decode_group(&*group, &columns, rows, &mut decoded)?;
+    let mut decoded = Vec::with_capacity(usize::try_from(rows).unwrap_or(0));
+    for group in metadata.row_groups() {
+        decode_group(&bytes, group, &columns, rows, &mut decoded)?;
     }
     match decoded.len() as u64 == rows {
         true => Ok(decoded),
@@ -49,20 +63,39 @@ fn decode_file<R: Table>(file: Bytes, rows: u64) -> Result<Vec<R>, String> {
     }
 }
 
+/// The metadata at the end of a file.
+fn metadata_of(bytes: &TableBytes, size_bytes: u64) -> Result<ParquetMetaData, String> {
+    let tail: [u8; 8] = size_bytes
+        .checked_sub(8)
+        .and_then(|at| bytes.range(at, 8).ok()?.try_into().ok())
+        .ok_or("is no Parquet file")?;
+    let tail = FooterTail::try_new(&tail).map_err(|error| error.to_string())?;
+    let length = tail.metadata_length();
+    if length > MOST_FOOTER_BYTES {
+        return Err(format!(
+            "has metadata of {length} bytes, above {MOST_FOOTER_BYTES}"
+        ));
+    }
+    let at = size_bytes.checked_sub(8 + length as u64);
+    let metadata = bytes.range(at.ok_or("is shorter than its metadata")?, length)?;
+    ParquetMetaDataReader::decode_metadata(&metadata).map_err(|error| error.to_string())
+}
+
 fn decode_group<R: Table>(
-    group: &dyn RowGroupReader,
+    bytes: &Arc<TableBytes>,
+    group: &RowGroupMetaData,
     columns: &[Column<R>],
     limit: u64,
     decoded: &mut Vec<R>,
 ) -> Result<(), String> {
     let first = decoded.len();
-    let claimed = u64::try_from(group.metadata().num_rows()).unwrap_or(u64::MAX);
+    let claimed = u64::try_from(group.num_rows()).unwrap_or(u64::MAX);
     if claimed > limit - first as u64 {
         return Err(format!("has more rows than the {limit} of about.json"));
     }
     decoded.extend((0..claimed).map(|_| R::blank()));
     for column in columns {
-        let Some(reader) = column_reader(group, column)? else {
+        let Some(reader) = column_reader(bytes, group, column)? else {
             continue;
         };
         decode_column(reader, column, &mut decoded[first..], first)
@@ -74,10 +107,11 @@ fn decode_group<R: Table>(
 /// The reader of a column, after a check of its type against the schema; none where it was added to the
 /// format later.
 fn column_reader<R>(
-    group: &dyn RowGroupReader,
+    bytes: &Arc<TableBytes>,
+    group: &RowGroupMetaData,
     column: &Column<R>,
 ) -> Result<Option<ColumnReader>, String> {
-    let there = group.metadata().columns();
+    let there = group.columns();
     let named = |one: &ColumnChunkMetaData| one.column_path().string() == column.name;
     let Some(at) = there.iter().position(named) else {
         return match column.added {
@@ -97,10 +131,11 @@ fn column_reader<R>(
     {
         return Err(format!("column {} is not of type {expected}", column.name));
     }
-    group
-        .get_column_reader(at)
-        .map(Some)
-        .map_err(|error| error.to_string())
+    let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+    let pages = Pages::new(bytes, &there[at], rows)
+        .map_err(|problem| format!("column {} {problem}", column.name))?;
+    let reader = get_column_reader(there[at].column_descr_ptr(), Box::new(pages));
+    Ok(Some(reader))
 }
 
 fn decode_column<R>(
@@ -110,14 +145,14 @@ fn decode_column<R>(
     first: usize,
 ) -> Result<(), String> {
     match &column.cell {
-        Cell::Row => each::<Int64Type, R>(reader, rows, |_, at, value| {
+        Cell::Row => each::<Int64Type, R>(reader, BATCH, rows, |_, at, value| {
             match value == i64::try_from(first + at).ok() {
                 true => Ok(()),
                 false => Err(format!("row {} has another number", first + at)),
             }
         }),
         Cell::Number { set, .. } => {
-            each::<Int64Type, R>(reader, rows, |row, _, value| match set(row, value) {
+            each::<Int64Type, R>(reader, BATCH, rows, |row, _, value| match set(row, value) {
                 true => Ok(()),
                 false => Err(format!("{value:?} is out of range")),
             })
@@ -127,7 +162,7 @@ fn decode_column<R>(
             set,
             optional,
             ..
-        } => each::<ByteArrayType, R>(reader, rows, |row, _, value| {
+        } => each::<ByteArrayType, R>(reader, TEXTS, rows, |row, _, value| {
             let place = value.map(|value| place_of(words, &value)).transpose()?;
             set(row, place);
             match place.is_some() || *optional {
@@ -135,13 +170,21 @@ fn decode_column<R>(
                 false => Err("is null".to_owned()),
             }
         }),
-        Cell::Text { set, .. } => each::<ByteArrayType, R>(reader, rows, |row, _, value| {
-            let value = value.ok_or("is null")?;
-            let text = value.as_utf8().map_err(|_| "is not UTF-8".to_owned())?;
-            set(row, text.to_owned());
-            Ok(())
-        }),
-        Cell::Flag { set, .. } => each::<BoolType, R>(reader, rows, |row, _, value| {
+        Cell::Text { set, .. } => {
+            let mut left_bytes = MOST_TEXTS_BYTES;
+            each::<ByteArrayType, R>(reader, TEXTS, rows, |row, _, value| {
+                let value = value.ok_or("is null")?;
+                if value.len() > MOST_TEXT_BYTES {
+                    return Err(format!("has a text of {} bytes", value.len()));
+                }
+                left_bytes = (left_bytes.checked_sub(value.len()))
+                    .ok_or_else(|| format!("has texts of more than {MOST_TEXTS_BYTES} bytes"))?;
+                let text = value.as_utf8().map_err(|_| "is not UTF-8".to_owned())?;
+                set(row, text.to_owned());
+                Ok(())
+            })
+        }
+        Cell::Flag { set, .. } => each::<BoolType, R>(reader, BATCH, rows, |row, _, value| {
             set(row, value.ok_or("is null")?);
             Ok(())
         }),
@@ -153,17 +196,15 @@ fn place_of(words: &[&str], value: &ByteArray) -> Result<usize, String> {
         .iter()
         .position(|word| word.as_bytes() == value.data())
         .ok_or_else(|| {
-            format!(
-                "{:?} is none of {}",
-                value.as_utf8().unwrap_or("?"),
-                words.join(", ")
-            )
+            let text: String = value.as_utf8().unwrap_or("?").chars().take(40).collect();
+            format!("{text:?} is none of {}", words.join(", "))
         })
 }
 
-/// Hand each row its value, none where it is null; there must be one for every row.
+/// Hand each row its value, none where it is null; there must be one for every row. `batch` are decoded at once.
 fn each<T: DataType, R>(
     reader: ColumnReader,
+    batch: usize,
     rows: &mut [R],
     mut take: impl FnMut(&mut R, usize, Option<T::T>) -> Result<(), String>,
 ) -> Result<(), String> {
@@ -173,7 +214,7 @@ fn each<T: DataType, R>(
     while at < rows.len() {
         values.clear();
         levels.clear();
-        let wanted = BATCH.min(rows.len() - at);
+        let wanted = batch.min(rows.len() - at);
         let (found, ..) = reader
             .read_records(wanted, Some(&mut levels), None, &mut values)
             .map_err(|error| error.to_string())?;

@@ -1,17 +1,20 @@
 //! `about.json` on disk: the recording's description of itself, and length and checksum of each table file.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use tierwise_input::Links;
 
 use crate::{About, FORMAT_VERSION, RecordingError};
 
 /// The first word of every `about.json`.
 pub(crate) const FORMAT: &str = "tierwise recording";
 const FILE: &str = "about.json";
+/// Longest `about.json`: a day of bursts of a second has about 2 MB.
+const MOST_BYTES: u64 = 8 << 20;
 
 /// Required length and checksum of a table's file, so that a damaged one is known before it is decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,7 +25,7 @@ pub(crate) struct TableFile {
 }
 
 /// The whole of `about.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Manifest {
     #[serde(flatten)]
     pub about: About,
@@ -54,15 +57,38 @@ impl Manifest {
     /// Read it, and refuse a file that is no recording or is newer than this program.
     pub fn read(directory: &Path) -> Result<Self, RecordingError> {
         let file = directory.join(FILE);
-        let bytes = fs::read(&file).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => no_recording(directory),
+        let read = tierwise_input::read(&file, Links::Refuse, MOST_BYTES);
+        let bytes = read.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                no_recording(directory)
+            }
             _ => RecordingError::unreadable(&file, &error),
         })?;
-        let value: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| RecordingError::damaged(&file, error))?;
-        require_ours(&file, &value)?;
-        serde_json::from_value(value).map_err(|error| RecordingError::damaged(&file, error))
+        require_ours(&file, &bytes)?;
+        // One part after the other: what a part does not name takes no memory.
+        let damaged = |error| RecordingError::damaged(&file, error);
+        let about = serde_json::from_slice(&bytes).map_err(damaged)?;
+        let Tables { tables } = serde_json::from_slice(&bytes).map_err(damaged)?;
+        Ok(Self { about, tables })
     }
+}
+
+/// The part of `about.json` that tells whether it is one.
+#[derive(Deserialize)]
+struct Format {
+    format: String,
+}
+
+/// The part of `about.json` that tells whether this program reads it.
+#[derive(Deserialize)]
+struct Version {
+    version: u64,
+}
+
+/// The part of `about.json` that is not [`About`].
+#[derive(Deserialize)]
+struct Tables {
+    tables: BTreeMap<String, TableFile>,
 }
 
 fn no_recording(directory: &Path) -> RecordingError {
@@ -75,25 +101,28 @@ fn no_recording(directory: &Path) -> RecordingError {
     RecordingError::new(format!("{} {problem}", directory.display()), fix)
 }
 
-fn require_ours(file: &Path, value: &Value) -> Result<(), RecordingError> {
-    if value.get("format").and_then(Value::as_str) != Some(FORMAT) {
-        return Err(RecordingError::new(
-            format!("{}: format is not \"{FORMAT}\"", file.display()),
-            "name a folder that tierwise record has written",
-        ));
+fn require_ours(file: &Path, about: &[u8]) -> Result<(), RecordingError> {
+    let damaged = |problem: &dyn Display| RecordingError::damaged(file, problem);
+    match serde_json::from_slice::<Format>(about) {
+        Ok(found) if found.format == FORMAT => {}
+        Err(error) if !error.is_data() => return Err(damaged(&error)),
+        _ => {
+            return Err(RecordingError::new(
+                format!("{}: format is not \"{FORMAT}\"", file.display()),
+                "name a folder that tierwise record has written",
+            ));
+        }
     }
-    match value.get("version").and_then(Value::as_u64) {
-        Some(version) if version == u64::from(FORMAT_VERSION) => Ok(()),
-        Some(version) if version > u64::from(FORMAT_VERSION) => Err(RecordingError::new(
+    match serde_json::from_slice::<Version>(about) {
+        Ok(found) if found.version == u64::from(FORMAT_VERSION) => Ok(()),
+        Ok(found) if found.version > u64::from(FORMAT_VERSION) => Err(RecordingError::new(
             format!(
-                "{}: version {version} of the format is newer than {FORMAT_VERSION}, which this program reads",
-                file.display()
+                "{}: version {} of the format is newer than {FORMAT_VERSION}, which this program reads",
+                file.display(),
+                found.version
             ),
             "use the version of tierwise that recorded it, or a later one",
         )),
-        _ => Err(RecordingError::damaged(
-            file,
-            "version is not that of any format",
-        )),
+        _ => Err(damaged(&"version is not that of any format")),
     }
 }

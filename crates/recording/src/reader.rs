@@ -1,14 +1,15 @@
 //! Reads a recording whole, and reports every fault as an error.
 
-use std::fs;
 use std::path::Path;
 
-use bytes::Bytes;
+use tierwise_input::Links;
 
 use crate::decode::decode;
 use crate::manifest::{Manifest, TableFile, table_path};
+use crate::room::{Stated, require_room};
+use crate::sums::checksum;
 use crate::table::Table;
-use crate::{About, NONE, Recording, RecordingError};
+use crate::{About, Block, Call, File, NONE, Recording, RecordingError, State, Thread};
 
 impl Recording {
     /// Read a recording and check it: its indices are in range, its rows in order, its times sane.
@@ -23,6 +24,16 @@ impl Recording {
                 RecordingError::damaged(&file, format!("tables.{name} is missing"))
             })
         };
+        require_room(
+            directory,
+            &[
+                stated::<Thread>(table)?,
+                stated::<File>(table)?,
+                stated::<State>(table)?,
+                stated::<Call>(table)?,
+                stated::<Block>(table)?,
+            ],
+        )?;
         let mut recording = Self {
             about,
             threads: read_table(directory, table)?,
@@ -77,29 +88,32 @@ impl Recording {
     }
 }
 
+/// What `about.json` says of a table.
+fn stated<R: Table>(
+    tables: impl Fn(&str) -> Result<TableFile, RecordingError>,
+) -> Result<Stated, RecordingError> {
+    Ok((R::NAME, tables(R::NAME)?, size_of::<R>()))
+}
+
 fn read_table<R: Table>(
     directory: &Path,
     expected: impl Fn(&str) -> Result<TableFile, RecordingError>,
 ) -> Result<Vec<R>, RecordingError> {
     let expected = expected(R::NAME)?;
     let path = table_path(directory, R::NAME);
-    let bytes = fs::read(&path).map_err(|error| RecordingError::unreadable(&path, &error))?;
-    if let Some(problem) = damage(&bytes, expected) {
-        return Err(RecordingError::damaged(&path, problem));
-    }
-    decode(Bytes::from(bytes), expected.rows)
-        .map_err(|problem| RecordingError::damaged(&path, problem))
-}
-
-/// How the bytes differ from those that were written.
-fn damage(bytes: &[u8], expected: TableFile) -> Option<String> {
-    let size_bytes = bytes.len() as u64;
+    let unreadable = |error| RecordingError::unreadable(&path, &error);
+    let damaged = |problem| RecordingError::damaged(&path, problem);
+    let file = tierwise_input::open(&path, Links::Refuse).map_err(unreadable)?;
+    let size_bytes = file.metadata().map_err(unreadable)?.len();
     if size_bytes != expected.size_bytes {
         let written = expected.size_bytes;
-        return Some(format!(
+        return Err(damaged(format!(
             "has {size_bytes} bytes, and {written} were written"
-        ));
+        )));
     }
-    let changed = crc32fast::hash(bytes) != expected.crc32;
-    changed.then(|| "has changed since it was written: its checksum differs".to_owned())
+    if checksum(&file, size_bytes).map_err(unreadable)? != expected.crc32 {
+        let problem = "has changed since it was written: its checksum differs";
+        return Err(damaged(problem.to_owned()));
+    }
+    decode(file, size_bytes, expected.rows).map_err(damaged)
 }

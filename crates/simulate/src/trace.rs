@@ -1,12 +1,12 @@
 //! Requests from a CSV file, plain or compressed with gzip, line by line.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use csv::ByteRecord;
 use flate2::bufread::MultiGzDecoder;
 use tierwise_device::{Nanos, Op, Request};
+use tierwise_input::Links;
 
 use crate::column::{self, Complaint};
 use crate::{Asked, Column, SimulateError, Source};
@@ -266,10 +266,8 @@ impl<R: Read> Read for ShortLines<R> {
 }
 
 fn decompressed(file: &Path) -> std::io::Result<Box<dyn Read>> {
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("it is no regular file"));
-    }
-    let mut content = BufReader::with_capacity(BUFFER_BYTES, File::open(file)?);
+    let file = tierwise_input::open(file, Links::Follow)?;
+    let mut content = BufReader::with_capacity(BUFFER_BYTES, file);
     let inner: Box<dyn Read> = if content.fill_buf()?.starts_with(&GZIP_MAGIC) {
         Box::new(MultiGzDecoder::new(content))
     } else {
