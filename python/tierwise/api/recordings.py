@@ -14,6 +14,7 @@ from tierwise.device_models.billing import YEARS
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import alt
 from tierwise.model.money import parse_monthly
+from tierwise.model.output_files import write_file
 from tierwise.model.placement import EVERYTHING, parse_place
 from tierwise.model.units import parse_size_bytes
 from tierwise.predict import Prediction, Predictor, Ranking, Scenario, rank
@@ -41,7 +42,7 @@ class AdviceView(View[Advice]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline: the decision, and an explorer of all placements."""
-        Path(path).write_text(advice_page(self._surveyed()), "utf-8")
+        write_file(Path(path), advice_page(self._surveyed()).encode())
 
 
 class RecordedRun:

@@ -12,7 +12,7 @@ from tierwise.model.progress import ProgressCallback
 from tierwise.report.study.answer import build_answer
 from tierwise.report.study.document import answer_document
 from tierwise.results import RunResult, StudyInfo
-from tierwise.results.files import read_results, read_study_info
+from tierwise.results.files import latest_in, read_results, read_study_info
 from tierwise.studies import runner
 from tierwise.studies.options import StudyOptions
 from tierwise.studies.plan import RunPlan
@@ -92,8 +92,7 @@ def load_study(name_or_path: str | Path) -> Study:
 def open_results(directory: str | Path) -> Results:
     """The results of a study that ran."""
     found = Path(directory)
-    latest = found / runner.LATEST
-    return Results(latest if latest.is_dir() else found)
+    return Results(latest_in(found) or found)
 
 
 class _Observer:

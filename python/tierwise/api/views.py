@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from tierwise.model.extras import alt, duckdb, pandas, polars
+from tierwise.model.output_files import write_file
 from tierwise.report.document import Document, Page, Section, Text, Tone
 from tierwise.report.render import to_html, to_html_page, to_markdown
 
@@ -44,7 +45,7 @@ class View(Generic[T]):
 
     def to_html(self, path: str | Path) -> None:
         """Write one page that opens offline."""
-        Path(path).write_text(to_html_page(self._page()), "utf-8")
+        write_file(Path(path), to_html_page(self._page()).encode())
 
 
 class Rows(View[Sequence[T]]):

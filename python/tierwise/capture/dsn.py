@@ -10,6 +10,7 @@ from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import open_regular
 
 VARIABLE = "TIERWISE_DSN"
 """The environment variable that holds a DSN."""
@@ -84,13 +85,15 @@ def _has_password(text: str) -> bool:
 
 
 def _content(file: Path) -> str:
+    fix = "name a readable file"
     try:
-        with file.open(encoding="utf-8") as opened:
+        with open_regular(file, fix) as opened:
             mode = os.fstat(opened.fileno()).st_mode
-            content = opened.read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise TierwiseError(f"--dsn-file: cannot read {file}: {reason}", "name a readable file") from None
+            content = opened.read().decode("utf-8")
+    except TierwiseError as error:
+        raise TierwiseError(f"--dsn-file: cannot read {error.message}", fix) from None
+    except (OSError, UnicodeDecodeError):
+        raise TierwiseError(f"--dsn-file: cannot read {file}: it is no text", fix) from None
     if mode & _FOR_OTHERS:
         raise TierwiseError(f"--dsn-file: other users may read {file}", f"run chmod 600 {file}")
     return content

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from tierwise import _core
 from tierwise.model.errors import TierwiseError
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import parse_toml, read_text
 from tierwise.model.roles import Role
 from tierwise.model.shipped import DATA
 from tierwise.model.suggestions import one_of
@@ -34,7 +33,7 @@ class Rules:
     @property
     def settings(self) -> list[str]:
         """Names of the engine's settings that matter to prediction."""
-        return list(tomllib.loads(self.text).get("settings", []))
+        return list(parse_toml(self.text, self.file).get("settings", []))
 
     @property
     def works_in_data_directory(self) -> bool:
@@ -44,7 +43,7 @@ class Rules:
     @property
     def counters(self) -> str | None:
         """Kind of DSN for the engine's counters; ``None`` if tierwise reads no counters of this engine."""
-        kind = tomllib.loads(self.text).get("counters")
+        kind = parse_toml(self.text, self.file).get("counters")
         return None if kind is None else str(kind)
 
     def role_of(self, path: str) -> Role | None:

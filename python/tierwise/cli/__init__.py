@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.commands import Commands, import_command, require_commas
+from tierwise.cli.printing import complain, echo
 from tierwise.cli.settings import SETTINGS, defaults, without_color
 from tierwise.model.errors import TierwiseError
 
@@ -28,7 +29,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"tierwise {_version()}")
+        echo(f"tierwise {_version()}")
         raise typer.Exit()
 
 
@@ -66,11 +67,13 @@ def main(arguments: Sequence[str]) -> None:
         app(arguments)
     except TierwiseError as error:
         if SETTINGS.verbose:
-            sys.excepthook(*sys.exc_info())
-        sys.stderr.write(f"tierwise: {error}\n")
+            import traceback  # slow to import
+
+            complain("".join(traceback.format_exception(error)), lines=True)
+        complain(f"tierwise: {error}")
         sys.exit(error.exit_status)
     except Exception as error:
-        sys.stderr.write(f"tierwise: defect: {type(error).__name__}: {error}; details are in {_details()}\n")
+        complain(f"tierwise: defect: {type(error).__name__}: {error}; details are in {_details()}")
         sys.exit(_DEFECT)
 
 

@@ -24,6 +24,7 @@ from tierwise.cli.options import (
     Years,
 )
 from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.printing import echo
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
@@ -98,4 +99,4 @@ def advise(
             with simulations(predictor, progress_console(to_stderr=True)):
                 surveyed = subject(predictor, advice, terms, recording, fresh)
             page = write_file(output, advice_page(surveyed, day=day).encode())
-            typer.echo(f"page: {page}", err=format is not Format.TEXT)
+            echo(f"page: {page}", err=format is not Format.TEXT)

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from tierwise.cli.printing import printable_usage
 from tierwise.model.errors import TierwiseError
 from tierwise.model.suggestions import names_in
 
@@ -63,6 +64,16 @@ class Commands(TyperGroup):
         if args and args[0] in _COMMANDS:
             self.commands[args[0]] = _imported(args[0])
         return super().resolve_command(ctx, args)
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Parse the options before the command."""
+        with printable_usage():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Parse the arguments of the command, and run it."""
+        with printable_usage():
+            return super().invoke(ctx)
 
     def get_params(self, ctx: Any) -> Any:
         """Options before the command."""

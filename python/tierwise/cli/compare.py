@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -9,14 +10,15 @@ import typer
 
 from tierwise.cli.options import OutputFile
 from tierwise.cli.output import as_json, print_document, write_file
-from tierwise.cli.report import LATEST_FILES
+from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.report.comparison.document import compare_document, compare_page, to_csv
 from tierwise.report.comparison.sets import SetComparison, compare_sets
 from tierwise.report.render import to_html_page, to_markdown
 from tierwise.results import RunResult
-from tierwise.results.files import read_results
+from tierwise.results.files import latest_in, read_results
+from tierwise.studies.runner import RESULTS_FILE
 
 Format = Literal["text", "md", "csv", "json", "html"]
 _SET = "directory of results, or results.jsonl; PATH:ENGINE takes the runs of one engine"
@@ -40,9 +42,9 @@ def compare(
         return
     text = in_format(found, chosen)
     if output is None:
-        typer.echo(text, nl=False)
+        echo(text, nl=False)
     else:
-        typer.echo(f"comparison: {write_file(output, text.encode())}")
+        echo(f"comparison: {write_file(output, text.encode())}")
 
 
 def in_format(found: SetComparison, format: Format) -> str:
@@ -68,13 +70,14 @@ def read_set(name: str) -> list[RunResult]:
     if not path.exists() and ":" in name:
         before, _, engine = name.rpartition(":")
         path = Path(before)
-    files = [path, *(path / file for file in LATEST_FILES)]
-    file = next((file for file in files if file.is_file()), None)
+    folders = [path, latest_in(path)]
+    below = [folder / RESULTS_FILE for folder in folders if folder is not None]
+    file = path if path.is_file() else next((file for file in below if os.path.lexists(file)), None)
     if file is None:
         raise TierwiseError(
             f"{name}: no results there", "name a directory that a study has written, or its results.jsonl"
         )
-    runs = [run for run in read_results(file) if engine in ("", run.engine.name)]
+    runs = [run for run in read_results(file, in_folder=file != path) if engine in ("", run.engine.name)]
     if not runs:
         raise TierwiseError(
             f"{name}: no run of engine {engine!r}" if engine else f"{name}: no run",

@@ -9,6 +9,7 @@ import typer
 
 from tierwise.cli.options import OutputFile
 from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.printing import echo
 from tierwise.device_models.measured_drives import import_drive
 from tierwise.report.devices import imported_document
 
@@ -26,7 +27,7 @@ def import_(
     if output is not None:
         write_file(output, drive.text.encode())
     elif format is Format.TEXT:
-        typer.echo(drive.text, nl=False)
+        echo(drive.text, nl=False)
         return
     written = None if output is None else str(output)
     show(imported_document(drive, written), drive.model_dump(mode="json"), "drive", format)

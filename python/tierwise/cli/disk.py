@@ -11,6 +11,7 @@ import typer
 
 from tierwise.cli.options import DryRun, FixedSeed, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn
+from tierwise.cli.printing import echo
 from tierwise.device_models import profiles
 from tierwise.host.disk.disk import WHOLE, EmulatedDisk, Faults, Partition, all_disks
 from tierwise.host.disk.stats import DiskStats
@@ -66,9 +67,9 @@ def up(
         faults=faults,
     )
     stats = disk.stats()
-    typer.echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].loop} at {disk.mounts[WHOLE]}")
+    echo(f"{name}: {stats.profile} on {stats.partitions[WHOLE].loop} at {disk.mounts[WHOLE]}")
     for warning in stats.warnings:
-        typer.echo(f"warning: {warning}; answers may be late")
+        echo(f"warning: {warning}; answers may be late")
 
 
 @app.command()
@@ -76,7 +77,7 @@ def down(name: Name, dry_run: DryRun = False) -> None:
     """Unmount a disk and delete its content."""
     disk = EmulatedDisk.find(name)
     if dry_run:
-        typer.echo(f"would remove the disk {name} with all files on it")
+        echo(f"would remove the disk {name} with all files on it")
     else:
         disk.down()
 

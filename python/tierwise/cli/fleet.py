@@ -22,6 +22,7 @@ from tierwise.cli.options import (
     Years,
 )
 from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.printing import echo
 from tierwise.cli.progress import counted
 from tierwise.cli.settings import progress_console
 from tierwise.cluster.dask_executor import executor
@@ -113,4 +114,4 @@ def advise(
     show(fleet_document(advice), {"fleet": advice.model_dump(mode="json")}, "fleet-advice", format)
     if output is not None:
         page = write_file(output, to_html_page(fleet_page(advice)).encode())
-        typer.echo(f"page: {page}", err=format is not Format.TEXT)
+        echo(f"page: {page}", err=format is not Format.TEXT)

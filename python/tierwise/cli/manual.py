@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-import typer
-
 from tierwise.cli.commands import all_commands
+from tierwise.cli.printing import echo
 
 _HEAD = """.TH TIERWISE 1 "" "tierwise {version}" "User Commands"
 .SH NAME
@@ -50,7 +49,7 @@ def manual() -> None:
         lines += [f".SS {_escaped(entry.name)}", _escaped(entry.help)]
         for name, text in entry.parameters:
             lines += [".TP", f".B {_escaped(name)}", _escaped(text)]
-    typer.echo("\n".join([*lines, _TAIL]))
+    echo("\n".join([*lines, _TAIL]))
 
 
 def entries() -> Iterator[Entry]:

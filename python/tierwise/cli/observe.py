@@ -10,6 +10,7 @@ import typer
 from tierwise.capture import dsn as data_sources
 from tierwise.capture import observe as observer
 from tierwise.cli.output import print_document
+from tierwise.cli.printing import echo
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import TierwiseError
 from tierwise.model.placement import EVERYTHING, parse_place
@@ -68,7 +69,7 @@ def observe(
             status=status.update,
         )
     print_document(observation_document(seen))
-    typer.echo(f"observation: {output}")
+    echo(f"observation: {output}")
 
 
 def _devices(text: str | None) -> dict[Role, str]:

@@ -14,6 +14,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from tierwise.cli import printing
+from tierwise.model import output_files
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_version import SCHEMA_VERSION
 from tierwise.report.document import Document
@@ -44,18 +46,18 @@ def show(document: Document, found: Mapping[str, Any], schema: str, format: Form
         format: output format.
     """
     if format is Format.JSON:
-        typer.echo(as_json(found, schema))
+        printing.echo(as_json(found, schema))
     elif format is Format.CSV:
-        typer.echo(to_csv(document), nl=False)
+        printing.echo(to_csv(document), nl=False)
     elif format is Format.MD:
-        typer.echo(to_markdown(document), nl=False)
+        printing.echo(to_markdown(document), nl=False)
     else:
         print_document(document)
 
 
 def print_document(document: Document, console: Console | None = None) -> None:
     """Print a document as text; a table wider than the terminal keeps its figures uncut."""
-    console = console or Console()
+    console = console or printing.console()
     for part in to_rich(document):
         widest = console.options.update(max_width=_WIDEST)
         needed = Measurement.get(console, widest, part).minimum if isinstance(part, Table) else 0
@@ -70,7 +72,7 @@ def as_json(found: Mapping[str, Any], schema: str) -> str:
 
 def warn(text: str) -> None:
     """Print a warning to standard error."""
-    typer.echo(f"warning: {text}", err=True)
+    printing.echo(f"warning: {text}", err=True)
 
 
 def write_file(path: Path, content: bytes) -> Path:
@@ -81,7 +83,7 @@ def write_file(path: Path, content: bytes) -> Path:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        output_files.write_file(path, content)
     except OSError as error:
         raise TierwiseError(f"{path}: {error.strerror}", "name a place that you may write to") from error
     return path

@@ -10,6 +10,7 @@ import typer
 from tierwise.cli.options import Png, Scheduler, Workers
 from tierwise.cli.output import Format, FormatOption, show, write_file
 from tierwise.cli.predict_joint import predict_joint
+from tierwise.cli.printing import echo
 from tierwise.cli.progress import simulations
 from tierwise.cli.settings import progress_console
 from tierwise.cluster.simulations import distributed
@@ -151,4 +152,4 @@ def _draw(predictor: Predictor, answers: list[Prediction], png: Path) -> None:
     from tierwise.report.charts.render import to_png
 
     chart = to_png(answers_chart(predictor.as_recorded, answers))
-    typer.echo(f"chart: {write_file(png, chart)}", err=True)
+    echo(f"chart: {write_file(png, chart)}", err=True)

@@ -9,6 +9,7 @@ import typer
 
 from tierwise.cli.options import FixedSeed, OutputFile, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
+from tierwise.cli.printing import echo
 from tierwise.cli.settings import progress_console
 from tierwise.host import clean
 from tierwise.model.extras import require
@@ -66,5 +67,5 @@ def probe(
     with progress_console(to_stderr=True).status("looking", spinner="line") as status:
         report = run_probe(path, options, status.update)
     if output is not None and report.profile is not None:
-        typer.echo(f"profile: {write_file(output, report.profile.encode())}", err=True)
+        echo(f"profile: {write_file(output, report.profile.encode())}", err=True)
     show(probe_document(report), report.model_dump(mode="json"), "probe", format)

@@ -10,6 +10,7 @@ import typer
 
 from tierwise.cli.options import Png
 from tierwise.cli.output import Format, FormatOption, show, write_file
+from tierwise.cli.printing import echo
 from tierwise.cli.profile_day import profile_day
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
@@ -73,9 +74,9 @@ def profile(
     if html is not None:
         observed = extent(opened) if isinstance(opened, Observation) else None
         page = profile_page(recording.resolve().name, found, gains, opened.warnings, observed)
-        typer.echo(f"page: {write_file(html, to_html_page(page).encode())}", err=True)
+        echo(f"page: {write_file(html, to_html_page(page).encode())}", err=True)
     if png is not None:
-        typer.echo(f"chart: {write_file(png, to_png(profile_chart(found)))}", err=True)
+        echo(f"chart: {write_file(png, to_png(profile_chart(found)))}", err=True)
 
 
 def _replayed(recording: Path, found: Breakdown) -> tuple[Savings, Usability]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from tierwise.cli.output import Format, show, write_file
+from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.predict.timeline import timeline_of
 from tierwise.recording import Day
@@ -25,4 +24,4 @@ def profile_day(folder: Path, html: Path | None, png: Path | None, format: Forma
     day = timeline_of(Day.open(folder))
     show(day_document(day), {"day": day.model_dump(mode="json")}, "day", format)
     if html is not None:
-        typer.echo(f"page: {write_file(html, to_html_page(day_page(day)).encode())}", err=True)
+        echo(f"page: {write_file(html, to_html_page(day_page(day)).encode())}", err=True)

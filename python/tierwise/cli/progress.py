@@ -47,7 +47,7 @@ class StudyProgress:
         """Draw on ``console``; if it is not a terminal, print one line per run."""
         self._console = console
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),

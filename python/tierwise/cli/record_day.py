@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-import typer
 from rich.console import Console
 
 from tierwise.capture import BurstCost, DayPlan, DayRecorder, EngineCounters, Server, Taken
 from tierwise.capture.rules import Rules
+from tierwise.cli import printing
 from tierwise.cli.output import Format, show
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
@@ -34,7 +34,7 @@ def record_day(
         TierwiseError: if the first recording cannot be taken.
         FailedCheckError: if there is no recording in the end.
     """
-    console = Console(stderr=format is not Format.TEXT)
+    console = printing.console(stderr=format is not Format.TEXT)
     with progress_console(to_stderr=True).status("attaching", spinner="line") as status:
         day = DayRecorder(
             server,
@@ -54,7 +54,7 @@ def record_day(
     for line in _summary(day.taken, day.elapsed_s):
         _print(console, line)
     if format is Format.TEXT:
-        typer.echo(f"day: {out}")
+        printing.echo(f"day: {out}")
         return
     timeline = timeline_of(Day.open(out))
     show(day_document(timeline), {"day": timeline.model_dump(mode="json")}, "day", format)
@@ -81,4 +81,4 @@ def _summary(taken: list[Taken], elapsed_s: float) -> list[str]:
 
 
 def _print(console: Console, line: str) -> None:
-    console.print(line, highlight=False, soft_wrap=True, markup=False)
+    console.print(line, highlight=False, soft_wrap=True)

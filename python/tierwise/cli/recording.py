@@ -9,6 +9,7 @@ import typer
 
 from tierwise import recording
 from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli.printing import echo
 from tierwise.recording import ABOUT_FILE, About, Recording
 from tierwise.report import numbers
 from tierwise.report.document import Block, Cell, Text, Tone, figure, table
@@ -78,9 +79,7 @@ def redact(
 ) -> None:
     """Write a recording without paths and names, which gives the same predictions."""
     recording.redact(source, output)
-    typer.echo(
-        f"{output}: no paths, mounts or names of programs; docs/concepts/privacy.md tells what is left"
-    )
+    echo(f"{output}: no paths, mounts or names of programs; docs/concepts/privacy.md tells what is left")
 
 
 def _engine(about: About) -> str:

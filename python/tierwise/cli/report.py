@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.output import Format, FormatOption, print_document, show, write_file
+from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
 from tierwise.report.charts import WIDE, figures_of, figures_of_sweep, to_png
@@ -18,12 +20,10 @@ from tierwise.report.study.answer import Answer, build_answer
 from tierwise.report.study.combined_page import Chapter, combined_page
 from tierwise.report.study.document import answer_document
 from tierwise.report.study.page import answer_page
-from tierwise.results.files import read_results, read_study_info
-from tierwise.studies.runner import LATEST, RESULTS_FILE, STUDY_FILE
+from tierwise.results.files import latest_in, read_results, read_study_info
+from tierwise.studies.runner import RESULTS_FILE, STUDY_FILE
 
 REPORT_FILE = "report.html"
-LATEST_FILES = [RESULTS_FILE, f"{LATEST}/{RESULTS_FILE}"]
-"""Paths of a study's results, relative to its own directory or to its parent."""
 
 Out = Annotated[
     Path | None, typer.Option("-o", "--output", help="file for the page; default: beside the results")
@@ -47,24 +47,24 @@ def report(
     studies = studies_in(results_dir)
     if studies:
         page = write_combined_report(studies, output or results_dir / REPORT_FILE)
-        typer.echo(f"report: {page}", err=format is not Format.TEXT)
+        echo(f"report: {page}", err=format is not Format.TEXT)
         return
     answer = read_answer(results_dir)
     show(answer_document(answer), {"answer": answer.model_dump(mode="json")}, "answer", format)
     page = write_file(output or results_dir / REPORT_FILE, to_html_page(answer_page(answer)).encode())
-    typer.echo(f"report: {page}", err=format is not Format.TEXT)
+    echo(f"report: {page}", err=format is not Format.TEXT)
     if png is not None:
         for file in write_pngs(answer, png):
-            typer.echo(f"chart: {file}", err=format is not Format.TEXT)
+            echo(f"chart: {file}", err=format is not Format.TEXT)
 
 
 def studies_in(directory: Path) -> list[Path]:
     """The latest results of every study below a directory; none if the directory is a study's own."""
-    if (directory / STUDY_FILE).exists() or not directory.is_dir():
+    if os.path.lexists(directory / STUDY_FILE) or not directory.is_dir():
         return []
-    below = sorted(path for path in directory.iterdir() if path.is_dir() and path.name != LATEST)
-    latest = [path / LATEST if (path / LATEST).is_dir() else path for path in below]
-    return [path for path in latest if (path / STUDY_FILE).exists()]
+    below = sorted(path for path in directory.iterdir() if path.is_dir() and not path.is_symlink())
+    latest = [latest_in(path) or path for path in below]
+    return [path for path in latest if os.path.lexists(path / STUDY_FILE)]
 
 
 def write_combined_report(
@@ -121,7 +121,7 @@ def read_answer(results_dir: Path) -> Answer:
 
 
 def _chapter(directory: Path) -> Chapter:
-    name = directory.parent.name if directory.name == LATEST else directory.name
+    name = directory.parent.name if latest_in(directory.parent) == directory else directory.name
     try:
         info = read_study_info(directory / STUDY_FILE)
         name = info.name

@@ -11,6 +11,7 @@ import typer
 from pydantic import BaseModel, Field, create_model
 
 from tierwise.cli.field_meanings import described
+from tierwise.cli.printing import echo
 from tierwise.model.errors import TierwiseError
 from tierwise.model.output_version import SCHEMA_VERSION
 from tierwise.model.suggestions import one_of
@@ -28,12 +29,12 @@ def schema(
     """
     if name is None:
         for known in SCHEMAS:
-            typer.echo(known)
+            echo(known)
         return
     if name not in SCHEMAS:
         raise TierwiseError(f"unknown schema {name!r}", one_of(name, SCHEMAS))
     found = {"$schema": "https://json-schema.org/draft/2020-12/schema", **SCHEMAS[name]()}
-    typer.echo(json.dumps(found, indent=2))
+    echo(json.dumps(found, indent=2))
 
 
 def _of(module: str, name: str) -> Callable[[], dict[str, Any]]:

@@ -21,6 +21,7 @@ from tierwise.cli.options import (
     Years,
 )
 from tierwise.cli.output import warn
+from tierwise.cli.printing import echo
 from tierwise.device_models.billing import YEARS
 from tierwise.model.extras import require
 
@@ -61,7 +62,7 @@ def serve(
         simulator = Simulator()
         try:
             server = serve(Shelf(recordings, options, simulator), simulator, listening, host)
-            typer.echo(server.url)
+            echo(server.url)
             server.run()
         finally:
             simulator.close()

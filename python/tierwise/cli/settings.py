@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tierwise.cli.printing import console
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -25,9 +27,7 @@ SETTINGS = Settings()
 
 def progress_console(*, to_stderr: bool = False) -> Console:
     """Console for progress; ``--quiet`` draws nothing."""
-    from rich.console import Console  # slow to import
-
-    return Console(quiet=SETTINGS.quiet, stderr=to_stderr)
+    return console(quiet=SETTINGS.quiet, stderr=to_stderr)
 
 
 def without_color() -> None:

@@ -13,6 +13,7 @@ from tierwise import studies
 from tierwise.capture import DEFAULT_DUTY, parse_duty
 from tierwise.cli.options import DropCaches, Duration, Output, Seed, duration_s
 from tierwise.cli.output import Format, FormatOption, show, warn
+from tierwise.cli.printing import echo
 from tierwise.cli.progress import StudyProgress
 from tierwise.cli.report import print_answer, write_combined_report, write_report
 from tierwise.cli.settings import progress_console
@@ -197,7 +198,7 @@ def demo(output: Output = RESULTS, seed: Seed = None, repeats: Repeats = None) -
     own = None
     if missing:
         names = ", ".join(check.name for check in missing)
-        typer.echo(f"Cannot emulate devices here (missing: {names}); running on this machine's own storage.")
+        echo(f"Cannot emulate devices here (missing: {names}); running on this machine's own storage.")
         own = output / "own-storage"
         own.mkdir(parents=True, exist_ok=True)
     options = StudyOptions(repeats=repeats, own_storage=own)
@@ -213,7 +214,7 @@ def _run(
 ) -> Path:
     """Run one study with the further arguments of :func:`~tierwise.studies.runner.run_study`."""
     for line in clean.clean_before(warn):
-        typer.echo(f"cleaned up: {line}")
+        echo(f"cleaned up: {line}")
     with StudyProgress(progress_console()) as progress:
         directory = runner.run_study(chosen, output, progress, seed, **begun)
     print_answer(directory)
@@ -237,10 +238,10 @@ def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mappi
         # No error in one study may lose the results of the others or stop them.
         except Exception as error:
             failures[name] = str(error) or type(error).__name__
-            typer.echo(f"study {name}: {failures[name]}")
+            echo(f"study {name}: {failures[name]}")
     _report(lambda: write_combined_report(directories, output, failures), "report of all")
     for name, reason in failures.items():
-        typer.echo(f"not run: {name}: {reason}", err=True)
+        echo(f"not run: {name}: {reason}", err=True)
     if failures:
         raise FailedCheckError(f"{len(failures)} studies were not run", "see the reasons above")
 
@@ -248,7 +249,7 @@ def _run_all(options: StudyOptions, output: Path, seed: int | None, begun: Mappi
 def _report(written: Callable[[], Path], name: str = "report") -> None:
     """Print where the page is, or why there is none: its charts may lack a library, and the runs remain."""
     try:
-        typer.echo(f"{name}: {written()}")
+        echo(f"{name}: {written()}")
     except HostError as error:
         warn(f"no {name}: {error}")
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from tierwise import validation as validate
+from tierwise.cli import printing
 from tierwise.cli.options import DropCaches, Scheduler, Seed, Workers
 from tierwise.cli.output import Format, FormatOption, show, warn, write_file
 from tierwise.cli.settings import progress_console
@@ -83,12 +83,12 @@ def run(
     An interrupted round is resumed. Exit status 1 if a target is missed.
     """
     require("lab", "validate")
-    console = Console()
+    console = printing.console()
     if not judge_only:
         spec = _spec(file, quick, repeats)
         cases, left_out = validate.cases_of(spec, quick, case or [], rotation)
         for what, why in left_out.items():
-            console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True, markup=False)
+            console.print(f"left out: {what}: {why}", highlight=False, soft_wrap=True)
         if estimate:
             seconds = validate.estimate_s(
                 validate.plan(cases, spec.repeats, 0), spec, validate.read_rows(output)
@@ -107,7 +107,7 @@ def run(
     _write(page or output, output, accuracy, [row for one in rounds for row in one.rows])
     kept_bytes = parse_size_bytes(recordings, "--recordings") if recordings else 0
     for folder in validate.publish(rounds, publish, kept_bytes) if publish else []:
-        typer.echo(f"published: {folder}")
+        printing.echo(f"published: {folder}")
     if calibrate:
         _calibrate(calibrated)
     if not validate.summary(accuracy.predictions, accuracy.controls).passed:
@@ -122,7 +122,7 @@ def _spec(file: Path | None, quick: bool, repeats: int | None) -> validate.Valid
 
 def _run(spec: validate.ValidationSpec, cases: Sequence[validate.Case], out: Path, **begun: Any) -> None:
     for line in clean.clean_before(warn):
-        typer.echo(f"cleaned up: {line}")
+        printing.echo(f"cleaned up: {line}")
     with RoundProgress(progress_console()) as progress:
         validate.run(spec, cases, out.absolute(), progress, **begun)
 
@@ -145,11 +145,11 @@ def _write(directory: Path, out: Path, accuracy: validate.Accuracy, rows: Sequen
     if answered:
         drawing = to_svg(accuracy_chart(answered, WIDE), "accuracy", "Predicted against measured")
         write_file(directory / CHART_FILE, drawing.encode())
-    typer.echo(f"written: {page}")
+    printing.echo(f"written: {page}")
 
 
 def _calibrate(calibrated: ModelError) -> None:
     if not calibrated.errors:
         raise TierwiseError("--calibrate: nothing was compared while building", "run a building round first")
     written = write_file(own_file(), validate.to_toml(calibrated).encode())
-    typer.echo(f"calibrated: {written}; predictions use it from now on")
+    printing.echo(f"calibrated: {written}; predictions use it from now on")

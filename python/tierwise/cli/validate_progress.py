@@ -21,7 +21,7 @@ class RoundProgress:
         """Draw on ``console``; if it is not a terminal, print one line per run."""
         self._console = console
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -61,7 +61,7 @@ class RoundProgress:
 
     def left_out(self, what: str, reason: str) -> None:
         """Print which session could not be prepared, and why."""
-        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True, markup=False)
+        self._console.print(f"  {what}: skipped ({reason})", highlight=False, soft_wrap=True)
 
     def run_finished(self, row: Row) -> None:
         """Print a line if no bar can be drawn or the run does not count."""
@@ -77,4 +77,4 @@ class RoundProgress:
             else f" {significant(row.figure, 4)} {'s' if row.laps else 'transactions/s'}"
         )
         line = f"  {row.run_id}: {row.status}{figure}{problems}"
-        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+        self._console.print(line, highlight=False, soft_wrap=True)

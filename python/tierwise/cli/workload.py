@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tierwise.cli.output import Format, FormatOption, show
+from tierwise.cli.printing import echo
 from tierwise.cli.settings import progress_console
 from tierwise.model.errors import FailedCheckError
 from tierwise.report.document import table
@@ -39,8 +40,8 @@ def new(
 ) -> None:
     """Write a small workload with comments as a start for your own."""
     for file in workload_template.write(folder):
-        typer.echo(f"wrote {file}")
-    typer.echo(f"next: tierwise workload check {folder}")
+        echo(f"wrote {file}")
+    echo(f"next: tierwise workload check {folder}")
 
 
 @app.command()

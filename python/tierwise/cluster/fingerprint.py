@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from tierwise.cluster import remote
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import open_regular
+
+_FIX = "check your rights to read it"
 
 
 def fingerprint(uri: str) -> str:
@@ -34,11 +39,10 @@ def require_same(uri: str, checksum: str | None) -> None:
 
 def _contents(folder: Path) -> Iterator[tuple[str, str]]:
     for name in remote.FILES:
-        try:
-            if (folder / name).is_file():
-                with (folder / name).open("rb") as file:
-                    yield name, hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise TierwiseError(
-                f"{folder / name}: {error.strerror}", "check your rights to read it"
-            ) from error
+        if not os.path.lexists(folder / name):
+            continue
+        with open_regular(folder / name, _FIX, most_bytes=sys.maxsize, in_folder=True) as file:
+            try:
+                yield name, hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError as error:
+                raise TierwiseError(f"{folder / name}: {error.strerror}", _FIX) from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -13,8 +12,8 @@ from typing import Any
 from tierwise import _core
 from tierwise.device_models.profile_names import full_name
 from tierwise.model.errors import TierwiseError
-from tierwise.model.file_names import path_in
-from tierwise.model.input_files import read_text
+from tierwise.model.file_names import file_below, path_in
+from tierwise.model.input_files import parse_toml, read_text
 from tierwise.model.shipped import DATA
 
 FOLDER = DATA / "devices"
@@ -23,6 +22,7 @@ ProfileTexts = tuple[str, str, tuple[tuple[str, str], ...]]
 """Text and file of a profile, then name and text of each profile that it refers to."""
 
 _REFERRING_KEYS = ("like", "member")
+_MOST_REFERRED = 64
 """Keys of a profile whose values are names of other profiles."""
 
 
@@ -76,7 +76,7 @@ class Profile:
         """Names of the profiles that it is like: its own base, the base of that, and so on."""
         found: list[str] = []
         text = self.text
-        while name := tomllib.loads(text).get("like"):
+        while name := parse_toml(text, str(self.file)).get("like"):
             found.append(name)
             text = self.library[name]
         return tuple(found)
@@ -137,9 +137,7 @@ def parse(text: str, file: Path) -> Profile:
     Raises:
         TierwiseError: naming the file, the key and what is allowed.
     """
-    library: dict[str, str] = {}
-    _collect_references(text, file.parent, library)
-    return _of_texts(text, file, library)
+    return _of_texts(text, file, _referred(text, file))
 
 
 def texts_of(core: _core.Profile) -> ProfileTexts:
@@ -180,24 +178,34 @@ def _of_texts(text: str, file: Path, library: Mapping[str, str]) -> Profile:
     )
 
 
-def _collect_references(text: str, folder: Path, library: dict[str, str]) -> None:
-    """Add the profiles that a text refers to, and those they refer to; missing files are left out.
+def _referred(text: str, file: Path) -> dict[str, str]:
+    """Texts of the profiles that a text refers to, and of those they refer to; missing ones are left out.
 
     A name is first looked for beside the file that refers to it, then among those that ship.
     """
-    for name in _references(text) - library.keys():
-        for file in (path_in(folder, f"{name}.toml"), path_in(FOLDER, f"{name}.toml")):
-            if file.is_file():
-                library[name] = read_text(file, "give a readable TOML file")
-                _collect_references(library[name], file.parent, library)
-                break
+    library: dict[str, str] = {}
+    waiting = [(text, file.parent)]
+    while waiting:
+        referring, beside = waiting.pop()
+        for name in _references(referring, file) - library.keys():
+            places = {FOLDER: path_in(FOLDER, f"{name}.toml")}  # refuses a name that is a path
+            if beside != FOLDER:
+                places = {beside: file_below(beside, f"{name}.toml"), **places}
+            for folder, found in places.items():
+                if found.exists():
+                    library[name] = read_text(found, "give a readable TOML file")
+                    waiting.append((library[name], folder))
+                    break
+        if len(library) > _MOST_REFERRED:
+            raise TierwiseError(f"{file} refers to more than {_MOST_REFERRED} profiles", "refer to fewer")
+    return library
 
 
-def _references(text: str) -> set[str]:
+def _references(text: str, file: Path) -> set[str]:
     try:
-        table = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return set()
+        table = parse_toml(text, str(file))
+    except TierwiseError:
+        return set()  # the core says what is wrong
     return {name for key in _REFERRING_KEYS if isinstance(name := table.get(key), str)}
 
 

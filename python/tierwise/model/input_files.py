@@ -1,54 +1,107 @@
-"""Text files that a user names: read whole, limited in size, regular files only."""
+"""Files that a user names or a stranger wrote: limited in size, regular files only, opened without waiting.
+
+The crate ``tierwise-input`` is the same for the compiled core.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 import tomllib
+from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 from tierwise.model.errors import TierwiseError
 
 _MOST_BYTES = 16 << 20
+_MOST_TOML = 1 << 20
+_DEEP_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
+"""A key of more than 64 parts."""
 
 
-def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES) -> str:
+def read_text(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False) -> str:
     """The text of a file.
-
-    A pipe or a device is refused: it may have no end.
 
     Args:
         path: of the file.
         fix: what to do if it cannot be read, for the error.
         most_bytes: refuse a larger file.
+        in_folder: the user names its folder only: the file itself must not be a link.
 
     Raises:
         TierwiseError: naming the file, if it is missing, no regular file, too large, or not UTF-8.
     """
-    return read_bytes(path, fix, most_bytes=most_bytes, text=True).decode("utf-8")
-
-
-def read_bytes(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, text: bool = False) -> bytes:
-    """The bytes of a file, as :func:`read_text`; with ``text`` they are UTF-8."""
     try:
-        # Opening a pipe would wait for a writer.
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISREG(status.st_mode):
-                raise TierwiseError(f"{path} is no regular file", fix)
-            if status.st_size > most_bytes:
-                raise TierwiseError(f"{path}: {status.st_size} bytes, above {most_bytes}", fix)
-            read = file.read(most_bytes)
-        if text:
-            read.decode("utf-8")
+        return read_bytes(path, fix, most_bytes=most_bytes, in_folder=in_folder).decode("utf-8")
     except UnicodeDecodeError:
         raise TierwiseError(f"{path}: not UTF-8", "save it as UTF-8") from None
+
+
+def read_bytes(path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False) -> bytes:
+    """The bytes of a file, as :func:`read_text`."""
+    with open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file:
+        try:
+            return file.read(most_bytes)
+        except OSError as error:
+            raise TierwiseError(f"{path}: {error.strerror}", fix) from error
+
+
+def read_lines(path: Path, fix: str, *, most_bytes: int, in_folder: bool = False) -> Iterator[bytes]:
+    """The lines of a file that end in a line feed, without it, one at a time.
+
+    Raises:
+        TierwiseError: as :func:`read_text`; or a line is longer than 16 MiB.
+    """
+    with open_regular(path, fix, most_bytes=most_bytes, in_folder=in_folder) as file:
+        while True:
+            try:
+                line = file.readline(_MOST_BYTES)
+            except OSError as error:
+                raise TierwiseError(f"{path}: {error.strerror}", fix) from error
+            if len(line) == _MOST_BYTES:
+                raise TierwiseError(f"{path}: a line has more than {_MOST_BYTES} bytes", fix)
+            if not line.endswith(b"\n"):
+                return
+            yield line[:-1]
+
+
+def open_regular(
+    path: Path, fix: str, *, most_bytes: int = _MOST_BYTES, in_folder: bool = False
+) -> BufferedReader:
+    """Open a file to read it, as :func:`read_text` does.
+
+    A pipe, a device, a socket or a directory is refused: opening one may wait or do something, and it may
+    have no end.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | (os.O_NOFOLLOW if in_folder else 0)
+    try:
+        _require_regular(path, path.stat(follow_symlinks=not in_folder), fix)
+        file = os.fdopen(os.open(path, flags), "rb")
     except OSError as error:
         raise TierwiseError(f"{path}: {error.strerror}", fix) from error
     except ValueError:
         raise TierwiseError(f"{str(path)!r}: a path has no NUL", fix) from None
-    return read
+    try:
+        status = os.fstat(file.fileno())
+        _require_regular(path, status, fix)  # another one may have taken its place
+        if status.st_size > most_bytes:
+            raise TierwiseError(f"{path}: {status.st_size} bytes, above {most_bytes}", fix)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _require_regular(path: Path, status: os.stat_result, fix: str) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    for is_one, kind in ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISDIR, "a directory")):
+        if is_one(status.st_mode):
+            raise TierwiseError(f"{path} is {kind}", fix)
+    raise TierwiseError(f"{path} is no regular file", fix)
 
 
 def parse_toml(text: str, file: str) -> dict[str, Any]:
@@ -61,9 +114,15 @@ def parse_toml(text: str, file: str) -> dict[str, Any]:
     Raises:
         TierwiseError: naming file and line.
     """
+    if len(text) > _MOST_TOML:
+        raise TierwiseError(f"{file}: {len(text)} characters, above {_MOST_TOML}", "write less")
     try:
+        if _DEEP_KEY.search(text):  # the parser's time grows with the square of the parts
+            raise RecursionError
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TierwiseError(f"{file}: {error}", "mend the TOML") from error
     except RecursionError:
         raise TierwiseError(f"{file}: nested too deeply", "write it flat") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise TierwiseError(f"{file}: {error}", "mend the TOML") from error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
@@ -11,12 +10,14 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import parse_toml, read_text
 from tierwise.model.shipped import DATA
 from tierwise.results.measurements import Record
 
 SHIPPED = DATA / "model_error.toml"
 """Measured on the machine that docs/evidence/accuracy.md names."""
 FILE_NAME = "model_error.toml"
+_FIX = "run tierwise validate again, or remove the file"
 
 
 def own_file() -> Path:
@@ -84,12 +85,10 @@ class ModelError(Record):
         if not file.exists():
             return cls()
         try:
-            return cls.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, ValidationError) as error:
+            return cls.model_validate(parse_toml(read_text(file, _FIX), str(file)))
+        except ValidationError as error:
             first = str(error).splitlines()[0]
-            raise TierwiseError(
-                f"{file}: {first}", "run tierwise validate again, or remove the file"
-            ) from None
+            raise TierwiseError(f"{file}: {first}", _FIX) from None
 
     def find(self, engine: str, path: str, what: What) -> CalibratedError | None:
         """The calibrated error of exactly this engine and path, if there is one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ class Day:
     @classmethod
     def is_at(cls, path: Path) -> bool:
         """Whether a folder holds recordings and is none itself."""
-        return not (path / ABOUT_FILE).exists() and any(path.glob(f"*/{ABOUT_FILE}"))
+        return not os.path.lexists(path / ABOUT_FILE) and any(path.glob(f"*/{ABOUT_FILE}"))
 
     @classmethod
     def open(cls, path: Path) -> Day:
@@ -40,6 +41,8 @@ class Day:
         errors: list[TierwiseError] = []
         for file in sorted(path.glob(f"*/{ABOUT_FILE}")):
             try:
+                if file.parent.is_symlink():
+                    raise TierwiseError(f"{file.parent} is a link", "name the folder itself")
                 one = Recording.open(file.parent)
                 opened.append((_started(one, file), one))
             except TierwiseError as error:

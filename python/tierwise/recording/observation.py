@@ -9,6 +9,7 @@ what sessions waited for and not what devices did.
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,6 +27,7 @@ OBSERVATION_FILE = "observation.json"
 """The file of an observation; a folder with it is one."""
 VERSION = 1
 _MOST_BYTES = 4 << 20
+_FIX = "name a folder that tierwise observe wrote"
 _ABOUT_VERSION = 1
 
 PARTS: dict[WaitClass, Part] = {
@@ -144,7 +146,7 @@ class Observation(Record):
             TierwiseError: naming the file, if it is unreadable, damaged, or of a newer tierwise.
         """
         file = path / OBSERVATION_FILE
-        text = read_text(file, "name a folder that tierwise observe wrote", most_bytes=_MOST_BYTES)
+        text = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
         try:
             said = json.loads(text)
             version = said.get("schema_version") if isinstance(said, dict) else None
@@ -208,7 +210,7 @@ def open_source(path: Path) -> Recording | Observation:
     Raises:
         TierwiseError: as their ``open``.
     """
-    return Observation.open(path) if (path / OBSERVATION_FILE).is_file() else Recording.open(path)
+    return Observation.open(path) if os.path.lexists(path / OBSERVATION_FILE) else Recording.open(path)
 
 
 def write_observation(folder: Path, observation: Observation) -> None:

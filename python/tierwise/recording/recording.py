@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from tierwise import _core
 from tierwise.model.device_chain import ChainLink
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
+from tierwise.model.input_files import open_regular
 from tierwise.model.roles import Role
 from tierwise.recording.breakdown import Breakdown, break_down
 
@@ -19,6 +21,7 @@ ABOUT_FILE = "about.json"
 """Metadata of a recording; a folder without it is no recording."""
 TABLES = ("threads", "files", "states", "calls", "blocks")
 """Names of the tables; each is a file, ``NAME.parquet``."""
+_FIX = "name a folder that tierwise record has written, with all of its files"
 _FOREIGN_CPU_SHARE = 0.05
 """Share of the processors used by other programs above which a recording has a warning."""
 
@@ -155,7 +158,7 @@ class Recording:
     @property
     def size_bytes(self) -> int:
         """All its files."""
-        return sum(file.stat().st_size for file in self.path.iterdir())
+        return sum(file.lstat().st_size for file in self.path.iterdir())
 
     def break_down(self) -> Breakdown:
         """Say where its time went.
@@ -166,11 +169,16 @@ class Recording:
         return break_down(self.path)
 
     def connect(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection in which each table of the recording is a view."""
+        """A DuckDB connection in which each table of the recording is a view.
+
+        Raises:
+            TierwiseError: a table is missing, or no regular file.
+        """
         connection = duckdb.connect()
         for table in TABLES:
-            file = str(self.path / f"{table}.parquet")
-            connection.read_parquet(file).create_view(table)
+            file = self.path / f"{table}.parquet"
+            open_regular(file, _FIX, most_bytes=sys.maxsize, in_folder=True).close()
+            connection.read_parquet(str(file)).create_view(table)
         return connection
 
 

@@ -3,26 +3,62 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Literal, TypeVar
+from typing import IO, TypeVar
 
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
-from tierwise.model.input_files import read_text
+from tierwise.model.input_files import read_lines, read_text
+from tierwise.model.output_files import open_own, require_own_directory
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 
+LATEST = "latest"
+"""Link in a study's directory of results to the directory of its last start."""
 _MOST_BYTES = 1 << 30
+_PART_BYTES = 64 << 10
 _RecordT = TypeVar("_RecordT", bound=Record)
+
+
+def latest_in(directory: Path) -> Path | None:
+    """The directory that the link ``latest`` names, which must lie beside it; ``None`` if there is none."""
+    link = directory / LATEST
+    if not link.is_symlink():
+        return link if link.is_dir() else None
+    found = directory / link.readlink()
+    beside = found.parent == directory and found.name not in ("", "..") and not found.is_symlink()
+    return found if beside and found.is_dir() else None
+
+
+def own_latest_in(directory: Path) -> Path | None:
+    """The same where results are to be added: all of it must be the caller's.
+
+    Raises:
+        TierwiseError: naming what another user made, or may change.
+    """
+    link = directory / LATEST
+    try:
+        require_own_directory(directory)
+        if link.lstat().st_uid != os.geteuid():
+            raise TierwiseError(f"{link}: another user made it", "remove it, or name another directory")
+        found = latest_in(directory)
+        if found is not None:
+            require_own_directory(found)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TierwiseError(f"{error.filename}: {error.strerror}", "name a directory of your own") from error
+    return found
 
 
 def write_study_info(path: Path, info: StudyInfo) -> None:
     """Write ``study.json``, replacing what was there."""
-    with _private(path, "wb") as file:
+    with open_own(path, "w") as file:
         file.write(info.model_dump_json(indent=2).encode() + b"\n")
 
 
@@ -32,7 +68,8 @@ def read_study_info(path: Path) -> StudyInfo:
     Raises:
         TierwiseError: if the file is missing, or is not a study of this schema version.
     """
-    return _validated(StudyInfo, read_text(path, "name a directory that a study has written"), str(path))
+    text = read_text(path, "name a directory that a study has written", in_folder=True)
+    return _validated(StudyInfo, text, str(path))
 
 
 def append_result(path: Path, result: RunResult) -> None:
@@ -45,9 +82,8 @@ def append_result(path: Path, result: RunResult) -> None:
     """
     line = result.model_dump_json().encode() + b"\n"
     try:
-        whole_bytes = path.read_bytes().rfind(b"\n") + 1 if path.exists() else 0
-        with _private(path, "ab") as file:
-            file.truncate(whole_bytes)
+        with open_own(path, "a") as file:
+            file.truncate(_whole_bytes(file))
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
@@ -63,7 +99,7 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
     """
     draft = path.with_suffix(".draft")
     try:
-        with _private(draft, "wb") as file:
+        with open_own(draft, "w") as file:
             file.writelines(result.model_dump_json().encode() + b"\n" for result in results)
             file.flush()
             os.fsync(file.fileno())
@@ -72,27 +108,38 @@ def replace_results(path: Path, results: Iterable[RunResult]) -> None:
         raise TierwiseError(f"{path}: {error.strerror}", "make room, then resume the study again") from error
 
 
-def read_results(path: Path) -> list[RunResult]:
+def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
     """Read a JSON Lines file of results; a last line cut short by a crash is left out.
+
+    Args:
+        path: of the file.
+        in_folder: the user names its directory only: the file must not be a link.
 
     Raises:
         TierwiseError: if the file is missing, or a line is not a result of this schema version.
     """
     fix = "name the results.jsonl of a study that has run"
-    complete = read_text(path, fix, most_bytes=_MOST_BYTES).split("\n")[:-1]
-    found = [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(complete, start=1) if line]
+    lines = read_lines(path, fix, most_bytes=_MOST_BYTES, in_folder=in_folder)
+    found = [_validated(RunResult, line, f"{path}:{n}") for n, line in enumerate(lines, start=1) if line]
     counted = Counter(result.run_id for result in found)
     if twice := [run_id for run_id, count in counted.items() if count > 1]:
         raise TierwiseError(f"{path}: run {twice[0]} is there twice", "remove one of its lines")
     return found
 
 
-def _private(path: Path, mode: Literal["ab", "wb"]) -> IO[bytes]:
-    """Open a file that only its owner may read, because it describes the machine and its data."""
-    return open(path, mode, opener=lambda name, flags: os.open(name, flags, 0o600))
+def _whole_bytes(file: IO[bytes]) -> int:
+    """Bytes up to the last line feed."""
+    at = file.seek(0, os.SEEK_END)
+    while at > 0:
+        start = max(at - _PART_BYTES, 0)
+        file.seek(start)
+        if (last := file.read(at - start).rfind(b"\n")) >= 0:
+            return start + last + 1
+        at = start
+    return 0
 
 
-def _validated(model: type[_RecordT], text: str, where: str) -> _RecordT:
+def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
@@ -110,15 +157,15 @@ def write_parquet(path: Path, results: Iterable[RunResult]) -> None:
     Raises:
         TierwiseError: if it cannot be written; the records themselves are elsewhere.
     """
-    import tempfile
-
     draft = path.with_suffix(".draft")
     try:
-        with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as lines:
-            lines.writelines(result.model_dump_json() + "\n" for result in results)
-            lines.flush()
-            duckdb.read_json(lines.name, format="newline_delimited").write_parquet(str(draft))
-        draft.chmod(0o600)
+        with tempfile.TemporaryDirectory(prefix="tierwise-") as folder:
+            lines, table = Path(folder, "lines.jsonl"), Path(folder, "table.parquet")
+            with lines.open("w", encoding="utf-8") as file:
+                file.writelines(result.model_dump_json() + "\n" for result in results)
+            duckdb.read_json(str(lines), format="newline_delimited").write_parquet(str(table))
+            with open_own(draft, "w") as written:
+                written.write(table.read_bytes())
         draft.replace(path)
     except (OSError, duckdb.Error) as error:
         raise TierwiseError(

@@ -89,7 +89,7 @@ def read_toml(folder: Path) -> dict[str, Any]:
         TierwiseError: naming the file.
     """
     file = folder / WORKLOAD_FILE
-    return parse_toml(read_text(file), str(file))
+    return parse_toml(read_text(file_below(folder, WORKLOAD_FILE)), str(file))
 
 
 def _merged(layers: Sequence[Layer]) -> dict[str, Any]:

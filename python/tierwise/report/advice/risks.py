@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
 from tierwise.advise.deaths import deaths_shown
 from tierwise.advise.durability import NOT_TESTED, durability
+from tierwise.model.input_files import parse_toml
 from tierwise.model.roles import Role
 from tierwise.predict import RECORDED, resolve
 
@@ -68,7 +68,7 @@ def _death(kind: str, text: str) -> tuple[str, bool]:
     if kind == "volume":
         return "its provider keeps copies within one zone; a lost zone or account takes them all", False
     if kind == "array":
-        level = tomllib.loads(text).get("level")
+        level = parse_toml(text, kind).get("level")
         if level in _MIRRORED:
             return f"survives the death of one member ({str(level).upper().replace('RAID', 'RAID ')})", False
         return "the death of any member takes all its files (RAID 0)", True

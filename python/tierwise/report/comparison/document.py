@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tierwise.model.statistics import Interval
 from tierwise.report import numbers
@@ -25,6 +23,7 @@ from tierwise.report.document import (
     table,
     texts,
 )
+from tierwise.report.render.csv import csv_text
 
 LEVELS: dict[Level, str] = {"run": "Whole run", "score": "Scores", "lap": "Laps", "role": "I/O by role"}
 _HOW = (
@@ -58,17 +57,13 @@ def compare_page(found: SetComparison) -> Page:
 
 def to_csv(found: SetComparison) -> str:
     """One line per figure, in seconds, bytes, shares of 1 and plain numbers; empty if unknown."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_CSV_COLUMNS)
+    rows: list[Sequence[object]] = [_CSV_COLUMNS]
     for pair in found.pairs:
         for row in pair.rows:
             ratio = _csv_interval(row.ratio)[:4]
             sides = [*_csv_interval(row.a), *_csv_interval(row.b)]
-            writer.writerow(
-                [pair.label, row.level, row.name, row.what, row.kind, *sides, *ratio, row.verdict]
-            )
-    return out.getvalue()
+            rows.append([pair.label, row.level, row.name, row.what, row.kind, *sides, *ratio, row.verdict])
+    return csv_text(rows)
 
 
 def _answer(found: SetComparison) -> list[Block]:

@@ -5,4 +5,12 @@ from tierwise.report.render.html import PAGE_STYLE, to_html, to_html_page, unbro
 from tierwise.report.render.markdown import to_markdown
 from tierwise.report.render.terminal import to_rich
 
-__all__ = ["PAGE_STYLE", "to_csv", "to_html", "to_html_page", "to_markdown", "to_rich", "unbroken"]
+__all__ = [
+    "PAGE_STYLE",
+    "to_csv",
+    "to_html",
+    "to_html_page",
+    "to_markdown",
+    "to_rich",
+    "unbroken",
+]

@@ -4,20 +4,39 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
+from tierwise.model.printable import printable
 from tierwise.report.document import Cell, Document, Table, flat
+
+_FORMULA = tuple("=+-@\t\r\uff1d\uff0b\uff0d\uff20")
+"""What a spreadsheet takes for the beginning of a formula, also as wide characters."""
+_NUMBER = re.compile(r"[+-](?:\d+(?:[.,]\d+)*(?:[eE][+-]?\d+)?(?:\s?(?:%|[a-zA-Zµ/]{1,12}))?)?")
 
 
 def to_csv(document: Document) -> str:
     """All tables, separated by an empty line; intervals have columns for their ends. Texts are omitted."""
+    return csv_text(_all_rows(document))
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Rows as CSV; a text that a spreadsheet would run as a formula gets an apostrophe."""
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    csv.writer(out, lineterminator="\n").writerows([_inert(cell) for cell in row] for row in rows)
+    return printable(out.getvalue(), "\n")
+
+
+def _inert(cell: object) -> object:
+    runs = isinstance(cell, str) and cell.startswith(_FORMULA) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if runs else cell
+
+
+def _all_rows(document: Document) -> Iterator[list[str]]:
     for number, table in enumerate(block for block in flat(document) if isinstance(block, Table)):
         if number:
-            writer.writerow([])
-        writer.writerows(_rows(table))
-    return out.getvalue()
+            yield []
+        yield from _rows(table)
 
 
 def _rows(table: Table) -> Iterator[list[str]]:

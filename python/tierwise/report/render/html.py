@@ -8,6 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from tierwise.model.printable import printable
 from tierwise.report.document import (
     Block,
     Bullets,
@@ -34,6 +35,7 @@ PAGE_STYLE = "\n".join(
     ]
 )
 """The style of every page with its colours; on paper they are those of the light theme."""
+_KEPT = "\n\t\u2060"
 _COLUMNS_OF_CARDS = range(5, 10)
 """Tables shown as one card per row on a narrow screen; those with fewer columns fit, wider ones scroll."""
 _CLASSES = {
@@ -48,7 +50,7 @@ _CELL_CLASSES = {Tone.WARNING: "bad", Tone.WORSE: "bad", Tone.BETTER: "good"}
 
 def to_html(document: Document) -> Markup:
     """A fragment, everything in it escaped."""
-    return _blocks(document, "document", 2)
+    return Markup(printable(_blocks(document, "document", 2), _KEPT))
 
 
 def to_html_page(page: Page) -> str:
@@ -60,13 +62,14 @@ def to_html_page(page: Page) -> str:
         header.insert(0, first)
     top = _tag("h1", unbroken(first.text), "headline") if first else Markup()
     made = Environment(loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined)
-    return made.get_template("page.html.j2").render(
+    html = made.get_template("page.html.j2").render(
         title=page.title,
         header=top + _blocks(header[1:] if first else header, "header", 2),
         body=_blocks(page.body, "page", 2),
         footer=page.footer,
         style=Markup(PAGE_STYLE),
     )
+    return printable(html, _KEPT)
 
 
 def _blocks(blocks: Iterable[Block], within: str, level: int) -> Markup:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tierwise.model.printable import printable
 from tierwise.report.document import Document, Table, Text, Tone, flat
 
 
 def to_markdown(document: Document) -> str:
     """The whole document; a table is a table of pipes."""
     blocks = [_text(block) if isinstance(block, Text) else _table(block) for block in flat(document)]
-    return "\n\n".join(block for block in blocks if block) + "\n"
+    return printable("\n\n".join(block for block in blocks if block) + "\n", "\n")
 
 
 def _text(block: Text) -> str:

@@ -1,10 +1,10 @@
 """Runs a study: storage for a placement, the measured phase, placement verification, one record per run."""
 
+from tierwise.results.files import LATEST
 from tierwise.studies.runner.compatibility import restrict_to_supported
 from tierwise.studies.runner.recorded import Recordings
 from tierwise.studies.runner.session import (
     FAILED_FILE,
-    LATEST,
     PARQUET_FILE,
     RESULTS_FILE,
     STUDY_FILE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator
@@ -17,10 +18,13 @@ from tierwise.device_models import profiles
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import installed, require
 from tierwise.model.file_names import path_in
+from tierwise.model.output_files import open_own, require_own_directory
 from tierwise.model.progress import ProgressCallback
 from tierwise.results import RunResult, StudyInfo
 from tierwise.results.files import (
+    LATEST,
     append_result,
+    own_latest_in,
     read_results,
     read_study_info,
     replace_results,
@@ -41,7 +45,6 @@ FAILED_FILE = "failed.jsonl"
 PARQUET_FILE = "results.parquet"
 """The same runs as a table, where DuckDB is installed."""
 STUDY_FILE = "study.json"
-LATEST = "latest"
 _LOCK_FILE = "lock"
 
 
@@ -160,7 +163,7 @@ def _held(directory: Path) -> Iterator[None]:
         TierwiseError: if another process holds the lock, or the directory is not writable.
     """
     try:
-        file = (directory / _LOCK_FILE).open("a")
+        file = open_own(directory / _LOCK_FILE, "a")
     except OSError as error:
         raise TierwiseError(
             f"{directory}: {error.strerror}", "give --output a directory that you may write"
@@ -225,9 +228,13 @@ def find_unfinished(study: Study, out: Path, seed: int | None) -> Path | None:
 
 
 def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
-    """The latest results of ``study``, complete or not, if fingerprint and seed match."""
-    directory = path_in(out, study.name, LATEST)
-    if not (directory / STUDY_FILE).exists():
+    """The latest results of ``study``, complete or not, if fingerprint and seed match.
+
+    Raises:
+        TierwiseError: another user made them, or may change them: runs are added to the caller's own only.
+    """
+    directory = own_latest_in(path_in(out, study.name))
+    if directory is None or not os.path.lexists(directory / STUDY_FILE):
         return None
     info = read_study_info(directory / STUDY_FILE)
     if info.fingerprint != study.fingerprint() or (seed is not None and seed != info.seed):
@@ -238,13 +245,15 @@ def find_latest(study: Study, out: Path, seed: int | None) -> Path | None:
 def results_in(directory: Path) -> list[RunResult]:
     """Finished runs in a directory of results."""
     file = directory / RESULTS_FILE
-    return read_results(file) if file.exists() else []
+    return read_results(file) if os.path.lexists(file) else []
 
 
 def _create(study: Study, skipped: dict[str, str], out: Path, seed: int) -> Path:
     directory = path_in(out, study.name, datetime.now().strftime("%Y-%m-%dT%H-%M-%S"))
     try:
-        directory.mkdir(mode=0o700, parents=True)
+        directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_own_directory(directory.parent)
+        directory.mkdir(mode=0o700)
         write_study_info(directory / STUDY_FILE, _info(study, skipped, seed))
         latest = directory.parent / LATEST
         latest.unlink(missing_ok=True)

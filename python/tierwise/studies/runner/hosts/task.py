@@ -29,6 +29,7 @@ from tierwise.workloads import sources
 _WORKLOAD = "workload"
 _MOST_FILES = 1000
 _MOST_LETTERS = 64 << 20
+_FIX = "leave only the workload's own files in its folder"
 _CALIBRATED_IDLE_US = 1000
 
 
@@ -146,12 +147,12 @@ def _texts(folder: Path) -> dict[tuple[str, ...], str]:
             path = Path(directory, name)
             parts = (_WORKLOAD, folder.name, *path.relative_to(folder).parts)
             path_in(folder, *parts)  # refuses a name that the host would refuse
-            found[parts] = read_text(path, "leave only the workload's own files in its folder")
+            found[parts] = read_text(path, _FIX, in_folder=True)
             letters += len(found[parts])
             if len(found) > _MOST_FILES or letters > _MOST_LETTERS:
                 raise TierwiseError(
                     f"{folder}: above {_MOST_FILES} files or {_MOST_LETTERS >> 20} MiB",
-                    "leave only the workload's own files in its folder",
+                    _FIX,
                 )
     return found
 
