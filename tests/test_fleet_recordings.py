@@ -67,6 +67,7 @@ def test_a_store_is_copied_from_read_only_and_the_copy_is_removed(
     recordings: Path, run_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fsspec = pytest.importorskip("fsspec", reason="fsspec of the extra cluster is not installed")
+    monkeypatch.setattr(remote, "PROTOCOLS", ("memory",))
     store = fsspec.filesystem("memory")
     store.put(f"{recordings}/", "/fleet/", recursive=True)
     (found, _), before = catalogue(["memory://fleet/*"]), store.find("/fleet", detail=True)
@@ -95,6 +96,7 @@ def test_a_store_that_does_not_answer_is_left_out(monkeypatch: pytest.MonkeyPatc
     def denied(*_: object, **__: object) -> None:
         raise ConnectionError("no route\nto host")
 
+    monkeypatch.setattr(remote, "PROTOCOLS", ("memory",))
     monkeypatch.setattr(memory, "glob", denied)
     found, (left_out,) = catalogue([str(EXAMPLES / "order-entry"), "memory://x/*"])
     assert len(found) == 1 and left_out.problem == "memory://x/*: no route"

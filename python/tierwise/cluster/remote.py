@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,6 +15,8 @@ from tierwise.model.errors import HostError, TierwiseError
 from tierwise.model.extras import require
 from tierwise.recording import ABOUT_FILE, OBSERVATION_FILE, TABLES
 
+PROTOCOLS = ("s3", "gs", "az", "abfs", "abfss", "https")
+"""Stores that are read. Others run programs, unpack archives or read what the user did not name."""
 MOST_BYTES = 1 << 30
 """Largest file that is copied; a whole day of recordings has at most half of it."""
 FILES = (*(f"{table}.parquet" for table in TABLES), OBSERVATION_FILE, ABOUT_FILE)
@@ -32,11 +35,44 @@ _VERSION_KEYS = (
 """What stores say of a file that differs if its contents do; in lower case."""
 _CHUNK_BYTES = 1 << 20
 _FIX = "check the address and your rights to read it"
+_FILE = "file://"
+_WITH_CONTAINERS = ("az", "abfs", "abfss")
+"""Stores whose URIs name a container before the host, as ``abfs://container@account/path``."""
+_QUERY = re.compile(r"[?#&;][^/]*=")
 
 
 def is_uri(text: str) -> bool:
     """Whether a text is a URI, such as ``s3://bucket/recordings``, and no path."""
     return "://" in text
+
+
+def local_path(text: str) -> str:
+    """The path that a URI of a local file names; any other text as it is."""
+    return text.removeprefix(_FILE) if text.startswith(f"{_FILE}/") and "::" not in text else text
+
+
+def shown(text: str) -> str:
+    """A path or URI without the credentials that may be in it."""
+    return re.sub(r"[?#].*", "", re.sub(r"//.*@", "//", text)) if is_uri(text) else text
+
+
+def require_allowed(uri: str) -> None:
+    """Refuse a URI of another store than those of ``PROTOCOLS``, a chain of stores, and credentials.
+
+    Raises:
+        TierwiseError: without the credentials.
+    """
+    protocol, _, rest = uri.partition("://")
+    if "::" in uri or protocol not in PROTOCOLS:
+        stores = ", ".join(f"{one}://" for one in PROTOCOLS)
+        raise TierwiseError(f"{shown(uri)}: tierwise reads no such address", f"use {stores} or a path")
+    host, before = rest.partition("/")[0], rest.rpartition("@")[0]
+    user = "@" in host and protocol not in _WITH_CONTAINERS
+    if user or ":" in before or _QUERY.search(rest) or (protocol == "https" and "?" in rest):
+        raise TierwiseError(
+            f"{shown(uri)}: no user, password or token belongs in an address",
+            "leave credentials where the store's package looks for them",
+        )
 
 
 def folders(uri: str) -> list[str]:
@@ -95,6 +131,7 @@ def versions(uri: str) -> dict[str, dict[str, str]]:
 
 def _store(uri: str) -> tuple[Any, str]:
     """The file system of a URI, and the path in it."""
+    require_allowed(uri)
     require("cluster", f"the recording {uri}", ["fsspec"])
     store, path = import_module("fsspec.core").url_to_fs(uri)
     return store, str(path)
@@ -127,5 +164,5 @@ def _problems_of(uri: str) -> Iterator[None]:
         fix = f"type: pip install {package}" if package else str(error)
         raise HostError(f"{uri} needs a further package", fix) from error
     except Exception as error:
-        said = (str(error) or type(error).__name__).splitlines()[0]
+        said = shown((str(error) or type(error).__name__).splitlines()[0])
         raise TierwiseError(f"{uri}: {said}", _FIX) from error

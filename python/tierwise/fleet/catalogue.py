@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tierwise.cluster import remote
 from tierwise.model.errors import TierwiseError
+from tierwise.model.printable import printable
 from tierwise.results.measurements import Record
 
 
@@ -55,7 +56,7 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
     """
     found: dict[str, None] = {}
     left_out: list[LeftOutRecording] = []
-    for pattern in patterns:
+    for pattern in map(remote.local_path, patterns):
         try:
             matches = remote.folders(pattern) if remote.is_uri(pattern) else _local(pattern)
             if not matches:
@@ -64,18 +65,13 @@ def catalogue(patterns: Sequence[str]) -> tuple[list[RecordingAt], list[LeftOutR
         except TierwiseError as error:
             if error.exit_status != TierwiseError.exit_status:
                 raise
-            shown = printable(pattern)
+            shown = printable(remote.shown(pattern))
             left_out.append(
                 LeftOutRecording(name=shown, uri=shown, problem=printable(error.message), fix=error.fix)
             )
     tails = Counter(_tail(uri) for uri in found)
     names = {uri: _tail(uri) if tails[_tail(uri)] == 1 else uri for uri in found}
     return [RecordingAt(printable(name), _everywhere(uri)) for uri, name in names.items()], left_out
-
-
-def printable(text: str) -> str:
-    """A name from a file system for a terminal: no control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _local(pattern: str) -> list[str]:

@@ -17,8 +17,9 @@ from tierwise.advise.sources import billing_notes
 from tierwise.cluster.fingerprint import require_same
 from tierwise.cluster.remote import opened
 from tierwise.device_models.profiles import Profile
-from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt, printable
+from tierwise.fleet.catalogue import LeftOutRecording, RecordingAt
 from tierwise.model.errors import HostError, TierwiseError
+from tierwise.model.printable import printable
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, Predictor, estimates
 from tierwise.predict.devices import given, is_numbered

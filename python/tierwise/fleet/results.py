@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from importlib import import_module, metadata
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from pydantic import BaseModel, ValidationError
 from tierwise.fleet.options import DatabaseOptions, OptionsTask
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import require
+from tierwise.model.input_files import read_bytes
+from tierwise.model.output_files import require_own_directory
 
 MOST_ROWS = 64
 """Databases in one file at most."""
@@ -28,6 +31,7 @@ _FLUSHED_AFTER_S = 2.0
 _PART = re.compile(r"part-(\d{6,9})\.parquet")
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 _UNFINISHED = ".part.tmp"
+_FIX = "delete that file; its databases are done again"
 _MAPS = ("placement", "taken_along")
 
 
@@ -60,6 +64,8 @@ class Results:
         require("cluster", "--results", ["pyarrow"])
         with _problems(folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder = folder.resolve()
+            require_own_directory(folder)
             lock = os.open(folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             try:
@@ -84,6 +90,7 @@ class Results:
         self._folder = self._root / f"question={self._question[:16]}"
         with _problems(self._root):
             self._folder.mkdir(mode=0o700, exist_ok=True)
+            require_own_directory(self._folder)
             (self._folder / _UNFINISHED).unlink(missing_ok=True)
             parts = sorted((int(match[1]), file) for file in self._folder.iterdir() if (match := _part(file)))
         self._next = parts[-1][0] + 1 if parts else 0
@@ -197,18 +204,17 @@ def _as_arrow(rows: DatabaseOptions) -> dict[str, Any]:
 def _read(file: Path) -> Iterator[tuple[str, DatabaseOptions]]:
     pq = import_module("pyarrow.parquet")
     try:
-        table = pq.ParquetFile(file).read()
-        if table.schema.names != _schema().names:
-            raise ValueError("other columns")
+        parquet = pq.ParquetFile(BytesIO(read_bytes(file, _FIX, in_folder=True)))
+        if parquet.schema_arrow.names != _schema().names or parquet.metadata.num_rows > MOST_ROWS:
+            raise ValueError("other columns, or more rows")
+        table = parquet.read()
         for row in table.to_pylist():
             for option in row["options"]:
                 option.update({name: dict(option[name]) for name in _MAPS})
             yield row.pop("task"), DatabaseOptions.model_validate(row)
     except (OSError, ValueError, TypeError, KeyError, ValidationError) as error:
         said = str(error).splitlines()[0]
-        raise TierwiseError(
-            f"--results: {file}: {said}", "delete that file; its databases are done again"
-        ) from error
+        raise TierwiseError(f"--results: {file}: {said}", _FIX) from error
 
 
 def _part(file: Path) -> re.Match[str] | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tierwise.fleet.catalogue import LeftOutRecording, printable
+from tierwise.fleet.catalogue import LeftOutRecording
 from tierwise.fleet.checksums import with_checksums
 from tierwise.fleet.options import DatabaseOptions, OptionsTask, options_of
 from tierwise.fleet.results import Results
 from tierwise.model.executor import Executor, Lost
+from tierwise.model.printable import printable
 
 
 def rows_of(

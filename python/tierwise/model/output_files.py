@@ -13,6 +13,7 @@ from typing import IO, Literal
 from tierwise.model.errors import TierwiseError
 
 _ROOT = 0
+_PART_BYTES = 64 << 10
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -68,6 +69,20 @@ def open_own(path: Path, mode: Literal["a", "w"]) -> IO[bytes]:
     return file
 
 
+def append_line(path: Path, line: bytes) -> None:
+    """Append a line to a file of the caller's own and force it to disk; a last line cut short goes first.
+
+    Raises:
+        TierwiseError: as :func:`open_own`.
+        OSError: if it cannot be written.
+    """
+    with open_own(path, "a") as file:
+        file.truncate(_whole_bytes(file))
+        file.write(line + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def require_own_directory(path: Path) -> None:
     """Refuse what is no directory of the caller's: a link, or one that another user owns or may write to.
 
@@ -97,6 +112,18 @@ def _put_in_place(path: Path, content: bytes, old: os.stat_result | None) -> Non
         with suppress(OSError):
             draft.unlink()
         raise
+
+
+def _whole_bytes(file: IO[bytes]) -> int:
+    """Bytes up to the last line feed."""
+    at = file.seek(0, os.SEEK_END)
+    while at > 0:
+        start = max(at - _PART_BYTES, 0)
+        file.seek(start)
+        if (last := file.read(at - start).rfind(b"\n")) >= 0:
+            return start + last + 1
+        at = start
+    return 0
 
 
 def _not_own(path: Path) -> TierwiseError:

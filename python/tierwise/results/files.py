@@ -7,21 +7,20 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
 from tierwise.model.extras import duckdb
 from tierwise.model.input_files import read_lines, read_text
-from tierwise.model.output_files import open_own, require_own_directory
+from tierwise.model.output_files import append_line, open_own, require_own_directory
 from tierwise.results import SCHEMA_VERSION, RunResult, StudyInfo
 from tierwise.results.measurements import Record
 
 LATEST = "latest"
 """Link in a study's directory of results to the directory of its last start."""
 _MOST_BYTES = 1 << 30
-_PART_BYTES = 64 << 10
 _RecordT = TypeVar("_RecordT", bound=Record)
 
 
@@ -80,13 +79,8 @@ def append_result(path: Path, result: RunResult) -> None:
     Raises:
         TierwiseError: if the file cannot be written; records before this one stay.
     """
-    line = result.model_dump_json().encode() + b"\n"
     try:
-        with open_own(path, "a") as file:
-            file.truncate(_whole_bytes(file))
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(path, result.model_dump_json().encode())
     except OSError as error:
         raise TierwiseError(f"{path}: {error.strerror}", "make room, then run the study again") from error
 
@@ -125,18 +119,6 @@ def read_results(path: Path, *, in_folder: bool = True) -> list[RunResult]:
     if twice := [run_id for run_id, count in counted.items() if count > 1]:
         raise TierwiseError(f"{path}: run {twice[0]} is there twice", "remove one of its lines")
     return found
-
-
-def _whole_bytes(file: IO[bytes]) -> int:
-    """Bytes up to the last line feed."""
-    at = file.seek(0, os.SEEK_END)
-    while at > 0:
-        start = max(at - _PART_BYTES, 0)
-        file.seek(start)
-        if (last := file.read(at - start).rfind(b"\n")) >= 0:
-            return start + last + 1
-        at = start
-    return 0
 
 
 def _validated(model: type[_RecordT], text: str | bytes, where: str) -> _RecordT:

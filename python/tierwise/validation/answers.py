@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.output_files import write_file
 from tierwise.model.roles import Role
 from tierwise.predict import Estimate, ModelError, Prediction, Predictor, Scenario
 from tierwise.predict.replayer import Distribute, Replayer
@@ -122,10 +125,11 @@ def read_answers(folder: Path) -> list[Answered]:
         TierwiseError: if the file is malformed.
     """
     file = folder / ANSWERS_FILE
-    if not file.exists():
+    if not os.path.lexists(file):
         return []
+    text = read_text(file, "name the folder of a validation", in_folder=True)
     try:
-        return [Answered.model_validate_json(line) for line in file.read_text("utf-8").splitlines()]
+        return [Answered.model_validate_json(line) for line in text.splitlines()]
     except ValueError as error:
         raise TierwiseError(f"{file}: {str(error).splitlines()[0]}", "remove it and judge again") from None
 
@@ -133,7 +137,7 @@ def read_answers(folder: Path) -> list[Answered]:
 def write_answers(folder: Path, answers: Iterable[Answered]) -> None:
     """Keep the answers of a round beside its rows."""
     lines = [one.model_dump_json(exclude_defaults=True) for one in answers]
-    (folder / ANSWERS_FILE).write_text("\n".join(lines) + "\n" if lines else "", "utf-8")
+    write_file(folder / ANSWERS_FILE, "".join(f"{line}\n" for line in lines).encode())
 
 
 def _answer(prediction: Prediction, cores: int) -> Answer:

@@ -87,7 +87,7 @@ def _sync(seconds: float, place: Path) -> float:
     """Overwrite one block of an existing file, so that no metadata is written."""
     file = place / _FILE
     block = os.urandom(_SYNC_BYTES)
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         os.pwrite(descriptor, block, 0)
         os.fsync(descriptor)

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import median
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
 from tierwise.model.progress import ProgressCallback
 from tierwise.predict import Estimate, ModelError, Scenario
 from tierwise.predict.model_error import path_between
@@ -47,7 +48,8 @@ class RoundData:
         started = read_plan(folder)
         if started is None:
             raise TierwiseError(f"{folder} holds no validation", "run tierwise validate first")
-        spec = ValidationSpec.model_validate_json((folder / SPEC_FILE).read_text("utf-8"))
+        text = read_text(folder / SPEC_FILE, "name the folder of a validation", in_folder=True)
+        spec = ValidationSpec.model_validate_json(text)
         rows = read_rows(folder)
         return cls(spec, started, folder, rows, truth_of(rows))
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.output_files import write_file
 from tierwise.recording import ABOUT_FILE, redact, remove_recording
 from tierwise.validation.answers import ANSWERS_FILE
 from tierwise.validation.pairs import RoundData
@@ -13,6 +15,8 @@ from tierwise.validation.rows import RUNS_FILE
 from tierwise.validation.runner import OWN_PROFILE, PLAN_FILE, SPEC_FILE
 from tierwise.validation.session import Place
 
+_FIX = "name the folder of a validation"
+_MOST_BYTES = 1 << 28
 _FILES = (PLAN_FILE, SPEC_FILE, RUNS_FILE, ANSWERS_FILE, OWN_PROFILE)
 
 
@@ -38,8 +42,8 @@ def publish(rounds: Sequence[RoundData], folder: Path, recordings_bytes: int = 0
             into.mkdir(parents=True, exist_ok=True)
             for name in _FILES:
                 if (one.folder / name).exists():
-                    text = (one.folder / name).read_text("utf-8")
-                    (into / name).write_text(text.replace(str(one.folder.absolute()), into.name), "utf-8")
+                    text = read_text(one.folder / name, _FIX, most_bytes=_MOST_BYTES, in_folder=True)
+                    write_file(into / name, text.replace(str(one.folder.absolute()), into.name).encode())
         except OSError as error:
             raise TierwiseError(f"{into}: {error.strerror}", "name a folder that you may write") from error
     _publish_recordings(made, recordings_bytes)

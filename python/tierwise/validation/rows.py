@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.output_files import append_line
 from tierwise.model.roles import Role
 from tierwise.results import ColdStart, DeviceInfo, Machine, RoleIo
 from tierwise.results.measurements import Record
@@ -22,6 +25,8 @@ RUNS_FILE = "runs.jsonl"
 REST = "rest"
 """All roles but the log, taken together."""
 
+_FIX = "name the folder of a validation"
+_MOST_BYTES = 1 << 28
 _FEWEST_FLUSHES = 10
 """Minimum log flushes of a run for a figure of commits per flush."""
 
@@ -141,9 +146,9 @@ def read_rows(folder: Path) -> list[Row]:
         TierwiseError: naming an invalid line.
     """
     file = folder / RUNS_FILE
-    if not file.exists():
+    if not os.path.lexists(file):
         return []
-    lines = file.read_text("utf-8").splitlines()
+    lines = read_text(file, _FIX, most_bytes=_MOST_BYTES, in_folder=True).splitlines()
     rows = []
     for number, line in enumerate(lines, 1):
         try:
@@ -157,13 +162,7 @@ def read_rows(folder: Path) -> list[Row]:
 
 def append_row(folder: Path, row: Row) -> None:
     """Append a run and flush it to the medium before the next begins."""
-    file = folder / RUNS_FILE
-    cut_off = file.exists() and not file.read_bytes().endswith(b"\n") and file.stat().st_size > 0
-    if cut_off:
-        kept = file.read_text("utf-8").rpartition("\n")[0]
-        file.write_text(kept + "\n" if kept else "", "utf-8")
-    with file.open("a", encoding="utf-8") as stream:
-        stream.write(row.model_dump_json(exclude_defaults=True) + "\n")
+    append_line(folder / RUNS_FILE, row.model_dump_json(exclude_defaults=True).encode())
 
 
 def believed(rows: Iterable[Row], case: str, placement: str, kind: Kind) -> list[Row]:

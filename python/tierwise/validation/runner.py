@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,8 @@ from typing import Protocol
 from tierwise import probe
 from tierwise.host import machine, programs
 from tierwise.model.errors import TierwiseError
+from tierwise.model.input_files import read_text
+from tierwise.model.output_files import require_own_directory, write_file
 from tierwise.model.progress import ProgressCallback
 from tierwise.results.measurements import Record
 from tierwise.validation import control, own_run, session
@@ -234,7 +237,7 @@ def _own_profile(
         return
     progress("probing the machine's own storage")
     report = probe.probe(place.own, probe.Options(seconds=_PROBE_S), progress)
-    file.write_text(report.profile or "", "utf-8")
+    write_file(file, (report.profile or "").encode())
 
 
 def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
@@ -260,9 +263,11 @@ def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
     started = wanted.model_copy(update={"seed": before.seed}) if before else wanted
     try:
         place.own.mkdir(parents=True, exist_ok=True)
-        (place.folder / SPEC_FILE).write_text(spec.model_dump_json(indent=1) + "\n", "utf-8")
+        for made in (place.folder.resolve(), place.own):
+            require_own_directory(made)
+        write_file(place.folder / SPEC_FILE, f"{spec.model_dump_json(indent=1)}\n".encode())
         text = json.dumps(started.model_dump(), indent=2)
-        (place.folder / PLAN_FILE).write_text(text + "\n", "utf-8")
+        write_file(place.folder / PLAN_FILE, f"{text}\n".encode())
     except OSError as error:
         raise TierwiseError(
             f"{place.folder}: {error.strerror}", "give --output a folder that you may write"
@@ -273,4 +278,6 @@ def _started(place: Place, spec: ValidationSpec, wanted: Started) -> Started:
 def read_plan(folder: Path) -> Started | None:
     """The round started in a folder, if any."""
     file = folder / PLAN_FILE
-    return Started.model_validate_json(file.read_text("utf-8")) if file.exists() else None
+    if not os.path.lexists(file):
+        return None
+    return Started.model_validate_json(read_text(file, "name the folder of a validation", in_folder=True))
